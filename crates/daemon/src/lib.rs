@@ -58,6 +58,7 @@ pub mod signals;
 mod sockets;
 mod stopping;
 mod storage;
+mod stores;
 mod streams;
 mod strict;
 pub mod telemetry;

@@ -11,14 +11,15 @@ use api::admin::{
     keys::{made, revoked, rotated, shown},
     usage::{UsageParameters, report},
 };
-use base::KeyId;
+use base::{KeyId, Secret};
 use jiff::Timestamp;
 use protocol::admin::{CreateKey, KeyJson, usage::UsageReport};
-use store::{AuditStore, KeyStore, RoomStore, SqliteStore, StoreError, UsageStore};
+use store::{RoomStore, StoreError};
 
 use crate::{
     data::{DataDir, has_database},
     options::ServeOptions,
+    stores::{Stores, has_shared},
 };
 
 /// The name of the command line in the audit log.
@@ -35,37 +36,37 @@ pub fn usage_query(query: &str) -> anyhow::Result<UsageParameters> {
 /// The data directory of a server that is not running. No server can use it until this is dropped.
 pub struct OfflineServer {
     _data: DataDir,
-    store: Arc<SqliteStore>,
+    stores: Stores,
     keys: Keys,
 }
 
 impl OfflineServer {
-    /// Opens the data directory of a server that has run.
+    /// Opens the data directory of a server that has run, with the database that it shares with others.
     ///
     /// # Errors
     /// When there is no database in it, a server uses it, or one of them cannot be used.
-    pub fn open(data_dir: &Path) -> anyhow::Result<Self> {
+    pub fn open(data_dir: &Path, database: Option<&Secret>) -> anyhow::Result<Self> {
         if !has_database(data_dir) {
             bail!(
                 "there is no database in {}: is this the server's data directory?",
                 data_dir.display()
             );
         }
-        Self::open_or_make(data_dir)
+        Self::open_or_make(data_dir, database)
     }
 
     /// Opens a data directory, and makes it if there is none, for a server that has yet to run.
     ///
     /// # Errors
     /// When a server uses it, or it or its database cannot be used.
-    pub fn open_or_make(data_dir: &Path) -> anyhow::Result<Self> {
+    pub fn open_or_make(data_dir: &Path, database: Option<&Secret>) -> anyhow::Result<Self> {
+        refuse_without_database(data_dir, database)?;
         let data = DataDir::open(data_dir).context(
             "only a stopped server's data directory can be used; ask a running one with --server",
         )?;
-        let store = Arc::new(SqliteStore::open(&data.database()?)?);
-        let kept: Arc<dyn KeyStore> = Arc::<SqliteStore>::clone(&store);
-        let keys = Keys::open(kept, Moment::now())?;
-        Ok(Self { _data: data, store, keys })
+        let stores = Stores::open(database, &data)?;
+        let keys = Keys::open(Arc::clone(&stores.keys), Moment::now())?;
+        Ok(Self { _data: data, stores, keys })
     }
 
     /// Counts money as these settings of the server say.
@@ -102,7 +103,7 @@ impl OfflineServer {
     }
 
     fn rooms(&self) -> Result<RoomNames, StoreError> {
-        let rooms = self.store.load_rooms()?.into_iter().map(|room| RoomName {
+        let rooms = self.stores.own.load_rooms()?.into_iter().map(|room| RoomName {
             id: room.id,
             short_code: room.short_code,
             spoken_code: room.spoken_code,
@@ -136,13 +137,25 @@ impl OfflineServer {
     /// When the ledger cannot be read.
     pub fn usage(&self, asked: &UsageParameters) -> anyhow::Result<UsageReport> {
         let currency = self.keys.prices().currency;
-        Ok(report(self.store.usage(&asked.query)?, &asked.query.by, currency))
+        Ok(report(self.stores.usage.usage(&asked.query)?, &asked.query.by, currency))
     }
 
     fn record(&self, what: &str, target: &str, failed: Option<&KeyError>) {
         let outcome = failed.map_or_else(|| "done".to_owned(), ToString::to_string);
-        if let Err(error) = self.store.add_action(&action(ACTOR, what, target, outcome)) {
+        if let Err(error) = self.stores.audit.add_action(&action(ACTOR, what, target, outcome)) {
             tracing::warn!(%error, "an action is not in the audit log");
         }
     }
+}
+
+/// A server that shares its keys has others in its own file, which nobody means.
+fn refuse_without_database(data_dir: &Path, database: Option<&Secret>) -> anyhow::Result<()> {
+    if database.is_none() && has_shared(data_dir) {
+        bail!(
+            "the server of {} shares its keys in a database: name it with WARREN_DATABASE or in warren.toml, or ask \
+             a running server",
+            data_dir.display()
+        );
+    }
+    Ok(())
 }

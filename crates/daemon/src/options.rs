@@ -134,6 +134,14 @@ options! {
         /// /var/lib/warren]
         #[arg(long, env = "WARREN_DATA_DIR", value_name = "DIR", hide_short_help = true)]
         data_dir: Option<PathBuf>,
+        /// A PostgreSQL database in which this server shares keys, usage and the audit log with others
+        /// [default: the data directory's own]
+        ///
+        /// postgres://USER:PASSWORD@HOST/NAME. Better in the environment or the file than on a command line, which
+        /// other users see.
+        #[arg(long, env = "WARREN_DATABASE", value_name = "URL", hide_env_values = true,
+            hide_short_help = true)]
+        database: Option<Secret>,
         /// The secret that workers present [default: worker.secret in the data directory, made at
         /// the first start]
         #[arg(long, env = "WARREN_WORKER_SECRET", value_name = "SECRET", hide_env_values = true,

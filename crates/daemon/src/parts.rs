@@ -12,7 +12,7 @@ use dispatch::route::{LeastLoaded, Policy, PrefixAffinity};
 use providers::{ModelNodes, NodeSettings, RelaySettings, RelayWorkers};
 use rooms::Rooms;
 use scheduler::{Observer, Scheduler};
-use store::{KeyStore, PageSessionStore, RoomStore, SqliteStore, StoreError};
+use store::{RoomStore, SqliteStore, StoreError};
 
 use crate::{
     data::{ADMIN_TOKEN, CLIENT_TOKEN, DataDir, WORKER_SECRET},
@@ -22,6 +22,7 @@ use crate::{
     options::Routing,
     priced::Priced,
     settings::Settings,
+    stores::Stores,
     telemetry::{metrics::Metrics, request_log::RequestLog},
 };
 
@@ -95,29 +96,43 @@ impl Tokens {
 
 /// The stored keys and the ready-made one.
 pub(crate) fn keys(
-    store: &Arc<SqliteStore>,
+    stores: &Stores,
     client_token: Option<&Secret>,
     prices: &Arc<Prices>,
 ) -> anyhow::Result<Keys> {
     let now = Moment::now();
-    let kept: Arc<dyn KeyStore> = Arc::<SqliteStore>::clone(store);
-    let keys = Keys::open(kept, now)?;
+    let keys = Keys::open(Arc::clone(&stores.keys), now)?;
     keys.set_prices(Arc::clone(prices));
-    keys.restore_budgets(&**store, now)?;
+    restore_budgets(&keys, stores, now)?;
     if let Some(token) = client_token {
         keys.add_ready_made(KeyId::from("client-token"), token, &[KeyScope::Inference], now);
     }
     Ok(keys)
 }
 
+/// What was used of budgets before this start. A shared database that is away does not hold the start up.
+fn restore_budgets(keys: &Keys, stores: &Stores, now: Moment) -> Result<(), StoreError> {
+    match keys.restore_budgets(&*stores.usage, now) {
+        Err(error) if error.is_unavailable() => {
+            tracing::warn!("what was used of budgets is not known: the shared database is away");
+            Ok(())
+        }
+        restored => restored,
+    }
+}
+
 /// The sessions of the page, in the place of the keys and of the administrator's token that they stand for.
 pub(crate) fn add_page_sessions(
     keys: &Keys,
-    store: &Arc<SqliteStore>,
+    stores: &Stores,
     admin_token: &Secret,
 ) -> Result<(), StoreError> {
-    let kept: Arc<dyn PageSessionStore> = Arc::<SqliteStore>::clone(store);
-    keys.set_page_sessions(PageSessions::open(kept, Token::new(admin_token))?);
+    let (kept, owner) = (Arc::clone(&stores.page_sessions), Token::new(admin_token));
+    let sessions = match stores.shared.is_some() {
+        true => PageSessions::open_shared(kept, owner)?,
+        false => PageSessions::open(kept, owner)?,
+    };
+    keys.set_page_sessions(sessions);
     Ok(())
 }
 

@@ -18,7 +18,7 @@ use protocol::{
 use providers::{Participants, RelayWorkers};
 use rooms::Rooms;
 use scheduler::Scheduler;
-use store::{AgeClock, InvitationStore, SqliteStore, UsageStore};
+use store::AgeClock;
 use tokio::time::{Instant, MissedTickBehavior, timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -42,6 +42,7 @@ use crate::{
     signals::Stop,
     stopping::{Pending, StopCell},
     storage,
+    stores::{Sharing, Stores},
     telemetry::metrics::Metrics,
     whereabouts::Here,
     workspace_part::WorkspacePart,
@@ -66,7 +67,7 @@ pub struct Server {
     data: DataDir,
     here: Arc<Here>,
     secrets: KeptSecrets,
-    store: Arc<SqliteStore>,
+    stores: Stores,
     ages: Arc<AgeClock>,
     metrics: Arc<Metrics>,
     scheduler: Scheduler,
@@ -103,17 +104,16 @@ impl Server {
     pub async fn start(settings: Settings) -> anyhow::Result<Self> {
         let data = DataDir::open(&settings.data_dir)?;
         let tokens = Tokens::load(&settings, &data)?;
-        let store = Arc::new(SqliteStore::open(&data.database()?)?);
-        let ages = storage::age_clock(&store)?;
-        let keys = parts::keys(&store, tokens.client.as_ref(), &settings.prices)?;
-        parts::add_page_sessions(&keys, &store, &tokens.admin)?;
-        let invited: Arc<dyn InvitationStore> = Arc::<SqliteStore>::clone(&store);
-        let invitations = Invitations::open(invited, keys.clone())?;
+        let stores = Stores::open(settings.database.as_ref(), &data)?;
+        let ages = storage::age_clock(&stores.ages)?;
+        let keys = parts::keys(&stores, tokens.client.as_ref(), &settings.prices)?;
+        parts::add_page_sessions(&keys, &stores, &tokens.admin)?;
+        let invitations = Invitations::open(Arc::clone(&stores.invitations), keys.clone())?;
         let here = Arc::new(Here::open(&data, settings.fingerprint)?);
-        let models = Arc::new(KnownModels::open(&store, &ages)?);
-        let rooms = parts::rooms(&settings, &store)?;
+        let models = Arc::new(KnownModels::open(&stores.own, &ages)?);
+        let rooms = parts::rooms(&settings, &stores.own)?;
         let metrics = Arc::new(Metrics::new());
-        let usage: Arc<dyn UsageStore> = Arc::<SqliteStore>::clone(&store);
+        let usage = Arc::clone(&stores.usage);
         let kept = Retention { kept: settings.usage_retention, ages: Arc::clone(&ages) };
         let ledger = Arc::new(Ledger::new(Arc::clone(&usage), kept, metrics.ledger()));
         let requests = Arc::new(RecentRequests::default());
@@ -136,12 +136,12 @@ impl Server {
             MeshPart::start(&settings, &scheduler, Arc::clone(&usage), marks.clone()).await?;
         let mesh = part.as_ref().map(MeshPart::mesh);
         let relay = Relay::of(&settings, &links)?;
-        let workspace = WorkspacePart::of(&settings, &tokens.admin, &keys, &store);
+        let workspace = WorkspacePart::of(&settings, &tokens.admin, &keys, &stores);
         let token = Token::new(&tokens.admin);
-        let audit_store = Arc::<SqliteStore>::clone(&store);
+        let audit = Arc::clone(&stores.audit);
         let joining = Joining::new(invitations, Arc::<Here>::clone(&here));
         let condition = Health {
-            store: Arc::clone(&store),
+            stores: stores.clone(),
             ledger: Arc::clone(&ledger),
             mesh: mesh.clone(),
             workspace: workspace.clone(),
@@ -149,14 +149,7 @@ impl Server {
         let api = Api::new(
             scheduler.clone(),
             parts::consumer_rules(&settings, keys.clone()),
-            Administration {
-                token,
-                usage,
-                audit: audit_store,
-                requests,
-                series: Arc::clone(&series),
-                joining,
-            },
+            Administration { token, usage, audit, requests, series: Arc::clone(&series), joining },
             Arc::new(condition),
             parts::names(&settings, &models, &rooms, by_message),
             parts::limits(&settings),
@@ -194,7 +187,8 @@ impl Server {
         let of_mesh = part.as_ref().map(MeshPart::mesh);
         let (of_workspace, closes) = (workspace.as_ref(), closing.clone());
         let cluster =
-            ClusterPart::start(&settings, &store, of_workspace, &metrics, of_mesh, closes).await?;
+            ClusterPart::start(&settings, &stores.own, of_workspace, &metrics, of_mesh, closes)
+                .await?;
         api.listening(listener.address()?);
         here.listening(listener.address()?);
         if let Some(workspace) = &workspace {
@@ -208,7 +202,7 @@ impl Server {
             settings,
             data,
             here,
-            store,
+            stores,
             ages,
             metrics,
             secrets: tokens.kept,
@@ -323,13 +317,15 @@ impl Server {
         let caretaker = room_keeper::keep(rooms, ages, self.scheduler.clone(), stop.clone());
         let caretaker = tokio::spawn(caretaker);
         let degraded = self.metrics.database_degraded().clone();
-        let watcher = storage::watch(self.store, self.ages, degraded, stop.clone());
+        let invitations = self.api.joining().invitations.clone();
+        let sharing =
+            Sharing::start(&self.stores, &self.keys, &invitations, &self.scheduler, &stop);
+        let watcher = storage::watch(self.stores, self.ages, degraded, stop.clone());
         let watcher = tokio::spawn(watcher);
         let caller = tokio::spawn(self.participants.clone().call_endpoints());
         let ledger = Arc::clone(&self.ledger);
         let writer = tokio::task::spawn_blocking(move || ledger.write());
         let closing = self.closing;
-        let invitations = self.api.joining().invitations.clone();
         let announced = Announcement::start(
             &self.settings,
             self.listener.address(),
@@ -375,6 +371,9 @@ impl Server {
         // All jobs have ended, so the ledger has every row.
         self.ledger.close(FLUSH_WITHIN);
         writer.await?;
+        if let Some(sharing) = sharing {
+            sharing.end().await;
+        }
         keeper.await?;
         caretaker.await?;
         watcher.await?;
@@ -400,7 +399,7 @@ async fn end_steps(series: Arc<RecentSeries>, scheduler: Scheduler) {
 
 /// The state that `/health` reports.
 struct Health {
-    store: Arc<SqliteStore>,
+    stores: Stores,
     ledger: Arc<Ledger>,
     mesh: Option<Mesh>,
     workspace: Option<WorkspacePart>,
@@ -408,7 +407,7 @@ struct Health {
 
 impl Condition for Health {
     fn degraded(&self) -> Option<String> {
-        self.ledger.degraded().or_else(|| self.store.problem())
+        self.ledger.degraded().or_else(|| self.stores.problem())
     }
 
     fn peers(&self) -> u32 {

@@ -54,6 +54,8 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// Where the database and the tokens are.
     pub data_dir: PathBuf,
+    /// The database that it shares with other servers.
+    pub database: Option<Secret>,
     /// The secret that workers present, unless it is the data directory's.
     pub worker_secret: Option<Secret>,
     /// A token for model nodes, beside keys.
@@ -163,6 +165,7 @@ impl Settings {
             open_rooms: options.open_rooms.unwrap_or(false),
             room_endpoints: room_endpoints(options.room_endpoints.unwrap_or_default()),
             room_idle: room_idle(options.room_idle_secs)?,
+            database: secret(options.database, "database")?,
             worker_secret: secret(options.worker_secret, "worker-secret")?,
             node_token: secret(options.node_token, "node-token")?,
             client_token: secret(options.client_token, "client-token")?,

@@ -6,9 +6,11 @@ use std::{sync::Arc, time::Duration};
 use access::Moment;
 use base::error::chain;
 use prometheus_client::metrics::gauge::Gauge;
-use store::{AgeClock, AgeStore, SqliteStore, StoreError};
+use store::{AgeClock, AgeStore, StoreError};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
+
+use crate::stores::Stores;
 
 /// How often the files are looked at.
 const LOOK: Duration = Duration::from_secs(3);
@@ -20,9 +22,9 @@ const THOROUGH: u32 = 20;
 ///
 /// # Errors
 /// When that cannot be read.
-pub(crate) fn age_clock(store: &Arc<SqliteStore>) -> Result<Arc<AgeClock>, StoreError> {
-    let (store, now): (Arc<dyn AgeStore>, _) = (Arc::<SqliteStore>::clone(store), Moment::now());
-    Ok(Arc::new(AgeClock::open(store, now.wall_ms, now.steady)?))
+pub(crate) fn age_clock(store: &Arc<dyn AgeStore>) -> Result<Arc<AgeClock>, StoreError> {
+    let now = Moment::now();
+    Ok(Arc::new(AgeClock::open(Arc::clone(store), now.wall_ms, now.steady)?))
 }
 
 /// The time by which things are deleted for their age, in milliseconds since 1970.
@@ -32,7 +34,7 @@ pub(crate) fn aged(ages: &AgeClock, now: Moment) -> u64 {
 
 /// Runs until `stop`. `degraded` is 1 while the database cannot keep what is written.
 pub(crate) async fn watch(
-    store: Arc<SqliteStore>,
+    stores: Stores,
     ages: Arc<AgeClock>,
     degraded: Gauge,
     stop: CancellationToken,
@@ -46,10 +48,10 @@ pub(crate) async fn watch(
             () = stop.cancelled() => {}
         }
         number = number.wrapping_add(1);
-        let (store, ages) = (Arc::clone(&store), Arc::clone(&ages));
+        let (stores, ages) = (stores.clone(), Arc::clone(&ages));
         let look = move || {
             aged(&ages, Moment::now());
-            (store.look(number.is_multiple_of(THOROUGH)), ages.save())
+            (stores.look(number.is_multiple_of(THOROUGH)), ages.save())
         };
         let Ok((problem, saved)) = tokio::task::spawn_blocking(look).await else { continue };
         let is_degraded = problem.is_some();

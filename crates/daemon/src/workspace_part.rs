@@ -23,7 +23,7 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 use protocol::admin::status::WorkspaceHealth;
-use store::{SqliteStore, StoreError, WorkspaceStore as _};
+use store::{AuditStore, SqliteStore, StoreError, WorkspaceStore as _};
 use tokio::{sync::OnceCell, task};
 use workspace::{Counts, Gateway, Parts, SessionModels, StartError, TurnFollower, Workspace};
 use workspace_socket::{ClientSocket, Memberships};
@@ -34,6 +34,7 @@ use crate::{
     running::own_url,
     sessions_fate::SessionsFate,
     settings::Settings,
+    stores::Stores,
     telemetry::metrics::{counter, gauge},
 };
 
@@ -47,6 +48,7 @@ pub(crate) struct WorkspacePart(Arc<Inner>);
 struct Inner {
     settings: workspace::Settings,
     store: Arc<SqliteStore>,
+    audit: Arc<dyn AuditStore>,
     keys: Keys,
     local: LocalRules,
     gateway: OnceLock<Gateway>,
@@ -84,12 +86,13 @@ impl WorkspacePart {
         settings: &Settings,
         administrator: &Secret,
         keys: &Keys,
-        store: &Arc<SqliteStore>,
+        stores: &Stores,
     ) -> Option<Self> {
         let administrator = Some(administrator.clone());
         let inner = Inner {
             settings: workspace::Settings { administrator, ..settings.workspace.clone()? },
-            store: Arc::clone(store),
+            store: Arc::clone(&stores.own),
+            audit: Arc::clone(&stores.audit),
             keys: keys.clone(),
             local: settings.local.clone(),
             gateway: OnceLock::new(),
@@ -219,12 +222,12 @@ impl Inner {
 
 impl Running {
     async fn start(inner: &Inner) -> Result<Self, StartError> {
-        let Inner { settings, store, keys, local, gateway, memberships, .. } = inner;
+        let Inner { settings, store, audit, keys, local, gateway, memberships, .. } = inner;
         let teams = Arc::<Teams>::default();
         let follower: Arc<dyn TurnFollower> = Arc::<Teams>::clone(&teams);
         let parts = Parts {
             store: Arc::<SqliteStore>::clone(store),
-            audit: Arc::<SqliteStore>::clone(store),
+            audit: Arc::clone(audit),
             keys: keys.clone(),
             turns: Arc::downgrade(&follower),
             supervisor: None,

@@ -41,7 +41,7 @@ fn entry(number: u64) -> UsageEntry {
         served_model: None,
         provider: Some(format!("gpu-{}", mixed / 200 % 500).into()),
         endpoint: Endpoint::ChatCompletions,
-        outcome: "answered",
+        outcome: "answered".into(),
         status: Some(200),
         prompt_tokens: Some(900),
         completion_tokens: Some(300),

@@ -64,9 +64,55 @@ pub enum StoreError {
         /// Why.
         source: rusqlite_migration::Error,
     },
+    /// The database that several servers share cannot be reached, or does not answer in time.
+    #[error("the database {database} cannot be used now: {problem}; it is tried again")]
+    Unavailable {
+        /// Which one, without its secrets.
+        database: String,
+        /// Why.
+        problem: String,
+    },
+    /// The database that several servers share refuses a statement, or has what cannot be read.
+    #[error("the database {database} refuses this")]
+    Refused {
+        /// Which one, without its secrets.
+        database: String,
+        /// Why.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The database that several servers share was brought up to date by a newer Warren.
+    #[error(
+        "the database {database} was brought up to date by a newer version of Warren (its tables are of \
+         version {found}, and this one knows {known}): run that version"
+    )]
+    NewerTables {
+        /// Which one, without its secrets.
+        database: String,
+        /// The version of its tables.
+        found: i32,
+        /// The last version that this program knows.
+        known: i32,
+    },
+    /// Too many rows wait for the database that several servers share.
+    #[error("{most} rows wait for the database already, and no more are kept")]
+    Full {
+        /// The most that may wait.
+        most: usize,
+    },
+    /// What was given as a database is none.
+    #[error("{problem}: a database is given as postgres://USER:PASSWORD@HOST/NAME")]
+    Address {
+        /// Why not, without its secrets.
+        problem: String,
+    },
 }
 
 impl StoreError {
+    /// Whether the same may succeed later, and nothing is wrong with what was asked for.
+    pub fn is_unavailable(&self) -> bool {
+        matches!(self, Self::Unavailable { .. })
+    }
+
     pub(crate) fn of(path: &str, source: rusqlite::Error) -> Self {
         Self::Database { path: path.to_owned(), hint: hint(&source), source }
     }

@@ -39,6 +39,13 @@ pub trait InvitationStore: Send + Sync {
     /// When it cannot be written; then nothing is changed.
     fn save_invitation(&self, invitation: &InvitationRecord) -> Result<(), StoreError>;
 
+    /// Stores an invitation that was used, unless the stored one was used or revoked before. Returns whether it did:
+    /// of several servers that one may let a machine in which stored it.
+    ///
+    /// # Errors
+    /// When it cannot be written; then nothing is changed.
+    fn use_invitation(&self, invitation: &InvitationRecord) -> Result<bool, StoreError>;
+
     /// Deletes an invitation. An unknown one is no error.
     ///
     /// # Errors

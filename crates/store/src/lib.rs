@@ -1,39 +1,54 @@
-//! Durable state behind traits, embedded in SQLite.
+//! Durable state behind traits: embedded in SQLite, or for several servers in PostgreSQL.
 //!
 //! - [`models`]: which models have been served, and when last
 //! - [`keys`]: who may do what, and how much
 //! - [`invitations`]: by which machines join
 //! - [`page_sessions`]: browsers that are signed in at the web page
 //! - [`usage`]: the ledger, one row for each job
+//! - [`unsent`]: what waits for the database that several servers share
 //! - [`rooms`]: rooms and their participants
 //! - [`workspace`]: what the workspace keeps: projects, sessions, teams
 //! - [`age`]: the time by which things are deleted for their age
 //! - [`audit`]: who did what to the server
+//! - [`changes`]: what other servers have changed
 //! - [`sqlite`]: the database file
+//! - `postgres`: the database that several servers share, with the feature `postgres`
+//! - `shared`: the same as one of them has it, with a copy for the time while it is away
 //! - [`volatile`]: the same in memory, for tests
 //! - [`error`]: why it cannot be read or written
 
 pub mod age;
 pub mod audit;
+pub mod changes;
 pub mod error;
 pub mod invitations;
 pub mod keys;
 pub mod models;
 pub mod page_sessions;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 pub mod rooms;
+#[cfg(feature = "postgres")]
+pub mod shared;
 pub mod sqlite;
+pub mod unsent;
 pub mod usage;
 pub mod volatile;
 pub mod workspace;
 
 pub use age::{AgeClock, AgeStore};
 pub use audit::{Action, AuditStore};
+pub use changes::Changes;
 pub use error::StoreError;
 pub use invitations::{InvitationRecord, InvitationStore};
 pub use keys::{KeyDigest, KeyRecord, KeyStore};
 pub use models::{ModelMemory, ModelStore, SeenModel};
 pub use page_sessions::{PageSessionRecord, PageSessionStore};
+#[cfg(feature = "postgres")]
+pub use postgres::PostgresStore;
 pub use rooms::{ParticipantRecord, RoomRecord, RoomStore};
+#[cfg(feature = "postgres")]
+pub use shared::SharedStore;
 pub use sqlite::SqliteStore;
 pub use usage::{UsageAnswer, UsageEntry, UsageGroup, UsageQuery, UsageStore, UsageSums};
 pub use volatile::VolatileStore;

@@ -21,10 +21,18 @@ mod keys;
 mod models;
 #[path = "conformance/old.rs"]
 mod old;
+#[cfg(feature = "testing")]
+#[path = "conformance/outage.rs"]
+mod outage;
 #[path = "conformance/page_sessions.rs"]
 mod page_sessions;
 #[path = "conformance/rooms.rs"]
 mod rooms;
+#[cfg(feature = "testing")]
+#[path = "conformance/shared.rs"]
+mod shared;
+#[path = "conformance/unsent.rs"]
+mod unsent;
 #[path = "conformance/usage.rs"]
 mod usage;
 #[path = "conformance/workspace.rs"]
@@ -35,35 +43,37 @@ use store::{
     SqliteStore, UsageStore, VolatileStore, WorkspaceStore,
 };
 
-/// All traits of a store.
+/// All traits of a store that several servers may share.
 trait Store:
-    ModelStore
-    + KeyStore
-    + InvitationStore
-    + PageSessionStore
-    + UsageStore
-    + AuditStore
-    + RoomStore
-    + WorkspaceStore
-    + AgeStore
+    KeyStore + InvitationStore + PageSessionStore + UsageStore + AuditStore + RoomStore + AgeStore
 {
 }
 
 impl<T> Store for T where
-    T: ModelStore
-        + KeyStore
+    T: KeyStore
         + InvitationStore
         + PageSessionStore
         + UsageStore
         + AuditStore
         + RoomStore
-        + WorkspaceStore
         + AgeStore
 {
 }
 
+/// All traits of a store that is one machine's own.
+trait OwnStore: Store + ModelStore + WorkspaceStore {}
+
+impl<T: Store + ModelStore + WorkspaceStore> OwnStore for T {}
+
 /// Runs a check with a new store of every kind.
 fn every_store(check: impl Fn(&dyn Store)) {
+    every_own_store(|store| check(store));
+    #[cfg(feature = "testing")]
+    check(&shared::store());
+}
+
+/// Runs a check with a new store of every kind that is one machine's own.
+fn every_own_store(check: impl Fn(&dyn OwnStore)) {
     check(&VolatileStore::default());
     let directory = tempfile::tempdir().unwrap();
     check(&SqliteStore::open(&directory.path().join("warren.db")).unwrap());

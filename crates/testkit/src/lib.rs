@@ -16,6 +16,7 @@
 //! - [`mesh`]: stock-shaped peers of the mesh, and a relay as stock ones are
 //! - [`gguf`]: tiny files of models
 //! - [`git`]: git without this machine's configuration
+//! - [`postgres`]: a PostgreSQL server of a test's own
 //! - [`process`]: a child process with its log, its signals and its exit code
 //! - [`processes`]: what runs on this machine, and programs that are built for tests
 //! - [`daemon`]: `warren serve` and `warren worker`, the real binary
@@ -57,6 +58,7 @@ pub mod model_hub;
 pub mod node;
 pub mod node_server;
 pub mod participant;
+pub mod postgres;
 pub mod process;
 pub mod processes;
 pub mod random;

@@ -1,7 +1,9 @@
 //! Invitations of a server: each lets one machine join, which gets a key of scope `worker` of its own.
 //!
+//! - `refresh`: what other servers have changed
 //! - `state`: what may be done with one invitation (pure)
 
+mod refresh;
 mod state;
 
 use std::{
@@ -164,10 +166,12 @@ impl Invitations {
         let (key, text) = self.0.keys.create(NewKey { name, scopes, ..NewKey::default() }, now)?;
         let (used, of) = (Some(now.seconds()), Some(key.id.clone()));
         let record = InvitationRecord { used, key: of, ..kept.record.clone() };
-        if let Err(error) = self.0.store.save_invitation(&record) {
+        let stored = self.0.store.use_invitation(&record);
+        if !stored.as_ref().is_ok_and(|is_first| *is_first) {
             // Nobody has the key. If it cannot be written either, a restart brings back a key that nobody has.
             let _ = self.0.keys.revoke(&key.id, now);
-            return Err(error.into());
+            // Another server has let a machine in, or has revoked it, and this one has not heard of it yet.
+            return Err(stored.err().map_or(NotJoined::Used, NotJoined::from));
         }
         *kept = Kept { record, stored: true };
         self.0.changed.notify_waiters();

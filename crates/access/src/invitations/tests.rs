@@ -1,6 +1,6 @@
 //! Joining, revoking and the bounds.
 
-use store::{KeyStore, VolatileStore};
+use store::{Changes, KeyStore, VolatileStore};
 
 use super::*;
 
@@ -151,4 +151,52 @@ fn spans_and_names_are_bounded() {
         let refused = invitations.create(bad, now).unwrap_err();
         assert!(matches!(refused, InvitationError::Invalid(_)), "{refused}");
     }
+}
+
+#[test]
+fn of_two_servers_with_one_invitation_one_lets_a_machine_in() {
+    let one = server();
+    one.invitations.create(new(1), one.now).unwrap();
+    let other = on(&one.store, one.now);
+    one.invitations.join("secret 1", "laptop", one.now).unwrap();
+    let late = other.invitations.join("secret 1", "desktop", one.now).unwrap_err();
+    assert!(matches!(late, NotJoined::Used), "{late}");
+    let left = |keys: Vec<KeyRecord>| keys.iter().filter(|key| key.revoked.is_none()).count();
+    assert_eq!(left(one.store.load_keys().unwrap()), 1, "the second machine's key does not work");
+}
+
+#[test]
+fn what_another_server_did_with_invitations_holds_here() {
+    let (one, now) = (server(), Moment::now());
+    let told = |whole| {
+        let records = one.store.load_invitations().unwrap();
+        move || Ok(Changes { whole, records })
+    };
+    let other = on(&one.store, now);
+    let unstored = NewInvitation { stored: false, ..new(9) };
+    other.invitations.create(unstored, now).unwrap();
+    one.invitations.create(new(1), now).unwrap();
+    one.invitations.create(new(2), now).unwrap();
+    other.invitations.refresh(told(false)).unwrap();
+    let ids = |server: &Server| -> Vec<String> {
+        server.invitations.list().into_iter().map(|(record, _)| record.id).collect()
+    };
+    assert_eq!(ids(&other), ["i-1", "i-2", "i-9"]);
+    one.invitations.revoke("i-1", now).unwrap();
+    other.invitations.refresh(told(false)).unwrap();
+    let revoked = other.invitations.join("secret 1", "m", now).unwrap_err();
+    assert!(matches!(revoked, NotJoined::Revoked), "{revoked}");
+    other.store.fail_writes(true);
+    other.invitations.revoke("i-2", now).unwrap_err();
+    other.store.fail_writes(false);
+    other.invitations.refresh(told(true)).unwrap();
+    let stored = one.store.load_invitations().unwrap();
+    assert!(stored.iter().all(|record| record.revoked.is_some()), "written when it can be");
+    one.store.forget_invitation("i-1").unwrap();
+    other.invitations.refresh(told(true)).unwrap();
+    assert_eq!(ids(&other), ["i-2", "i-9"]);
+    let many = |number| InvitationRecord { id: format!("m-{number}"), ..stored[0].clone() };
+    let records = (0..3 * MAX_KEPT).map(many).collect();
+    other.invitations.refresh(|| Ok(Changes { whole: true, records })).unwrap();
+    assert_eq!(ids(&other).len(), 2 * MAX_KEPT);
 }

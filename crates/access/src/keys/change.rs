@@ -163,7 +163,7 @@ impl Keys {
         self.0.live.write().unwrap_or_else(PoisonError::into_inner).put(Arc::new(key));
     }
 
-    fn changing(&self) -> MutexGuard<'_, ()> {
+    pub(super) fn changing(&self) -> MutexGuard<'_, ()> {
         self.0.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

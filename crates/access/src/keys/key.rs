@@ -170,6 +170,14 @@ impl Key {
         }
     }
 
+    /// Notes that another server has used it.
+    pub(super) fn was_used(&self, at: Option<u64>) {
+        if let Some(at) = at {
+            self.last_used.fetch_max(at, Ordering::Relaxed);
+            self.saved_use.fetch_max(at, Ordering::Relaxed);
+        }
+    }
+
     /// When it was last used, if that is not saved yet.
     pub(super) fn unsaved_use(&self) -> Option<u64> {
         let used = self.last_used.load(Ordering::Relaxed);

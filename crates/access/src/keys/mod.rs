@@ -3,11 +3,13 @@
 //!
 //! - `key`: one key
 //! - `change`: creating, rotating and revoking
+//! - `refresh`: what other servers have changed
 //! - `page`: sessions of the page in their place
 
 mod change;
 mod key;
 mod page;
+mod refresh;
 
 use std::{
     collections::HashMap,

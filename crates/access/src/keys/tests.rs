@@ -238,7 +238,7 @@ fn budgets_go_on_after_a_restart() {
         served_model: None,
         provider: None,
         endpoint: Endpoint::ChatCompletions,
-        outcome: "answered",
+        outcome: "answered".into(),
         status: Some(200),
         prompt_tokens: Some(30),
         completion_tokens: Some(40),

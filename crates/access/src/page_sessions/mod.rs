@@ -10,7 +10,7 @@ mod holder;
 mod session;
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
     time::Duration,
@@ -18,7 +18,7 @@ use std::{
 
 use base::{PageSessionId, Secret};
 use rand::RngExt;
-use store::{KeyDigest, PageSessionRecord, PageSessionStore, StoreError, VolatileStore};
+use store::{Changes, KeyDigest, PageSessionRecord, PageSessionStore, StoreError, VolatileStore};
 
 pub use self::{
     codes::{GOOD_FOR, LoginCodes, TooManyCodes},
@@ -60,14 +60,45 @@ impl PageSessions {
     /// # Errors
     /// When they cannot be read.
     pub fn open(store: Arc<dyn PageSessionStore>, owner: Token) -> Result<Self, StoreError> {
-        let is_current =
-            |record: &PageSessionRecord| record.key.is_some() || record.holder == owner.digest();
         let (current, former): (Vec<_>, Vec<_>) =
-            store.load_page_sessions()?.into_iter().partition(is_current);
+            store.load_page_sessions()?.into_iter().partition(|it| is_current(it, Some(&owner)));
         // One that stays in the store is passed over the next time, too.
         former.iter().for_each(|record| drop(store.forget_page_session(&record.id)));
-        let live = current.into_iter().map(|it| (it.digest, Arc::new(PageSession::new(it))));
-        Ok(Self::of(store, Some(owner), live.collect()))
+        Ok(Self::of(store, Some(owner), live(current)))
+    }
+
+    /// The same for a store that other servers use, too: sessions of an owner with another token are theirs.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn open_shared(store: Arc<dyn PageSessionStore>, owner: Token) -> Result<Self, StoreError> {
+        let mut all = store.load_page_sessions()?;
+        all.retain(|it| is_current(it, Some(&owner)));
+        Ok(Self::of(store, Some(owner), live(all)))
+    }
+
+    /// Takes over the sessions that other servers have made or ended, which `load` reads. Blocks on the store.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn refresh(
+        &self,
+        load: impl FnOnce() -> Result<Changes<PageSessionRecord>, StoreError>,
+    ) -> Result<(), StoreError> {
+        let _changing = self.changing();
+        let Changes { whole, mut records } = load()?;
+        records.retain(|it| is_current(it, self.0.owner.as_ref()));
+        let mut live = self.live_mut();
+        if whole {
+            let left: HashSet<&KeyDigest> = records.iter().map(|record| &record.digest).collect();
+            live.retain(|digest, _| left.contains(digest));
+        }
+        for record in records {
+            if live.len() < 2 * MOST {
+                live.entry(record.digest).or_insert_with(|| Arc::new(PageSession::new(record)));
+            }
+        }
+        Ok(())
     }
 
     fn of(
@@ -224,6 +255,15 @@ impl PageSessions {
     fn changing(&self) -> MutexGuard<'_, ()> {
         self.0.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether a session is of a key, or of the owner with this token.
+fn is_current(record: &PageSessionRecord, owner: Option<&Token>) -> bool {
+    record.key.is_some() || owner.is_some_and(|owner| record.holder == owner.digest())
+}
+
+fn live(records: Vec<PageSessionRecord>) -> HashMap<KeyDigest, Arc<PageSession>> {
+    records.into_iter().map(|it| (it.digest, Arc::new(PageSession::new(it)))).collect()
 }
 
 /// No sessions and no owner, and nothing is stored.

@@ -182,3 +182,42 @@ fn a_browsers_name_is_one_short_plain_line() {
     let shown = shown(&format!(" a\u{1b}[31m\r\nb\u{202e}{}", "x".repeat(300)));
     assert!(shown.starts_with("a[31mb") && shown.chars().count() == MAX_BROWSER, "{shown:?}");
 }
+
+#[test]
+fn what_another_server_made_or_ended_holds_here_and_owners_of_other_tokens_are_left_alone() {
+    let one = Server::new();
+    let (id, text) = one.key(None);
+    let own = one.sign_in(OWNER);
+    let session = one.sign_in(text.expose());
+    let kept = || one.store.load_page_sessions().unwrap();
+    let open = |owner: &str| {
+        let store = Arc::<VolatileStore>::clone(&one.store);
+        PageSessions::open_shared(store, Token::new(&owner.into())).unwrap()
+    };
+    let (same, other) = (open(OWNER), open("wa_another"));
+    assert!(
+        other.find(own.expose(), one.now).is_none() && same.find(own.expose(), one.now).is_some()
+    );
+    assert_eq!(kept().len(), 2, "nobody's are deleted");
+    let later = one.sign_in(text.expose());
+    assert!(same.find(later.expose(), one.now).is_none());
+    let all = |whole| move |records| Ok(Changes { whole, records });
+    same.refresh(|| all(false)(kept())).unwrap();
+    other.refresh(|| all(true)(kept())).unwrap();
+    for text in [&session, &later] {
+        let found = [same.find(text.expose(), one.now), other.find(text.expose(), one.now)];
+        assert!(
+            found.iter().all(|it| it.as_ref().is_some_and(|it| it.holder().key() == Some(&id)))
+        );
+    }
+    assert!(other.find(own.expose(), one.now).is_none());
+    same.refresh(|| all(true)(Vec::new())).unwrap();
+    assert!(same.list(one.now).is_empty());
+    let many = (0..3 * MOST).map(|number| PageSessionRecord {
+        digest: digest(&number.to_string()),
+        ..kept().pop().unwrap()
+    });
+    let many: Vec<_> = many.collect();
+    same.refresh(|| all(true)(many)).unwrap();
+    assert_eq!(same.list(one.now).len(), 2 * MOST);
+}

@@ -23,7 +23,7 @@ pub(super) fn entry(job: &JobFacts, ended: &JobEnd) -> UsageEntry {
         served_model: ended.served_model.clone(),
         provider: ended.provider_name.clone(),
         endpoint: job.endpoint,
-        outcome: ended.outcome.as_str(),
+        outcome: ended.outcome.as_str().into(),
         status: ended.outcome.status(),
         prompt_tokens: tokens(ended.usage.prompt_tokens),
         completion_tokens: tokens(ended.usage.completion_tokens),

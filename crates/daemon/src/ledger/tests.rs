@@ -16,7 +16,7 @@ fn entry(at_ms: u64) -> UsageEntry {
         served_model: None,
         provider: None,
         endpoint: Endpoint::ChatCompletions,
-        outcome: "answered",
+        outcome: "answered".into(),
         status: Some(200),
         prompt_tokens: Some(1),
         completion_tokens: Some(1),

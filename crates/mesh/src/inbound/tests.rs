@@ -251,7 +251,7 @@ async fn a_peer_s_use_of_today_is_read_from_the_ledger() {
         served_model: None,
         provider: None,
         endpoint: Endpoint::ChatCompletions,
-        outcome: "answered",
+        outcome: "answered".into(),
         status: Some(200),
         prompt_tokens: Some(tokens),
         completion_tokens: None,

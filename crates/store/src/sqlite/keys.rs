@@ -4,7 +4,7 @@ use base::{Budget, KeyId, KeyLimits, MoneyBudget, RoomId};
 use rusqlite::{Connection, Row, Transaction, named_params, params, types::Type};
 
 use super::{SqliteStore, signed, unsigned};
-use crate::{KeyDigest, KeyRecord, KeyStore, StoreError};
+use crate::{Changes, KeyDigest, KeyRecord, KeyStore, StoreError};
 
 pub(super) const TABLE: &str = "CREATE TABLE keys (
         id TEXT NOT NULL PRIMARY KEY,
@@ -31,6 +31,21 @@ pub(super) const ROOM: &str = "ALTER TABLE keys ADD COLUMN room TEXT;";
 /// A budget in money, such as `5.00USD/month`, and whether the key is barred from clouds.
 pub(super) const COST: &str = "ALTER TABLE keys ADD COLUMN budget_money TEXT;
     ALTER TABLE keys ADD COLUMN no_cloud INTEGER NOT NULL DEFAULT 0;";
+
+impl SqliteStore {
+    /// Puts changes of a store of which this is a copy into it.
+    ///
+    /// # Errors
+    /// When they cannot be written; then nothing is changed.
+    pub fn copy_keys(&self, changes: &Changes<KeyRecord>) -> Result<(), StoreError> {
+        self.write(|transaction| {
+            if changes.whole {
+                transaction.execute("DELETE FROM keys", [])?;
+            }
+            changes.records.iter().try_for_each(|key| save_key(transaction, key))
+        })
+    }
+}
 
 impl KeyStore for SqliteStore {
     fn load_keys(&self) -> Result<Vec<KeyRecord>, StoreError> {

@@ -5,6 +5,7 @@
 //!
 //! - `keys`, `invitations`, `page_sessions`, `usage`, `audit`, `models`: a table each
 //! - `files`, `soundness`: whether the open files are still the ones at their paths, and whole
+//! - `unsent`: what waits for the database that several servers share
 //! - `reached`: how far the time for deleting by age has come
 
 mod audit;
@@ -16,6 +17,7 @@ mod page_sessions;
 mod reached;
 mod rooms;
 mod soundness;
+mod unsent;
 mod usage;
 mod workspace;
 
@@ -29,7 +31,7 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use rusqlite_migration::{Error as MigrationError, M, MigrationDefinitionError, Migrations};
 
 use self::soundness::Soundness;
-use crate::StoreError;
+use crate::{StoreError, usage::days::signed};
 
 /// How long a writer waits for another process.
 const BUSY: Duration = Duration::from_secs(2);
@@ -56,6 +58,7 @@ const STEPS: &[M<'_>] = &[
     M::up(usage::tables::COST),
     M::up(keys::COST),
     M::up(page_sessions::table::TABLE),
+    M::up(unsent::table::TABLES),
 ];
 
 /// A store in a database file.
@@ -170,11 +173,6 @@ fn reader(path: &Path) -> rusqlite::Result<Connection> {
     let reader = Connection::open_with_flags(path, flags)?;
     reader.busy_timeout(BUSY)?;
     Ok(reader)
-}
-
-/// SQLite has no unsigned integers.
-fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 /// A number from a column that only holds results of [`signed`].

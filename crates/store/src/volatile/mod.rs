@@ -125,6 +125,16 @@ impl InvitationStore for VolatileStore {
         Ok(())
     }
 
+    fn use_invitation(&self, invitation: &InvitationRecord) -> Result<bool, StoreError> {
+        let all = self.writes(&self.invitations)?;
+        let is_over = |kept: &InvitationRecord| kept.used.is_some() || kept.revoked.is_some();
+        if all.iter().any(|kept| kept.id == invitation.id && is_over(kept)) {
+            return Ok(false);
+        }
+        drop(all);
+        self.save_invitation(invitation).map(|()| true)
+    }
+
     fn forget_invitation(&self, id: &str) -> Result<(), StoreError> {
         self.writes(&self.invitations)?.retain(|kept| kept.id != id);
         Ok(())

@@ -35,3 +35,28 @@ fn invitations_are_kept_as_they_are_the_oldest_first_until_they_are_forgotten() 
         assert_eq!(store.load_invitations().unwrap(), [used]);
     });
 }
+
+#[test]
+fn an_invitation_is_used_once_whoever_stores_it() {
+    every_store(|store| {
+        let used = |key: &str| InvitationRecord {
+            used: Some(5),
+            key: Some(key.into()),
+            ..invitation("i-1", 1, 1)
+        };
+        store.save_invitation(&invitation("i-1", 1, 1)).unwrap();
+        assert!(store.use_invitation(&used("k-1")).unwrap());
+        assert!(!store.use_invitation(&used("k-2")).unwrap());
+        assert_eq!(store.load_invitations().unwrap(), [used("k-1")]);
+        let revoked = InvitationRecord { revoked: Some(4), ..invitation("i-2", 2, 2) };
+        store.save_invitation(&revoked).unwrap();
+        let late = InvitationRecord { used: Some(5), ..invitation("i-2", 2, 2) };
+        assert!(!store.use_invitation(&late).unwrap());
+        assert!(
+            store
+                .use_invitation(&InvitationRecord { used: Some(6), ..invitation("i-3", 3, 3) })
+                .unwrap()
+        );
+        assert_eq!(store.load_invitations().unwrap().len(), 3, "one that was not stored before is");
+    });
+}

@@ -4,7 +4,7 @@ use store::{KeyDigest, PageSessionRecord};
 
 use super::every_store;
 
-fn session(id: &str, digest: u8, created: u64) -> PageSessionRecord {
+pub(crate) fn session(id: &str, digest: u8, created: u64) -> PageSessionRecord {
     PageSessionRecord {
         id: id.to_owned(),
         digest: KeyDigest([digest; 32]),

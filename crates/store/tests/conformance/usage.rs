@@ -9,7 +9,7 @@ use super::{Store, every_store};
 
 const DAY: u64 = 86_400_000;
 
-fn entry(at_ms: u64, key: &str, model: &str, tokens: (u64, u64)) -> UsageEntry {
+pub(crate) fn entry(at_ms: u64, key: &str, model: &str, tokens: (u64, u64)) -> UsageEntry {
     UsageEntry {
         at_ms,
         job: JobId::from_random(at_ms.into()),
@@ -18,7 +18,7 @@ fn entry(at_ms: u64, key: &str, model: &str, tokens: (u64, u64)) -> UsageEntry {
         served_model: Some("other".into()),
         provider: Some("gpu".into()),
         endpoint: Endpoint::Messages,
-        outcome: "answered",
+        outcome: "answered".into(),
         status: Some(200),
         prompt_tokens: Some(tokens.0),
         completion_tokens: Some(tokens.1),
@@ -35,7 +35,7 @@ fn entry(at_ms: u64, key: &str, model: &str, tokens: (u64, u64)) -> UsageEntry {
 fn refused(at_ms: u64) -> UsageEntry {
     UsageEntry {
         provider: None,
-        outcome: "queue_full",
+        outcome: "queue_full".into(),
         status: None,
         prompt_tokens: None,
         completion_tokens: None,
@@ -45,7 +45,8 @@ fn refused(at_ms: u64) -> UsageEntry {
 }
 
 fn some_usage(store: &dyn Store) {
-    let left = UsageEntry { outcome: "client_gone", estimated: true, ..entry(3, "a", "n", (1, 1)) };
+    let left =
+        UsageEntry { outcome: "client_gone".into(), estimated: true, ..entry(3, "a", "n", (1, 1)) };
     let first = [entry(1, "a", "m", (10, 5)), refused(2), left];
     store.add_usage(&first).unwrap();
     let priced = UsageEntry { cost: Some(Money(7)), ..entry(DAY * 18_000, "b", "m", (100, 50)) };
@@ -162,8 +163,8 @@ fn every_row_of_a_batch_of_any_size_is_there() {
             store.add_usage(&entries).unwrap();
         }
         let totals = store.usage(&UsageQuery::default()).unwrap().totals;
-        let tokens = sizes.map(|size| size * (size - 1) / 2).iter().sum();
-        let requests = sizes.iter().sum();
+        let tokens: u64 = sizes.map(|size| size * (size - 1) / 2).iter().sum();
+        let requests: u64 = sizes.iter().sum();
         assert_eq!((totals.requests, totals.completion_tokens), (requests, requests));
         assert_eq!(totals.prompt_tokens, tokens);
         let part = UsageQuery { since_ms: Some(64), ..UsageQuery::default() };
@@ -190,7 +191,7 @@ fn jobs() -> impl Strategy<Value = Vec<UsageEntry>> {
     let job = (time, 0..3u64, any::<bool>(), 0..100u64, any::<bool>(), any::<bool>());
     let entry = job.prop_map(|(at, key, provider, tokens, well, estimated)| UsageEntry {
         provider: provider.then(|| "gpu".into()),
-        outcome: if well { "answered" } else { "worker_failed" },
+        outcome: if well { "answered" } else { "worker_failed" }.into(),
         prompt_tokens: (tokens > 20).then_some(tokens),
         estimated,
         cost: (tokens > 40).then_some(Money(tokens)),
@@ -216,6 +217,16 @@ fn questions() -> impl Strategy<Value = UsageQuery> {
     })
 }
 
+/// One for all histories, without rows: to make one takes half a second.
+#[cfg(feature = "testing")]
+fn emptied() -> &'static store::PostgresStore {
+    use std::sync::OnceLock;
+    static SHARED: OnceLock<store::PostgresStore> = OnceLock::new();
+    let store = SHARED.get_or_init(super::shared::store);
+    store::UsageStore::forget_usage(store, u64::MAX, usize::MAX).unwrap();
+    store
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -230,22 +241,33 @@ proptest! {
         let plain = store::VolatileStore::default();
         let directory = tempfile::tempdir().unwrap();
         let database = store::SqliteStore::open(&directory.path().join("warren.db")).unwrap();
-        let each: [&dyn Store; 2] = [&plain, &database];
+        #[cfg(feature = "testing")]
+        let shared = emptied();
+        let each: &[&dyn Store] = &[
+            &plain,
+            &database,
+            #[cfg(feature = "testing")]
+            shared,
+        ];
         let (first, second) = jobs.split_at(jobs.len() / 2);
         each.iter().for_each(|store| store.add_usage(first).unwrap());
         if let Some(before) = forgotten {
-            let forgotten = each.map(|store| store.forget_usage(before, usize::MAX).unwrap());
-            prop_assert_eq!(forgotten[0], forgotten[1]);
+            let forget = |store: &&dyn Store| store.forget_usage(before, usize::MAX).unwrap();
+            let forgotten: Vec<_> = each.iter().map(forget).collect();
+            prop_assert!(forgotten.iter().all(|number| *number == forgotten[0]), "{:?}", forgotten);
         }
         each.iter().for_each(|store| store.add_usage(second).unwrap());
         for question in questions {
-            let told = each.map(|store| {
+            let told = |store: &&dyn Store| {
                 let mut answer = store.usage(&question).unwrap();
                 // Groups with equal tokens have no fixed order.
                 answer.groups.sort_by(|a, b| a.names.cmp(&b.names));
                 answer
-            });
-            prop_assert_eq!(&told[0], &told[1], "{:?}", question);
+            };
+            let first = told(&each[0]);
+            for other in &each[1..] {
+                prop_assert_eq!(&first, &told(other), "{:?}", question);
+            }
         }
     }
 }

@@ -30,6 +30,10 @@ pub(crate) struct Target {
     /// without it; with --server, only where its admin.token is
     #[arg(long, value_name = "DIR", hide_short_help = true, help_heading = heading::SERVER)]
     data_dir: Option<PathBuf>,
+    /// The database that a stopped server shares with others
+    #[arg(long, env = "WARREN_DATABASE", value_name = "URL", hide_env_values = true, hide_short_help = true,
+        help_heading = heading::SERVER)]
+    database: Option<Secret>,
 }
 
 /// The server that a command works on.
@@ -54,14 +58,15 @@ impl Target {
     fn choose_by(
         &self,
         file: &ServeOptions,
-        open: impl FnOnce(&Path) -> anyhow::Result<OfflineServer>,
+        open: impl FnOnce(&Path, Option<&Secret>) -> anyhow::Result<OfflineServer>,
     ) -> anyhow::Result<AdminTarget> {
         let (named, data_dir) = (self.server.as_slice(), self.data_dir.as_ref());
         let lookup = Lookup { named, data_dir, config: file };
         if let ([], Some(directory)) = (named, data_dir)
             && lookup.running().is_none()
         {
-            return Ok(AdminTarget::Offline(Box::new(open(directory)?.priced_by(file)?)));
+            let database = self.database.as_ref().or(file.database.as_ref());
+            return Ok(AdminTarget::Offline(Box::new(open(directory, database)?.priced_by(file)?)));
         }
         // A directory names its server, whatever the configuration says.
         let config = ServeOptions { server: None, ..file.clone() };

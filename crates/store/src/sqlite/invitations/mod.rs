@@ -3,10 +3,25 @@
 pub(super) mod table;
 
 use base::KeyId;
-use rusqlite::{Connection, Row, named_params};
+use rusqlite::{Connection, Row, Transaction, named_params};
 
 use super::{SqliteStore, signed, unsigned};
-use crate::{InvitationRecord, InvitationStore, KeyDigest, StoreError};
+use crate::{Changes, InvitationRecord, InvitationStore, KeyDigest, StoreError};
+
+impl SqliteStore {
+    /// Puts changes of a store of which this is a copy into it.
+    ///
+    /// # Errors
+    /// When they cannot be written; then nothing is changed.
+    pub fn copy_invitations(&self, changes: &Changes<InvitationRecord>) -> Result<(), StoreError> {
+        self.write(|transaction| {
+            if changes.whole {
+                transaction.execute("DELETE FROM invitations", [])?;
+            }
+            changes.records.iter().try_for_each(|it| save(transaction, it, "TRUE").map(drop))
+        })
+    }
+}
 
 impl InvitationStore for SqliteStore {
     fn load_invitations(&self) -> Result<Vec<InvitationRecord>, StoreError> {
@@ -14,26 +29,42 @@ impl InvitationStore for SqliteStore {
     }
 
     fn save_invitation(&self, invitation: &InvitationRecord) -> Result<(), StoreError> {
-        let insert = "INSERT INTO invitations VALUES (:id, :digest, :name, :created, :expires, :used, :key, :revoked)
-            ON CONFLICT (id) DO UPDATE SET digest = :digest, name = :name, created = :created,
-                expires = :expires, used = :used, key = :key, revoked = :revoked";
-        let values = named_params! {
-            ":id": invitation.id,
-            ":digest": invitation.digest.0,
-            ":name": invitation.name,
-            ":created": signed(invitation.created),
-            ":expires": signed(invitation.expires),
-            ":used": invitation.used.map(signed),
-            ":key": invitation.key.as_ref().map(KeyId::as_str),
-            ":revoked": invitation.revoked.map(signed),
-        };
-        self.write(|transaction| transaction.execute(insert, values).map(drop))
+        self.write(|transaction| save(transaction, invitation, "TRUE").map(drop))
+    }
+
+    fn use_invitation(&self, invitation: &InvitationRecord) -> Result<bool, StoreError> {
+        let is_open = "invitations.used IS NULL AND invitations.revoked IS NULL";
+        self.write(|transaction| save(transaction, invitation, is_open))
     }
 
     fn forget_invitation(&self, id: &str) -> Result<(), StoreError> {
         let delete = "DELETE FROM invitations WHERE id = ?1";
         self.write(|transaction| transaction.execute(delete, [id]).map(drop))
     }
+}
+
+/// Stores an invitation, or replaces the one with its id if that is so. Returns whether it did.
+fn save(
+    transaction: &Transaction<'_>,
+    invitation: &InvitationRecord,
+    if_so: &str,
+) -> rusqlite::Result<bool> {
+    let insert = format!(
+        "INSERT INTO invitations VALUES (:id, :digest, :name, :created, :expires, :used, :key, :revoked)
+            ON CONFLICT (id) DO UPDATE SET digest = :digest, name = :name, created = :created,
+                expires = :expires, used = :used, key = :key, revoked = :revoked WHERE {if_so}"
+    );
+    let values = named_params! {
+        ":id": invitation.id,
+        ":digest": invitation.digest.0,
+        ":name": invitation.name,
+        ":created": signed(invitation.created),
+        ":expires": signed(invitation.expires),
+        ":used": invitation.used.map(signed),
+        ":key": invitation.key.as_ref().map(KeyId::as_str),
+        ":revoked": invitation.revoked.map(signed),
+    };
+    transaction.execute(&insert, values).map(|written| written > 0)
 }
 
 fn load(connection: &Connection) -> rusqlite::Result<Vec<InvitationRecord>> {

@@ -3,10 +3,28 @@
 pub(super) mod table;
 
 use base::KeyId;
-use rusqlite::{Connection, Row, named_params, params};
+use rusqlite::{Connection, Row, Transaction, named_params, params};
 
 use super::{SqliteStore, signed, unsigned};
-use crate::{KeyDigest, PageSessionRecord, PageSessionStore, StoreError};
+use crate::{Changes, KeyDigest, PageSessionRecord, PageSessionStore, StoreError};
+
+impl SqliteStore {
+    /// Puts changes of a store of which this is a copy into it.
+    ///
+    /// # Errors
+    /// When they cannot be written; then nothing is changed.
+    pub fn copy_page_sessions(
+        &self,
+        changes: &Changes<PageSessionRecord>,
+    ) -> Result<(), StoreError> {
+        self.write(|transaction| {
+            if changes.whole {
+                transaction.execute("DELETE FROM page_sessions", [])?;
+            }
+            changes.records.iter().try_for_each(|session| save(transaction, session))
+        })
+    }
+}
 
 impl PageSessionStore for SqliteStore {
     fn load_page_sessions(&self) -> Result<Vec<PageSessionRecord>, StoreError> {
@@ -14,21 +32,7 @@ impl PageSessionStore for SqliteStore {
     }
 
     fn save_page_session(&self, session: &PageSessionRecord) -> Result<(), StoreError> {
-        let insert = "INSERT INTO page_sessions VALUES (:id, :digest, :key, :holder, :created, :expires, :last_used,
-                :browser)
-            ON CONFLICT (id) DO UPDATE SET digest = :digest, key = :key, holder = :holder, created = :created,
-                expires = :expires, last_used = :last_used, browser = :browser";
-        let values = named_params! {
-            ":id": session.id,
-            ":digest": session.digest.0,
-            ":key": session.key.as_ref().map(KeyId::as_str),
-            ":holder": session.holder.0,
-            ":created": signed(session.created),
-            ":expires": signed(session.expires),
-            ":last_used": session.last_used.map(signed),
-            ":browser": session.browser,
-        };
-        self.write(|transaction| transaction.execute(insert, values).map(drop))
+        self.write(|transaction| save(transaction, session))
     }
 
     fn forget_page_session(&self, id: &str) -> Result<(), StoreError> {
@@ -46,6 +50,24 @@ impl PageSessionStore for SqliteStore {
             Ok(())
         })
     }
+}
+
+fn save(transaction: &Transaction<'_>, session: &PageSessionRecord) -> rusqlite::Result<()> {
+    let insert = "INSERT INTO page_sessions VALUES (:id, :digest, :key, :holder, :created, :expires, :last_used,
+            :browser)
+        ON CONFLICT (id) DO UPDATE SET digest = :digest, key = :key, holder = :holder, created = :created,
+            expires = :expires, last_used = :last_used, browser = :browser";
+    let values = named_params! {
+        ":id": session.id,
+        ":digest": session.digest.0,
+        ":key": session.key.as_ref().map(KeyId::as_str),
+        ":holder": session.holder.0,
+        ":created": signed(session.created),
+        ":expires": signed(session.expires),
+        ":last_used": session.last_used.map(signed),
+        ":browser": session.browser,
+    };
+    transaction.execute(insert, values).map(drop)
 }
 
 fn load(connection: &Connection) -> rusqlite::Result<Vec<PageSessionRecord>> {

@@ -3,12 +3,8 @@
 use base::{Money, UsageBy};
 use rusqlite::{Connection, Row, named_params};
 
-use super::{
-    super::{signed, unsigned},
-    tables::DAY,
-    write::id_from,
-};
-use crate::usage::{MAX_GROUPS, UsageAnswer, UsageGroup, UsageQuery, UsageSums};
+use super::{super::unsigned, write::id_from};
+use crate::usage::{MAX_GROUPS, UsageAnswer, UsageGroup, UsageQuery, UsageSums, days::Span};
 
 /// The queried span: the sums of whole days, and the rows before and after those, summed up by
 /// the columns that tell sums apart.
@@ -92,31 +88,6 @@ fn select<T>(
         ":provider": query.provider,
     };
     statement.query_map(values, read)?.collect()
-}
-
-/// The queried time: whole days, and the parts before and after them. Each part begins at its first
-/// number, and ends before its second.
-struct Span {
-    /// In milliseconds since 1970.
-    before: (i64, i64),
-    /// In days since 1970.
-    days: (i64, i64),
-    /// In milliseconds since 1970.
-    after: (i64, i64),
-}
-
-impl Span {
-    fn of(query: &UsageQuery) -> Self {
-        let since = signed(query.since_ms.unwrap_or(0));
-        let until = signed(query.until_ms.unwrap_or(u64::MAX));
-        let first = since / DAY + i64::from(since % DAY > 0);
-        let end = first.max(until / DAY);
-        Self {
-            before: (since, until.min(first.saturating_mul(DAY))),
-            days: (first, end),
-            after: (end.saturating_mul(DAY), until),
-        }
-    }
 }
 
 fn sums(row: &Row<'_>, from: usize) -> rusqlite::Result<UsageSums> {

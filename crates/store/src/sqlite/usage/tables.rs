@@ -1,14 +1,13 @@
 //! The ledger's tables, as the migration steps that led to them. A released step never changes, so a
 //! table stands here once for each time that it was rebuilt.
 
-/// A day, in milliseconds.
-pub(super) const DAY: i64 = 86_400_000;
+use crate::usage::days::LATEST;
 
 /// The low bits of a row's id, a number within the millisecond. The rest is its time.
 pub(in crate::sqlite) const ID_BITS: u32 = 20;
 
-/// The latest time of a row, in milliseconds since 1970: some two centuries from now.
-pub(super) const LATEST: i64 = (i64::MAX >> ID_BITS) - 1;
+/// An id has room for the latest time of a row.
+const _: () = assert!(LATEST < i64::MAX >> ID_BITS);
 
 /// The first form of the rows, each with all its names.
 pub(in crate::sqlite) const TABLE: &str = "CREATE TABLE usage (

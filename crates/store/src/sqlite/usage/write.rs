@@ -4,11 +4,11 @@ use std::{collections::HashMap, sync::LazyLock};
 
 use rusqlite::{OptionalExtension, Statement, ToSql, Transaction, params};
 
-use super::{
-    super::signed,
-    tables::{DAY, ID_BITS, LATEST},
+use super::tables::ID_BITS;
+use crate::usage::{
+    ANSWERED, UsageEntry, UsageSums,
+    days::{DayKey, LATEST, of_day, signed, time},
 };
-use crate::usage::{ANSWERED, UsageEntry, UsageSums};
 
 /// Rows inserted by one statement: the start and end of a statement cost as much as a row.
 const TOGETHER: usize = 64;
@@ -74,9 +74,6 @@ pub(super) fn id_from(at_ms: i64) -> i64 {
     if at_ms > LATEST { i64::MAX } else { at_ms << ID_BITS }
 }
 
-/// The key of the sums of a day: day, key, model, provider and path.
-type DayKey<'a> = (i64, &'a str, &'a str, &'a str, &'static str);
-
 /// The sums that each row belongs to, as a position, and the amounts to add. They are added up here: the
 /// database would have to read and sort the rows, which takes as long as writing them.
 fn by_day<'a>(entries: &[&'a UsageEntry]) -> (Vec<usize>, Vec<(DayKey<'a>, UsageSums)>) {
@@ -96,17 +93,6 @@ fn by_day<'a>(entries: &[&'a UsageEntry]) -> (Vec<usize>, Vec<(DayKey<'a>, Usage
         last
     });
     (of.collect(), days)
-}
-
-/// The end of a row's job, in milliseconds since 1970, up to the latest that an id can hold.
-fn time(entry: &UsageEntry) -> i64 {
-    signed(entry.at_ms).min(LATEST)
-}
-
-fn of_day(entry: &UsageEntry) -> DayKey<'_> {
-    let provider = entry.provider.as_deref().unwrap_or("");
-    let day = time(entry) / DAY;
-    (day, entry.key.as_str(), entry.model.as_str(), provider, entry.endpoint.path())
 }
 
 /// Adds to the sums of days. Returns their ids.
@@ -222,7 +208,7 @@ fn bind(
     bind(&entry.job.bits().to_be_bytes())?;
     bind(sums)?;
     bind(&entry.served_model.as_ref().map(|model| model.as_str()))?;
-    bind(&(entry.outcome != ANSWERED).then_some(entry.outcome))?;
+    bind(&(entry.outcome != ANSWERED).then_some(&*entry.outcome))?;
     bind(&entry.status)?;
     bind(&entry.prompt_tokens.map(signed))?;
     bind(&entry.completion_tokens.map(signed))?;

@@ -1,6 +1,10 @@
 //! The ledger: one row for each job that ended, never changed, without any content.
+//!
+//! - `days`: the whole days that rows are summed up by
 
-use std::sync::Arc;
+pub(crate) mod days;
+
+use std::{borrow::Cow, sync::Arc};
 
 use base::{Endpoint, JobId, KeyId, ModelName, Money, UsageBy};
 
@@ -27,7 +31,7 @@ pub struct UsageEntry {
     /// The endpoint.
     pub endpoint: Endpoint,
     /// How it ended, in one word: `answered`, `client_gone`, or an error.
-    pub outcome: &'static str,
+    pub outcome: Cow<'static, str>,
     /// The answer's HTTP status, if it was answered to its end.
     pub status: Option<u16>,
     /// Tokens of the prompt.
@@ -140,7 +144,7 @@ impl UsageSums {
             prompt_tokens: entry.prompt_tokens.unwrap_or(0),
             completion_tokens: entry.completion_tokens.unwrap_or(0),
             estimated: u64::from(entry.estimated),
-            errors: u64::from(!is_well(entry.outcome)),
+            errors: u64::from(!is_well(&entry.outcome)),
             cost: entry.cost.unwrap_or_default(),
         }
     }

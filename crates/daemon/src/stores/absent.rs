@@ -1,0 +1,50 @@
+//! A program without PostgreSQL.
+
+use std::{path::Path, sync::Arc};
+
+use access::{Invitations, Keys};
+use anyhow::bail;
+use base::Secret;
+use scheduler::Scheduler;
+use store::SqliteStore;
+use tokio_util::sync::CancellationToken;
+
+use super::Stores;
+
+/// There is none.
+pub(crate) enum Shared {}
+
+impl Shared {
+    pub(crate) fn problem(&self) -> Option<String> {
+        match *self {}
+    }
+
+    pub(crate) fn look(&self, _thoroughly: bool) -> Option<String> {
+        match *self {}
+    }
+}
+
+pub(super) fn open(_: &Arc<SqliteStore>, _: &Secret, _: &Path) -> anyhow::Result<Stores> {
+    bail!(
+        "this program was built without PostgreSQL, and cannot use --database: build it with the feature postgres"
+    )
+}
+
+/// There is none.
+pub(crate) enum Sharing {}
+
+impl Sharing {
+    pub(crate) fn start(
+        stores: &Stores,
+        _: &Keys,
+        _: &Invitations,
+        _: &Scheduler,
+        _: &CancellationToken,
+    ) -> Option<Self> {
+        stores.shared.as_ref().map(|shared| match **shared {})
+    }
+
+    pub(crate) async fn end(self) {
+        match self {}
+    }
+}

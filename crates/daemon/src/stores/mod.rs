@@ -1,0 +1,108 @@
+//! Where a server keeps what: this machine's own database, and the one that several servers share.
+//!
+//! - `shared`: keys, invitations, page sessions, the ledger and the audit log of several servers, with the feature
+//!   `postgres`
+//! - `absent`: the same in a program without it
+
+#[cfg(not(feature = "postgres"))]
+#[path = "absent.rs"]
+mod shared;
+#[cfg(feature = "postgres")]
+mod shared;
+
+use std::{path::Path, sync::Arc};
+
+use base::Secret;
+use store::{
+    AgeStore, AuditStore, InvitationStore, KeyStore, PageSessionStore, SqliteStore, UsageStore,
+};
+
+pub(crate) use self::shared::{Shared, Sharing};
+use crate::data::{DataDir, private};
+
+/// The file beside the shared database.
+const SHARED: &str = "shared.db";
+
+/// The stores of a server.
+#[derive(Clone)]
+pub(crate) struct Stores {
+    /// What a machine has of its own: rooms, models, the workspace, the cluster.
+    pub(crate) own: Arc<SqliteStore>,
+    pub(crate) keys: Arc<dyn KeyStore>,
+    pub(crate) invitations: Arc<dyn InvitationStore>,
+    pub(crate) page_sessions: Arc<dyn PageSessionStore>,
+    pub(crate) usage: Arc<dyn UsageStore>,
+    pub(crate) audit: Arc<dyn AuditStore>,
+    pub(crate) ages: Arc<dyn AgeStore>,
+    /// What it shares with other servers, if it does.
+    pub(crate) shared: Option<Arc<Shared>>,
+}
+
+impl Stores {
+    /// Opens this machine's database, and the shared one if there is one.
+    ///
+    /// # Errors
+    /// When one of them cannot be used.
+    pub(crate) fn open(database: Option<&Secret>, data: &DataDir) -> anyhow::Result<Self> {
+        let own = Arc::new(SqliteStore::open(&data.database()?)?);
+        let file = data.path().join(SHARED);
+        match database {
+            Some(url) => {
+                // Made here, so that only its owner can read it.
+                private().open(&file)?;
+                shared::open(&own, url, &file)
+            }
+            None => {
+                warn_of_a_forgotten_database(&file);
+                Ok(Self::of(&own, &own, None))
+            }
+        }
+    }
+
+    fn of<S>(own: &Arc<SqliteStore>, all: &Arc<S>, shared: Option<Arc<Shared>>) -> Self
+    where
+        S: KeyStore
+            + InvitationStore
+            + PageSessionStore
+            + UsageStore
+            + AuditStore
+            + AgeStore
+            + 'static,
+    {
+        Self {
+            own: Arc::clone(own),
+            keys: Arc::<S>::clone(all),
+            invitations: Arc::<S>::clone(all),
+            page_sessions: Arc::<S>::clone(all),
+            usage: Arc::<S>::clone(all),
+            audit: Arc::<S>::clone(all),
+            ages: Arc::<S>::clone(all),
+            shared,
+        }
+    }
+
+    /// Why something cannot be kept, and what to do; `None` while all is well. Does not wait.
+    pub(crate) fn problem(&self) -> Option<String> {
+        let shared = || self.shared.as_ref().and_then(|shared| shared.problem());
+        self.own.problem().or_else(shared)
+    }
+
+    /// Looks at the files, as [`SqliteStore::look`] does. Blocks.
+    pub(crate) fn look(&self, thoroughly: bool) -> Option<String> {
+        let shared = || self.shared.as_ref().and_then(|shared| shared.look(thoroughly));
+        self.own.look(thoroughly).or_else(shared)
+    }
+}
+
+/// Whether the server of a data directory has shared its state with others.
+pub(crate) fn has_shared(data_dir: &Path) -> bool {
+    data_dir.join(SHARED).exists()
+}
+
+fn warn_of_a_forgotten_database(file: &Path) {
+    if file.exists() {
+        tracing::warn!(
+            "this server has shared its keys and its usage with others: without --database it has those of its own"
+        );
+    }
+}

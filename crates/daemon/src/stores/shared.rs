@@ -1,0 +1,169 @@
+//! Takes over what other servers change, and sends them the rows of this one's ledger and audit log.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use access::{Invitations, Keys, Moment};
+use base::{Backoff, Secret, error::chain};
+use scheduler::Scheduler;
+pub(crate) use store::SharedStore as Shared;
+use store::{SqliteStore, StoreError};
+use tokio::{
+    task::{JoinHandle, spawn_blocking},
+    time::{sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::Stores;
+
+/// How often it is looked for changes that were not announced.
+const SWEEP: Duration = Duration::from_secs(1);
+
+/// How long rows are waited for.
+const ROWS: Duration = Duration::from_secs(1);
+
+/// The pauses while rows cannot be sent.
+const RETRY: Backoff = Backoff::new(Duration::from_millis(250), Duration::from_secs(5));
+
+/// How long a server that ends has to send its last rows. What is left waits for its next start.
+const LAST_ROWS: Duration = Duration::from_secs(5);
+
+pub(super) fn open(own: &Arc<SqliteStore>, url: &Secret, file: &Path) -> anyhow::Result<Stores> {
+    let shared = Arc::new(Shared::open(url, file)?);
+    tracing::info!(database = shared.shown(), "keys, usage and the audit log are shared");
+    Ok(Stores::of(own, &shared, Some(Arc::clone(&shared))))
+}
+
+/// The tasks of a server that shares its state.
+pub(crate) struct Sharing {
+    shared: Arc<Shared>,
+    taking_over: JoinHandle<()>,
+    sending: JoinHandle<()>,
+    ending: CancellationToken,
+}
+
+impl Sharing {
+    /// Starts them, if this server shares something. What others change is taken over until `stop`.
+    pub(crate) fn start(
+        stores: &Stores,
+        keys: &Keys,
+        invitations: &Invitations,
+        scheduler: &Scheduler,
+        stop: &CancellationToken,
+    ) -> Option<Self> {
+        let shared = Arc::clone(stores.shared.as_ref()?);
+        let news = News {
+            shared: Arc::clone(&shared),
+            keys: keys.clone(),
+            invitations: invitations.clone(),
+            scheduler: scheduler.clone(),
+        };
+        let ending = CancellationToken::new();
+        let taking_over = tokio::spawn(take_over(Arc::new(news), stop.clone()));
+        let sending = tokio::spawn(send(Arc::clone(&shared), ending.clone()));
+        Some(Self { shared, taking_over, sending, ending })
+    }
+
+    /// Sends the last rows, and ends. Called when the ledger has ended.
+    pub(crate) async fn end(self) {
+        self.ending.cancel();
+        self.shared.wake();
+        if timeout(LAST_ROWS, self.sending).await.is_err() || self.shared.waiting() > 0 {
+            let left = self.shared.waiting();
+            tracing::warn!(left, "rows of usage wait on this machine's disk for the next start");
+        }
+        // It has heard of the stop.
+        let _ended = self.taking_over.await;
+    }
+}
+
+/// Where changes go.
+struct News {
+    shared: Arc<Shared>,
+    keys: Keys,
+    invitations: Invitations,
+    scheduler: Scheduler,
+}
+
+impl News {
+    /// Waits for a change, at most for a sweep, and takes it over. Blocks.
+    fn next(&self) -> Result<(), StoreError> {
+        self.shared.wait_for_change(SWEEP);
+        let stale = self.shared.stale()?;
+        if stale.keys {
+            let revoked = self.keys.refresh(|| self.shared.changed_keys(), Moment::now())?;
+            for id in revoked {
+                tracing::info!(key = %id, "a key was revoked by another server");
+                self.scheduler.revoke(&id);
+            }
+        }
+        if stale.page_sessions {
+            self.keys.page_sessions().refresh(|| self.shared.changed_page_sessions())?;
+        }
+        if stale.invitations {
+            self.invitations.refresh(|| self.shared.changed_invitations())?;
+        }
+        Ok(())
+    }
+}
+
+async fn take_over(news: Arc<News>, stop: CancellationToken) {
+    let mut told = Told::default();
+    while !stop.is_cancelled() {
+        let news = Arc::clone(&news);
+        if let Ok(taken) = spawn_blocking(move || news.next()).await {
+            told.tell("changes of other servers are not heard of", taken.as_ref().err());
+        }
+    }
+}
+
+/// Sends rows as they come. When it ends, all that is left.
+async fn send(shared: Arc<Shared>, ending: CancellationToken) {
+    let (mut told, mut retry) = (Told::default(), RETRY);
+    loop {
+        let is_last = ending.is_cancelled();
+        let sender = Arc::clone(&shared);
+        let Ok(sent) = spawn_blocking(move || sender.send()).await else { return };
+        if let Ok(sent) = &sent {
+            retry.reset();
+            if sent.refused > 0 {
+                tracing::error!(
+                    rows = sent.refused,
+                    "the shared database refuses rows for what is in them: they are lost"
+                );
+            }
+        }
+        let left = sent.as_ref().map_or(1, |sent| sent.left);
+        let failed = sent.err();
+        let has_failed = failed.is_some();
+        told.tell("usage waits on this machine's disk", failed.as_ref());
+        match (has_failed, left) {
+            (true, _) if is_last => return,
+            (true, _) => drop(timeout(retry.next(rand::random()), ending.cancelled()).await),
+            (false, 0) if is_last => return,
+            (false, 0) => wait_for_rows(&shared).await,
+            (false, _) => {}
+        }
+    }
+}
+
+/// A few together are as cheap as one.
+async fn wait_for_rows(shared: &Arc<Shared>) {
+    let waiter = Arc::clone(shared);
+    let _waited = spawn_blocking(move || waiter.wait_for_rows(ROWS)).await;
+    sleep(Duration::from_millis(20)).await;
+}
+
+/// Logs a failure when it begins, and its end.
+#[derive(Default)]
+struct Told(bool);
+
+impl Told {
+    fn tell(&mut self, what: &'static str, failed: Option<&StoreError>) {
+        match failed {
+            Some(error) if !self.0 => tracing::error!(problem = chain(error), "{what}"),
+            None if self.0 => tracing::info!("no more: {what}"),
+            _ => {}
+        }
+        self.0 = failed.is_some();
+    }
+}

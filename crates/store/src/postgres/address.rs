@@ -1,0 +1,124 @@
+//! Where the database is: a URL with a secret in it.
+
+use std::{net::IpAddr, time::Duration};
+
+use base::Secret;
+use tokio_postgres::{
+    Config,
+    config::{Host, SslMode, TargetSessionAttrs},
+};
+
+use crate::StoreError;
+
+/// How long one host may take to be connected to.
+const CONNECT: Duration = Duration::from_secs(3);
+
+/// How long a host may be silent on a connection until it is looked for, and how long it may then be.
+const SILENT: Duration = Duration::from_secs(10);
+
+/// What a connection is called in the database's own lists.
+const NAME: &str = "warren";
+
+pub(super) struct Address {
+    pub(super) config: Config,
+    /// Without user and password.
+    pub(super) shown: String,
+}
+
+impl Address {
+    /// What a URL says, and what is meant where it says nothing: TLS is needed towards another machine, and of
+    /// several hosts that one is meant which can be written to.
+    pub(super) fn parse(url: &Secret) -> Result<Self, StoreError> {
+        let wrong = |problem: String| StoreError::Address { problem };
+        let text = url.expose();
+        if !(text.starts_with("postgres://") || text.starts_with("postgresql://")) {
+            return Err(wrong("this is no URL of a PostgreSQL database".to_owned()));
+        }
+        let parsed = text.parse::<Config>().map_err(|error| wrong(base::error::chain(&error)));
+        let mut config = parsed?;
+        if config.get_hosts().is_empty() {
+            return Err(wrong("this URL has no host".to_owned()));
+        }
+        fill_in(&mut config, text);
+        let shown = shown(&config);
+        Ok(Self { config, shown })
+    }
+}
+
+fn fill_in(config: &mut Config, text: &str) {
+    if !says(text, "sslmode") && !config.get_hosts().iter().all(is_this_machine) {
+        config.ssl_mode(SslMode::Require);
+    }
+    if !says(text, "target_session_attrs") && config.get_hosts().len() > 1 {
+        config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+    }
+    if config.get_connect_timeout().is_none() {
+        config.connect_timeout(CONNECT);
+    }
+    if config.get_application_name().is_none() {
+        config.application_name(NAME);
+    }
+    config.keepalives_idle(SILENT).tcp_user_timeout(SILENT);
+}
+
+/// Whether the query of a URL has this parameter.
+fn says(url: &str, name: &str) -> bool {
+    let query = url.split_once('?').map_or("", |(_, query)| query);
+    query.split('&').any(|part| part.split_once('=').is_some_and(|(said, _)| said == name))
+}
+
+fn is_this_machine(host: &Host) -> bool {
+    match host {
+        Host::Unix(_) => true,
+        Host::Tcp(name) if name == "localhost" => true,
+        Host::Tcp(name) => name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback()),
+    }
+}
+
+fn shown(config: &Config) -> String {
+    let host = |host: &Host| match host {
+        Host::Tcp(name) => name.clone(),
+        Host::Unix(path) => path.display().to_string(),
+    };
+    let hosts: Vec<String> = config.get_hosts().iter().map(host).collect();
+    format!("postgres://{}/{}", hosts.join(","), config.get_dbname().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(url: &str) -> Address {
+        Address::parse(&url.into()).unwrap()
+    }
+
+    #[test]
+    fn it_is_shown_without_user_and_password() {
+        let address = parsed("postgres://warren:hunter2@db1,db2:5433/state?sslmode=disable");
+        assert_eq!(address.shown, "postgres://db1,db2/state");
+        assert_eq!(address.config.get_target_session_attrs(), TargetSessionAttrs::ReadWrite);
+        assert_eq!(parsed("postgres://u@%2Frun%2Fpg/x").shown, "postgres:///run/pg/x");
+    }
+
+    #[test]
+    fn another_machine_is_reached_by_tls_unless_the_url_says_otherwise() {
+        let mode = |url: &str| parsed(url).config.get_ssl_mode();
+        for here in ["localhost", "127.0.0.1:5433", "[::1]", "%2Frun%2Fpostgresql"] {
+            assert_eq!(mode(&format!("postgres://u@{here}/x")), SslMode::Prefer, "{here}");
+        }
+        assert_eq!(mode("postgres://u@db.example/x"), SslMode::Require);
+        assert_eq!(mode("postgres://u@localhost,10.0.0.7/x"), SslMode::Require);
+        assert_eq!(mode("postgres://u@db.example/x?sslmode=disable"), SslMode::Disable);
+        assert_eq!(mode("postgres://sslmode=disable:x@db.example/x"), SslMode::Require);
+    }
+
+    #[test]
+    fn what_is_no_database_is_refused_without_telling_its_secret() {
+        for url in
+            ["mysql://u:hunter2@h/x", "hunter2", "postgres://u:hunter2@h:port/x", "postgres:///x"]
+        {
+            let error = Address::parse(&url.into()).err().unwrap().to_string();
+            assert!(!error.contains("hunter2") && error.contains("postgres://USER"), "{error}");
+        }
+    }
+}

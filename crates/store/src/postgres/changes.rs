@@ -1,0 +1,97 @@
+//! What other servers have changed. Each change of a key, an invitation or a session of the page gets the next number
+//! of its table, in the order in which changes are committed: a change holds the row of its table's number until
+//! then. So a server that has seen all up to a number asks for what came after it.
+//!
+//! A change is told to all connections at once, and the numbers are looked at every second beside that.
+
+use tokio_postgres::{Row, Transaction};
+
+use super::{PostgresStore, STATEMENT, columns::value, failure::Failure};
+use crate::{Changes, StoreError};
+
+/// A table that every server has a copy of in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SharedTable {
+    /// Keys.
+    Keys,
+    /// Invitations.
+    Invitations,
+    /// Sessions of the page.
+    PageSessions,
+}
+
+impl SharedTable {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Keys => "keys",
+            Self::Invitations => "invitations",
+            Self::PageSessions => "page_sessions",
+        }
+    }
+}
+
+/// The number of the last change of each shared table.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Revisions {
+    /// Of keys.
+    pub keys: i64,
+    /// Of invitations.
+    pub invitations: i64,
+    /// Of sessions of the page.
+    pub page_sessions: i64,
+}
+
+impl PostgresStore {
+    /// How far the tables have come.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn revisions(&self) -> Result<Revisions, StoreError> {
+        let all = "SELECT name, revision FROM revisions";
+        self.read(async move |client| {
+            let mut revisions = Revisions::default();
+            for row in client.query(all, &[]).await? {
+                revisions.note(value(&row, "name")?, value(&row, "revision")?);
+            }
+            Ok(revisions)
+        })
+    }
+
+    /// What of a table was changed after this number, and the number that this leads to. `None`: all of it.
+    pub(super) fn changes<T: Send + 'static>(
+        &self,
+        table: SharedTable,
+        since: Option<i64>,
+        record: fn(&Row) -> Result<T, Failure>,
+    ) -> Result<(Changes<T>, i64), StoreError> {
+        self.look(STATEMENT, async move |snapshot| changes(snapshot, table, since, record).await)
+    }
+}
+
+impl Revisions {
+    fn note(&mut self, table: &str, revision: i64) {
+        match table {
+            "keys" => self.keys = revision,
+            "invitations" => self.invitations = revision,
+            "page_sessions" => self.page_sessions = revision,
+            _ => {}
+        }
+    }
+}
+
+async fn changes<T>(
+    snapshot: &Transaction<'_>,
+    table: SharedTable,
+    since: Option<i64>,
+    record: fn(&Row) -> Result<T, Failure>,
+) -> Result<(Changes<T>, i64), Failure> {
+    let of_table = "SELECT revision, deleted FROM revisions WHERE name = $1";
+    let row = snapshot.query_one(of_table, &[&table.name()]).await?;
+    let (revision, deleted): (i64, i64) = (value(&row, "revision")?, value(&row, "deleted")?);
+    // A number that is behind is of a database that was brought back from a backup.
+    let since = since.filter(|since| *since >= deleted && *since <= revision);
+    let which = format!("SELECT * FROM {} WHERE changed > $1 ORDER BY created, id", table.name());
+    let rows = snapshot.query(&which, &[&since.unwrap_or(i64::MIN)]).await?;
+    let records = rows.iter().map(record).collect::<Result<_, _>>()?;
+    Ok((Changes { whole: since.is_none(), records }, revision))
+}

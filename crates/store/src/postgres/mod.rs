@@ -1,0 +1,125 @@
+//! The database that several servers share: PostgreSQL.
+//!
+//! The traits are synchronous, and their callers block. A thread of its own has the connections; a call hands it
+//! a piece of work and waits for the answer, with a deadline. So calls come from any thread, and no caller needs
+//! a runtime.
+//!
+//! - `address`: where the database is
+//! - `connections`: the thread and its connections; `connecting`, `tls`: how one is made
+//! - `failure`: what an error means
+//! - `schema`: the tables, made once however many servers start; `tables`: their text
+//! - `changes`: what other servers have changed
+//! - `keys`, `invitations`, `page_sessions`, `usage`, `audit`, `rooms`, `reached`: a table each
+//! - `sources`: rows that waited on a server's disk
+//! - `columns`: values of rows
+
+mod address;
+mod audit;
+mod changes;
+mod columns;
+mod connecting;
+mod connections;
+mod failure;
+mod invitations;
+mod keys;
+mod page_sessions;
+mod reached;
+mod rooms;
+mod schema;
+mod sources;
+mod tables;
+mod tls;
+mod usage;
+
+use std::time::Duration;
+
+use base::Secret;
+use tokio_postgres::{Client, Transaction};
+
+pub use self::changes::{Revisions, SharedTable};
+use self::{address::Address, connections::Connections, failure::Failure};
+use crate::StoreError;
+
+/// How long a statement may take, with the wait for a connection.
+const STATEMENT: Duration = Duration::from_secs(5);
+
+/// How long a question of the ledger may take: it may be about a year.
+const QUESTION: Duration = Duration::from_secs(30);
+
+/// A store in a PostgreSQL database, which other servers may use, too.
+pub struct PostgresStore {
+    connections: Connections,
+    /// Where it is, without secrets.
+    shown: String,
+}
+
+impl PostgresStore {
+    /// A store in the database of this URL. It is connected to when it is first used.
+    ///
+    /// # Errors
+    /// [`StoreError::Address`] when this is no URL of a database, [`StoreError::Unavailable`] when there is no
+    /// thread for it.
+    pub fn new(url: &Secret) -> Result<Self, StoreError> {
+        let Address { config, shown } = Address::parse(url)?;
+        let failed = |failure: Failure| failure.of(&shown);
+        let connections = Connections::start(config).map_err(failed)?;
+        Ok(Self { connections, shown })
+    }
+
+    /// Where the database is, without its secrets.
+    pub fn shown(&self) -> &str {
+        &self.shown
+    }
+
+    /// Why the database could not be used at the last try; `None` while all is well. Does not wait.
+    pub fn problem(&self) -> Option<String> {
+        let problem = self.connections.problem()?;
+        Some(format!("the database {} cannot be used: {problem}", self.shown))
+    }
+
+    /// Waits until another server changes something, or for this long.
+    pub fn wait_for_change(&self, most: Duration) {
+        self.connections.bell().wait(most);
+    }
+
+    /// Ends a wait for a change.
+    pub fn wake(&self) {
+        self.connections.bell().ring();
+    }
+
+    fn read<T: Send + 'static>(
+        &self,
+        read: impl AsyncFnOnce(&Client) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let work = async move |client: &mut Client| read(client).await;
+        self.connections.run(STATEMENT, work).map_err(|failure| failure.of(&self.shown))
+    }
+
+    /// Writes in one transaction.
+    fn write<T: Send + 'static>(
+        &self,
+        write: impl AsyncFnOnce(&Transaction<'_>) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let work = async move |client: &mut Client| {
+            let transaction = client.transaction().await?;
+            let written = write(&transaction).await?;
+            transaction.commit().await?;
+            Ok(written)
+        };
+        self.connections.run(STATEMENT, work).map_err(|failure| failure.of(&self.shown))
+    }
+
+    /// Reads what was true at one moment.
+    fn look<T: Send + 'static>(
+        &self,
+        within: Duration,
+        look: impl AsyncFnOnce(&Transaction<'_>) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let work = async move |client: &mut Client| {
+            let snapshot = tokio_postgres::IsolationLevel::RepeatableRead;
+            let looking = client.build_transaction().read_only(true).isolation_level(snapshot);
+            look(&looking.start().await?).await
+        };
+        self.connections.run(within, work).map_err(|failure| failure.of(&self.shown))
+    }
+}

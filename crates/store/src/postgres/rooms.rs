@@ -1,0 +1,122 @@
+//! The tables of rooms and participants.
+
+use base::{KeyId, ParticipantId, RoomId};
+use tokio_postgres::{Row, types::ToSql};
+
+use super::{
+    PostgresStore,
+    columns::{digest, signed, text, unsigned, value},
+    failure::Failure,
+};
+use crate::{ParticipantRecord, RoomRecord, RoomStore, StoreError};
+
+/// Another room with one of its codes is an error.
+const SAVE_ROOM: &str = "INSERT INTO rooms VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+    ON CONFLICT (id) DO UPDATE SET short_code = $2, spoken_code = $3, name = $4, host_id = $5, host_token = $6,
+        password = $7, defaults = $8, public = $9, owner = $10, idle_ms = $11, created = $12, used = $13";
+
+impl RoomStore for PostgresStore {
+    fn load_rooms(&self) -> Result<Vec<RoomRecord>, StoreError> {
+        self.read(async move |client| {
+            let rows = client.query("SELECT * FROM rooms ORDER BY created, id", &[]).await?;
+            rows.iter().map(room).collect()
+        })
+    }
+
+    fn load_participants(&self) -> Result<Vec<ParticipantRecord>, StoreError> {
+        self.read(async move |client| {
+            let rows = client.query("SELECT * FROM participants", &[]).await?;
+            rows.iter().map(participant).collect()
+        })
+    }
+
+    fn save_room(&self, room: &RoomRecord) -> Result<(), StoreError> {
+        let room = room.clone();
+        self.write(async move |transaction| {
+            let values: [&(dyn ToSql + Sync); 13] = [
+                &text(room.id.as_str()),
+                &text(&room.short_code),
+                &text(&room.spoken_code),
+                &text(&room.name),
+                &text(&room.host_id),
+                &room.host_token.0.as_slice(),
+                &room.password.as_deref().map(text),
+                &room.defaults.as_deref().map(text),
+                &room.public,
+                &room.owner.as_ref().map(|owner| text(owner.as_str())),
+                &signed(room.idle_ms),
+                &signed(room.created),
+                &signed(room.used),
+            ];
+            transaction.execute(SAVE_ROOM, &values).await?;
+            Ok(())
+        })
+    }
+
+    fn touch_rooms(&self, used: &[(RoomId, u64)]) -> Result<(), StoreError> {
+        let ids: Vec<String> = used.iter().map(|(id, _)| text(id.as_str())).collect();
+        let at: Vec<i64> = used.iter().map(|(_, at)| signed(*at)).collect();
+        let update = "UPDATE rooms SET used = GREATEST(used, touched.at)
+            FROM (SELECT * FROM unnest($1::TEXT[], $2::BIGINT[]) AS touched (id, at) ORDER BY id) AS touched
+            WHERE rooms.id = touched.id";
+        self.write(async move |transaction| {
+            transaction.execute(update, &[&ids, &at]).await?;
+            Ok(())
+        })
+    }
+
+    fn forget_room(&self, id: &RoomId) -> Result<(), StoreError> {
+        let id = text(id.as_str());
+        self.write(async move |transaction| {
+            transaction.execute("DELETE FROM rooms WHERE id = $1", &[&id]).await?;
+            Ok(())
+        })
+    }
+
+    fn save_participant(&self, participant: &ParticipantRecord) -> Result<(), StoreError> {
+        let ParticipantRecord { room, id, session, json } = participant.clone();
+        let insert = "INSERT INTO participants VALUES ($1, $2, $3, $4)
+            ON CONFLICT (room, id) DO UPDATE SET session = $3, json = $4";
+        self.write(async move |transaction| {
+            let (room, id, json) = (text(room.as_str()), text(id.as_str()), text(&json));
+            transaction.execute(insert, &[&room, &id, &session.0.as_slice(), &json]).await?;
+            Ok(())
+        })
+    }
+
+    fn forget_participant(&self, room: &RoomId, id: &ParticipantId) -> Result<(), StoreError> {
+        let (room, id) = (text(room.as_str()), text(id.as_str()));
+        let delete = "DELETE FROM participants WHERE room = $1 AND id = $2";
+        self.write(async move |transaction| {
+            transaction.execute(delete, &[&room, &id]).await?;
+            Ok(())
+        })
+    }
+}
+
+fn room(row: &Row) -> Result<RoomRecord, Failure> {
+    Ok(RoomRecord {
+        id: RoomId::from(value::<String>(row, "id")?),
+        short_code: value(row, "short_code")?,
+        spoken_code: value(row, "spoken_code")?,
+        name: value(row, "name")?,
+        host_id: value(row, "host_id")?,
+        host_token: digest(row, "host_token")?,
+        password: value(row, "password")?,
+        defaults: value(row, "defaults")?,
+        public: value(row, "public")?,
+        owner: value::<Option<String>>(row, "owner")?.map(KeyId::from),
+        idle_ms: unsigned(row, "idle_ms")?,
+        created: unsigned(row, "created")?,
+        used: unsigned(row, "used")?,
+    })
+}
+
+fn participant(row: &Row) -> Result<ParticipantRecord, Failure> {
+    Ok(ParticipantRecord {
+        room: RoomId::from(value::<String>(row, "room")?),
+        id: ParticipantId::from(value::<String>(row, "id")?),
+        session: digest(row, "session")?,
+        json: value(row, "json")?,
+    })
+}

@@ -1,0 +1,188 @@
+//! The text of all tables, in their first version. A released table never changes here: a later step changes it.
+
+/// The numbers of changes, and what gives the next one.
+pub(super) const REVISIONS: &str = "CREATE TABLE revisions (
+        name TEXT PRIMARY KEY,
+        -- the number of the last change, and of the last deletion
+        revision BIGINT NOT NULL,
+        deleted BIGINT NOT NULL
+    );
+    INSERT INTO revisions VALUES ('keys', 0, 0), ('invitations', 0, 0), ('page_sessions', 0, 0);
+    CREATE FUNCTION note_change() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+    BEGIN
+        UPDATE revisions SET revision = revision + 1 WHERE name = TG_TABLE_NAME RETURNING revision INTO NEW.changed;
+        PERFORM pg_notify('warren', TG_TABLE_NAME);
+        RETURN NEW;
+    END $$;
+    CREATE FUNCTION note_deletion() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+    BEGIN
+        UPDATE revisions SET revision = revision + 1, deleted = revision + 1 WHERE name = TG_TABLE_NAME;
+        PERFORM pg_notify('warren', TG_TABLE_NAME);
+        RETURN NULL;
+    END $$;";
+
+/// Keys.
+pub(super) const KEYS: &str = r#"CREATE TABLE keys (
+        id TEXT COLLATE "C" PRIMARY KEY,
+        digest BYTEA NOT NULL UNIQUE,
+        name TEXT NOT NULL,
+        prefix TEXT NOT NULL,
+        scopes TEXT[] NOT NULL,
+        models TEXT[] NOT NULL,
+        rpm BIGINT,
+        tpm BIGINT,
+        concurrent BIGINT,
+        -- TOKENS/day or TOKENS/month
+        budget TEXT,
+        -- such as 5.00USD/month
+        budget_money TEXT,
+        no_cloud BOOLEAN NOT NULL,
+        room TEXT,
+        -- seconds since 1970
+        created BIGINT NOT NULL,
+        expires BIGINT,
+        revoked BIGINT,
+        last_used BIGINT,
+        -- the number of its last change
+        changed BIGINT NOT NULL
+    );
+    CREATE INDEX keys_changed ON keys (changed);
+    CREATE TRIGGER changed BEFORE INSERT OR UPDATE OF digest, name, prefix, scopes, models, rpm, tpm, concurrent,
+        budget, budget_money, no_cloud, room, created, expires, revoked ON keys
+        FOR EACH ROW EXECUTE FUNCTION note_change();
+    CREATE TRIGGER deleted AFTER DELETE ON keys FOR EACH ROW EXECUTE FUNCTION note_deletion();"#;
+
+/// Invitations.
+pub(super) const INVITATIONS: &str = r#"CREATE TABLE invitations (
+        id TEXT COLLATE "C" PRIMARY KEY,
+        digest BYTEA NOT NULL,
+        name TEXT,
+        -- seconds since 1970
+        created BIGINT NOT NULL,
+        expires BIGINT NOT NULL,
+        used BIGINT,
+        -- the id of a key
+        key TEXT,
+        revoked BIGINT,
+        -- the number of its last change
+        changed BIGINT NOT NULL
+    );
+    CREATE TRIGGER changed BEFORE INSERT OR UPDATE ON invitations FOR EACH ROW EXECUTE FUNCTION note_change();
+    CREATE TRIGGER deleted AFTER DELETE ON invitations FOR EACH ROW EXECUTE FUNCTION note_deletion();"#;
+
+/// The page's sessions.
+pub(super) const PAGE_SESSIONS: &str = r#"CREATE TABLE page_sessions (
+        id TEXT COLLATE "C" PRIMARY KEY,
+        digest BYTEA NOT NULL,
+        -- the id of a key; null: the servers' owner
+        key TEXT,
+        -- of the text of the key or of the owner's token
+        holder BYTEA NOT NULL,
+        -- seconds since 1970
+        created BIGINT NOT NULL,
+        expires BIGINT NOT NULL,
+        last_used BIGINT,
+        browser TEXT NOT NULL,
+        -- the number of its last change
+        changed BIGINT NOT NULL
+    );
+    CREATE TRIGGER changed BEFORE INSERT OR UPDATE OF digest, key, holder, created, expires, browser ON page_sessions
+        FOR EACH ROW EXECUTE FUNCTION note_change();
+    CREATE TRIGGER deleted AFTER DELETE ON page_sessions FOR EACH ROW EXECUTE FUNCTION note_deletion();"#;
+
+/// The ledger and its sums by the day. Names are compared byte by byte, whatever the language of the database.
+pub(super) const USAGE: &str = r#"CREATE TABLE usage (
+        id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        -- milliseconds since 1970
+        at BIGINT NOT NULL,
+        job TEXT NOT NULL,
+        key TEXT COLLATE "C" NOT NULL,
+        model TEXT COLLATE "C" NOT NULL,
+        served_model TEXT,
+        provider TEXT COLLATE "C",
+        api TEXT COLLATE "C" NOT NULL,
+        outcome TEXT NOT NULL,
+        status INTEGER,
+        prompt_tokens BIGINT,
+        completion_tokens BIGINT,
+        estimated BOOLEAN NOT NULL,
+        queue_ms BIGINT NOT NULL,
+        first_byte_ms BIGINT,
+        total_ms BIGINT NOT NULL,
+        streaming BOOLEAN NOT NULL,
+        requeues BIGINT NOT NULL,
+        -- millionths of the servers' currency
+        cost BIGINT
+    );
+    CREATE INDEX usage_at ON usage (at);
+    CREATE TABLE usage_days (
+        -- days since 1970
+        day BIGINT NOT NULL,
+        key TEXT COLLATE "C" NOT NULL,
+        model TEXT COLLATE "C" NOT NULL,
+        -- empty: not known
+        provider TEXT COLLATE "C" NOT NULL,
+        api TEXT COLLATE "C" NOT NULL,
+        requests BIGINT NOT NULL,
+        prompt_tokens BIGINT NOT NULL,
+        completion_tokens BIGINT NOT NULL,
+        estimated BIGINT NOT NULL,
+        errors BIGINT NOT NULL,
+        cost BIGINT NOT NULL,
+        PRIMARY KEY (day, key, model, provider, api)
+    );"#;
+
+/// The audit log.
+pub(super) const AUDIT: &str = "CREATE TABLE audit (
+        id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        -- seconds since 1970
+        at BIGINT NOT NULL,
+        who TEXT NOT NULL,
+        what TEXT NOT NULL,
+        target TEXT NOT NULL,
+        outcome TEXT NOT NULL
+    );";
+
+/// Rooms and participants.
+pub(super) const ROOMS: &str = r#"CREATE TABLE rooms (
+        id TEXT COLLATE "C" PRIMARY KEY,
+        short_code TEXT NOT NULL UNIQUE,
+        spoken_code TEXT NOT NULL UNIQUE,
+        name TEXT NOT NULL,
+        host_id TEXT NOT NULL,
+        host_token BYTEA NOT NULL,
+        -- PHC
+        password TEXT,
+        -- JSON
+        defaults TEXT,
+        public BOOLEAN NOT NULL,
+        owner TEXT,
+        idle_ms BIGINT NOT NULL,
+        -- milliseconds since 1970
+        created BIGINT NOT NULL,
+        used BIGINT NOT NULL
+    );
+    CREATE TABLE participants (
+        room TEXT COLLATE "C" NOT NULL REFERENCES rooms (id) ON DELETE CASCADE,
+        id TEXT COLLATE "C" NOT NULL,
+        session BYTEA NOT NULL,
+        json TEXT NOT NULL,
+        PRIMARY KEY (room, id)
+    );"#;
+
+/// How far the time for deleting by age has come.
+pub(super) const REACHED: &str = "CREATE TABLE reached (
+        id INTEGER PRIMARY KEY CHECK (id = 0),
+        -- milliseconds since 1970
+        at BIGINT NOT NULL
+    );";
+
+/// Which rows were taken of each run of a server.
+pub(super) const SOURCES: &str = "CREATE TABLE sources (
+        source TEXT NOT NULL,
+        list TEXT NOT NULL,
+        -- the number of the last row that was taken
+        last BIGINT NOT NULL,
+        began TIMESTAMPTZ NOT NULL DEFAULT now(),
+        PRIMARY KEY (source, list)
+    );";

@@ -1,0 +1,172 @@
+//! Keys, invitations and page sessions: changed in the database, and copied into the file when they are heard of.
+//! A copy that cannot be written holds nothing up; it is made again.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::{MutexGuard, PoisonError},
+};
+
+use base::KeyId;
+
+use super::SharedStore;
+use crate::{
+    Changes, InvitationRecord, InvitationStore, KeyRecord, KeyStore, PageSessionRecord,
+    PageSessionStore, StoreError,
+};
+
+impl SharedStore {
+    /// What other servers have changed of the keys since the last call.
+    ///
+    /// # Errors
+    /// When the database is away.
+    pub fn changed_keys(&self) -> Result<Changes<KeyRecord>, StoreError> {
+        let since = self.seen().keys;
+        let (changes, revision) = self.told(self.database.changed_keys(since))?;
+        let is_copied = self.own.copy_keys(&changes).is_ok();
+        self.seen().keys = is_copied.then_some(revision);
+        Ok(changes)
+    }
+
+    /// The same of invitations.
+    ///
+    /// # Errors
+    /// When the database is away.
+    pub fn changed_invitations(&self) -> Result<Changes<InvitationRecord>, StoreError> {
+        let since = self.seen().invitations;
+        let (changes, revision) = self.told(self.database.changed_invitations(since))?;
+        let is_copied = self.own.copy_invitations(&changes).is_ok();
+        self.seen().invitations = is_copied.then_some(revision);
+        Ok(changes)
+    }
+
+    /// The same of page sessions. Those that were ended while the database was away are ended in it, too.
+    ///
+    /// # Errors
+    /// When the database is away.
+    pub fn changed_page_sessions(&self) -> Result<Changes<PageSessionRecord>, StoreError> {
+        self.end_page_sessions()?;
+        let since = self.seen().page_sessions;
+        let (changes, revision) = self.told(self.database.changed_page_sessions(since))?;
+        let is_copied = self.own.copy_page_sessions(&changes).is_ok();
+        self.seen().page_sessions = is_copied.then_some(revision);
+        Ok(changes)
+    }
+
+    fn end_page_sessions(&self) -> Result<(), StoreError> {
+        let ended: Vec<String> = self.ended().iter().cloned().collect();
+        for id in ended {
+            self.told(self.database.forget_page_session(&id))?;
+            self.ended().remove(&id);
+        }
+        Ok(())
+    }
+
+    fn ended(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All records at a start: from the database, or else from the copy.
+    fn at_start<T>(
+        &self,
+        told: Result<Changes<T>, StoreError>,
+        kept: Vec<T>,
+    ) -> Result<Vec<T>, StoreError> {
+        match told {
+            Ok(changes) => Ok(changes.records),
+            Err(error) if error.is_unavailable() => Ok(kept),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl KeyStore for SharedStore {
+    /// A key that was revoked while the database was away is revoked, and that is written now.
+    fn load_keys(&self) -> Result<Vec<KeyRecord>, StoreError> {
+        let kept = self.own.load_keys()?;
+        self.seen().keys = None;
+        let told = self.changed_keys();
+        let is_told = told.is_ok();
+        let mut records = self.at_start(told, kept.clone())?;
+        if is_told {
+            self.note_copy()?;
+            for record in revoke_again(&mut records, &kept) {
+                self.save_key(&record)?;
+            }
+        }
+        Ok(records)
+    }
+
+    fn save_key(&self, key: &KeyRecord) -> Result<(), StoreError> {
+        let saved = self.told(self.database.save_key(key));
+        if saved.as_ref().is_err_and(StoreError::is_unavailable) && key.revoked.is_some() {
+            self.own.save_key(key)?;
+        }
+        saved
+    }
+
+    fn forget_key(&self, id: &KeyId) -> Result<(), StoreError> {
+        self.told(self.database.forget_key(id))
+    }
+
+    fn touch_keys(&self, used: &[(KeyId, u64)]) -> Result<(), StoreError> {
+        self.told(self.database.touch_keys(used))
+    }
+}
+
+/// Revokes the keys that only the copy says are revoked. Returns them.
+fn revoke_again(records: &mut [KeyRecord], kept: &[KeyRecord]) -> Vec<KeyRecord> {
+    let revoked: HashMap<&KeyId, u64> =
+        kept.iter().filter_map(|record| Some((&record.id, record.revoked?))).collect();
+    let unaware = records.iter_mut().filter(|record| record.revoked.is_none());
+    unaware
+        .filter_map(|record| {
+            record.revoked = Some(*revoked.get(&record.id)?);
+            Some(record.clone())
+        })
+        .collect()
+}
+
+impl InvitationStore for SharedStore {
+    fn load_invitations(&self) -> Result<Vec<InvitationRecord>, StoreError> {
+        let kept = self.own.load_invitations()?;
+        self.seen().invitations = None;
+        self.at_start(self.changed_invitations(), kept)
+    }
+
+    fn save_invitation(&self, invitation: &InvitationRecord) -> Result<(), StoreError> {
+        self.told(self.database.save_invitation(invitation))
+    }
+
+    fn use_invitation(&self, invitation: &InvitationRecord) -> Result<bool, StoreError> {
+        self.told(self.database.use_invitation(invitation))
+    }
+
+    fn forget_invitation(&self, id: &str) -> Result<(), StoreError> {
+        self.told(self.database.forget_invitation(id))
+    }
+}
+
+impl PageSessionStore for SharedStore {
+    fn load_page_sessions(&self) -> Result<Vec<PageSessionRecord>, StoreError> {
+        let kept = self.own.load_page_sessions()?;
+        self.seen().page_sessions = None;
+        self.at_start(self.changed_page_sessions(), kept)
+    }
+
+    fn save_page_session(&self, session: &PageSessionRecord) -> Result<(), StoreError> {
+        self.told(self.database.save_page_session(session))
+    }
+
+    fn forget_page_session(&self, id: &str) -> Result<(), StoreError> {
+        let forgotten = self.told(self.database.forget_page_session(id));
+        if forgotten.as_ref().is_err_and(StoreError::is_unavailable) {
+            self.ended().insert(id.to_owned());
+            self.own.forget_page_session(id)?;
+        }
+        forgotten
+    }
+
+    fn touch_page_sessions(&self, used: &[(String, u64)]) -> Result<(), StoreError> {
+        self.told(self.database.touch_page_sessions(used))
+    }
+}

@@ -1,0 +1,176 @@
+//! What several servers share, as one of them has it: the database, and a file of its own beside it.
+//!
+//! The file has a copy of the keys, invitations and page sessions, by which the server starts while the database is
+//! away, and the rows of the ledger and of the audit log that the database has not taken yet. Changes are made in the
+//! database alone; only a revocation is noted in the copy even if the database is away.
+//!
+//! - `copies`: keys, invitations and page sessions
+//! - `unsent`: the ledger and the audit log
+
+mod copies;
+mod unsent;
+
+use std::{
+    collections::BTreeSet,
+    path::Path,
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, AtomicUsize},
+    },
+    time::Duration,
+};
+
+use base::Secret;
+use rand::RngExt;
+
+pub use self::unsent::Sent;
+use crate::{
+    AgeStore, Change, Fact, PostgresStore, SqliteStore, StoreError, WorkspaceStore,
+    postgres::Revisions,
+};
+
+/// The kind of the fact that says which database the file has a copy of.
+const COPY_OF: &str = "copy_of";
+
+/// The store of a server that shares its state with others.
+pub struct SharedStore {
+    database: PostgresStore,
+    own: SqliteStore,
+    seen: Mutex<Seen>,
+    /// Page sessions that were ended while the database was away. There are no more of them than sessions.
+    ended: Mutex<BTreeSet<String>>,
+    /// This run of the server, as a source of rows.
+    source: String,
+    /// How many rows of usage wait.
+    waiting: AtomicU64,
+    /// Whether rows have come since the last were sent.
+    rows: Arc<(Mutex<bool>, Condvar)>,
+    /// How many rows are sent at once: less, after the database was late.
+    batch: AtomicUsize,
+}
+
+/// The number up to which changes of each table are known; `None`: all of it has to be read.
+#[derive(Default)]
+struct Seen {
+    keys: Option<i64>,
+    invitations: Option<i64>,
+    page_sessions: Option<i64>,
+}
+
+/// The tables of which others have changed something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stale {
+    /// Keys.
+    pub keys: bool,
+    /// Invitations.
+    pub invitations: bool,
+    /// Page sessions.
+    pub page_sessions: bool,
+}
+
+impl SharedStore {
+    /// The store in the database of this URL, with this file. While the database is away, a server that has a copy
+    /// of it starts with that.
+    ///
+    /// # Errors
+    /// When the URL is none, the file cannot be used, or the database cannot and there is no copy of it.
+    pub fn open(url: &Secret, file: &Path) -> Result<Self, StoreError> {
+        let (database, own) = (PostgresStore::new(url)?, SqliteStore::open(file)?);
+        if let Err(error) = database.revisions()
+            && !(error.is_unavailable() && has_copy(&own, database.shown())?)
+        {
+            return Err(error);
+        }
+        let source = format!("{:032x}", rand::rng().random::<u128>());
+        let (seen, ended) = (Mutex::default(), Mutex::default());
+        let waiting = AtomicU64::new(own.sent_usage(i64::MIN)?);
+        let (rows, batch) = (Arc::default(), AtomicUsize::new(unsent::BATCH));
+        Ok(Self { database, own, seen, ended, source, waiting, rows, batch })
+    }
+
+    /// Where the database is, without its secrets.
+    pub fn shown(&self) -> &str {
+        self.database.shown()
+    }
+
+    /// Why the database or the file cannot be used, and what that means; `None` while all is well. Does not wait.
+    pub fn problem(&self) -> Option<String> {
+        let Some(problem) = self.database.problem() else { return self.own.problem() };
+        let waiting = self.waiting();
+        Some(format!(
+            "{problem}; known keys work, nothing can be changed, and {waiting} rows of usage wait on this machine's disk"
+        ))
+    }
+
+    /// Looks at the file as [`SqliteStore::look`] does.
+    pub fn look(&self, thoroughly: bool) -> Option<String> {
+        self.own.look(thoroughly);
+        self.problem()
+    }
+
+    /// Waits until another server changes something, or for this long.
+    pub fn wait_for_change(&self, most: Duration) {
+        self.database.wait_for_change(most);
+    }
+
+    /// Ends all waits.
+    pub fn wake(&self) {
+        self.database.wake();
+        self.ring();
+    }
+
+    /// The tables that have to be read again.
+    ///
+    /// # Errors
+    /// When the database is away.
+    pub fn stale(&self) -> Result<Stale, StoreError> {
+        let Revisions { keys, invitations, page_sessions } =
+            self.told(self.database.revisions())?;
+        let seen = self.seen();
+        Ok(Stale {
+            keys: seen.keys != Some(keys),
+            invitations: seen.invitations != Some(invitations),
+            page_sessions: seen.page_sessions != Some(page_sessions),
+        })
+    }
+
+    /// What the database has told. If it was away, all is read again when it is back.
+    fn told<T>(&self, told: Result<T, StoreError>) -> Result<T, StoreError> {
+        if told.as_ref().is_err_and(StoreError::is_unavailable) {
+            *self.seen() = Seen::default();
+        }
+        told
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that the file has a copy of this database.
+    fn note_copy(&self) -> Result<(), StoreError> {
+        let (kind, id) = (COPY_OF.to_owned(), self.shown().to_owned());
+        self.own.change_facts(&[Change::Keep(Fact { kind, id, json: "{}".to_owned() })])
+    }
+}
+
+fn has_copy(own: &SqliteStore, of: &str) -> Result<bool, StoreError> {
+    Ok(own.load_facts(COPY_OF)?.iter().any(|fact| fact.id == of))
+}
+
+impl AgeStore for SharedStore {
+    fn load_reached(&self) -> Result<Option<u64>, StoreError> {
+        match self.told(self.database.load_reached()) {
+            Err(error) if error.is_unavailable() => self.own.load_reached(),
+            told => told,
+        }
+    }
+
+    /// While the database is away, the copy has it; the next time tells the database.
+    fn save_reached(&self, at_ms: u64) -> Result<(), StoreError> {
+        self.own.save_reached(at_ms)?;
+        match self.told(self.database.save_reached(at_ms)) {
+            Err(error) if error.is_unavailable() => Ok(()),
+            told => told,
+        }
+    }
+}

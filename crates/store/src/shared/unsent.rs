@@ -1,0 +1,154 @@
+//! The ledger and the audit log: a row goes to the file first, and from there to the database, once. So it does not
+//! matter whether the database is there, and a server that is killed has lost nothing that was in the file.
+
+use std::{
+    sync::{MutexGuard, PoisonError, atomic::Ordering},
+    time::Duration,
+};
+
+use super::SharedStore;
+use crate::{
+    Action, AuditStore, StoreError, UsageAnswer, UsageEntry, UsageQuery, UsageStore,
+    audit::MAX_ACTIONS, unsent::Waiting,
+};
+
+/// The most rows of usage that wait: some 250 MB. Beyond that the ledger keeps what it can in memory.
+const MAX_WAITING: usize = 1_000_000;
+
+/// The most rows that are sent at once, and the fewest.
+pub(super) const BATCH: usize = 1_000;
+const FEWEST: usize = 16;
+
+/// What was sent to the database.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// Rows that it has taken.
+    pub taken: usize,
+    /// Rows that it refuses for what is in them. They are gone.
+    pub refused: usize,
+    /// How many rows of usage still wait.
+    pub left: u64,
+}
+
+impl SharedStore {
+    /// How many rows of usage wait for the database.
+    pub fn waiting(&self) -> u64 {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    /// Waits until there are rows to send, or for this long.
+    pub fn wait_for_rows(&self, most: Duration) {
+        let come = self.come();
+        let waited = self.rows.1.wait_timeout_while(come, most, |come| !*come);
+        *waited.unwrap_or_else(PoisonError::into_inner).0 = false;
+    }
+
+    /// Sends a batch of what waits to the database.
+    ///
+    /// # Errors
+    /// When the database is away, or the file cannot be read or written: then all of it still waits.
+    pub fn send(&self) -> Result<Sent, StoreError> {
+        let batch = self.batch.load(Ordering::Relaxed);
+        let sent = self.send_some(batch);
+        let next = if sent.is_ok() { batch * 2 } else { batch / 2 };
+        self.batch.store(next.clamp(FEWEST, BATCH), Ordering::Relaxed);
+        sent
+    }
+
+    fn send_some(&self, batch: usize) -> Result<Sent, StoreError> {
+        let actions = self.own.waiting_actions(batch)?;
+        let mut sent = self.hand_over(&actions, |rows| self.database.take_actions(rows))?;
+        if let Some(last) = actions.last() {
+            self.own.sent_actions(last)?;
+        }
+        let usage = self.own.waiting_usage(batch)?;
+        let of_usage = self.hand_over(&usage, |rows| self.database.take_usage(rows))?;
+        sent = Sent {
+            taken: sent.taken + of_usage.taken,
+            refused: sent.refused + of_usage.refused,
+            left: 0,
+        };
+        if let Some(last) = usage.last() {
+            sent.left = self.own.sent_usage(last)?;
+        }
+        self.waiting.store(sent.left, Ordering::Relaxed);
+        Ok(sent)
+    }
+
+    /// Has the database take rows. Of those that it refuses for what is in them, the others go on their way.
+    fn hand_over<T: Clone>(
+        &self,
+        waiting: &Waiting<T>,
+        take: impl Fn(&Waiting<T>) -> Result<(), StoreError> + Copy,
+    ) -> Result<Sent, StoreError> {
+        let len = waiting.rows.len();
+        if len == 0 {
+            return Ok(Sent::default());
+        }
+        match self.told(take(waiting)) {
+            Ok(()) => Ok(Sent { taken: len, ..Sent::default() }),
+            Err(StoreError::Refused { .. }) if len == 1 => {
+                Ok(Sent { refused: 1, ..Sent::default() })
+            }
+            Err(StoreError::Refused { .. }) => self.hand_over_halves(waiting, take),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn hand_over_halves<T: Clone>(
+        &self,
+        waiting: &Waiting<T>,
+        take: impl Fn(&Waiting<T>) -> Result<(), StoreError> + Copy,
+    ) -> Result<Sent, StoreError> {
+        let (first, second) = waiting.rows.split_at(waiting.rows.len() / 2);
+        let part =
+            |rows: &[(i64, T)]| Waiting { source: waiting.source.clone(), rows: rows.to_vec() };
+        let first = self.hand_over(&part(first), take)?;
+        let second = self.hand_over(&part(second), take)?;
+        let (taken, refused) = (first.taken + second.taken, first.refused + second.refused);
+        Ok(Sent { taken, refused, left: 0 })
+    }
+
+    pub(super) fn ring(&self) {
+        *self.come() = true;
+        self.rows.1.notify_all();
+    }
+
+    fn come(&self) -> MutexGuard<'_, bool> {
+        self.rows.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl UsageStore for SharedStore {
+    fn add_usage(&self, entries: &[UsageEntry]) -> Result<(), StoreError> {
+        if entries.is_empty() {
+            return Ok(());
+        }
+        self.own.queue_usage(&self.source, entries, MAX_WAITING)?;
+        self.waiting.fetch_add(entries.len() as u64, Ordering::Relaxed);
+        self.ring();
+        Ok(())
+    }
+
+    /// Of what the database has taken.
+    fn usage(&self, query: &UsageQuery) -> Result<UsageAnswer, StoreError> {
+        self.told(self.database.usage(query))
+    }
+
+    fn forget_usage(&self, before_ms: u64, most: usize) -> Result<usize, StoreError> {
+        self.told(self.database.forget_usage(before_ms, most))
+    }
+}
+
+impl AuditStore for SharedStore {
+    fn add_action(&self, action: &Action) -> Result<(), StoreError> {
+        self.own.queue_actions(&self.source, std::slice::from_ref(action), MAX_ACTIONS)?;
+        self.ring();
+        Ok(())
+    }
+
+    /// Of what the database has taken.
+    fn actions(&self, most: usize) -> Result<Vec<Action>, StoreError> {
+        self.told(self.database.actions(most))
+    }
+}

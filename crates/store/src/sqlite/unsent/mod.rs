@@ -1,0 +1,159 @@
+//! Rows of the ledger and of the audit log that wait for the database that several servers share.
+//!
+//! - `table`: their tables
+//! - `rows`: one row
+
+mod rows;
+pub(super) mod table;
+
+use rusqlite::{Connection, Row, ToSql, Transaction, params_from_iter};
+
+use super::{SqliteStore, signed};
+use crate::{Action, StoreError, UsageEntry, unsent::Waiting};
+
+/// One of the two lists.
+struct List<T> {
+    table: &'static str,
+    insert: &'static str,
+    values: fn(&T) -> Vec<Box<dyn ToSql + '_>>,
+    read: fn(&Row<'_>) -> rusqlite::Result<T>,
+}
+
+const USAGE: List<UsageEntry> = List {
+    table: "unsent_usage",
+    insert: rows::INSERT_USAGE,
+    values: rows::of_usage,
+    read: rows::usage,
+};
+
+const ACTIONS: List<Action> = List {
+    table: "unsent_audit",
+    insert: rows::INSERT_ACTION,
+    values: rows::of_action,
+    read: rows::action,
+};
+
+impl SqliteStore {
+    /// Adds rows of usage to those that wait, all or none.
+    ///
+    /// # Errors
+    /// [`StoreError::Full`] when more than `most` would wait, and when they cannot be written.
+    pub fn queue_usage(
+        &self,
+        source: &str,
+        entries: &[UsageEntry],
+        most: usize,
+    ) -> Result<(), StoreError> {
+        self.queue(&USAGE, source, entries, most)
+    }
+
+    /// At most so many of the rows of usage that wait.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn waiting_usage(&self, most: usize) -> Result<Waiting<UsageEntry>, StoreError> {
+        self.read(|connection| waiting(connection, &USAGE, most))
+    }
+
+    /// Takes rows of usage off that were sent, up to this number. Returns how many still wait.
+    ///
+    /// # Errors
+    /// When that cannot be written.
+    pub fn sent_usage(&self, last: i64) -> Result<u64, StoreError> {
+        self.sent(&USAGE, last)
+    }
+
+    /// Adds actions to those that wait.
+    ///
+    /// # Errors
+    /// [`StoreError::Full`] when more than `most` would wait, and when they cannot be written.
+    pub fn queue_actions(
+        &self,
+        source: &str,
+        actions: &[Action],
+        most: usize,
+    ) -> Result<(), StoreError> {
+        self.queue(&ACTIONS, source, actions, most)
+    }
+
+    /// At most so many of the actions that wait.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn waiting_actions(&self, most: usize) -> Result<Waiting<Action>, StoreError> {
+        self.read(|connection| waiting(connection, &ACTIONS, most))
+    }
+
+    /// Takes actions off that were sent, up to this number. Returns how many still wait.
+    ///
+    /// # Errors
+    /// When that cannot be written.
+    pub fn sent_actions(&self, last: i64) -> Result<u64, StoreError> {
+        self.sent(&ACTIONS, last)
+    }
+
+    fn queue<T>(
+        &self,
+        list: &List<T>,
+        source: &str,
+        rows: &[T],
+        most: usize,
+    ) -> Result<(), StoreError> {
+        let is_room = self.write(|transaction| {
+            let is_room = waits(transaction, list)? + rows.len() as u64 <= most as u64;
+            if is_room {
+                rows.iter().try_for_each(|row| add(transaction, list, source, row))?;
+            }
+            Ok(is_room)
+        })?;
+        if is_room { Ok(()) } else { Err(StoreError::Full { most }) }
+    }
+
+    fn sent<T>(&self, list: &List<T>, last: i64) -> Result<u64, StoreError> {
+        let delete = format!("DELETE FROM {} WHERE number <= ?1", list.table);
+        self.write(|transaction| {
+            transaction.execute(&delete, [last])?;
+            waits(transaction, list)
+        })
+    }
+}
+
+/// How many rows wait. They are deleted from the first on, so none is missing in between.
+fn waits<T>(connection: &Connection, list: &List<T>) -> rusqlite::Result<u64> {
+    let count = format!("SELECT COALESCE(MAX(number) - MIN(number) + 1, 0) FROM {}", list.table);
+    let waiting: i64 = connection.query_row(&count, [], |row| row.get(0))?;
+    Ok(waiting.unsigned_abs())
+}
+
+fn add<T>(
+    transaction: &Transaction<'_>,
+    list: &List<T>,
+    source: &str,
+    row: &T,
+) -> rusqlite::Result<()> {
+    let mut values: Vec<Box<dyn ToSql + '_>> = vec![Box::new(source)];
+    values.extend((list.values)(row));
+    transaction.prepare_cached(list.insert)?.execute(params_from_iter(values)).map(drop)
+}
+
+/// The oldest rows, as far as they are of one source.
+fn waiting<T>(
+    connection: &Connection,
+    list: &List<T>,
+    most: usize,
+) -> rusqlite::Result<Waiting<T>> {
+    let select = format!("SELECT * FROM {} ORDER BY number LIMIT ?1", list.table);
+    let mut query = connection.prepare_cached(&select)?;
+    let mut found = query.query([signed(most as u64)])?;
+    let mut waiting = Waiting { source: String::new(), rows: Vec::new() };
+    while let Some(row) = found.next()? {
+        let source: String = row.get("source")?;
+        if waiting.rows.is_empty() {
+            waiting.source = source;
+        } else if waiting.source != source {
+            break;
+        }
+        waiting.rows.push((row.get("number")?, (list.read)(row)?));
+    }
+    Ok(waiting)
+}

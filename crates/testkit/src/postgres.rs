@@ -1,0 +1,173 @@
+//! A PostgreSQL server of its own for tests: it listens in a temporary directory only, and ends with the test's
+//! process, however that ends. It needs the programs of Debian's package `postgresql`.
+
+use std::{
+    fs,
+    os::unix::fs::{MetadataExt, PermissionsExt, chown},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::{
+        OnceLock,
+        atomic::{AtomicU32, Ordering},
+    },
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+use tempfile::TempDir;
+
+/// How long a server may take to start or to end.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Nobody's user and group.
+const NOBODY: u32 = 65_534;
+
+/// The server runs below a shell that ends it when the test's process has gone.
+const WATCHED: &str = r#"trap "" INT TERM; "$@" & read gone; kill -QUIT $!; wait $!"#;
+
+/// A database server.
+pub struct PostgresServer {
+    directory: TempDir,
+    watcher: Option<Child>,
+    databases: AtomicU32,
+}
+
+impl PostgresServer {
+    /// A server that all tests of a process share. Each asks it for a database of its own.
+    pub fn shared() -> &'static Self {
+        static SHARED: OnceLock<PostgresServer> = OnceLock::new();
+        SHARED.get_or_init(Self::start)
+    }
+
+    /// A server for one test, which may stop it.
+    pub fn start() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        if is_root() {
+            chown(directory.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+        let mut server = Self { directory, watcher: None, databases: AtomicU32::new(0) };
+        let data = server.data();
+        let options =
+            ["--no-sync", "--auth=trust", "--username=warren", "--encoding=UTF8", "--no-locale"];
+        let made = server.as_user("initdb").args(options).arg("-D").arg(&data).output().unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        server.run();
+        server
+    }
+
+    /// Starts it again after an end.
+    pub fn run(&mut self) {
+        assert!(self.watcher.is_none(), "it runs");
+        let mut server = self.as_user("postgres");
+        server.arg("-D").arg(self.data()).arg("-k").arg(self.directory.path());
+        server.args(["-c", "listen_addresses=", "-c", "fsync=off", "-c", "autovacuum=off"]);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", WATCHED, "sh"]).arg(server.get_program()).args(server.get_args());
+        let log = fs::File::create(self.directory.path().join("log")).unwrap();
+        shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(log);
+        self.watcher = Some(shell.spawn().unwrap());
+        self.wait_until(|| self.psql("postgres", "SELECT 1").is_ok());
+    }
+
+    /// The URL of a new, empty database.
+    pub fn database(&self) -> String {
+        let name = format!("d{}", self.databases.fetch_add(1, Ordering::Relaxed));
+        self.psql("postgres", &format!("CREATE DATABASE {name}")).unwrap();
+        let host = self.directory.path().display().to_string().replace('/', "%2F");
+        format!("postgres://warren@{host}/{name}")
+    }
+
+    /// Runs SQL in the database of this URL, past everything, and returns what it prints.
+    pub fn sql(&self, url: &str, sql: &str) -> String {
+        let (_, name) = url.rsplit_once('/').unwrap();
+        self.psql(name, sql).unwrap()
+    }
+
+    /// Stops all its processes where they are, as a machine that hangs.
+    pub fn freeze(&self) {
+        self.signal("-STOP");
+    }
+
+    /// Lets them go on.
+    pub fn thaw(&self) {
+        self.signal("-CONT");
+    }
+
+    /// Ends it at once, without any farewell.
+    pub fn kill(&mut self) {
+        self.signal("-KILL");
+        self.end();
+    }
+
+    fn end(&mut self) {
+        let Some(mut watcher) = self.watcher.take() else { return };
+        drop(watcher.stdin.take());
+        let _status = watcher.wait();
+    }
+
+    /// Sends a signal to the server and to its children.
+    fn signal(&self, signal: &str) {
+        let first = fs::read_to_string(self.data().join("postmaster.pid")).unwrap();
+        let first = first.lines().next().unwrap();
+        let children = Command::new("ps").args(["-o", "pid=", "--ppid", first]).output().unwrap();
+        let children = String::from_utf8(children.stdout).unwrap();
+        let _some_may_be_gone = Command::new("kill")
+            .arg(signal)
+            .arg(first)
+            .args(children.split_whitespace())
+            .stderr(Stdio::null())
+            .status()
+            .unwrap();
+    }
+
+    fn psql(&self, database: &str, sql: &str) -> Result<String, String> {
+        let mut psql = Command::new(program("psql"));
+        psql.args(["-qXAt", "-v", "ON_ERROR_STOP=1", "-U", "warren", "-d", database, "-c", sql]);
+        let done = psql.arg("-h").arg(self.directory.path()).output().unwrap();
+        let told = |bytes| String::from_utf8_lossy(bytes).trim().to_owned();
+        if done.status.success() { Ok(told(&done.stdout)) } else { Err(told(&done.stderr)) }
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "nothing tells that another process is ready")]
+    fn wait_until(&self, so: impl Fn() -> bool) {
+        let until = Instant::now() + PATIENCE;
+        while !so() {
+            let log = || fs::read_to_string(self.directory.path().join("log")).unwrap_or_default();
+            assert!(Instant::now() < until, "the database server does not start: {}", log());
+            sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// A program of the package, not as root: the server refuses that.
+    fn as_user(&self, name: &str) -> Command {
+        if !is_root() {
+            return Command::new(program(name));
+        }
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=nobody", "--regid=nogroup", "--clear-groups"]).arg(program(name));
+        command.current_dir(self.directory.path());
+        command
+    }
+
+    fn data(&self) -> PathBuf {
+        self.directory.path().join("data")
+    }
+}
+
+impl Drop for PostgresServer {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Debian's package keeps its programs out of the path.
+fn program(name: &str) -> PathBuf {
+    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let found = versions.map(|version| version.path().join("bin").join(name));
+    found.filter(|path| path.exists()).max().unwrap_or_else(|| PathBuf::from(name))
+}
+
+fn is_root() -> bool {
+    fs::metadata(Path::new("/proc/self")).is_ok_and(|own| own.uid() == 0)
+}
