@@ -223,8 +223,8 @@ test("an agent that asks while the page is hidden is told by the system, once, a
   const shown = async () => (await Promise.all([page, other].map((each) => each.evaluate(() => window.shown)))).flat();
   const [first] = await until(async () => ((await shown()).length ? shown() : null), "a notification");
   assert.deepEqual([first.title, first.data.href], ["asker asks for permission", session]);
-  const titles = await Promise.all([page, other].map((each) => each.title()));
-  assert.equal(titles.filter((title) => title.startsWith("(1) ")).length, 1, titles.join());
+  const counted = async () => (await Promise.all([page, other].map((each) => each.title()))).filter((title) => title.startsWith("(1) ")).length;
+  await until(async () => (await counted()) === 1, "a number in one title");
 
   await Promise.all([page, other].map((each) => each.evaluate(() => window.hide(false))));
   await until(async () => !(await page.title()).startsWith("(") && !(await other.title()).startsWith("("), "titles without a number");

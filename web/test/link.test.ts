@@ -68,7 +68,7 @@ const last = () => FakeSocket.all.at(-1)!;
 
 test("a connection begins with the token, and is made again when it is lost", () => {
   const { link, states, messages, opened } = started();
-  expect(link.send({ type: "early" })).toBe(false);
+  expect(link.send({ type: "keepalive" })).toBe(false);
   last().admit();
   expect(last().sent).toEqual([{ type: "auth", token: "t" }]);
   last().says({ type: "session_killed", session_id: "a" });

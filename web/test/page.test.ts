@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { modelsOf, withEnded } from "../src/live/watch";
 import { pauseAfter } from "../src/live/poll";
 import { ago, bytes, short, span } from "../src/live/words";
+import { tokensOf } from "../src/overview/requests";
 import { best, fit } from "../src/palette/match";
 import { niceTop } from "../src/parts/chart";
 import { allTakePictures } from "../src/play/pictures";
@@ -16,6 +17,11 @@ describe("requests that ended", () => {
     const known = ended(1);
     expect(withEnded(known, ended(1))).toBe(known);
     expect(withEnded(ended(...Array.from({ length: 2000 }, (_, i) => 2000 - i)), ended(2001))).toHaveLength(2000);
+  });
+
+  test("tell their tokens as far as they are known", () => {
+    const told = (prompt_tokens: number | null, completion_tokens: number | null, estimated: boolean) => tokensOf({ prompt_tokens, completion_tokens, estimated } as EndedRequest);
+    expect([told(12, 3, false), told(12_000, 0, true), told(3, null, false), told(null, null, false)]).toEqual(["12 → 3", "~12.0k → 0", "3 → –", "– → –"]);
   });
 });
 
@@ -67,7 +73,7 @@ describe("pictures", () => {
     const model = (more: Partial<Model>): Model => ({ id: "m", ...more });
     const [sees, blind, unknown] = [model({ capabilities: ["vision"] }), model({ capabilities: ["tools"] }), model({})];
     expect(allTakePictures([sees])).toBe(true);
-    expect(allTakePictures([model({ architecture: { input_modalities: ["text", "image"] } })])).toBe(true);
+    expect(allTakePictures([model({ architecture: { input_modalities: ["text", "image"], output_modalities: ["text"], modality: "text+image->text" } })])).toBe(true);
     expect(allTakePictures([sees, unknown])).toBeNull();
     expect(allTakePictures([unknown, blind])).toBe(false);
     expect(allTakePictures([undefined])).toBeNull();

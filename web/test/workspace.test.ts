@@ -165,7 +165,7 @@ describe("requests", () => {
 
   it("fail when the connection is lost", async () => {
     const asker = new Asker(() => true);
-    const asked = [asker.ask({ type: "a" }, ["b"]), asker.ask({ type: "c" }, ["d"])];
+    const asked = [asker.ask({ type: "list_sessions" }, ["session_list"]), asker.ask({ type: "list_teams" }, ["team_list"])];
     asker.lose();
     for (const each of asked) await expect(each).rejects.toThrow("lost");
   });

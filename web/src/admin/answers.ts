@@ -1,40 +1,16 @@
+import type { AuditJson, InvitationJson, LogLine as ToldLine, SettingJson } from "../api/generated";
+import type { Unsure } from "../api/types";
 import { isObject, numberOf, textOf } from "../workspace/protocol";
 
-/** Something that an administrator did. */
-export interface AuditEntry {
-  at: string;
-  /** A key's id, `admin-token`, `command-line`; of a session its holder, then the session in brackets. */
-  who: string;
-  /** Such as `key.create`. */
-  action: string;
-  target: string;
-  /** `done`, or why it was not. */
-  outcome: string;
-}
+export type { AuditJson as AuditEntry, SettingJson as Setting } from "../api/generated";
 
 /** A line of the server's log. */
-export interface LogLine {
-  n: number;
-  at: string;
-  level: string;
-  text: string;
-}
-
-/** One setting as it stands. */
-export interface Setting {
-  /** Its name in the file, with dots. */
-  name: string;
-  /** What it is set to; a secret is never told. */
-  value: unknown;
-  /** How it was set. */
-  source: "default" | "file" | "environment" | "flag";
-  secret: boolean;
-}
+export type LogLine = Omit<ToldLine, "level"> & { level: string };
 
 export interface Configuration {
   /** The path of the file on the server's machine; empty: there is none. */
   file: string;
-  settings: Setting[];
+  settings: SettingJson[];
 }
 
 /** An invitation, and the machine that joined by it. */
@@ -58,8 +34,8 @@ const MAX_LISTED = 5000;
 const MAX_WORDS = 500;
 const MAX_LINE = 20_000;
 
-export function auditOf(value: unknown): AuditEntry[] {
-  return listOf(value, "entries", (each) => ({
+export function auditOf(value: unknown): AuditJson[] {
+  return listOf(value, "entries", (each: Unsure<AuditJson>) => ({
     at: words(each["at"]),
     who: words(each["who"]),
     action: words(each["action"]),
@@ -69,7 +45,7 @@ export function auditOf(value: unknown): AuditEntry[] {
 }
 
 export function logOf(value: unknown): LogLine[] {
-  return listOf(value, "lines", (each) => ({
+  return listOf(value, "lines", (each: Unsure<ToldLine>) => ({
     n: numberOf(each["n"]) ?? 0,
     at: words(each["at"]),
     level: words(each["level"]),
@@ -82,12 +58,12 @@ export function configurationOf(value: unknown): Configuration {
   return { file, settings: listOf(value, "settings", settingOf).filter(({ name }) => name) };
 }
 
-function settingOf(value: Record<string, unknown>): Setting {
+function settingOf(value: Unsure<SettingJson>): SettingJson {
   const secret = value["secret"] === true;
   return { name: words(value["name"]), value: secret ? null : (value["value"] ?? null), source: sourceOf(value["source"]), secret };
 }
 
-function sourceOf(value: unknown): Setting["source"] {
+function sourceOf(value: unknown): SettingJson["source"] {
   return value === "file" || value === "environment" || value === "flag" ? value : "default";
 }
 
@@ -96,7 +72,7 @@ export function invitationsOf(value: unknown): Invitation[] {
   return listOf(value, "invitations", invitationOf).filter(({ id }) => id).reverse();
 }
 
-export function invitationOf(value: Record<string, unknown>): Invitation {
+export function invitationOf(value: Unsure<InvitationJson>): Invitation {
   const urls = value["urls"];
   return {
     id: words(value["id"]),

@@ -1,4 +1,5 @@
-import type { Stats } from "../api/types";
+import type { Health, WorkspaceHealth } from "../api/generated";
+import type { Stats, Unsure } from "../api/types";
 import { count, span } from "../live/words";
 import { isObject, numberOf, textOf } from "../workspace/protocol";
 import type { LogLine } from "./answers";
@@ -26,7 +27,7 @@ const READ = 1000;
 const NAMED = 24;
 
 export function healthOf(value: unknown, stats: Stats): ServerHealth {
-  const told = isObject(value) ? value : {};
+  const told: Unsure<Health> = isObject(value) ? value : {};
   return {
     status: textOf(told["status"]) || "unknown",
     degraded: textOf(told["degraded"]),
@@ -51,7 +52,7 @@ function aliasesOf(value: unknown): [string, string[]][] {
 }
 
 function workspaceOf(value: unknown): ServerHealth["workspace"] {
-  if (!isObject(value)) return null;
+  if (!isObject<WorkspaceHealth>(value)) return null;
   return { clients: numberOf(value["clients"]) ?? 0, sessions: numberOf(value["sessions"]) ?? 0, live: numberOf(value["live_sessions"]) ?? 0 };
 }
 

@@ -1,12 +1,13 @@
 import { useState } from "preact/hooks";
 import { asApiError, type ApiError } from "../api/errors";
-import { createKey, type NewKey } from "../api/keys";
+import type { CreateKey, KeyScope } from "../api/generated";
+import { createKey } from "../api/keys";
 import { CopyButton } from "../parts/copy";
 import { Dialog } from "../parts/dialog";
 import { Icon } from "../parts/icon";
 
 /** What keys are mostly for, in the order of how often they are. */
-const SCOPES = [
+const SCOPES: { scope: KeyScope; name: string }[] = [
   { scope: "inference", name: "use models" },
   { scope: "worker", name: "lend models" },
   { scope: "rooms", name: "make rooms" },
@@ -59,7 +60,7 @@ function KeyText({ text, onClose }: { text: string; onClose: () => void }) {
 
 function NewKeyForm({ onKey }: { onKey: (key: string) => void }) {
   const [name, setName] = useState("");
-  const [scopes, setScopes] = useState(["inference"]);
+  const [scopes, setScopes] = useState<KeyScope[]>(["inference"]);
   const [models, setModels] = useState("");
   const [rpm, setRpm] = useState("");
   const [days, setDays] = useState(0);
@@ -91,8 +92,8 @@ function NewKeyForm({ onKey }: { onKey: (key: string) => void }) {
   );
 }
 
-function Scopes({ chosen, onChange }: { chosen: string[]; onChange: (scopes: string[]) => void }) {
-  const toggle = (scope: string) => onChange(chosen.includes(scope) ? chosen.filter((each) => each !== scope) : [...chosen, scope]);
+function Scopes({ chosen, onChange }: { chosen: KeyScope[]; onChange: (scopes: KeyScope[]) => void }) {
+  const toggle = (scope: KeyScope) => onChange(chosen.includes(scope) ? chosen.filter((each) => each !== scope) : [...chosen, scope]);
   return (
     <fieldset class="scopes">
       <legend>What it is for</legend>
@@ -104,7 +105,7 @@ function Scopes({ chosen, onChange }: { chosen: string[]; onChange: (scopes: str
 }
 
 /** The request for a key; what is empty is left to the server. */
-export function asked(name: string, scopes: string[], models: string, rpm: string, days: number, now: number): NewKey {
+export function asked(name: string, scopes: KeyScope[], models: string, rpm: string, days: number, now: number): CreateKey {
   const named = models.split(",").map((each) => each.trim()).filter(Boolean);
   return {
     name: name.trim(),

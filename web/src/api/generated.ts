@@ -295,6 +295,8 @@ export type ClientMessage =
   | { type: "delete_project_entry" } & DeleteProjectEntry
   /** Make a file of any bytes. */
   | { type: "upload_project_file" } & UploadProjectFile
+  /** A part of a new file of any size. Ours. */
+  | { type: "upload_project_file_part" } & UploadProjectFilePart
   /** Subscribe to changes of files; replaces what was watched before. */
   | { type: "watch_project_files" } & OfProject
   /** Unsubscribe from changes of files. */
@@ -2300,6 +2302,11 @@ export interface SessionInfo {
   exit_code: number | null;
   /** The number of its newest output, if known. Ours. */
   last_seq: number | null;
+  /**
+   * How many permission questions of its agent are open: 0 where none is, or where its daemon
+   * does not say. Ours.
+   */
+  asks: number;
   /** Its tags, set when it was made. Ours. */
   tags: string[];
 }
@@ -2669,6 +2676,30 @@ export interface UploadProjectFile {
   data: string;
   /** The id that its answer will have. */
   request_id: string;
+}
+
+/**
+ * `upload_project_file_part`: a part of a new file of any size. Parts are sent in their order; the file has its name once
+ * the last one has come. Ours.
+ */
+export interface UploadProjectFilePart {
+  /** The project. */
+  project_id: string;
+  /** The path, which must not exist yet. It is the same in all parts. */
+  path: string;
+  /** The id that its answer will have. */
+  request_id: string;
+  /** Names the upload within the project, on any connection: a random text of the client. */
+  upload_id: string;
+  /** Where the part begins in the file, in bytes. The first part begins at 0. */
+  offset: number;
+  /**
+   * The part's bytes, `UPLOAD_PART_MAX`(crate::workspace::limits::UPLOAD_PART_MAX) at most, as base64;
+   * `crate::workspace::base64::decode` reads it.
+   */
+  data: string;
+  /** Whether the file ends with this part. */
+  done?: boolean;
 }
 
 /** `usage`: the usage of a turn. */

@@ -1,46 +1,23 @@
 import { part } from "./address";
 import { callJson, send, type Call } from "./call";
 import { ApiError, asApiError, errorOf } from "./errors";
+import type { AnswerMetrics, CreatedRoom, CreateRoom, LlmFailed, ParticipantInfo, RoomSummary } from "./generated";
 import { itemsOf, SilentStream } from "./sse";
+import type { Lenient } from "./types";
 
 /** How long a room's stream of events may be silent, in milliseconds. A comment comes every ten seconds. */
 const SILENCE_MS = 35_000;
 
 /** A room as `/v1/rooms` has it. Its codes are its credentials. */
-export interface Room {
-  id: string;
-  /** The code of six characters. */
-  code: string;
-  /** The code to say aloud. */
-  spokenCode?: string;
-  name: string;
-  createdAt: number;
-  passwordProtected: boolean;
-  public?: boolean;
-  participantCount?: number;
-}
+export type Room = Lenient<RoomSummary, "id" | "code" | "name" | "createdAt" | "passwordProtected">;
 
 /** Somebody who lends models in a room. */
-export interface Participant {
-  id: string;
-  nickname: string;
-  model: string;
-  models?: string[];
-  /** `online`, `busy` or `offline`. */
-  status: string;
-  maxConcurrent?: number;
-}
+export type Participant = Lenient<ParticipantInfo, "id" | "nickname" | "model" | "status">;
 
 /** One event of a room, with as much of its data as the page reads. */
 export interface RoomEvent {
   name: string;
-  data: {
-    participantId?: string;
-    nickname?: string;
-    model?: string;
-    error?: string;
-    metrics?: { outputTokens?: number; tokensPerSecond?: number; durationMs?: number };
-  };
+  data: Partial<Pick<LlmFailed, "participantId" | "nickname" | "model" | "error">> & { metrics?: Partial<AnswerMetrics> };
 }
 
 /** What opens a room: one of its codes, and its password where it has one. */
@@ -49,18 +26,11 @@ export interface RoomEntry {
   password: string | null;
 }
 
-/** What a new room is to be. */
-export interface NewRoom {
-  name: string;
-  password?: string;
-  public?: boolean;
-}
-
 /** The rooms that the caller may see. */
 export const rooms = (signal?: AbortSignal) => dataOf<Room[]>("v1/rooms", { signal });
 
 /** Makes a room. The host's token, which closes it, is in this answer only. */
-export const createRoom = (room: NewRoom) => dataOf<{ room: Room; hostToken?: string }>("v1/rooms", { method: "POST", body: room });
+export const createRoom = (room: CreateRoom) => dataOf<CreatedRoom>("v1/rooms", { method: "POST", body: room });
 
 /** Closes a room. Needs the host's token, or the scope `admin`. */
 export function closeRoom(code: string, hostToken: string | null): Promise<unknown> {

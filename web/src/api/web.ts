@@ -1,28 +1,10 @@
 import { part } from "./address";
 import { call, callJson } from "./call";
-
-/** A code that signs in once: the answer of `POST web/code`. */
-export interface LoginCode {
-  code: string;
-  /** RFC 3339. */
-  expires: string;
-}
+import type { LoginCode, PageSessionJson } from "./generated";
+import type { Lenient } from "./types";
 
 /** A session of the page, as an administrator sees it. */
-export interface PageSession {
-  id: string;
-  /** Whose it is: a key's id, or the owner. */
-  holder: string;
-  /** The holder's name, where it has one. */
-  name?: string;
-  created_at: string;
-  expires_at: string | null;
-  last_used_at: string | null;
-  /** What the browser calls itself, cut. */
-  browser?: string;
-  /** Whether it is the one of this page. */
-  current?: boolean;
-}
+export type PageSession = Lenient<PageSessionJson, "id" | "holder" | "created_at" | "expires_at" | "last_used_at">;
 
 /** Makes a code for one who may do as much as this page. Needs a session or a token. */
 export const newLoginCode = () => callJson<LoginCode>("web/code", { method: "POST" });

@@ -1,4 +1,4 @@
-import type { Message } from "../workspace/protocol";
+import type { ClientMessage } from "../workspace/protocol";
 import { askProjects } from "./connection";
 import type { Explorer } from "./explorer";
 import { joined, nameOf, parentOf } from "./names";
@@ -11,13 +11,13 @@ const OPEN_MS = 10_000;
 
 /** Makes a new file or folder, and shows it. */
 export async function create(explorer: Explorer, kind: "file" | "directory", path: string): Promise<void> {
-  await act(explorer, `create_project_${kind}`, { path });
+  await act({ type: `create_project_${kind}`, ...about(explorer), path });
   await shows(explorer, path);
 }
 
 /** Gives an entry another path, and whatever is open of it. */
 export async function move(explorer: Explorer, from: string, to: string): Promise<void> {
-  await act(explorer, "move_project_entry", { from, to });
+  await act({ type: "move_project_entry", ...about(explorer), from, to });
   openFilesOf(explorer.project).moved(from, to);
   explorer.moved(from, to);
   await explorer.read(parentOf(from));
@@ -25,12 +25,12 @@ export async function move(explorer: Explorer, from: string, to: string): Promis
 }
 
 export async function copy(explorer: Explorer, from: string, to: string): Promise<void> {
-  await actForLong(explorer, "copy_project_entry", { from, to });
+  await actForLong({ type: "copy_project_entry", ...about(explorer), from, to });
   await shows(explorer, to);
 }
 
 export async function remove(explorer: Explorer, path: string): Promise<void> {
-  await actForLong(explorer, "delete_project_entry", { path });
+  await actForLong({ type: "delete_project_entry", ...about(explorer), path });
   openFilesOf(explorer.project).deleted(path);
   await explorer.read(parentOf(path));
 }
@@ -40,20 +40,20 @@ export function pathIn(folder: string, path: string): string {
   return joined(folder, nameOf(path));
 }
 
-async function act(explorer: Explorer, type: string, fields: Record<string, string>): Promise<void> {
-  await askProjects(requestFor(explorer, type, fields), "project_fs_action_result");
+async function act(message: ClientMessage): Promise<void> {
+  await askProjects(message, "project_fs_action_result");
 }
 
 /** Nobody's look or save waits for what may concern many files. */
-async function actForLong(explorer: Explorer, type: string, fields: Record<string, string>): Promise<void> {
+async function actForLong(message: ClientMessage): Promise<void> {
   await withLine(async (line) => {
     await line.back(AbortSignal.timeout(OPEN_MS));
-    await line.ask(requestFor(explorer, type, fields), "project_fs_action_result");
+    await line.ask(message, "project_fs_action_result");
   });
 }
 
-function requestFor({ project }: Explorer, type: string, fields: Record<string, string>): Message {
-  return { type, project_id: project, request_id: randomId(), ...fields };
+function about({ project }: Explorer) {
+  return { project_id: project, request_id: randomId() };
 }
 
 async function shows(explorer: Explorer, path: string): Promise<void> {

@@ -1,10 +1,11 @@
 import { computed, effect, signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { ApiError } from "../api/errors";
+import type { Project as ToldProject } from "../api/generated";
 import { access } from "../live/state";
 import { linkOptions } from "../workspace/hub";
 import { Link, type LinkState } from "../workspace/link";
-import { isObject, textOf, type Message } from "../workspace/protocol";
+import { isObject, textOf, type Answer, type AnswerType, type ClientMessage, type Message } from "../workspace/protocol";
 
 /** A folder that the workspace knows by a name. */
 export interface Project {
@@ -22,10 +23,9 @@ export interface LinkStatus {
   words: string;
 }
 
-/** That files of the watched project changed; `count` grows each time. `paths` is `null` where the server names none. */
+/** That files of the watched project changed; `count` grows each time. */
 export interface Changes {
   project: string | null;
-  paths: string[] | null;
   count: number;
 }
 
@@ -44,7 +44,7 @@ export const projects = signal<Project[] | null>(null);
 export const linkStatus = signal<LinkStatus>({ state: "away", words: "" });
 
 /** What changed in the project that is watched. */
-export const changes = signal<Changes>({ project: null, paths: null, count: 0 });
+export const changes = signal<Changes>({ project: null, count: 0 });
 
 /** Why changes are not told; empty while they are. */
 export const watchTrouble = signal("");
@@ -87,12 +87,12 @@ export function retryProjects(): void {
 }
 
 /** Asks for something; fails with an `ApiError`. Its `code` is the type of the refusal. */
-export function askProjects(message: Message, ...answers: string[]): Promise<Message> {
+export function askProjects(message: ClientMessage, ...answers: AnswerType[]): Promise<Message> {
   return link?.ask(message, ...answers) ?? Promise.reject(new ApiError("The connection to the server is not open.", 0));
 }
 
 /** The same for what may take longer than a look: many files, or large ones. */
-export function askProjectsWithin(deadlineMs: number, message: Message, ...answers: string[]): Promise<Message> {
+export function askProjectsWithin(deadlineMs: number, message: ClientMessage, ...answers: AnswerType[]): Promise<Message> {
   return link?.askWithin(deadlineMs, message, ...answers) ?? Promise.reject(new ApiError("The connection to the server is not open.", 0));
 }
 
@@ -137,7 +137,7 @@ function wordsFor(state: LinkState, refusal: string): string {
 /** On each new connection. Files may have changed while there was none. */
 function look(): void {
   watch();
-  if (watched) changed(watched, null);
+  if (watched) changed(watched);
   askProjects({ type: "list_projects" }, "project_list").then(takeList, () => undefined);
 }
 
@@ -149,11 +149,11 @@ function take(message: Message): void {
   if (message.type === "project_list") takeList(message);
   else if (message.type === "project_saved") put(projectOf(message["project"]));
   else if (message.type === "project_removed") remove(textOf(message["project_id"]));
-  else if (message.type === "project_files_changed") changed(textOf(message["project_id"]), pathsOf(message["paths"]));
+  else if (message.type === "project_files_changed") changed(textOf(message["project_id"]));
   else if (message.type === "project_file_error" && message["project_id"] === watched) watchTrouble.value = textOf(message["message"]);
 }
 
-function takeList(message: Message): void {
+function takeList(message: Answer<"project_list">): void {
   const told = Array.isArray(message["projects"]) ? message["projects"].slice(0, MAX_PROJECTS) : [];
   projects.value = byName(told.map(projectOf).filter((each) => each !== null));
 }
@@ -172,17 +172,13 @@ function byName(list: Project[]): Project[] {
   return list.sort((a, b) => a.name.localeCompare(b.name) || a.directory.localeCompare(b.directory));
 }
 
-function changed(project: string, paths: string[] | null): void {
-  changes.value = { project, paths, count: changes.value.count + 1 };
-}
-
-function pathsOf(value: unknown): string[] | null {
-  return Array.isArray(value) ? value.filter((each) => typeof each === "string") : null;
+function changed(project: string): void {
+  changes.value = { project, count: changes.value.count + 1 };
 }
 
 /** A project's description; `null` for what is none. */
 export function projectOf(value: unknown): Project | null {
-  if (!isObject(value) || !textOf(value["id"])) return null;
+  if (!isObject<ToldProject>(value) || !textOf(value["id"])) return null;
   const directory = textOf(value["working_dir"]).slice(0, MAX_PATH);
   return { id: textOf(value["id"]), name: textOf(value["name"]).slice(0, MAX_NAME) || directory, directory, node: textOf(value["node_id"]).slice(0, MAX_NAME) || null };
 }

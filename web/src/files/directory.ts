@@ -1,4 +1,4 @@
-import { textOf, type Message } from "../workspace/protocol";
+import { textOf, type Answer } from "../workspace/protocol";
 import type { Ask } from "./explorer";
 
 /** A folder of the server's machine, and the folders in it. */
@@ -27,7 +27,7 @@ export async function readDirectory(ask: Ask, path: string): Promise<Directory> 
   }
 }
 
-function namesOf(message: Message): string[] {
+function namesOf(message: Answer<"directory_listing">): string[] {
   return Array.isArray(message["entries"]) ? message["entries"].filter((name) => typeof name === "string") : [];
 }
 

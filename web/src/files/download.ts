@@ -1,5 +1,7 @@
 import { ApiError } from "../api/errors";
-import { isObject, numberOf, textOf, type Message } from "../workspace/protocol";
+import type { FileVersion } from "../api/generated";
+import type { Unsure } from "../api/types";
+import { isObject, numberOf, textOf, type Answer, type ClientMessage } from "../workspace/protocol";
 import { bytesOf } from "./base64";
 import { Pace } from "./pace";
 import { Sha256 } from "./sha256";
@@ -91,12 +93,12 @@ async function isStill(of: Download, length: number, digest: string): Promise<bo
   return textOf(answer["sha256"]) === digest;
 }
 
-function requestFor({ project, path }: Download, offset: number, len: number, check: boolean): Message {
+function requestFor({ project, path }: Download, offset: number, len: number, check: boolean): ClientMessage {
   return { type: "read_project_file_chunk", request_id: crypto.getRandomValues(new Uint32Array(4)).join("-"), project_id: project, path, offset, len, check };
 }
 
-function pieceOf(message: Message): Piece {
-  const version = isObject(message["version"]) ? message["version"] : {};
+function pieceOf(message: Answer<"project_file_chunk">): Piece {
+  const version: Unsure<FileVersion> = isObject(message["version"]) ? message["version"] : {};
   return {
     bytes: bytesOf(textOf(message["data"])),
     offset: numberOf(message["offset"]) ?? 0,

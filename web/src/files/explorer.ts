@@ -1,12 +1,12 @@
 import { batch, computed, signal } from "@preact/signals";
 import { asApiError } from "../api/errors";
-import type { Message } from "../workspace/protocol";
+import type { Link } from "../workspace/link";
 import { keepPaths, keptPaths } from "./kept";
 import { isWithin, movedPath, parentOf } from "./names";
 import { partOf, rowsOf, type Entry, type Folder } from "./tree";
 
 /** Asks the server for something. */
-export type Ask = (message: Message, ...answers: string[]) => Promise<Message>;
+export type Ask = Link["ask"];
 
 /** The least pause between two looks at all folders, and how much longer than a look it is. */
 const PAUSE_MS = 400;

@@ -1,7 +1,7 @@
 import { ApiError, asApiError } from "../api/errors";
 import { linkOptions } from "../workspace/hub";
 import { Link } from "../workspace/link";
-import type { Message } from "../workspace/protocol";
+import type { AnswerType, ClientMessage, Message } from "../workspace/protocol";
 
 /** How long one piece of a transfer may take, and how long a transfer waits for a lost connection, in milliseconds. */
 const PIECE_MS = 120_000;
@@ -21,7 +21,7 @@ let waiting: (() => void)[] = [];
 /** What a transfer asks the server with. Transfers have a connection of their own, so that looking waits for none of them. */
 export interface Line {
   /** Asks once; fails where the connection is lost meanwhile. */
-  ask(message: Message, ...answers: string[]): Promise<Message>;
+  ask: Link["ask"];
   /** Comes back when there is a connection again. */
   back(signal: AbortSignal): Promise<void>;
 }
@@ -38,7 +38,7 @@ export async function withLine<T>(work: (line: Line) => Promise<T>): Promise<T> 
   }
 }
 
-function asked(message: Message, answers: string[]): Promise<Message> {
+function asked(message: ClientMessage, answers: AnswerType[]): Promise<Message> {
   return link?.askWithin(PIECE_MS, message, ...answers) ?? Promise.reject(new ApiError("The connection is closed.", 0));
 }
 

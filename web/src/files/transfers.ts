@@ -4,7 +4,7 @@ import { access } from "../live/state";
 import { download } from "./download";
 import { nameOf, parentOf, joined, savedName } from "./names";
 import { sinkFor } from "./saving";
-import type { Message } from "../workspace/protocol";
+import type { ClientMessage } from "../workspace/protocol";
 import { persistently, withLine, type Line } from "./transfer_link";
 import { isTaken, randomId, upload } from "./upload";
 
@@ -69,7 +69,6 @@ export function replaceBy({ id }: Transfer): void {
   const { project, path, file } = transfer;
   const beside = joined(parentOf(path), `.upload-${randomId()}`);
   start(id, async (line, signal) => {
-    const step = (type: string, fields: Record<string, string>) => doOnce(line, signal, { type, project_id: project, ...fields });
     try {
       await upload({ line, project, path: beside, file, signal, onProgress: (done) => change(id, { done }) });
     } catch (thrown) {
@@ -77,15 +76,15 @@ export function replaceBy({ id }: Transfer): void {
       await line.ask({ type: "delete_project_entry", project_id: project, path: beside, request_id: randomId() }, "project_fs_action_result").catch(() => undefined);
       throw thrown;
     }
-    await step("delete_project_entry", { path });
-    await step("move_project_entry", { from: beside, to: path });
+    await doOnce(line, signal, (request_id) => ({ type: "delete_project_entry", project_id: project, path, request_id }));
+    await doOnce(line, signal, (request_id) => ({ type: "move_project_entry", project_id: project, from: beside, to: path, request_id }));
   });
 }
 
 /** Does something that cannot be done twice: if the first answer was lost, the second one says that nothing is there any more. */
-async function doOnce(line: Line, signal: AbortSignal, message: Message): Promise<void> {
+async function doOnce(line: Line, signal: AbortSignal, messageOf: (requestId: string) => ClientMessage): Promise<void> {
   let isUnsure = false;
-  const request = () => line.ask({ ...message, request_id: randomId() }, "project_fs_action_result");
+  const request = () => line.ask(messageOf(randomId()), "project_fs_action_result");
   try {
     await persistently(line, signal, request, () => (isUnsure = true));
   } catch (thrown) {

@@ -1,12 +1,8 @@
-import { isObject, numberOf, textOf, type Message } from "../workspace/protocol";
+import type { FileEntry } from "../api/generated";
+import { isObject, numberOf, textOf, type Answer } from "../workspace/protocol";
 
 /** A file, a folder or a link in a project. */
-export interface Entry {
-  name: string;
-  path: string;
-  kind: "dir" | "file" | "symlink";
-  size: number;
-}
+export type Entry = FileEntry;
 
 /** What is known of a folder. */
 export interface Folder {
@@ -54,13 +50,13 @@ function noteOf(folder: Folder | undefined): string {
 }
 
 /** The part of a folder in a `project_file_list`. */
-export function partOf(message: Message): { entries: Entry[]; next: string | null } {
+export function partOf(message: Answer<"project_file_list">): { entries: Entry[]; next: string | null } {
   const told = Array.isArray(message["entries"]) ? message["entries"] : [];
   return { entries: told.map(entryOf).filter((entry) => entry !== null), next: textOf(message["next"]) || null };
 }
 
 function entryOf(value: unknown): Entry | null {
-  if (!isObject(value) || !textOf(value["path"])) return null;
+  if (!isObject<FileEntry>(value) || !textOf(value["path"])) return null;
   const { kind } = value;
   return { name: textOf(value["name"]), path: textOf(value["path"]), kind: kind === "dir" || kind === "symlink" ? kind : "file", size: numberOf(value["size"]) ?? 0 };
 }

@@ -1,4 +1,6 @@
 import { ApiError, asApiError } from "../api/errors";
+import type { FileEntry } from "../api/generated";
+import type { Unsure } from "../api/types";
 import { askProjects } from "../files/connection";
 import { isObject, textOf } from "../workspace/protocol";
 import { compare, textOfWhole, wholeText } from "./compare";
@@ -69,8 +71,8 @@ async function folderOf(project: string, path: string): Promise<Content> {
   const answer = await askProjects({ type: "list_project_files", project_id: project, path: path.replace(/\/$/, "") }, "project_file_list");
   const told = answer["entries"];
   if (!Array.isArray(told)) throw new ApiError("The server did not say what is in the folder.", 0);
-  const names = told.filter(isObject).map((entry) => `${path}${textOf(entry["name"])}${isFolder(entry) ? "/" : ""}`);
+  const names = told.filter(isObject<FileEntry>).map((entry) => `${path}${textOf(entry["name"])}${isFolder(entry) ? "/" : ""}`);
   return { kind: "folder", entries: names.slice(0, MAX_ENTRIES), isCut: names.length > MAX_ENTRIES || Boolean(answer["next"]) };
 }
 
-const isFolder = (entry: Record<string, unknown>) => entry["kind"] === "dir";
+const isFolder = (entry: Unsure<FileEntry>) => entry["kind"] === "dir";

@@ -1,5 +1,6 @@
+import type { ChangeStatus, GitChange } from "../api/generated";
 import { count } from "../live/words";
-import { isObject, numberOf, textOf, type Message } from "../workspace/protocol";
+import { isObject, numberOf, textOf, type Answer } from "../workspace/protocol";
 
 /** Where a change is: in the index, in the files, or in files that git does not know. */
 export type Area = "staged" | "unstaged" | "untracked";
@@ -14,7 +15,7 @@ export interface Change {
 }
 
 /** How a file changed: git's letters, and `?` for a file that git does not know. */
-export type Letter = "M" | "A" | "D" | "R" | "C" | "T" | "U" | "?";
+export type Letter = ChangeStatus | "?";
 
 /** The state of a project's files in git. */
 export interface Status {
@@ -52,7 +53,7 @@ export function wordsOfBranch({ upstream, ahead, behind }: Status): string {
 }
 
 /** The status in a `git_status_result`. */
-export function statusOf(message: Message): Status {
+export function statusOf(message: Answer<"git_status_result">): Status {
   const all = [
     ...listOf(message["staged"]).map((each) => changeOf("staged", each)),
     ...listOf(message["unstaged"]).map((each) => changeOf("unstaged", each)),
@@ -74,7 +75,7 @@ function listOf(value: unknown): unknown[] {
 }
 
 function changeOf(area: Area, value: unknown): Change | null {
-  if (!isObject(value)) return null;
+  if (!isObject<GitChange>(value)) return null;
   const path = textOf(value["path"]);
   return isPath(path) ? { area, path, letter: letterOf(value["status"]), from: textOf(value["from"]).slice(0, MAX_PATH) || null } : null;
 }

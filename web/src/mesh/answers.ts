@@ -1,26 +1,12 @@
+import type { MeshId as ToldId, MeshModel as ToldModel, MeshModels, MeshPeer, MeshPeers, MeshRelayJson, MeshTransfer, MeshTransfers, MeshUnlinked } from "../api/generated";
+import type { Unsure } from "../api/types";
 import { isObject, numberOf, textOf } from "../workspace/protocol";
 
 /** This machine in the mesh. */
-export interface MeshId {
-  id: string;
-  /** The id in short, for people to compare. */
-  fingerprint: string;
-  name: string;
-  /** Where peers of the local network connect to; empty: nowhere. */
-  listen: string;
-  /** Who may ask it: `off`, `peers` or `anyone`. */
-  share: string;
-  relays: Relay[];
-  /** What a person has to solve, in words. */
-  problems: string[];
-}
+export type MeshId = Required<Omit<ToldId, "relays">> & { relays: Relay[] };
 
 /** A relay that this machine is registered at, or tries to be. */
-export interface Relay {
-  url: string;
-  connected: boolean;
-  error: string;
-}
+export type Relay = Required<Omit<MeshRelayJson, "challenged">>;
 
 /** Another machine of the mesh. */
 export interface Peer {
@@ -86,7 +72,7 @@ const MAX_LISTED = 5000;
 const MAX_WORDS = 500;
 
 export function idOf(value: unknown): MeshId {
-  const told = isObject(value) ? value : {};
+  const told: Unsure<ToldId> = isObject(value) ? value : {};
   return {
     id: words(told["id"]),
     fingerprint: words(told["fingerprint"]),
@@ -98,16 +84,16 @@ export function idOf(value: unknown): MeshId {
   };
 }
 
-function relayOf(value: Record<string, unknown>): Relay {
+function relayOf(value: Unsure<MeshRelayJson>): Relay {
   return { url: words(value["url"]), connected: value["connected"] === true, error: words(value["error"]) };
 }
 
 export function peersOf(value: unknown): { peers: Peer[]; unlinked: Unlinked[] } {
-  const told = isObject(value) ? value : {};
+  const told: Unsure<MeshPeers> = isObject(value) ? value : {};
   return { peers: listOf(told["peers"], peerOf).filter(({ id }) => id), unlinked: listOf(told["unlinked"], unlinkedOf) };
 }
 
-function peerOf(value: Record<string, unknown>): Peer {
+function peerOf(value: Unsure<MeshPeer>): Peer {
   return {
     id: words(value["id"]),
     name: words(value["name"]),
@@ -129,15 +115,15 @@ function peerOf(value: Record<string, unknown>): Peer {
   };
 }
 
-function unlinkedOf(value: Record<string, unknown>): Unlinked {
+function unlinkedOf(value: Unsure<MeshUnlinked>): Unlinked {
   return { place: words(value["place"]), why: words(value["why"]), metSecs: numberOf(value["met_secs"]) ?? 0 };
 }
 
 export function modelsOf(value: unknown): MeshModel[] {
-  return listOf(isObject(value) ? value["models"] : [], modelOf).filter(({ id }) => id);
+  return listOf(isObject<MeshModels>(value) ? value["models"] : [], modelOf).filter(({ id }) => id);
 }
 
-function modelOf(value: Record<string, unknown>): MeshModel {
+function modelOf(value: Unsure<ToldModel>): MeshModel {
   return {
     id: words(value["id"]),
     bytes: numberOf(value["bytes"]),
@@ -149,11 +135,11 @@ function modelOf(value: Record<string, unknown>): MeshModel {
 }
 
 export function transfersOf(value: unknown): Transfer[] {
-  return listOf(isObject(value) ? value["transfers"] : [], transferOf).filter(({ id }) => id);
+  return listOf(isObject<MeshTransfers>(value) ? value["transfers"] : [], transferOf).filter(({ id }) => id);
 }
 
 /** A transfer, as the list has it, and as the lines of a pull have it. */
-export function transferOf(value: Record<string, unknown>): Transfer {
+export function transferOf(value: Unsure<MeshTransfer>): Transfer {
   return {
     id: words(value["id"]),
     model: words(value["model"]),

@@ -47,20 +47,26 @@ function useNow(): number {
 }
 
 function Cells({ request, now }: { request: EndedRequest; now: number }) {
-  const { outcome, model, served_model, provider, key, prompt_tokens, completion_tokens, estimated, queue_ms, first_byte_ms, total_ms, at } = request;
+  const { outcome, model, served_model, provider, key, queue_ms, first_byte_ms, total_ms, at } = request;
   return (
     <div role="presentation" class="request-row" title={`${request.id} · ${request.endpoint}${request.requeues ? ` · moved ${request.requeues} times` : ""}`}>
       <span role="cell"><span class={`outcome ${toneOf(outcome)}`}>{outcome.replace(/_/g, " ")}</span></span>
       <span role="cell" class="wide-text">{model}{served_model && <span class="muted"> → {served_model}</span>}</span>
       <span role="cell">{provider ?? "–"}</span>
       <span role="cell">{keyNames.value.get(key) ?? key}</span>
-      <span role="cell" class="number">{estimated && "~"}{short(prompt_tokens)} → {short(completion_tokens)}</span>
+      <span role="cell" class="number">{tokensOf(request)}</span>
       <span role="cell" class="number">{span(queue_ms)}</span>
       <span role="cell" class="number">{first_byte_ms === null ? "–" : span(first_byte_ms)}</span>
       <span role="cell" class="number">{span(total_ms)}</span>
       <span role="cell" class="number muted">{ago(at, now)}</span>
     </div>
   );
+}
+
+/** The tokens read and written, as far as they are known. */
+export function tokensOf({ estimated, prompt_tokens, completion_tokens }: EndedRequest): string {
+  const [read, written] = [prompt_tokens, completion_tokens].map((number) => (number === null ? "–" : short(number)));
+  return `${estimated ? "~" : ""}${read} → ${written}`;
 }
 
 function toneOf(outcome: string): string {

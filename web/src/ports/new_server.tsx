@@ -4,7 +4,7 @@ import { choiceOf } from "../storage/choices";
 import { draftOf, keepDraft } from "../storage/drafts";
 import { ask, nodes } from "../workspace/hub";
 import { PlaceFields, placeOf, type Place } from "../workspace/place_fields";
-import type { Message } from "../workspace/protocol";
+import type { ClientMessage } from "../workspace/protocol";
 import { RequestForm } from "../workspace/request_form";
 import { TAG } from "./address";
 
@@ -12,8 +12,8 @@ import { TAG } from "./address";
 const DRAFT = "dev-server";
 
 /** The request for a development server that a shell starts. */
-export function requestFor(command: string, name: string, place: Place, node: string): Message {
-  const what = { mode: "pty", tags: [TAG], extra_args: ["sh", "-c", command.trim()] };
+export function requestFor(command: string, name: string, place: Place, node: string): ClientMessage {
+  const what = { mode: "pty" as const, tags: [TAG], extra_args: ["sh", "-c", command.trim()] };
   return { type: "new_session", ...what, name: name.trim() || null, ...placeOf(place), node_id: node || null };
 }
 

@@ -1,4 +1,5 @@
-import { isObject, textOf, type Message, type Session } from "../workspace/protocol";
+import type { InboxMessage, Team as ToldTeam, WorkerResult } from "../api/generated";
+import { isObject, textOf, type Answer, type Session } from "../workspace/protocol";
 import { stateOf, titleOf } from "../workspace/words";
 
 /** A leader and its workers, each an agent. */
@@ -43,7 +44,7 @@ const MAX_MEMBERS = 1024;
 
 /** A team's description; `null` for what is none. */
 export function teamOf(value: unknown): Team | null {
-  if (!isObject(value) || !textOf(value["id"])) return null;
+  if (!isObject<ToldTeam>(value) || !textOf(value["id"])) return null;
   return {
     id: textOf(value["id"]),
     name: textOf(value["name"]).slice(0, MAX_NAME) || "a team",
@@ -56,20 +57,20 @@ export function teamOf(value: unknown): Team | null {
 
 /** The result in a `worker_result_received`, or in a wait's answer. */
 export function resultOf(value: unknown): Result | null {
-  if (!isObject(value) || !textOf(value["worker_session_id"])) return null;
+  if (!isObject<WorkerResult>(value) || !textOf(value["worker_session_id"])) return null;
   return { team: textOf(value["team_id"]), worker: textOf(value["worker_session_id"]), success: value["success"] === true, text: textOf(value["result"]).slice(0, MAX_TEXT) };
 }
 
 /** What a `team_wait_result` tells. */
-export function waitedOf(message: Message): Waited {
+export function waitedOf(message: Answer<"team_wait_result">): Waited {
   const told = Array.isArray(message["results"]) ? message["results"].slice(0, MAX_MEMBERS) : [];
   return { results: told.map(resultOf).filter((each) => each !== null), pending: idsOf(message["pending_workers"]), waitId: textOf(message["wait_id"]) || null };
 }
 
 /** The messages in a `team_inbox`. */
-export function lettersOf(message: Message): Letter[] {
+export function lettersOf(message: Answer<"team_inbox">): Letter[] {
   const told = Array.isArray(message["messages"]) ? message["messages"] : [];
-  return told.filter(isObject).map((each) => ({ seq: Number(each["seq"]) || 0, from: textOf(each["from_session_id"]), text: textOf(each["payload"]).slice(0, MAX_TEXT), at: textOf(each["delivered_at"]) }));
+  return told.filter(isObject<InboxMessage>).map((each) => ({ seq: Number(each["seq"]) || 0, from: textOf(each["from_session_id"]), text: textOf(each["payload"]).slice(0, MAX_TEXT), at: textOf(each["delivered_at"]) }));
 }
 
 /** What a member is called. */

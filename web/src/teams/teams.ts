@@ -2,7 +2,7 @@ import { effect, signal } from "@preact/signals";
 import { asApiError } from "../api/errors";
 import { access } from "../live/state";
 import { ask, hubState, listen } from "../workspace/hub";
-import { textOf, type Message } from "../workspace/protocol";
+import { textOf, type Answer, type Message } from "../workspace/protocol";
 import { resultOf, teamOf, type Result, type Team } from "./team";
 
 /** The most teams and results that are kept. */
@@ -36,7 +36,7 @@ function look(): void {
   ask({ type: "list_teams" }, "team_list").then(takeList, (thrown: unknown) => (teamsTrouble.value = asApiError(thrown).message));
 }
 
-function takeList(message: Message): void {
+function takeList(message: Answer<"team_list">): void {
   const told = Array.isArray(message["teams"]) ? message["teams"].slice(0, MAX_TEAMS) : [];
   teamsTrouble.value = "";
   teams.value = inOrder(told.map(teamOf).filter((each) => each !== null));

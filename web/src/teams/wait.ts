@@ -2,6 +2,7 @@ import { signal } from "@preact/signals";
 import { asApiError } from "../api/errors";
 import { linkOptions } from "../workspace/hub";
 import { Link } from "../workspace/link";
+import type { ClientMessage } from "../workspace/protocol";
 import { waitedOf, type Waited } from "./team";
 import { takeWaited } from "./teams";
 
@@ -44,7 +45,7 @@ export function stopWait(): void {
 /** The first round ends at once and tells the wait's id: by it no result is lost if the connection is. */
 async function round(own: Link, team: string, timeout: number): Promise<void> {
   try {
-    const message = { type: "team_wait", team_id: team, for_session_ids: null, timeout_ms: timeout, wait_id: waitId };
+    const message: ClientMessage = { type: "team_wait", team_id: team, for_session_ids: null, timeout_ms: timeout, wait_id: waitId };
     const waited = waitedOf(await own.askWithin(timeout + MORE_MS, message, "team_wait_result"));
     if (link === own) took(own, team, waited);
   } catch (thrown) {

@@ -4,7 +4,7 @@ import { toast } from "../parts/toast";
 import { draftOf, keepDraft } from "../storage/drafts";
 import { AgentField } from "../workspace/agent_field";
 import { ask, nodes } from "../workspace/hub";
-import type { Message } from "../workspace/protocol";
+import type { ClientMessage } from "../workspace/protocol";
 import { RequestForm } from "../workspace/request_form";
 import { memberName, teamOf, type Team } from "./team";
 import { put } from "./teams";
@@ -44,7 +44,7 @@ export interface Wish {
 }
 
 /** The request for a new worker, with or without work. */
-export function requestFor(team: string, isIdle: boolean, { prompt, name, provider, node }: Wish): Message {
+export function requestFor(team: string, isIdle: boolean, { prompt, name, provider, node }: Wish): ClientMessage {
   const all = { team_id: team, provider: provider.trim() || null, node_id: node || null };
   return isIdle ? { type: "spawn_worker", name: name.trim() || null, ...all } : { type: "assign", prompt, worker_name: name.trim() || null, ...all };
 }

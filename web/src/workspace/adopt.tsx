@@ -4,7 +4,7 @@ import { Dialog } from "../parts/dialog";
 import { Icon } from "../parts/icon";
 import { go } from "../route";
 import { ask } from "./hub";
-import { sessionOf, type Message } from "./protocol";
+import { sessionOf, type ClientMessage } from "./protocol";
 
 /** The highest number that a process can have. */
 const MAX_PID = 0x7fff_ffff;
@@ -17,7 +17,7 @@ export interface Process {
 }
 
 /** The request for a process; `null` for what is no number of one. */
-export function adoptionOf({ pid, name, directory }: Process): Message | null {
+export function adoptionOf({ pid, name, directory }: Process): ClientMessage | null {
   const number = /^\s*\d{1,10}\s*$/.test(pid) ? Number(pid) : 0;
   if (number < 1 || number > MAX_PID) return null;
   return { type: "adopt_session", pid: number, name: name.trim() || null, working_dir: directory.trim() || null };

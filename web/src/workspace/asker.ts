@@ -1,13 +1,13 @@
 import { ApiError } from "../api/errors";
-import { isObject, textOf, type Message } from "./protocol";
+import { isObject, textOf, type AnswerType, type ClientMessage, type Message } from "./protocol";
 
 /** How long an answer may take, and how many requests may wait for their turn. */
 const DEADLINE_MS = 20_000;
 const MAX_WAITING = 64;
 
 interface Request {
-  message: Message;
-  answers: string[];
+  message: ClientMessage;
+  answers: readonly string[];
   deadlineMs: number;
   resolve: (answer: Message) => void;
   reject: (error: ApiError) => void;
@@ -19,9 +19,9 @@ export class Asker {
   private open: Request | null = null;
   private deadline: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(private readonly send: (message: Message) => boolean) {}
+  constructor(private readonly send: (message: ClientMessage) => boolean) {}
 
-  ask(message: Message, answers: string[], deadlineMs = DEADLINE_MS): Promise<Message> {
+  ask(message: ClientMessage, answers: AnswerType[], deadlineMs = DEADLINE_MS): Promise<Message> {
     return new Promise((resolve, reject) => {
       if (this.waiting.length >= MAX_WAITING) return reject(new ApiError("Too much is asked of the workspace at once.", 0));
       this.waiting.push({ message, answers, deadlineMs, resolve, reject });

@@ -1,13 +1,13 @@
 import { ApiError } from "../api/errors";
 import { linkOptions } from "./hub";
 import { Link } from "./link";
-import type { Message } from "./protocol";
+import type { AnswerType, ClientMessage, Message } from "./protocol";
 
 /** How long the connection for an errand may take. */
 const OPEN_MS = 15_000;
 
 /** Asks for something that takes long, over a connection of its own: whatever else is asked need not wait for it. */
-export function errand(message: Message, deadlineMs: number, ...answers: string[]): Promise<Message> {
+export function errand(message: ClientMessage, deadlineMs: number, ...answers: AnswerType[]): Promise<Message> {
   return new Promise<Message>((resolve, reject) => {
     let asked = false;
     const end = (then: () => void) => {

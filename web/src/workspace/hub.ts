@@ -1,9 +1,11 @@
 import { batch, computed, signal } from "@preact/signals";
 import { address } from "../api/address";
 import { tokenHeld } from "../api/call";
+import type { ClusterMember, ClusterStatus } from "../api/generated";
+import type { Unsure } from "../api/types";
 import { Link, type LinkOptions, type LinkState } from "./link";
 import { inOrder, without, withSession } from "./order";
-import { isObject, questionOf, sessionOf, textOf, type Message, type Question, type Session } from "./protocol";
+import { isObject, questionOf, sessionOf, textOf, type Answer, type AnswerType, type ClientMessage, type Message, type Question, type Session } from "./protocol";
 import { Scout } from "./scout";
 
 /** The most sessions and questions that are kept. */
@@ -72,7 +74,7 @@ export function retryWorkspace(): void {
 }
 
 /** Asks the workspace for something. */
-export function ask(message: Message, ...answers: string[]): Promise<Message> {
+export function ask(message: ClientMessage, ...answers: AnswerType[]): Promise<Message> {
   return hub ? hub.ask(message, ...answers) : Promise.reject(new Error("The workspace is not open."));
 }
 
@@ -101,17 +103,17 @@ function look(): void {
   void Promise.allSettled([list, cluster]);
 }
 
-function takeList(message: Message): void {
+function takeList(message: Answer<"session_list">): void {
   const told = Array.isArray(message["sessions"]) ? message["sessions"].slice(0, MAX_SESSIONS) : [];
   sessions.value = inOrder(told.map(sessionOf).filter((each) => each !== null));
   forgetAnswered();
   scout.now();
 }
 
-function takeCluster(message: Message): void {
-  const cluster = isObject(message["cluster"]) ? message["cluster"] : {};
+function takeCluster(message: Answer<"cluster_status">): void {
+  const cluster: Unsure<ClusterStatus> = isObject(message["cluster"]) ? message["cluster"] : {};
   const peers = Array.isArray(cluster["peers"]) ? cluster["peers"].slice(0, 256) : [];
-  nodes.value = new Map([cluster, ...peers].filter(isObject).map((each) => [textOf(each["node_id"]), textOf(each["name"]) || textOf(each["node_id"]).slice(0, 8)]));
+  nodes.value = new Map([cluster, ...peers].filter(isObject<ClusterMember>).map((each) => [textOf(each["node_id"]), textOf(each["name"]) || textOf(each["node_id"]).slice(0, 8)]));
 }
 
 function take(message: Message): void {

@@ -1,4 +1,6 @@
-import type { Message } from "./protocol";
+import type { Sent } from "./protocol";
+
+type Typed = Sent<"terminal_input">;
 
 /** So much typed text may be without an acknowledgement, and so much may wait behind it, in characters. */
 const MAX_OPEN = 16;
@@ -9,12 +11,12 @@ const MAX_PIECE = 32 * 1024;
 
 /** What was typed into a terminal. Each piece has an id, by which the server types it once, however often it is sent. */
 export class Inputs {
-  private open: Message[] = [];
+  private open: Typed[] = [];
   private waiting = "";
 
   constructor(
     private readonly sessionId: string,
-    private readonly send: (message: Message) => boolean,
+    private readonly send: (message: Typed) => boolean,
     private readonly newId: () => string = randomId,
   ) {}
 
@@ -33,7 +35,7 @@ export class Inputs {
   }
 
   acknowledged(id: unknown): void {
-    this.open = this.open.filter((message) => message["input_id"] !== id);
+    this.open = this.open.filter((message) => message.input_id !== id);
     this.flush();
   }
 
@@ -45,13 +47,13 @@ export class Inputs {
 
   /** How many characters are not acknowledged. */
   get pending(): number {
-    return this.open.reduce((sum, message) => sum + String(message["data"]).length, this.waiting.length);
+    return this.open.reduce((sum, message) => sum + message.data.length, this.waiting.length);
   }
 
   private flush(): void {
     while (this.waiting && this.open.length < MAX_OPEN) {
       const data = firstOf(this.waiting);
-      const message = { type: "terminal_input", session_id: this.sessionId, data, encoding: "text", input_id: this.newId() };
+      const message: Typed = { type: "terminal_input", session_id: this.sessionId, data, encoding: "text", input_id: this.newId() };
       if (!this.send(message)) return;
       this.open.push(message);
       this.waiting = this.waiting.slice(data.length);

@@ -1,7 +1,7 @@
 import { ApiError } from "../api/errors";
 import { rests } from "../live/awake";
 import { Asker } from "./asker";
-import { messageOf, outputOf, textOf, type Message, type Output } from "./protocol";
+import { messageOf, outputOf, textOf, type AnswerType, type ClientMessage, type Message, type Output } from "./protocol";
 
 /** How a connection is: `away` tries again by itself, `refused` does not. */
 export type LinkState = "connecting" | "open" | "away" | "refused";
@@ -71,20 +71,20 @@ export class Link {
   }
 
   /** Sends a message, if there is a connection with room for it. */
-  send(message: Message): boolean {
+  send(message: ClientMessage): boolean {
     if (!this.isOpen || !this.socket || this.socket.bufferedAmount > MAX_BUFFERED) return false;
     this.socket.send(JSON.stringify(message));
     return true;
   }
 
   /** Sends a request and returns its answer, which has one of these types. */
-  ask(message: Message, ...answers: string[]): Promise<Message> {
+  ask(message: ClientMessage, ...answers: AnswerType[]): Promise<Message> {
     if (!this.isOpen) return Promise.reject(new ApiError("The workspace cannot be reached now.", 0));
     return this.asker.ask(message, answers);
   }
 
   /** The same for what may take longer than most requests. */
-  askWithin(deadlineMs: number, message: Message, ...answers: string[]): Promise<Message> {
+  askWithin(deadlineMs: number, message: ClientMessage, ...answers: AnswerType[]): Promise<Message> {
     if (!this.isOpen) return Promise.reject(new ApiError("The workspace cannot be reached now.", 0));
     return this.asker.ask(message, answers, deadlineMs);
   }
@@ -107,7 +107,7 @@ export class Link {
     }
     this.socket = socket;
     socket.binaryType = "arraybuffer";
-    socket.onopen = () => socket.send(JSON.stringify({ type: "auth", token: this.options.token() }));
+    socket.onopen = () => socket.send(JSON.stringify({ type: "auth", token: this.options.token() } satisfies ClientMessage));
     socket.onmessage = ({ data }) => this.socket === socket && this.take(data);
     socket.onclose = socket.onerror = () => this.socket === socket && this.lost();
     this.opening = setTimeout(() => this.lost(), OPEN_MS);

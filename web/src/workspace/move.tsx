@@ -4,7 +4,7 @@ import { Icon } from "../parts/icon";
 import { toast } from "../parts/toast";
 import { errand } from "./errand";
 import { nodes } from "./hub";
-import { textOf, type Message, type Session } from "./protocol";
+import { textOf, type Answer, type ClientMessage, type Session } from "./protocol";
 import { titleOf } from "./words";
 
 /** How long a move may take: it waits up to ten minutes for the end of a turn. */
@@ -26,11 +26,11 @@ export interface Moved {
 }
 
 /** The request for a move; a dry run only says what it would do. What stays was shown before it is done. */
-export function moveOf(sessionId: string, { node, directory, interrupt }: Target, dryRun: boolean): Message {
+export function moveOf(sessionId: string, { node, directory, interrupt }: Target, dryRun: boolean): ClientMessage {
   return { type: "move_session", session_id: sessionId, node_id: node, working_dir: directory.trim() || null, interrupt, dry_run: dryRun, accept_losses: !dryRun };
 }
 
-export function movedOf(message: Message): Moved {
+export function movedOf(message: Answer<"session_moved">): Moved {
   const stays = Array.isArray(message["stays"]) ? message["stays"].map(textOf).filter(Boolean).slice(0, 50) : [];
   return { machine: textOf(message["node_name"]) || textOf(message["node_id"]), directory: textOf(message["working_dir"]), stays };
 }

@@ -5,7 +5,7 @@ import { Icon } from "../parts/icon";
 import { go } from "../route";
 import { choiceOf, choose } from "../storage/choices";
 import { ask, nodes } from "./hub";
-import { sessionOf, type Message } from "./protocol";
+import { sessionOf, type ClientMessage } from "./protocol";
 
 /** What can be made. */
 export type NewKind = "terminal" | "agent";
@@ -31,7 +31,7 @@ export interface Wish {
 }
 
 /** The request for a new session. */
-export function requestFor(kind: NewKind, { name, directory, node, command, provider, model }: Wish): Message {
+export function requestFor(kind: NewKind, { name, directory, node, command, provider, model }: Wish): ClientMessage {
   const all = { name: name.trim() || null, working_dir: directory.trim() || HOME, node_id: node || null };
   if (kind === "agent") return { type: "new_session", mode: "sdk", provider: provider.trim(), model: model.trim() || null, ...all };
   return { type: "open_terminal", command: "sh", args: ["-c", command.trim() || SHELL], ...all };

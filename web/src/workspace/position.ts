@@ -1,4 +1,5 @@
-import { isSize, numberOf, snapshotOf, textOf, type Message, type Output, type Snapshot } from "./protocol";
+import type { Notice } from "../api/generated";
+import { isObject, isSize, numberOf, snapshotOf, textOf, type Answer, type Message, type Output, type Sent, type Snapshot } from "./protocol";
 
 /** What a terminal is to do next. */
 export type Step =
@@ -22,7 +23,7 @@ export class Position {
   constructor(private readonly sessionId: string) {}
 
   /** The message that begins the stream on a connection: after what is shown, or with the whole screen. */
-  attach(): Message {
+  attach(): Sent<"attach"> {
     this.begun = false;
     return { type: "attach", session_id: this.sessionId, after_seq: this.last };
   }
@@ -41,7 +42,7 @@ export class Position {
   }
 
   message(message: Message): Step {
-    if (message.type === "client_notice") return this.notice(message["notice"] as Message | null);
+    if (message.type === "client_notice") return this.notice(message["notice"]);
     if (textOf(message["session_id"]) !== this.sessionId) return NOTHING;
     if (message.type === "session_history") return this.begin(message);
     if (message.type === "session_snapshot") return this.screen(snapshotOf(message));
@@ -49,7 +50,7 @@ export class Position {
     return NOTHING;
   }
 
-  private begin(message: Message): Step {
+  private begin(message: Answer<"session_history">): Step {
     this.begun = true;
     if (message["snapshot"]) return this.screen(snapshotOf(message["snapshot"]));
     this.last ??= numberOf(message["last_seq"]);
@@ -62,8 +63,8 @@ export class Position {
     return { do: "reset", snapshot };
   }
 
-  private notice(notice: Message | null): Step {
-    const ours = notice?.["session_id"] === this.sessionId;
+  private notice(notice: unknown): Step {
+    const ours = isObject<Notice>(notice) && notice["session_id"] === this.sessionId;
     return ours && notice["code"] === "output_backpressure" ? this.lose() : NOTHING;
   }
 
@@ -73,7 +74,7 @@ export class Position {
   }
 }
 
-function sizeOf(message: Message): Step {
+function sizeOf(message: Answer<"terminal_size">): Step {
   const [cols, rows] = [numberOf(message["cols"]), numberOf(message["rows"])];
   return isSize(cols, rows) ? { do: "size", cols: cols!, rows: rows! } : NOTHING;
 }

@@ -1,4 +1,22 @@
-/** A message of the workspace's protocol, in either direction. What it has beside its type is read leniently. */
+import type { ClientMessage as GeneratedMessage, ServerMessage, SessionInfo, SessionSnapshot, SessionStatus } from "../api/generated";
+import type { Unsure } from "../api/types";
+
+/** A message that the page sends. */
+export type ClientMessage = Plain<GeneratedMessage>;
+
+/** The message of this type. */
+export type Sent<T extends ClientMessage["type"]> = Extract<ClientMessage, { type: T }>;
+
+/** The same fields in one object, so that it may be read as a `Message`. */
+type Plain<T> = { [Field in keyof T]: T[Field] };
+
+/** The type of an answer. */
+export type AnswerType = ServerMessage["type"];
+
+/** What a message of this type has, as far as the server sent it. */
+export type Answer<T extends AnswerType> = Unsure<Extract<ServerMessage, { type: T }>>;
+
+/** A message that the server sent. What it has beside its type is read leniently. */
 export interface Message {
   type: string;
   [field: string]: unknown;
@@ -28,7 +46,7 @@ export interface Session {
   kind: "agent" | "terminal" | "adopted";
   /** The program, or the agent's. */
   program: string;
-  status: "running" | "idle" | "detached" | "exited";
+  status: SessionStatus;
   node: string | null;
   reachable: boolean;
   directory: string;
@@ -87,7 +105,8 @@ export function messageOf(text: string): Message | null {
   }
 }
 
-export function isObject(value: unknown): value is Record<string, unknown> {
+/** Whether something has fields; `T` names those that are read of it. */
+export function isObject<T = Record<string, unknown>>(value: unknown): value is Unsure<T> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
@@ -102,7 +121,7 @@ export function numberOf(value: unknown): number | null {
 
 /** A session's description; `null` for what is none. */
 export function sessionOf(value: unknown): Session | null {
-  if (!isObject(value) || !textOf(value["id"])) return null;
+  if (!isObject<SessionInfo>(value) || !textOf(value["id"])) return null;
   const type = isObject(value["kind"]) ? value["kind"] : {};
   const program = words(type["command"]) || words(type["provider"]) || words(value["provider"]) || "claude";
   return {
@@ -130,12 +149,12 @@ function words(value: unknown): string {
   return textOf(value).slice(0, MAX_WORDS);
 }
 
-function statusOf(value: unknown): Session["status"] {
+function statusOf(value: unknown): SessionStatus {
   return value === "idle" || value === "detached" || value === "exited" ? value : "running";
 }
 
 /** The question in a `permission_request`. */
-export function questionOf(message: Message): Question | null {
+export function questionOf(message: Answer<"permission_request">): Question | null {
   const [sessionId, requestId] = [textOf(message["session_id"]), textOf(message["request_id"])];
   if (!sessionId || !requestId) return null;
   return { sessionId, requestId, tool: words(message["tool"]) || "a tool", input: message["input"] ?? null };
@@ -143,7 +162,7 @@ export function questionOf(message: Message): Question | null {
 
 /** The snapshot in a `session_snapshot`, or in the field of a `session_history`. */
 export function snapshotOf(value: unknown): Snapshot | null {
-  if (!isObject(value)) return null;
+  if (!isObject<SessionSnapshot>(value)) return null;
   const [seq, cols, rows] = [numberOf(value["seq"]), numberOf(value["cols"]), numberOf(value["rows"])];
   if (seq === null || !isSize(cols, rows)) return null;
   return { sessionId: textOf(value["session_id"]), seq, cols: cols!, rows: rows!, data: textOf(value["data"]) };

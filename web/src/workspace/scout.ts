@@ -1,5 +1,5 @@
 import { rests } from "../live/awake";
-import { questionOf, textOf, type Message, type Question, type Session } from "./protocol";
+import { questionOf, textOf, type ClientMessage, type Message, type Question, type Session } from "./protocol";
 
 /** How often running agents are visited, and how long a visit listens for open questions, in milliseconds. */
 const ROUND_MS = 4000;
@@ -10,7 +10,7 @@ const VISIT_MS = 5000;
 const MAX_VISITS = 64;
 
 export interface ScoutOptions {
-  send: (message: Message) => boolean;
+  send: (message: ClientMessage) => boolean;
   sessions: () => Session[];
   /** How many questions of a session are known. */
   known: (sessionId: string) => number;

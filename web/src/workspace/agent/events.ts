@@ -1,3 +1,5 @@
+import type { AgentEvent, StoredEvent } from "../../api/generated";
+import type { Unsure } from "../../api/types";
 import { isObject, numberOf, textOf } from "../protocol";
 
 /** Something that an agent's conversation shows. */
@@ -23,6 +25,9 @@ const MAX_TEXT = 100_000;
 
 type Event = Record<string, unknown>;
 
+/** An event of a kind. */
+type Of<Kind extends AgentEvent["kind"]> = Unsure<Extract<AgentEvent, { kind: Kind }>>;
+
 /** The events of a session by their numbers, live ones and stored ones, each once. */
 export class Events {
   private readonly byNumber = new Map<number, Event>();
@@ -39,7 +44,7 @@ export class Events {
    * dropped. Returns whether these are now the oldest.
    */
   stored(events: unknown, more: boolean): boolean {
-    const list = Array.isArray(events) ? events.filter(isObject) : [];
+    const list = Array.isArray(events) ? events.filter(isObject<StoredEvent>) : [];
     const oldest = numberOf(list[0]?.["number"]) ?? 0;
     const known = [...this.byNumber.keys()];
     if (more && !known.some((number) => number >= oldest)) this.byNumber.clear();
@@ -49,7 +54,7 @@ export class Events {
 
   /** Takes stored events from before all that are known; `false` if there is no room for more. */
   earlier(events: unknown): boolean {
-    const list = Array.isArray(events) ? events.filter(isObject) : [];
+    const list = Array.isArray(events) ? events.filter(isObject<StoredEvent>) : [];
     if (this.byNumber.size + list.length > MAX_EVENTS) return false;
     for (const { number, event } of list) this.add(numberOf(number) ?? 0, event);
     return true;
@@ -113,7 +118,7 @@ class Reader {
     }
   }
 
-  private begin(key: number, event: Event): void {
+  private begin(key: number, event: Of<"turn_started">): void {
     this.busy = true;
     this.hasSaid = false;
     this.turn = Math.max(this.turn, numberOf(event["turn"]) ?? 0);
@@ -121,7 +126,7 @@ class Reader {
     if (text) this.entries.push({ kind: "prompt", key, text: text.slice(0, MAX_TEXT) });
   }
 
-  private say(key: number, event: Event): void {
+  private say(key: number, event: Of<"text">): void {
     const [text, last] = [textOf(event["text"]), this.entries.at(-1)];
     const unasked = event["unasked"] === true;
     this.hasSaid ||= !unasked;
@@ -135,21 +140,21 @@ class Reader {
     else this.entries.push({ kind: "thinking", key, text: text.slice(0, MAX_TEXT) });
   }
 
-  private use(key: number, event: Event): void {
+  private use(key: number, event: Of<"tool_started">): void {
     const id = textOf(event["id"]);
     const tool = { kind: "tool" as const, key, id, name: textOf(event["name"]).slice(0, 200), input: inputText(event["input"]), raw: event["input"], output: "", state: "runs" as const };
     this.entries.push(tool);
     this.tools.set(id, tool);
   }
 
-  private finish(event: Event): void {
+  private finish(event: Of<"tool_finished">): void {
     const tool = this.tools.get(textOf(event["id"]));
     if (!tool) return;
     tool.output = textOf(event["output"]).slice(0, MAX_TEXT);
     tool.state = event["ok"] === false ? "failed" : "done";
   }
 
-  private end(key: number, event: Event): void {
+  private end(key: number, event: Of<"turn_ended">): void {
     this.busy = false;
     const text = textOf(event["text"]);
     if (!this.hasSaid && text) this.entries.push({ kind: "text", key, text: text.slice(0, MAX_TEXT), unasked: false });

@@ -3,7 +3,7 @@ import { toast } from "../../parts/toast";
 import { linkOptions, noteHidden, noteQuestion, replaceQuestions } from "../hub";
 import { randomId } from "../inputs";
 import { Link, type LinkState } from "../link";
-import { numberOf, questionOf, textOf, type Message, type Question } from "../protocol";
+import { numberOf, questionOf, textOf, type Answer, type Message, type Question, type Sent } from "../protocol";
 import { tell } from "../words";
 import { Events, type Entry, type Used } from "./events";
 
@@ -35,11 +35,11 @@ export class Talk {
   readonly used = signal<Used | null>(null);
   readonly state = signal<LinkState>("connecting");
   /** The prompts that the server has not taken yet. */
-  readonly prompts = signal<Message[]>([]);
+  readonly prompts = signal<Sent<"send_input">[]>([]);
   /** The prompts that the server has taken, and whose turns have not begun, by the numbers of those. */
   readonly queued = signal<ReadonlyMap<number, string>>(new Map());
   /** The questions that were answered, and whose answers may be on the way. */
-  readonly answers = signal<ReadonlyMap<string, Message>>(new Map());
+  readonly answers = signal<ReadonlyMap<string, Sent<"permission_response">>>(new Map());
   private readonly link: Link;
   private readonly events = new Events();
   private readonly usage = new Map<number, Used>();
@@ -65,14 +65,14 @@ export class Talk {
   /** Sends a prompt; `false` if too many wait. It is taken once, however often it is sent. */
   prompt(input: string): boolean {
     if (this.prompts.value.length >= MAX_PROMPTS) return false;
-    const message = { type: "send_input", session_id: this.sessionId, input, input_id: randomId() };
+    const message: Sent<"send_input"> = { type: "send_input", session_id: this.sessionId, input, input_id: randomId() };
     this.prompts.value = [...this.prompts.value, message];
     this.link.send(message);
     return true;
   }
 
   answer(question: Question, allow: boolean): void {
-    const message = { type: "permission_response", session_id: this.sessionId, request_id: question.requestId, allow, message: null };
+    const message: Sent<"permission_response"> = { type: "permission_response", session_id: this.sessionId, request_id: question.requestId, allow, message: null };
     this.answers.value = new Map(this.answers.value).set(question.requestId, message);
     this.link.send(message);
   }
@@ -129,7 +129,7 @@ export class Talk {
     setTimeout(() => this.settleQuestions(), QUESTIONS_MS);
   }
 
-  private asked(message: Message): void {
+  private asked(message: Answer<"permission_request">): void {
     const question = questionOf(message);
     if (!question) return;
     this.open?.push(question);
@@ -148,15 +148,15 @@ export class Talk {
     this.answers.value = left;
   }
 
-  private happened(message: Message): void {
+  private happened(message: Answer<"agent_event">): void {
     this.events.live(message["number"], message["event"]);
     this.show();
   }
 
   private taken(id: unknown, turn: number | null): void {
-    const prompt = this.prompts.value.find((each) => each["input_id"] === id);
+    const prompt = this.prompts.value.find((each) => each.input_id === id);
     this.prompts.value = this.prompts.value.filter((each) => each !== prompt);
-    if (prompt && turn !== null && turn > this.turn) this.queued.value = new Map(this.queued.value).set(turn, textOf(prompt["input"]));
+    if (prompt && turn !== null && turn > this.turn) this.queued.value = new Map(this.queued.value).set(turn, prompt.input);
   }
 
   private refused(words: string): void {
@@ -165,7 +165,7 @@ export class Talk {
     toast(words, "error");
   }
 
-  private count(message: Message): void {
+  private count(message: Answer<"usage">): void {
     const turn = numberOf(message["turn"]);
     if (turn === null || this.usage.size >= MAX_TURNS) return;
     this.usage.set(turn, usedOf(message));
@@ -191,7 +191,7 @@ export class Talk {
 }
 
 /** What a turn used, as the server says it. */
-export function usedOf(message: Message): Used {
+export function usedOf(message: Answer<"usage">): Used {
   return { input: numberOf(message["input_tokens"]) ?? 0, output: numberOf(message["output_tokens"]) ?? 0, cost: numberOf(message["cost_usd"]) };
 }
 

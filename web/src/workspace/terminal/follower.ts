@@ -5,7 +5,7 @@ import { linkOptions, noteHidden } from "../hub";
 import { Inputs } from "../inputs";
 import { Link, type LinkState } from "../link";
 import { Position, type Step } from "../position";
-import { textOf, type Message } from "../protocol";
+import { textOf, type ClientMessage, type Message } from "../protocol";
 import type { Screen, Size } from "./screen";
 
 /** How long a window must keep its size before the server is told, in milliseconds. */
@@ -115,7 +115,7 @@ export class Follower {
 
   private tellSize = (): void => {
     if (!this.own || !this.link.isOpen || !mayWork.value) return;
-    const message = { type: "resize", session_id: this.sessionId, ...this.own, visible: document.visibilityState === "visible" };
+    const message: ClientMessage = { type: "resize", session_id: this.sessionId, ...this.own, visible: document.visibilityState === "visible" };
     if (JSON.stringify(message) === this.told || !this.link.send(message)) return;
     this.told = JSON.stringify(message);
     this.screen()?.resize(this.own);

@@ -1,5 +1,6 @@
 import { Terminal } from "@xterm/xterm";
-import { numberOf, textOf, type Message } from "../protocol";
+import type { Link } from "../link";
+import { numberOf, textOf } from "../protocol";
 import type { Size } from "./screen";
 
 /** How many bytes of output are asked for at a time; the server sends no more than 8 MiB. */
@@ -17,7 +18,7 @@ export const MAX_ROWS = 200_000;
 /** The lines above the screen of the terminal that reads output. */
 const SCROLLBACK = 4000;
 
-type Ask = (message: Message, ...answers: string[]) => Promise<Message>;
+type Ask = Link["ask"];
 
 /** A row of output. */
 export interface Row {
