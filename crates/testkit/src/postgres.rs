@@ -22,31 +22,38 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Nobody's user and group.
 const NOBODY: u32 = 65_534;
 
-/// The server runs below a shell that ends it when the test's process has gone.
-const WATCHED: &str = r#"trap "" INT TERM; "$@" & read gone; kill -QUIT $!; wait $!"#;
+/// The server runs below a shell that ends it when the test's process has gone, and removes its directory if nobody
+/// else does.
+const WATCHED: &str = r#"trap "" INT TERM; "$@" & read gone; kill -QUIT $!; wait $!; [ -z "$REMOVE" ] || rm -rf "$REMOVE""#;
 
 /// A database server.
 pub struct PostgresServer {
     directory: TempDir,
     watcher: Option<Child>,
     databases: AtomicU32,
+    /// Whether it lives as long as the process, and so is never dropped.
+    is_shared: bool,
 }
 
 impl PostgresServer {
     /// A server that all tests of a process share. Each asks it for a database of its own.
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<PostgresServer> = OnceLock::new();
-        SHARED.get_or_init(Self::start)
+        SHARED.get_or_init(|| Self::start_as(true))
     }
 
     /// A server for one test, which may stop it.
     pub fn start() -> Self {
+        Self::start_as(false)
+    }
+
+    fn start_as(is_shared: bool) -> Self {
         let directory = tempfile::tempdir().unwrap();
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
         if is_root() {
             chown(directory.path(), Some(NOBODY), Some(NOBODY)).unwrap();
         }
-        let mut server = Self { directory, watcher: None, databases: AtomicU32::new(0) };
+        let mut server = Self { directory, watcher: None, databases: AtomicU32::new(0), is_shared };
         let data = server.data();
         let options =
             ["--no-sync", "--auth=trust", "--username=warren", "--encoding=UTF8", "--no-locale"];
@@ -65,6 +72,10 @@ impl PostgresServer {
         let mut shell = Command::new("sh");
         shell.args(["-c", WATCHED, "sh"]).arg(server.get_program()).args(server.get_args());
         let log = fs::File::create(self.directory.path().join("log")).unwrap();
+        shell.env(
+            "REMOVE",
+            if self.is_shared { self.directory.path().as_os_str() } else { "".as_ref() },
+        );
         shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(log);
         self.watcher = Some(shell.spawn().unwrap());
         self.wait_until(|| self.psql("postgres", "SELECT 1").is_ok());
