@@ -116,6 +116,15 @@ test("who may only look can neither rename nor adopt", async () => {
   await page.context().close();
 });
 
+test("a server without a workspace says so, and the page asks no more", async () => {
+  const without = await anotherPlace(browser, ["--workspace=false"]);
+  const page = await without.signedIn();
+  await page.getByText("it was turned off with --workspace=false").waitFor();
+  assertQuiet(page);
+  await page.context().close();
+  await without.remove();
+});
+
 test("each turn of an agent says what it used, and prompts that wait are shown", async () => {
   const page = await place.signedIn();
   await make(page, "New agent", { Name: "spender", Directory: place.home });

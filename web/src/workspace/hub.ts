@@ -1,6 +1,7 @@
 import { batch, computed, signal } from "@preact/signals";
 import { address } from "../api/address";
-import { tokenHeld } from "../api/call";
+import { call, tokenHeld } from "../api/call";
+import { asApiError } from "../api/errors";
 import type { ClusterMember, ClusterStatus } from "../api/generated";
 import type { Unsure } from "../api/types";
 import { Link, type LinkOptions, type LinkState } from "./link";
@@ -11,6 +12,9 @@ import { Scout } from "./scout";
 /** The most sessions and questions that are kept. */
 const MAX_SESSIONS = 20_000;
 const MAX_QUESTIONS = 256;
+
+/** The status of an answer that the server has no workspace. */
+const NO_WORKSPACE = 501;
 
 /** The sessions of all nodes, hidden ones too, the newest use first; `null` before the list came. */
 export const sessions = signal<Session[] | null>(null);
@@ -89,6 +93,16 @@ function become(state: LinkState, words: string): void {
     hubState.value = state;
     refusal.value = words;
   });
+  if (state === "away" && sessions.value === null) void askWhy();
+}
+
+/** Browsers do not tell a page why a socket was not opened. A server without a workspace says it to a plain request. */
+async function askWhy(): Promise<void> {
+  const asked = hub;
+  const error = await call("ws").then(() => null, asApiError);
+  if (error?.status !== NO_WORKSPACE || hub !== asked) return;
+  asked?.stop();
+  become("refused", error.message);
 }
 
 /** Asks for all sessions again: of hidden ones there is no news to those who are not attached. */
