@@ -81,13 +81,14 @@ test("a phone has the keys that it lacks, scrolls, pastes, and shares a terminal
   const desk = await place.signedIn();
   await desk.getByRole("link", { name: /shared/ }).click();
   await shows(desk, "200");
-  await desk.keyboard.type("stty size; echo at-the-desk\n");
+  // Typing takes the size over, but not at once.
+  await desk.keyboard.type("until stty size | grep -q ' [0-9][0-9][0-9]$'; do sleep 0.1; done; stty size; echo at-the-desk\n");
   await shows(desk, "at-the-desk");
   const wide = await until(async () => /\n(\d+) (\d\d\d)\nat-the-desk/.exec(await screenText(desk)), "a wide terminal");
   assert.ok(Number(wide[2]) > 100);
   await shows(page, "at-the-desk");
   await page.locator(".xterm").click();
-  await page.keyboard.type("\nclear; stty size; echo on-the-phone\n");
+  await page.keyboard.type(`\nuntil stty size | grep -q ' ${cols}$'; do sleep 0.1; done; clear; stty size; echo on-the-phone\n`);
   await until(async () => new RegExp(`(^|\n)${rows} ${cols}\non-the-phone`).test(await screenText(page)), "the phone's size again");
   await until(async () => (await screenText(desk)).includes(`${rows} ${cols}\non-the-phone`), "the same at the desk");
   assertQuiet(page);
@@ -126,6 +127,7 @@ test("two terminals are side by side; a flood and a link do no harm; the program
   await assertAccessible(page, "two terminals");
   await shot(page, "terminals");
   await page.getByRole("button", { name: "Close the view of left" }).click();
+  await page.locator(".pane").nth(1).waitFor({ state: "detached" });
 
   await page.locator(".xterm").click();
   await page.evaluate(() => (window.open = (...how) => (window.opened = how)));
