@@ -1,20 +1,10 @@
 // Conversations with agents in a real browser, with a real server whose agents are fakes.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { assertAccessible, assertFits, assertQuiet, PHONE, shot } from "./browser.mjs";
+import { browser, place } from "./place.mjs";
 import { longestTasks, startTasks } from "./tasks.mjs";
-import { make, startPlace } from "./workspace.mjs";
-
-let browser, place;
-
-before(async () => {
-  [browser, place] = await startPlace();
-});
-
-after(async () => {
-  await browser?.close();
-  await place?.remove();
-});
+import { make } from "./workspace.mjs";
 
 test("an agent asks for permission, is allowed on a phone, and goes on", async () => {
   const page = await place.signedIn({ viewport: PHONE, touch: true });

@@ -2,21 +2,10 @@
 import assert from "node:assert/strict";
 import { mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { assertAccessible, assertFits, assertQuiet, openPage, PHONE, shot, until } from "./browser.mjs";
 import { answer, editor, opened, row, save, text, typeFirst, unsaved } from "./files.mjs";
-import { startPlace } from "./workspace.mjs";
-
-let browser, place;
-
-before(async () => {
-  [browser, place] = await startPlace();
-});
-
-after(async () => {
-  await browser?.close();
-  await place?.remove();
-});
+import { browser, place } from "./place.mjs";
 
 test("a newcomer opens a folder, makes a file and a folder, writes and saves, and the file is on the disk", async () => {
   await mkdir(join(place.home, "plans", "inside"), { recursive: true });

@@ -3,21 +3,10 @@ import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { assertAccessible, assertQuiet, shot, until } from "./browser.mjs";
 import { answer, opened, row, save, text, typeFirst } from "./files.mjs";
-import { startPlace } from "./workspace.mjs";
-
-let browser, place;
-
-before(async () => {
-  [browser, place] = await startPlace();
-});
-
-after(async () => {
-  await browser?.close();
-  await place?.remove();
-});
+import { place } from "./place.mjs";
 
 const digest = (bytes) => createHash("sha256").update(bytes).digest("hex");
 

@@ -3,26 +3,21 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { chmod, mkdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { before, test } from "node:test";
 import { promisify } from "node:util";
 import { assertAccessible, assertFits, assertQuiet, PHONE, shot, until } from "./browser.mjs";
-import { make, startPlace } from "./workspace.mjs";
+import { place } from "./place.mjs";
+import { make } from "./workspace.mjs";
 
 const run = promisify(execFile);
 const lines = (count, word) => Array.from({ length: count }, (_, at) => `${word} ${at + 1}\n`).join("");
 
-let browser, place, app, project;
+let app, project;
 
 before(async () => {
-  [browser, place] = await startPlace();
   app = join(place.home, "app");
   await makeRepository();
   project = await makeProject("app", app);
-});
-
-after(async () => {
-  await browser?.close();
-  await place?.remove();
 });
 
 /** Git in the repository, with no settings but these. */

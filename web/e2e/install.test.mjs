@@ -3,20 +3,10 @@ import assert from "node:assert/strict";
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { assertAccessible, assertFits, assertQuiet, openPage, PHONE, shot, until } from "./browser.mjs";
-import { make, startPlace } from "./workspace.mjs";
-
-let browser, place;
-
-before(async () => {
-  [browser, place] = await startPlace();
-});
-
-after(async () => {
-  await browser?.close();
-  await place?.remove();
-});
+import { browser, place } from "./place.mjs";
+import { make } from "./workspace.mjs";
 
 /** Waits until the service worker has what the page needs. */
 async function kept(page) {

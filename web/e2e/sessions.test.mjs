@@ -1,21 +1,11 @@
 // The list of sessions in a real browser, with a real server: finding, renaming, adopting and moving them.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { assertAccessible, assertFits, assertQuiet, openPage, PHONE, shot, until } from "./browser.mjs";
+import { browser, place } from "./place.mjs";
 import { longestTasks, startTasks } from "./tasks.mjs";
-import { anotherPlace, make, makeShell, startPlace, tell } from "./workspace.mjs";
-
-let browser, place;
-
-before(async () => {
-  [browser, place] = await startPlace();
-});
-
-after(async () => {
-  await browser?.close();
-  await place?.remove();
-});
+import { anotherPlace, make, makeShell, tell } from "./workspace.mjs";
 
 const rows = (page) => page.getByRole("list", { name: "Sessions" }).getByRole("listitem");
 

@@ -1,19 +1,8 @@
 // Teams of agents and ports of development servers in a real browser, with a real server whose agents are fakes.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { assertAccessible, assertFits, assertQuiet, PHONE, shot } from "./browser.mjs";
-import { startPlace } from "./workspace.mjs";
-
-let browser, place;
-
-before(async () => {
-  [browser, place] = await startPlace();
-});
-
-after(async () => {
-  await browser?.close();
-  await place?.remove();
-});
+import { place } from "./place.mjs";
 
 /** A part of the page *Workspace*. */
 async function openPart(name, options) {

@@ -2,20 +2,10 @@
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { assertAccessible, assertFits, assertQuiet, openPage, PHONE, shot, until } from "./browser.mjs";
-import { make, makeShell, screenText, shows, startPlace } from "./workspace.mjs";
-
-let browser, place;
-
-before(async () => {
-  [browser, place] = await startPlace();
-});
-
-after(async () => {
-  await browser?.close();
-  await place?.remove();
-});
+import { browser, place } from "./place.mjs";
+import { make, makeShell, screenText, shows } from "./workspace.mjs";
 
 test("a terminal types and shows, and its screen is right again after the connection was cut", async () => {
   const page = await place.signedIn();

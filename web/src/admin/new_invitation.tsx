@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
 import { asApiError, type ApiError } from "../api/errors";
 import { CopyButton } from "../parts/copy";
-import { Dialog } from "../parts/dialog";
 import { Icon } from "../parts/icon";
+import { OnceDialog } from "../parts/once_dialog";
 import { invite, type NewInvitation } from "./requests";
 import type { Invitation } from "./answers";
 
@@ -21,19 +21,11 @@ interface DialogProps {
 
 /** Asks what an invitation is to be, makes it, and shows its command once. */
 export function NewInvitationDialog({ open, onClose, onMade }: DialogProps) {
-  const [made, setMade] = useState<Invitation | null>(null);
-  const close = () => {
-    setMade(null);
-    onClose();
-  };
-  const onInvited = (invitation: Invitation) => {
-    setMade(invitation);
-    onMade();
-  };
   return (
-    <Dialog open={open} onClose={close} label="Invite a machine" title={made ? "Run this on the other machine" : "Invite a machine"}>
-      {made ? <Made invitation={made} onClose={close} /> : <Form onInvited={onInvited} />}
-    </Dialog>
+    <OnceDialog<Invitation>
+      open={open} onClose={onClose} onMade={onMade} label="Invite a machine" madeTitle="Run this on the other machine"
+      form={(onDone) => <Form onInvited={onDone} />} shown={(invitation, close) => <Made invitation={invitation} onClose={close} />}
+    />
   );
 }
 

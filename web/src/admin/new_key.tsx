@@ -3,8 +3,8 @@ import { asApiError, type ApiError } from "../api/errors";
 import type { CreateKey, KeyScope } from "../api/generated";
 import { createKey } from "../api/keys";
 import { CopyButton } from "../parts/copy";
-import { Dialog } from "../parts/dialog";
 import { Icon } from "../parts/icon";
+import { OnceDialog } from "../parts/once_dialog";
 
 /** What keys are mostly for, in the order of how often they are. */
 const SCOPES: { scope: KeyScope; name: string }[] = [
@@ -32,19 +32,11 @@ interface NewKeyProps {
 
 /** Asks what a new key is for, makes it, and shows its text once. */
 export function NewKeyDialog({ open, onClose, onMade }: NewKeyProps) {
-  const [text, setText] = useState<string | null>(null);
-  const close = () => {
-    setText(null);
-    onClose();
-  };
-  const onKey = (key: string) => {
-    setText(key);
-    onMade();
-  };
   return (
-    <Dialog open={open} onClose={close} label="New key" title={text ? "This is the key" : "New key"}>
-      {text ? <KeyText text={text} onClose={close} /> : <NewKeyForm onKey={onKey} />}
-    </Dialog>
+    <OnceDialog<string>
+      open={open} onClose={onClose} onMade={onMade} label="New key" madeTitle="This is the key"
+      form={(onDone) => <NewKeyForm onKey={onDone} />} shown={(text, close) => <KeyText text={text} onClose={close} />}
+    />
   );
 }
 

@@ -1,10 +1,10 @@
 import { useEffect } from "preact/hooks";
-import { openSignIn } from "../frame/sign_in_dialog";
 import { access } from "../live/state";
 import { Later } from "../parts/later";
 import { route } from "../route";
 import { followWorkspace, hubState, refusal, retryWorkspace, sessions } from "./hub";
 import { SessionList } from "./list";
+import { NoAccess, Refused } from "./no_entry";
 import { Pane } from "./pane";
 import "../style/workspace.css";
 import "../style/agent.css";
@@ -18,37 +18,12 @@ export function WorkspacePage() {
   useEffect(() => {
     if (may === "perhaps") followWorkspace();
   }, [may]);
-  if (may === "no") return <NoAccess />;
-  if (hubState.value === "refused") return <Refused />;
+  if (may === "no") return <NoAccess title="Workspace" of="workspace" why="Terminals and agents are for those who are signed in, since they may do whatever the server's user may." />;
+  if (hubState.value === "refused") return <Refused title="Workspace" why={`The workspace did not let this page in${refusal.value ? `: ${refusal.value}` : "."}`} onRetry={retryWorkspace} />;
   const { ids, tab } = route.value.page === "workspace" ? route.value : { ids: [] };
   if (tab === "teams") return <Later of={teamsPage} props={{}} />;
   if (tab === "ports") return <Later of={portsPage} props={{}} />;
   if (!ids.length) return <SessionList />;
   if (!sessions.value) return <p class="entering" role="status">Looking for the session…</p>;
   return <div class="panes">{ids.map((id, at) => <Pane key={id} id={id} others={ids.filter((_, i) => i !== at)} />)}</div>;
-}
-
-function NoAccess() {
-  const open = access.value?.by === "open";
-  return (
-    <div class="page">
-      <h1>Workspace</h1>
-      <div class="card empty">
-        <p>{open ? "Terminals and agents are for those who are signed in, since they may do whatever the server's user may." : "Your key is not for the workspace. It needs a scope such as workspace:write."}</p>
-        {open && <p class="workspace-sign-in"><button type="button" class="button primary" onClick={openSignIn}>Sign in to the workspace</button></p>}
-      </div>
-    </div>
-  );
-}
-
-function Refused() {
-  return (
-    <div class="page">
-      <h1>Workspace</h1>
-      <div class="card empty" role="alert">
-        <p>The workspace did not let this page in{refusal.value ? `: ${refusal.value}` : "."}</p>
-        <p class="workspace-sign-in"><button type="button" class="button" onClick={retryWorkspace}>Try again</button></p>
-      </div>
-    </div>
-  );
 }
