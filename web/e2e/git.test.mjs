@@ -12,10 +12,10 @@ import { make } from "./workspace.mjs";
 const run = promisify(execFile);
 const lines = (count, word) => Array.from({ length: count }, (_, at) => `${word} ${at + 1}\n`).join("");
 
-let app, project;
+const app = join(place.home, "app");
+let project;
 
 before(async () => {
-  app = join(place.home, "app");
   await makeRepository();
   project = await makeProject("app", app);
 });

@@ -1,14 +1,10 @@
 // The browser and the place to work in of a file of tests, from its beginning to its end.
-import { after, before } from "node:test";
+import { after } from "node:test";
 import { startPlace } from "./workspace.mjs";
 
-export let browser, place;
-
-before(async () => {
-  [browser, place] = await startPlace();
-});
+export const [browser, place] = await startPlace();
 
 after(async () => {
-  await browser?.close();
-  await place?.remove();
+  await browser.close();
+  await place.remove();
 });
