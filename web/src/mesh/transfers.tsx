@@ -36,7 +36,7 @@ function TransferRow({ of: transfer, names, onChange }: { of: Transfer; names: N
   const { model, outgoing, state, detail } = transfer;
   const over = isOver(transfer);
   return (
-    <li class="transfer">
+    <li class="mesh-transfer">
       <div class="transfer-head">
         <b>{model}</b>
         <span class="muted small">{outgoing ? "goes to a peer" : "comes to this machine"}</span>
