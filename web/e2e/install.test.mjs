@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { assertAccessible, assertFits, assertQuiet, openPage, PHONE, shot, until } from "./browser.mjs";
 import { browser, place } from "./place.mjs";
+import { DIST } from "./site.mjs";
 import { make } from "./workspace.mjs";
 
 /** Waits until the service worker has what the page needs. */
@@ -96,11 +97,10 @@ test("only the page's own files are kept, and nothing of the API goes through th
   await page.context().close();
 });
 
-test("a new build takes the place of the old one at the next visit", { skip: !process.env.DIST && "needs DIST, to be given another build" }, async () => {
-  const { DIST } = await import("./site.mjs");
+test("a new build takes the place of the old one at the next visit", async () => {
   const folder = await mkdtemp(join(tmpdir(), "warren-dist-"));
   await cp(DIST, folder, { recursive: true });
-  const site = await place.serve({ folder });
+  const site = await place.serve({ files: true, folder });
   const page = await openPage(browser, site.url);
   await page.getByRole("heading", { name: "Overview" }).waitFor();
   await kept(page);
