@@ -141,6 +141,7 @@ test("the palette offers to install the page where the browser does", async () =
   await page.getByRole("combobox").fill("install warren");
   assert.equal(await page.getByRole("option", { name: "Install Warren as an app" }).count(), 0);
   await page.keyboard.press("Escape");
+  await page.getByRole("combobox").waitFor({ state: "hidden" });
   await page.evaluate(() => {
     const offer = new Event("beforeinstallprompt", { cancelable: true });
     offer.prompt = () => { window.prompted = offer.defaultPrevented; };

@@ -21,9 +21,16 @@ export function Dialog({ open, onClose, label, title, class: name = "", children
     if (open && element && !element.open) element.showModal();
     if (!open && element?.open) element.close();
   }, [open]);
+  // Escape: what the page knows changes with the key itself. The browser's own news of it comes later, perhaps when the dialog is open again.
+  const onCancel = (event: Event) => {
+    if (event.target !== dialog.current) return;
+    event.preventDefault();
+    onClose();
+  };
+  const onClosed = () => !dialog.current?.open && onClose();
   const onClick = (event: MouseEvent) => event.target === dialog.current && onClose();
   return (
-    <dialog ref={dialog} class={`dialog ${name}`} aria-label={label} onClose={onClose} onMouseDown={onClick}>
+    <dialog ref={dialog} class={`dialog ${name}`} aria-label={label} onCancel={onCancel} onClose={onClosed} onMouseDown={onClick}>
       {open && (
         <div class="dialog-inner">
           {title && (
