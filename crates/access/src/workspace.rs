@@ -143,7 +143,7 @@ impl Credential {
     }
 }
 
-/// Waits for the end of a session of the page; for ever if there is none.
+/// Waits until the page session ends. Without a page session it waits for ever.
 async fn ended(session: Option<&PageSession>) {
     match session {
         Some(session) => session.ended().await,

@@ -2392,7 +2392,7 @@ export interface SettingJson {
    */
   name: string;
   /**
-   * Its value as the file would have it; null if there is none, and for secrets. Passwords in addresses are
+   * Its value as the file would have it. It is null for a secret and where no value is set. Passwords in addresses are
    * left out.
    */
   value: unknown;

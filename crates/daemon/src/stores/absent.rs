@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Stores;
 
-/// There is none.
+/// The shared database, which this program cannot have.
 pub(crate) enum Shared {}
 
 impl Shared {
@@ -30,7 +30,7 @@ pub(super) fn open(_: &Arc<SqliteStore>, _: &Secret, _: &Path) -> anyhow::Result
     )
 }
 
-/// There is none.
+/// The tasks of the shared database, which this program cannot have.
 pub(crate) enum Sharing {}
 
 impl Sharing {

@@ -18,7 +18,7 @@ pub struct SettingJson {
     /// Its name in the file, with the names of its sections before it, such as `mesh.route`. A place in a list of
     /// tables is a number, from 0: `worker.backends.0.url`.
     pub name: String,
-    /// Its value as the file would have it; null if there is none, and for secrets. Passwords in addresses are
+    /// Its value as the file would have it. It is null for a secret and where no value is set. Passwords in addresses are
     /// left out.
     pub value: Value,
     /// Where the value is from.

@@ -137,7 +137,7 @@ pub(crate) fn derives_serde(attributes: &[Attribute]) -> bool {
     derives
 }
 
-/// The documentation as a comment of TypeScript, indented like what it is for; empty if there is none.
+/// The documentation as a comment of TypeScript, indented like the item below it. Without documentation it is empty.
 pub(crate) fn comment(attributes: &[Attribute], indent: &str) -> String {
     let lines: Vec<String> = attributes.iter().filter_map(doc).map(|line| plain(&line)).collect();
     match lines.as_slice() {

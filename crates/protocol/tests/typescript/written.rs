@@ -153,7 +153,7 @@ impl Writer {
         let kind = self.kind(&field.ty);
         let doc = comment(&field.attrs, indent);
         let is_option = kind.ends_with(" | null");
-        // Of what is left out where it is none, none is not written.
+        // A field that is left out when it is `None` never arrives as null.
         let as_received = kind.strip_suffix(" | null").unwrap_or(&kind).to_owned();
         let may_be_omitted = serde.default || of.default || is_option;
         let (mark, kind) = match self.direction {
