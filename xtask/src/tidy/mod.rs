@@ -1,6 +1,7 @@
 //! The rules of the house that no compiler knows.
 
 mod manifests;
+mod metrics;
 mod pages;
 mod settings;
 mod sources;
@@ -16,6 +17,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     findings.extend(manifests::check(workspace)?);
     findings.extend(pages::check(workspace)?);
     findings.extend(settings::check(workspace)?);
+    findings.extend(metrics::check(workspace)?);
     findings.extend(words::check(workspace)?);
     if !findings.is_empty() {
         bail!("the house is not tidy:\n  {}", findings.join("\n  "));

@@ -34,8 +34,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if and (or $keys.clientToken $keys.database $keys.cluster) (not .Values.secret.existing) -}}
 {{- fail "secret.keys names keys of a Secret: set secret.existing" -}}
 {{- end -}}
-{{- if and .Values.serviceMonitor.enabled (not (and .Values.secret.existing $keys.adminToken)) -}}
-{{- fail "/metrics asks for the administrator's token: for serviceMonitor set secret.existing and secret.keys.adminToken" -}}
+{{- $credentials := .Values.serviceMonitor.credentials -}}
+{{- if and .Values.serviceMonitor.enabled (not (and $credentials.name $credentials.key)) (not (and .Values.secret.existing $keys.adminToken)) -}}
+{{- fail "/metrics asks for a key: set serviceMonitor.credentials, or secret.existing and secret.keys.adminToken" -}}
 {{- end -}}
 {{- end -}}
 
