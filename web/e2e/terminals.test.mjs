@@ -165,7 +165,7 @@ test("a terminal goes on when the server starts again, and a page that was away 
 test("a connection that died in its sleep is noticed when the page wakes up, and Ctrl K is the terminal's", async () => {
   const page = await place.signedIn();
   await makeShell(place, page, "sleeper");
-  await page.locator(".xterm").click();
+  assert.ok(await page.locator(".xterm-helper-textarea").evaluate((field) => field === document.activeElement));
   place.site.freeze();
   await page.keyboard.type("echo XY");
   await page.keyboard.press("Control+a");

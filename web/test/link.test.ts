@@ -110,6 +110,28 @@ test("a server that says nothing counts as lost, sooner after the page was aslee
   expect(states.at(-1)).toBe("away");
 });
 
+test("what was on its way before the connection died is no sign of life, but the answer may be behind a lot of it", () => {
+  const { states } = started();
+  last().admit();
+  page.dispatchEvent(new Event("visibilitychange"));
+  last().says({ type: "session_killed", session_id: "a" });
+  vi.advanceTimersByTime(3100);
+  expect(states.at(-1)).toBe("open");
+  expect(last().sent.filter(({ type }) => type === "keepalive").length).toBe(2);
+  vi.advanceTimersByTime(3100);
+  expect(states.at(-1)).toBe("away");
+  vi.advanceTimersByTime(1000);
+  last().admit();
+  page.dispatchEvent(new Event("visibilitychange"));
+  for (let late = 0; late < 5; late += 1) {
+    last().says({ type: "session_killed", session_id: "b" });
+    vi.advanceTimersByTime(3100);
+  }
+  last().says({ type: "keepalive_ack" });
+  vi.advanceTimersByTime(3100);
+  expect(states.at(-1)).toBe("open");
+});
+
 test("a hidden page connects when it is seen again", () => {
   started();
   last().admit();

@@ -45,6 +45,8 @@ export class Link {
   private opening: ReturnType<typeof setTimeout> | undefined;
   private beat: ReturnType<typeof setInterval> | undefined;
   private silence: ReturnType<typeof setTimeout> | undefined;
+  /** Whether anything came since a sign of life was asked for. */
+  private heard = false;
 
   constructor(private readonly options: LinkOptions) {}
 
@@ -114,8 +116,7 @@ export class Link {
   }
 
   private take(data: unknown): void {
-    clearTimeout(this.silence);
-    this.silence = undefined;
+    this.heard = true;
     if (data instanceof ArrayBuffer) {
       const output = outputOf(data);
       if (output) this.options.onOutput?.(output);
@@ -124,7 +125,8 @@ export class Link {
     const message = messageOf(textOf(data));
     if (!message) return;
     if (this.state === "connecting") this.admitted(message);
-    else if (message.type !== "keepalive_ack" && !this.asker.take(message)) this.options.onMessage(message);
+    else if (message.type === "keepalive_ack") this.alive();
+    else if (!this.asker.take(message)) this.options.onMessage(message);
   }
 
   /** The answer to the first message. */
@@ -140,11 +142,26 @@ export class Link {
     this.options.onOpen();
   }
 
-  /** Asks for a sign of life; without one the connection counts as lost. */
+  /**
+   * Asks for a sign of life; without one the connection counts as lost. Only the answer is one: anything else may have been on its way
+   * before the connection died. But while other things come, the answer may be behind them, and is asked for again.
+   */
   private check(within: number): void {
     if (this.silence) return;
+    this.heard = false;
     this.send({ type: "keepalive" });
-    this.silence = setTimeout(() => this.lost(), within);
+    this.silence = setTimeout(() => this.judge(within), within);
+  }
+
+  private judge(within: number): void {
+    this.silence = undefined;
+    if (this.heard) this.check(within);
+    else this.lost();
+  }
+
+  private alive(): void {
+    clearTimeout(this.silence);
+    this.silence = undefined;
   }
 
   private lost(): void {
