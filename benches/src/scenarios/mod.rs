@@ -9,12 +9,14 @@
 //! - [`engines`]: what a model engine costs
 //! - [`rooms`]: what a room costs, and how fast its watchers are told
 //! - [`mesh`]: models and answers from peers, and the relay between them
+//! - [`fleet`]: several servers that act as one
 //! - [`scale`]: many keys, models, workers and waiting jobs
 //! - [`workspace`]: terminals and agents
 
 mod accounting;
 mod cancel;
 mod engines;
+mod fleet;
 mod mesh;
 mod requests;
 mod rooms;
@@ -42,6 +44,7 @@ pub(crate) enum Scenario {
     RoomEvents,
     ScaleDispatch,
     ScaleServer,
+    Fleet(fleet::Part),
     Mesh(mesh::Part),
     Workspace(workspace::Part),
 }
@@ -54,6 +57,7 @@ impl Scenario {
         all.extend([Self::Accounting, Self::Translate, Self::Cancel, Self::SlowStreams]);
         all.extend([Self::Engines, Self::RoomRequests, Self::RoomEvents]);
         all.extend([Self::ScaleDispatch, Self::ScaleServer]);
+        all.extend(fleet::Part::ALL.map(Self::Fleet));
         all.extend(mesh::Part::ALL.map(Self::Mesh));
         all.extend(workspace::Part::ALL.map(Self::Workspace));
         all.retain(|scenario| options.wants(&scenario.name()));
@@ -73,6 +77,7 @@ impl Scenario {
             Self::RoomEvents => "rooms/events".into(),
             Self::ScaleDispatch => "scale/dispatch".into(),
             Self::ScaleServer => "scale/server".into(),
+            Self::Fleet(part) => part.name().into(),
             Self::Mesh(part) => part.name().into(),
             Self::Workspace(part) => part.name().into(),
         }
@@ -98,6 +103,7 @@ impl Scenario {
             Some(Self::RoomEvents) => rooms::events::measure(lab, report).await,
             Some(Self::ScaleDispatch) => scale::dispatch::measure(lab, report),
             Some(Self::ScaleServer) => scale::server::measure(lab, report).await,
+            Some(Self::Fleet(part)) => part.measure(lab, report).await,
             Some(Self::Mesh(part)) => part.measure(lab, report).await,
             Some(Self::Workspace(part)) => part.measure(lab, report).await,
             Some(Self::Requests(_)) => {
@@ -125,10 +131,10 @@ mod tests {
     #[test]
     fn names_are_unique_and_select() {
         let mut names: Vec<String> = asked(&[]).iter().map(Scenario::name).collect();
-        assert_eq!(names.len(), 39);
+        assert_eq!(names.len(), 42);
         names.sort();
         names.dedup();
-        assert_eq!(names.len(), 39);
+        assert_eq!(names.len(), 42);
         assert_eq!(asked(&["--only", "plain/32/1KiB"]).len(), 1);
     }
 
@@ -136,6 +142,6 @@ mod tests {
     fn request_rows_share_their_targets() {
         let all = asked(&[]);
         let groups: Vec<usize> = all.chunk_by(Scenario::same_targets).map(<[_]>::len).collect();
-        assert_eq!(groups, [&[1, 12][..], &[1; 26]].concat());
+        assert_eq!(groups, [&[1, 12][..], &[1; 29]].concat());
     }
 }

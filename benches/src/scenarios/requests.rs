@@ -29,7 +29,7 @@ const WARMUP: f64 = 0.15;
 const MARGIN: Duration = Duration::from_secs(30);
 
 pub(super) const RATE: Column = Column::new("req/s", 1);
-const P50: Column = Column::new("p50 ms", 3);
+pub(super) const P50: Column = Column::new("p50 ms", 3);
 const P99: Column = Column::new("p99 ms", 3);
 const FIRST50: Column = Column::new("ttfb p50 ms", 3);
 const FIRST99: Column = Column::new("ttfb p99 ms", 3);
@@ -74,6 +74,11 @@ impl Row {
     /// With small bodies, one connection and many.
     pub(super) fn small() -> impl Iterator<Item = Self> {
         [Self { connections: 1, stream: false, body: 1 << 10 }].into_iter().chain(Self::busiest())
+    }
+
+    /// Whether one request comes after the other.
+    pub(super) fn is_alone(&self) -> bool {
+        self.connections == 1
     }
 
     /// `plain/32/1KiB`.

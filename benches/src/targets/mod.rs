@@ -4,6 +4,7 @@
 //! - [`nginx`]: a plain reverse proxy
 //! - [`bare`]: a pair of relays without features
 //! - [`warren`]: a server and a worker, as two processes or one
+//! - [`fleet`]: servers that act as one over NATS
 //! - [`engines`]: model engines that a server has started
 //! - [`rooms`]: a server with rooms
 //! - [`mesh`]: servers that are peers, and a relay
@@ -13,6 +14,7 @@
 pub(crate) mod bare;
 pub(crate) mod direct;
 pub(crate) mod engines;
+pub(crate) mod fleet;
 pub(crate) mod mesh;
 pub(crate) mod nginx;
 pub(crate) mod rooms;

@@ -198,7 +198,7 @@ pub(super) fn clean(program: &Path, dir: &Path) -> Command {
     command
 }
 
-fn directory() -> Result<TempDir> {
+pub(super) fn directory() -> Result<TempDir> {
     Ok(tempfile::Builder::new().prefix("benches-warren-").tempdir()?)
 }
 

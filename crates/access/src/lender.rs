@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use base::KeyScope;
+use base::{KeyScope, Live};
 use tokio::time::sleep;
 
 use crate::{
@@ -18,8 +18,8 @@ const SEEN: Duration = Duration::from_secs(30);
 /// The secret or a key of scope `worker` allows to lend models.
 #[derive(Debug, Clone)]
 pub struct LenderRules {
-    /// The worker secret or the node token, if there is one.
-    pub secret: Option<Token>,
+    /// The worker secret or the node token, if there is one. Lenders that were admitted stay when it changes.
+    pub secret: Live<Option<Token>>,
     /// The keys of the server.
     pub keys: Keys,
 }
@@ -34,7 +34,7 @@ impl LenderRules {
     /// # Errors
     /// [`Denied`] when it is neither the secret nor a key that may be used for this now.
     pub fn admit(&self, presented: &str, now: Moment) -> Result<Lender, Denied> {
-        if self.secret.as_ref().is_some_and(|secret| secret.matches(presented)) {
+        if self.secret.get().as_ref().as_ref().is_some_and(|secret| secret.matches(presented)) {
             return Ok(Lender(None));
         }
         let key = self.keys.present(presented, KeyScope::Worker, now)?;
@@ -82,7 +82,8 @@ mod tests {
     #[tokio::test]
     async fn the_secret_and_keys_for_it_may_lend() {
         let keys = Keys::default();
-        let rules = LenderRules { secret: Some(Token::new(&"s".into())), keys: keys.clone() };
+        let rules =
+            LenderRules { secret: Live::new(Some(Token::new(&"s".into()))), keys: keys.clone() };
         let (_, worker) = key(&keys, KeyScope::Worker);
         let (_, inference) = key(&keys, KeyScope::Inference);
         let admit =
@@ -91,14 +92,14 @@ mod tests {
         assert_eq!(admit(&worker), Ok(true));
         assert_eq!(admit(&inference), Err(Denied::Scope(KeyScope::Worker)));
         assert_eq!(admit(""), Err(Denied::KeyUnknown));
-        let nobody = LenderRules { secret: None, keys };
+        let nobody = LenderRules { secret: Live::default(), keys };
         assert_eq!(nobody.admit("", Moment::now()).unwrap_err(), Denied::KeyUnknown);
     }
 
     #[tokio::test]
     async fn a_revoked_key_ends_its_lender() {
         let keys = Keys::default();
-        let rules = LenderRules { secret: None, keys: keys.clone() };
+        let rules = LenderRules { secret: Live::default(), keys: keys.clone() };
         let (id, text) = key(&keys, KeyScope::Worker);
         let lender = rules.admit(&text, Moment::now()).unwrap();
         let waiting = tokio::spawn(async move { lender.ended().await });

@@ -326,7 +326,7 @@ impl JobDraft {
     fn charge(&self, api: &Api, models: &[ModelName]) -> Charge {
         let in_room = self.request_scope.room().is_some();
         let models = models.iter().filter(|_| !in_room).map(ModelName::as_str);
-        let money = api.rules().keys.prices().most(models, self.peeked.priced_tokens());
+        let money = api.keys().prices().most(models, self.peeked.priced_tokens());
         Charge { tokens: self.peeked.tokens(), money }
     }
 
@@ -362,7 +362,8 @@ impl JobDraft {
 
 /// The body, completed with the default parameters of its alias.
 async fn with_defaults(api: &Api, model: &ModelName, body: Bytes) -> Result<Bytes, ApiError> {
-    let Some((_, alias)) = served::alias_of(api, model) else { return Ok(body) };
+    let aliases = api.aliases();
+    let Some((_, alias)) = served::alias_of(api, &aliases, model) else { return Ok(body) };
     if alias.defaults.is_empty() {
         return Ok(body);
     }

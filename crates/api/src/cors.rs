@@ -9,12 +9,12 @@
 
 use std::{
     pin::Pin,
-    sync::Arc,
     task::{Context, Poll, ready},
 };
 
 use access::LocalRules;
 use axum::body::Body;
+use base::Live;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use pin_project_lite::pin_project;
 use tower::Service;
@@ -54,14 +54,14 @@ pub(crate) fn open_to_page(response: &mut Response<Body>) {
 #[derive(Debug, Clone)]
 pub struct Cors<S> {
     inner: S,
-    rules: Arc<LocalRules>,
+    rules: Live<LocalRules>,
     cookie: Option<SessionCookie>,
 }
 
 impl<S> Cors<S> {
     /// Wraps a service. `rules` say which origins need no credential.
-    pub fn new(inner: S, rules: LocalRules) -> Self {
-        Self { inner, rules: Arc::new(rules), cookie: None }
+    pub fn new(inner: S, rules: Live<LocalRules>) -> Self {
+        Self { inner, rules, cookie: None }
     }
 
     /// The same for a server with a page, whose sessions are in this cookie.
@@ -71,7 +71,7 @@ impl<S> Cors<S> {
     }
 
     /// The rules that it was made with.
-    pub fn rules(&self) -> &Arc<LocalRules> {
+    pub fn rules(&self) -> &Live<LocalRules> {
         &self.rules
     }
 }
@@ -93,7 +93,7 @@ where
             let preflight = Some(preflight(request.headers()));
             return Answered { asked: None, reader: None, page: None, preflight };
         }
-        let reader = reader(&self.rules, &request);
+        let reader = reader(&self.rules.get(), &request);
         let page = request.headers().get(header::ORIGIN).cloned();
         // After the look at the reader: what the cookie adds is no credential that the page itself presents.
         if let Some(cookie) = &self.cookie {

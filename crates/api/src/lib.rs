@@ -82,7 +82,9 @@ pub use elsewhere::Elsewhere;
 pub use error::ApiError;
 pub use joining::{Joining, Whereabouts};
 pub use room::MessageJobs;
-pub use state::{Api, Client, Identity, Limits, Names, Peer, RoomRules};
+pub use state::{
+    Api, Changeable, Client, Identity, Limits, Names, Peer, RoomPermissions, RoomRules,
+};
 pub use web::cookie::SessionCookie;
 
 /// All paths of this crate.

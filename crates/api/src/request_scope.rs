@@ -104,7 +104,8 @@ impl RequestScope {
         if self.may_not_use(model.as_str()) {
             return Err(not_allowed(model));
         }
-        let alias = served::alias_of(api, model);
+        let aliases = api.aliases();
+        let alias = served::alias_of(api, &aliases, model);
         let targets = alias.map(|(_, alias)| alias.targets.as_slice());
         let wanted = targets.unwrap_or(std::slice::from_ref(model)).iter();
         let models: Vec<ModelName> =

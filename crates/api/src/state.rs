@@ -6,8 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use access::ConsumerRules;
-use base::{ClientAddress, ModelName, Scope};
+use access::{ConsumerRules, Keys};
+use base::{ClientAddress, Live, ModelName, Scope};
 use http::{Extensions, HeaderValue};
 use protocol::via::Marks;
 use rooms::Rooms;
@@ -53,11 +53,12 @@ pub struct Api(Arc<Inner>);
 
 struct Inner {
     scheduler: Scheduler,
-    rules: ConsumerRules,
+    keys: Keys,
+    rules: Live<ConsumerRules>,
     administration: Administration,
     condition: Arc<dyn Condition>,
     names: Names,
-    limits: Limits,
+    limits: Live<Limits>,
     marks: Marks,
     /// The [`VIA`](protocol::via::VIA) header of requests that come to the server first.
     via: Option<HeaderValue>,
@@ -86,7 +87,7 @@ pub struct Names {
     /// The models seen so far.
     pub models: Arc<ModelMemory>,
     /// The names that stand for others.
-    pub aliases: Aliases,
+    pub aliases: Live<Aliases>,
     /// The rooms, and who may do what with them.
     pub rooms: RoomRules,
 }
@@ -95,14 +96,33 @@ pub struct Names {
 pub struct RoomRules {
     /// The rooms.
     pub rooms: Rooms,
-    /// Whether anybody may make one, from other machines too, without a key.
-    pub open: bool,
-    /// Which participants' endpoints the server calls.
-    pub endpoints: rooms::Endpoints,
+    /// What the owner of the server lets people do with them.
+    pub permissions: Live<RoomPermissions>,
     /// Whether the server is reached over TLS.
     pub tls: bool,
     /// The jobs that came as messages, for the observer that tells rooms of jobs.
     pub by_message: Arc<MessageJobs>,
+}
+
+/// What the owner of the server lets people do with rooms.
+#[derive(Debug, Clone, Copy)]
+pub struct RoomPermissions {
+    /// Whether anybody may make one, from other machines too, without a key.
+    pub open: bool,
+    /// Which participants' endpoints the server calls.
+    pub endpoints: rooms::Endpoints,
+}
+
+/// The settings of the handlers that may change while the server runs. A request goes on with those that it began with.
+pub struct Changeable {
+    /// The rights of consumers. Its keys are those that the API was made with.
+    pub rules: ConsumerRules,
+    /// The names that stand for models.
+    pub aliases: Aliases,
+    /// Bounds and delays. The memory for bodies stays as it was.
+    pub limits: Limits,
+    /// What people may do with rooms.
+    pub rooms: RoomPermissions,
 }
 
 /// The far end of a request's TCP connection, as a request extension.
@@ -154,13 +174,14 @@ impl Api {
         let web = Web::new(administration.joining.server_id());
         Self(Arc::new(Inner {
             scheduler,
-            rules,
+            keys: rules.keys.clone(),
+            rules: Live::new(rules),
             administration,
             condition,
             names,
             uploads: Uploads::new(limits.bodies),
             refusals: Refusals::default(),
-            limits,
+            limits: Live::new(limits),
             marks,
             via,
             address: OnceLock::new(),
@@ -172,6 +193,15 @@ impl Api {
             draining: watch::Sender::new(false),
             web,
         }))
+    }
+
+    /// Replaces the settings that may change. New requests follow them.
+    pub fn change(&self, to: Changeable) {
+        let Changeable { rules, aliases, limits, rooms } = to;
+        self.0.rules.set(rules);
+        self.0.names.aliases.set(aliases);
+        self.0.limits.set(limits);
+        self.0.names.rooms.permissions.set(rooms);
     }
 
     /// Sets the address that the server listens at: no participant's endpoint may be there.
@@ -248,24 +278,28 @@ impl Api {
         &self.0.scheduler
     }
 
-    pub(crate) fn rules(&self) -> &ConsumerRules {
-        &self.0.rules
+    pub(crate) fn keys(&self) -> &Keys {
+        &self.0.keys
+    }
+
+    pub(crate) fn rules(&self) -> Arc<ConsumerRules> {
+        self.0.rules.get()
     }
 
     pub(crate) fn models(&self) -> &ModelMemory {
         &self.0.names.models
     }
 
-    pub(crate) fn aliases(&self) -> &Aliases {
-        &self.0.names.aliases
+    pub(crate) fn aliases(&self) -> Arc<Aliases> {
+        self.0.names.aliases.get()
     }
 
     pub(crate) fn rooms(&self) -> &RoomRules {
         &self.0.names.rooms
     }
 
-    pub(crate) fn limits(&self) -> &Limits {
-        &self.0.limits
+    pub(crate) fn limits(&self) -> Limits {
+        self.0.limits.copied()
     }
 
     pub(crate) fn marks(&self) -> &Marks {

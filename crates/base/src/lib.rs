@@ -14,6 +14,7 @@
 //! - [`backoff`]: the next delay of a retry, as a value
 //! - [`pace`]: a minimum rate, as a value
 //! - [`interface`]: network interfaces, told apart by their names
+//! - [`live`]: a value that can be replaced while others use it
 //! - [`model_facts`]: what is known of a model beside its name
 //! - [`key`]: what a key may do and how much
 //! - [`money`]: amounts of money as whole numbers
@@ -33,6 +34,7 @@ pub mod id;
 pub mod id_map;
 pub mod interface;
 pub mod key;
+pub mod live;
 pub mod model_facts;
 pub mod money;
 pub mod node_id;
@@ -49,6 +51,7 @@ pub use fingerprint::{Fingerprint, NotAFingerprint};
 pub use id::{JobId, KeyId, ModelName, PageSessionId, ParticipantId, ProviderId, RoomId, Scope};
 pub use id_map::IdMap;
 pub use key::{Budget, KeyLimits, KeyScope, Period};
+pub use live::Live;
 pub use model_facts::{Capabilities, Capability, FactsByModel, LoadState, ModelFacts};
 pub use money::{Currency, Money, MoneyBudget, NotMoney};
 pub use node_id::{NodeId, NotANodeId};

@@ -5,7 +5,7 @@ use http::Method;
 use jiff::Timestamp;
 use protocol::admin::{
     AuditList, CreateKey, KeyJson, KeyList,
-    config::ConfigJson,
+    config::{ConfigJson, Reloaded},
     models::ModelChanged,
     requests::{RequestJson, RequestList},
     status::{Health, Stats, WorkerJson, WorkerList},
@@ -181,6 +181,14 @@ impl Warren {
     /// When the server cannot be reached, or refuses.
     pub async fn config(&self) -> Result<ConfigJson, ClientError> {
         self.get("/admin/config").await
+    }
+
+    /// Has it read its configuration again.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or refuses; and when the configuration is not right: then nothing has changed.
+    pub async fn reload(&self) -> Result<Reloaded, ClientError> {
+        self.ask(Method::POST, "/admin/config/reload", None).await
     }
 
     /// The state of its queues.

@@ -11,6 +11,7 @@ use std::{
 use anyhow::Context;
 use api::{Client, Cors};
 use axum::{Router, body::Body, extract::Request, routing::get};
+use base::Live;
 use cluster::{Cluster, Parts};
 use futures_util::future::BoxFuture;
 use mesh::Mesh;
@@ -254,5 +255,5 @@ fn listener(
         cluster.accept(&mut request, from).map(Body::from)
     });
     let router = Cors::new(Router::new().route("/peer", peer), settings.local.clone());
-    Listener::on(bound, settings.tls.clone(), router, Arc::clone(metrics), PATIENCE)
+    Listener::on(bound, settings.tls.clone(), router, Arc::clone(metrics), Live::new(PATIENCE))
 }

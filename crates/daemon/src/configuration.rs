@@ -1,24 +1,35 @@
-//! `GET /admin/config`: the settings of a server as it runs, and where each is from.
+//! `GET /admin/config`: the settings of a server as it runs, and where each is from. `POST /admin/config/reload`: they are
+//! read again.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
-use api::{Api, ApiError, admin};
+use api::{Api, ApiError, admin, error::Kind};
 use axum::{
     Json, Router,
     extract::{Request, State},
-    routing::get,
+    routing::{get, post},
 };
 use clap::{ArgMatches, Args, Command, parser::ValueSource};
-use protocol::admin::config::{ConfigJson, SettingJson, SettingSource};
+use http::StatusCode;
+use protocol::admin::config::{ConfigJson, Reloaded, SettingJson, SettingSource};
 use serde_json::Value;
 
-use crate::options::{
-    ConfigFile, flag_ids,
-    listed::{Listed, Setting, list},
+use crate::{
+    options::{
+        ConfigFile, flag_ids,
+        listed::{Listed, Setting, list},
+    },
+    reload::Reloading,
 };
 
 /// The path of the configuration.
 const PATH: &str = "/admin/config";
+
+/// The path at which it is reloaded.
+const RELOAD: &str = "/admin/config/reload";
+
+/// The longest body of a request to reload, in bytes: nothing is asked for in it.
+const LONGEST: usize = 1024;
 
 /// What `--mesh-share` and the word `share` in the file set, and the setting of the table that means the same.
 const SHARE: (&str, &str) = ("mesh.share", "mesh.share.with");
@@ -26,8 +37,24 @@ const SHARE: (&str, &str) = ("mesh.share", "mesh.share.with");
 /// The values of settings that nobody has set, by name.
 pub type Defaults = BTreeMap<String, Value>;
 
+/// The settings of a server as they were given, with what tells two secrets apart.
+#[derive(Debug, Clone, Default)]
+pub struct Configuration {
+    /// Without the values of secrets.
+    pub(crate) json: ConfigJson,
+    /// The marks of secrets, by name.
+    pub(crate) marks: BTreeMap<String, u64>,
+}
+
+/// A setting of a server, and the mark of a secret.
+#[derive(Debug, Clone)]
+pub struct Told {
+    json: SettingJson,
+    mark: Option<u64>,
+}
+
 /// What says where settings are from: the file, and what the command line has read.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Origins {
     file: ConfigFile,
     given: BTreeMap<String, SettingSource>,
@@ -46,6 +73,12 @@ impl Origins {
         Self { file: file.clone(), given }
     }
 
+    /// The same command with another file.
+    #[must_use]
+    pub fn with_file(&self, file: &ConfigFile) -> Self {
+        Self { file: file.clone(), given: self.given.clone() }
+    }
+
     /// The settings of a section. Its name is empty for the top of the file. `options`: flags, environment and file
     /// together.
     pub fn settings<T: Args + Setting>(
@@ -53,7 +86,7 @@ impl Origins {
         section: &str,
         options: &T,
         defaults: &Defaults,
-    ) -> Vec<SettingJson> {
+    ) -> Vec<Told> {
         let command = T::augment_args(Command::new("settings"));
         let given = |name: &str| self.given(section, name, &command);
         let mut all = list(section, options);
@@ -71,9 +104,12 @@ impl Origins {
     }
 
     /// All settings of a server.
-    pub fn configuration(&self, settings: Vec<SettingJson>) -> ConfigJson {
+    pub fn configuration(&self, settings: Vec<Told>) -> Configuration {
         let file = self.file.path.as_ref().map(|path| path.display().to_string());
-        ConfigJson { file, settings }
+        let marked = settings.iter().filter_map(|told| Some((told.json.name.clone(), told.mark?)));
+        let marks = marked.collect();
+        let settings = settings.into_iter().map(|told| told.json).collect();
+        Configuration { json: ConfigJson { file, settings }, marks }
     }
 
     /// Whether the flag of a setting has set it, or its variable.
@@ -98,16 +134,29 @@ impl Origins {
     }
 }
 
-pub(crate) fn router(api: Api, configuration: ConfigJson) -> Router {
-    Router::new().route(PATH, get(show)).with_state((api, Arc::new(configuration)))
+pub(crate) fn router(api: Api, reloading: Reloading) -> Router {
+    let routes = Router::new().route(PATH, get(show)).route(RELOAD, post(reload));
+    routes.with_state((api, reloading))
 }
 
 async fn show(
-    State((api, configuration)): State<(Api, Arc<ConfigJson>)>,
+    State((api, reloading)): State<(Api, Reloading)>,
     request: Request,
 ) -> Result<Json<ConfigJson>, ApiError> {
     admin::operator(&api, request.headers())?;
-    Ok(Json(ConfigJson::clone(&configuration)))
+    Ok(Json(reloading.settings().configuration.json.clone()))
+}
+
+async fn reload(
+    State((api, reloading)): State<(Api, Reloading)>,
+    request: Request,
+) -> Result<Json<Reloaded>, ApiError> {
+    let (operator, _nothing) = admin::posted(&api, request, LONGEST).await?;
+    let reloaded = reloading.reload().await.map_err(|error| {
+        ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, format!("{error:#}"))
+    });
+    operator.did(&api, "reload", "configuration", &reloaded).await;
+    Ok(Json(reloaded?))
 }
 
 /// Takes out the word that the command line has for sharing.
@@ -116,11 +165,11 @@ fn take_share(all: &mut Vec<Listed>) -> Option<Value> {
     all.remove(place).value
 }
 
-fn setting(listed: Listed, source: SettingSource, defaults: &Defaults) -> SettingJson {
-    let Listed { name, value, secret } = listed;
+fn setting(listed: Listed, source: SettingSource, defaults: &Defaults) -> Told {
+    let Listed { name, value, secret, mark } = listed;
     let default = || defaults.get(&of_table(&name)).cloned().unwrap_or_default();
     let value = value.unwrap_or_else(default);
-    SettingJson { name, value, source, secret }
+    Told { json: SettingJson { name, value, source, secret }, mark }
 }
 
 /// A name without places in lists: the defaults are the same at each.
@@ -152,7 +201,8 @@ mod tests {
         let options = flags.or(file.serve.clone());
         let server = ServeOptions { data_dir: Some("/data".into()), ..options.clone() };
         let defaults = Settings::new(server, false).unwrap().values();
-        Origins::new(&file, &found).settings("", &options, &defaults)
+        let told = Origins::new(&file, &found).settings("", &options, &defaults);
+        told.into_iter().map(|told| told.json).collect()
     }
 
     #[track_caller]

@@ -195,6 +195,15 @@ pub fn read_token(data_dir: &Path, name: &str) -> anyhow::Result<Option<Secret>>
     }
 }
 
+/// The same, unless another user may write the file.
+///
+/// # Errors
+/// As [`read_token`]; and when another user could have chosen the token.
+pub(crate) fn kept_token(data_dir: &Path, name: &str) -> anyhow::Result<Option<Secret>> {
+    refuse_others(&data_dir.join(name))?;
+    read_token(data_dir, name)
+}
+
 /// The identity of a data directory's node in the mesh. Makes the key, and the directory, if there is none.
 /// It does not disturb a server that runs there.
 ///

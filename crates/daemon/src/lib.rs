@@ -23,10 +23,11 @@
 //!   of a cluster; `mesh_way`: the mesh as a way between members; `cluster_models`: the models of members for the sessions of others
 //! - `announcement`: the server on the local network, by mDNS; `whereabouts`: where it is, for invitations
 //! - `room_keeper`: events of jobs for rooms; the end of unused rooms
+//! - [`reload`]: the configuration, read again while the server runs
 //! - `routes`: which part answers which path
 //! - `sockets`: which part gets a WebSocket on the shared path
 //! - [`telemetry`]: logs and metrics
-//! - [`signals`]: SIGTERM and SIGINT
+//! - [`signals`]: SIGTERM, SIGINT and SIGHUP
 //! - `stopping`: how a running server is asked to end, and what it waits for; `sessions_fate`: what becomes of its
 //!   terminals and agents then
 
@@ -48,6 +49,7 @@ pub mod options;
 mod parts;
 pub mod peering;
 mod priced;
+pub mod reload;
 mod room_keeper;
 mod routes;
 pub mod running;

@@ -10,6 +10,7 @@ use std::{
 use access::LocalRules;
 use api::Cors;
 use axum::Router;
+use base::Live;
 use hyper::server::conn::{http1, http2};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
@@ -68,22 +69,23 @@ const SPARE_FILES: u64 = 128;
 /// The one listener of a server.
 pub(crate) struct Listener {
     tcp: TcpListener,
-    tls: Option<TlsAcceptor>,
+    tls: Option<Live<ServerConfig>>,
     router: Cors<Router>,
     metrics: Arc<Metrics>,
-    patience: Duration,
+    patience: Live<Duration>,
     connections: Arc<Semaphore>,
     tasks: TaskTracker,
 }
 
 impl Listener {
-    /// Binds the address. A client that reads nothing for `patience` while data waits is disconnected.
+    /// Binds the address. A client that reads nothing for `patience` while data waits is disconnected. A connection
+    /// keeps the certificate and the patience with which it began.
     pub(crate) fn bind(
         address: SocketAddr,
-        tls: Option<Arc<ServerConfig>>,
+        tls: Option<Live<ServerConfig>>,
         router: Cors<Router>,
         metrics: Arc<Metrics>,
-        patience: Duration,
+        patience: Live<Duration>,
     ) -> io::Result<Self> {
         Ok(Self::on(wire::listen(address)?, tls, router, metrics, patience))
     }
@@ -91,16 +93,16 @@ impl Listener {
     /// The same on a socket that is bound.
     pub(crate) fn on(
         tcp: TcpListener,
-        tls: Option<Arc<ServerConfig>>,
+        tls: Option<Live<ServerConfig>>,
         router: Cors<Router>,
         metrics: Arc<Metrics>,
-        patience: Duration,
+        patience: Live<Duration>,
     ) -> Self {
         let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let most = usize::try_from(files.saturating_sub(SPARE_FILES).max(64)).unwrap_or(usize::MAX);
         Self {
             tcp,
-            tls: tls.map(TlsAcceptor::from),
+            tls,
             router,
             metrics,
             patience,
@@ -131,8 +133,9 @@ impl Listener {
             let Ok(permit) = Arc::clone(&self.connections).acquire_owned().await else { return };
             match self.tcp.accept().await {
                 Ok((stream, peer)) => {
-                    let (tls, router) = (self.tls.clone(), self.router.clone());
-                    let (stop, patience) = (stop.clone(), self.patience);
+                    let tls = self.tls.as_ref().map(|tls| TlsAcceptor::from(tls.get()));
+                    let router = self.router.clone();
+                    let (stop, patience) = (stop.clone(), self.patience.copied());
                     let acks = PromptAcks::default();
                     let client = Client { router, peer, acks, stop, patience };
                     let metrics = Arc::clone(&self.metrics);
@@ -269,8 +272,9 @@ impl Client {
     {
         let Self { router, peer, acks, stop, patience } = self;
         let io = TokioIo::new(stream);
-        let rules = Arc::clone(router.rules());
+        let rules = router.rules().clone();
         let from = move |mut request: http::Request<hyper::body::Incoming>| {
+            let rules = rules.get();
             let client = rules.client(peer.ip(), request.uri(), request.headers());
             if client.is_by_proxy() {
                 tell_of_proxy(peer.ip(), &rules);
@@ -357,9 +361,9 @@ mod tests {
     /// A listener whose only page is larger than the socket buffers.
     async fn start(stop: &CancellationToken) -> (SocketAddr, tokio::task::JoinHandle<TaskTracker>) {
         let router = Router::new().route("/", get(async || vec![b'x'; 64 << 20]));
-        let router = Cors::new(router, access::LocalRules::default());
+        let router = Cors::new(router, Live::<LocalRules>::default());
         let (address, metrics) = (([127, 0, 0, 1], 0).into(), Arc::new(Metrics::new()));
-        let listener = Listener::bind(address, None, router, metrics, PATIENCE).unwrap();
+        let listener = Listener::bind(address, None, router, metrics, Live::new(PATIENCE)).unwrap();
         (listener.address().unwrap(), tokio::spawn(listener.run(stop.clone())))
     }
 

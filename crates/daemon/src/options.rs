@@ -1,17 +1,11 @@
 //! Settings as they are written. A flag wins over an environment variable, which wins over the file.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-    net::SocketAddr,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf};
 
 use access::Network;
-use anyhow::{Context, bail};
 use base::{Currency, Secret};
 use clap::{Args, builder::BoolishValueParser};
-use serde::{Deserialize, Deserializer, de::DeserializeOwned};
+use serde::{Deserialize, Deserializer};
 
 /// An address with its port; `localhost` is this machine's own.
 ///
@@ -110,12 +104,14 @@ mod values;
 // After the macro, which they use.
 mod cluster;
 pub mod engines;
+mod file;
 mod mesh;
 mod prices;
 mod workspace;
 
 pub use cluster::ClusterOptions;
 pub use engines::{EngineCommand, EngineModelOptions, EngineOptions};
+pub use file::{ConfigFile, home_directory};
 pub use mesh::{MeshOptions, MeshRelayServe, MeshRoute, MeshShare, ShareOptions};
 pub use prices::{PriceOptions, ProviderPriceOptions};
 pub use values::{LendAs, LogFormat, RoomEndpoints, Routing, Seconds, Span};
@@ -492,107 +488,6 @@ options! {
             hide_short_help = true, help_heading = heading::SERVER)]
         token: Option<Secret>,
     }
-}
-
-/// A configuration file: the settings of `warren serve` with `[mesh]`, `[workspace]` and
-/// `[cluster]`, `[worker]` and `[room]`.
-#[derive(Debug, Clone, Default)]
-pub struct ConfigFile {
-    /// Where it was found; `None` when there is none.
-    pub path: Option<PathBuf>,
-    /// The settings of the server.
-    pub serve: ServeOptions,
-    /// The settings of the worker.
-    pub worker: WorkerOptions,
-    /// Where rooms are looked for.
-    pub room: RoomOptions,
-    /// The names of all settings that it has, as [`listed::names`] spells them.
-    pub names: BTreeSet<String>,
-}
-
-impl ConfigFile {
-    /// Reads the given file, or the first there is of `./warren.toml`,
-    /// `$XDG_CONFIG_HOME/warren/warren.toml` and `/etc/warren/warren.toml`.
-    ///
-    /// # Errors
-    /// When the given file is missing, or a file is no TOML or holds an unknown setting.
-    pub fn find(given: Option<&Path>) -> anyhow::Result<Self> {
-        match given {
-            Some(path) => Self::read(path),
-            None => match usual_places().into_iter().find(|path| path.is_file()) {
-                Some(path) => Self::read(&path),
-                None => Ok(Self::default()),
-            },
-        }
-    }
-
-    fn read(path: &Path) -> anyhow::Result<Self> {
-        let shown = path.display();
-        let text = std::fs::read_to_string(path)
-            .with_context(|| format!("the configuration file {shown} cannot be read"))?;
-        let file = Self::parse(&text)
-            .with_context(|| format!("the configuration file {shown} is not right"))?;
-        Ok(Self { path: Some(path.to_owned()), ..file })
-    }
-
-    pub(crate) fn parse(text: &str) -> anyhow::Result<Self> {
-        let mut table = spelled_with_underscores(text.parse()?);
-        let names = listed::names(&table);
-        let worker = section(&mut table, "worker")?;
-        let room = section(&mut table, "room")?;
-        let mesh = section(&mut table, "mesh")?;
-        let workspace = section(&mut table, "workspace")?;
-        let cluster = section(&mut table, "cluster")?;
-        let is_part = |name: &str| matches!(name, "models" | "prices");
-        let mut tables = table.iter().filter(|(_, value)| value.is_table());
-        if let Some((name, _)) = tables.find(|(name, _)| !is_part(name)) {
-            bail!("[{name}] is no part of the configuration");
-        }
-        let rest = toml::Value::Table(table).try_into()?;
-        let serve = ServeOptions { mesh, workspace, cluster, ..rest };
-        Ok(Self { path: None, serve, worker, room, names })
-    }
-}
-
-impl fmt::Display for ConfigFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.path {
-            Some(path) => path.display().fmt(f),
-            None => f.write_str("none"),
-        }
-    }
-}
-
-/// Takes a section out of a file. An absent one is empty.
-fn section<T: DeserializeOwned + Default>(
-    table: &mut toml::Table,
-    name: &str,
-) -> anyhow::Result<T> {
-    let section = match table.remove(name) {
-        Some(toml::Value::Table(section)) => toml::Value::Table(spelled_with_underscores(section)),
-        Some(other) => other,
-        None => return Ok(T::default()),
-    };
-    section.try_into().with_context(|| format!("in [{name}]"))
-}
-
-/// Settings may be spelled as their flags are: `max-queue-len` is `max_queue_len`.
-fn spelled_with_underscores(table: toml::Table) -> toml::Table {
-    table.into_iter().map(|(key, value)| (key.replace('-', "_"), value)).collect()
-}
-
-fn usual_places() -> Vec<PathBuf> {
-    let mut places = vec![PathBuf::from("warren.toml")];
-    places.extend(home_directory("XDG_CONFIG_HOME", ".config").map(|dir| dir.join("warren.toml")));
-    places.push(PathBuf::from("/etc/warren/warren.toml"));
-    places
-}
-
-/// `$variable/warren`, or `$HOME/fallback/warren`.
-pub fn home_directory(variable: &str, fallback: &str) -> Option<PathBuf> {
-    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let base = set(variable).or_else(|| set("HOME").map(|home| home.join(fallback)));
-    base.map(|base| base.join("warren"))
 }
 
 #[cfg(test)]

@@ -2,12 +2,12 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use access::{ConsumerRules, Keys, LenderRules, Moment, PageSessions, Prices, Token};
+use access::{ConsumerRules, Keys, LenderRules, LocalRules, Moment, PageSessions, Prices, Token};
 use api::{
-    Limits, MessageJobs, Names, RoomRules,
+    Limits, MessageJobs, Names, RoomPermissions, RoomRules,
     admin::{RecentRequests, RecentSeries},
 };
-use base::{KeyId, KeyScope, Secret};
+use base::{KeyId, KeyScope, Live, Secret};
 use dispatch::route::{LeastLoaded, Policy, PrefixAffinity};
 use providers::{ModelNodes, NodeSettings, RelaySettings, RelayWorkers};
 use rooms::Rooms;
@@ -156,7 +156,7 @@ pub(crate) fn observers(
         priced.push(Arc::<Ledger>::clone(ledger));
     }
     let known = Arc::<KnownModels>::clone(models);
-    let priced = Priced::new(Arc::clone(&settings.prices), priced);
+    let priced = Priced::new(keys.clone(), priced);
     vec![Arc::new(priced), known, Arc::new(RequestLog)]
 }
 
@@ -168,26 +168,55 @@ pub(crate) fn scheduler(settings: &Settings, observers: Vec<Arc<dyn Observer>>) 
     Scheduler::new(settings.dispatch.clone(), policy, observers)
 }
 
+/// What lenders present instead of a key.
+#[derive(Clone, Default)]
+pub(crate) struct LenderSecrets {
+    /// The worker secret.
+    pub(crate) worker: Live<Option<Token>>,
+    /// The node token.
+    pub(crate) node: Live<Option<Token>>,
+}
+
+impl LenderSecrets {
+    /// Sets both. Lenders that are connected stay.
+    pub(crate) fn set(&self, settings: &Settings, worker: &Secret) {
+        self.worker.set(Some(Token::new(worker)));
+        self.node.set(settings.node_token.as_ref().map(Token::new));
+    }
+}
+
 pub(crate) fn relay_workers(
     settings: &Settings,
-    secret: &Secret,
+    secrets: &LenderSecrets,
     keys: Keys,
     scheduler: &Scheduler,
     rooms: &Rooms,
 ) -> RelayWorkers {
-    let lenders = LenderRules { secret: Some(Token::new(secret)), keys };
+    let lenders = LenderRules { secret: secrets.worker.clone(), keys };
     let relay = RelaySettings { lenders, heartbeat: settings.heartbeat };
     RelayWorkers::new(relay, scheduler.clone(), rooms.clone())
 }
 
-pub(crate) fn model_nodes(settings: &Settings, keys: Keys, scheduler: &Scheduler) -> ModelNodes {
-    let secret = settings.node_token.as_ref().map(Token::new);
+pub(crate) fn model_nodes(
+    secrets: &LenderSecrets,
+    keys: Keys,
+    scheduler: &Scheduler,
+) -> ModelNodes {
+    let secret = secrets.node.clone();
     ModelNodes::new(NodeSettings { lenders: LenderRules { secret, keys } }, scheduler.clone())
 }
 
 pub(crate) fn rooms(settings: &Settings, store: &Arc<SqliteStore>) -> anyhow::Result<Rooms> {
     let kept: Arc<dyn RoomStore> = Arc::<SqliteStore>::clone(store);
-    Ok(Rooms::open(kept, rooms::Settings { idle: settings.room_idle }, Moment::now().wall_ms)?)
+    Ok(Rooms::open(kept, room_settings(settings), Moment::now().wall_ms)?)
+}
+
+pub(crate) fn room_settings(settings: &Settings) -> rooms::Settings {
+    rooms::Settings { idle: settings.room_idle }
+}
+
+pub(crate) fn room_permissions(settings: &Settings) -> RoomPermissions {
+    RoomPermissions { open: settings.open_rooms, endpoints: settings.room_endpoints }
 }
 
 pub(crate) fn names(
@@ -198,17 +227,18 @@ pub(crate) fn names(
 ) -> Names {
     let rooms = RoomRules {
         rooms: rooms.clone(),
-        open: settings.open_rooms,
-        endpoints: settings.room_endpoints,
+        permissions: Live::new(room_permissions(settings)),
         tls: settings.tls.is_some(),
         by_message,
     };
-    Names { models: Arc::clone(&models.memory), aliases: settings.aliases.clone(), rooms }
+    let aliases = Live::new(settings.aliases.clone());
+    Names { models: Arc::clone(&models.memory), aliases, rooms }
 }
 
 pub(crate) fn consumer_rules(settings: &Settings, keys: Keys) -> ConsumerRules {
     let Settings { require_key, open, local, .. } = settings;
-    ConsumerRules { keys, require_key: *require_key, open: *open, local: local.clone() }
+    let local = LocalRules::clone(&local.get());
+    ConsumerRules { keys, require_key: *require_key, open: *open, local }
 }
 
 pub(crate) fn limits(settings: &Settings) -> Limits {

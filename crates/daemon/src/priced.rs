@@ -2,19 +2,19 @@
 
 use std::{sync::Arc, time::Duration};
 
-use access::{Prices, Tokens};
+use access::{Keys, Tokens};
 use base::{Money, ProviderId, Scope};
 use scheduler::{Announcement, CancelReason, JobEnd, JobFacts, LeaveReason, Observer};
 
-/// Observers that see what a job cost. Prices are those of the server's start.
+/// Observers that see what a job cost, by the prices of its end.
 pub(crate) struct Priced {
-    prices: Arc<Prices>,
+    keys: Keys,
     observers: Vec<Arc<dyn Observer>>,
 }
 
 impl Priced {
-    pub(crate) fn new(prices: Arc<Prices>, observers: Vec<Arc<dyn Observer>>) -> Self {
-        Self { prices, observers }
+    pub(crate) fn new(keys: Keys, observers: Vec<Arc<dyn Observer>>) -> Self {
+        Self { keys, observers }
     }
 
     /// By the name that served it. What members of a room lend costs nothing.
@@ -27,7 +27,7 @@ impl Priced {
             completion: ended.usage.completion_tokens.unwrap_or(0),
         };
         let ours = job.scope == Scope::server() && ended.provider.is_some();
-        ours.then(|| self.prices.cost(model, provider, tokens)).flatten()
+        ours.then(|| self.keys.prices().cost(model, provider, tokens)).flatten()
     }
 }
 

@@ -11,15 +11,16 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
+use base::Live;
 use http::{HeaderValue, StatusCode, header};
 use mesh::Mesh;
-use protocol::admin::config::ConfigJson;
 use providers::{ModelNodes, Participants, RelayWorkers};
 use scheduler::Scheduler;
 
 use crate::{
     configuration,
     peering::{self, Relay},
+    reload::Reloading,
     sockets,
     stopping::{self, Pending, StopCell},
     telemetry::{log_requests, metrics::Metrics},
@@ -49,7 +50,7 @@ pub(crate) struct Acceptors {
     pub(crate) workspace: Option<WorkspacePart>,
     pub(crate) stop: StopCell,
     pub(crate) pending: Pending,
-    pub(crate) configuration: ConfigJson,
+    pub(crate) reloading: Reloading,
 }
 
 /// The router of the listener. `local`: the pages that may use the server without a key.
@@ -58,10 +59,10 @@ pub(crate) fn router(
     doors: Acceptors,
     scheduler: Scheduler,
     metrics: Arc<Metrics>,
-    local: LocalRules,
+    local: Live<LocalRules>,
 ) -> Cors<Router> {
     let Acceptors { workers, nodes, participants, mesh, relay, workspace, .. } = doors;
-    let of_configuration = configuration::router(api.clone(), doors.configuration);
+    let of_configuration = configuration::router(api.clone(), doors.reloading);
     let of_mesh = peering::router(api.clone(), mesh.clone(), relay.clone());
     let of_stop = stopping::router(api.clone(), doors.stop, doors.pending);
     let of_log = log_requests::router(api.clone());

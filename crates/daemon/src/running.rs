@@ -44,15 +44,21 @@ impl ServerFile {
     /// that it shows, if it speaks TLS.
     pub(crate) fn own(address: SocketAddr, certificate: Option<&Path>) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let whole = |file: &Path| std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
-        Self {
+        let own = Self {
             pid: std::process::id(),
             urls: urls(address, certificate.is_some()),
             version: VERSION.to_owned(),
             started_at: now.as_secs(),
             tls: certificate.is_some(),
-            certificate: certificate.map(whole),
-        }
+            certificate: None,
+        };
+        own.with_certificate(certificate)
+    }
+
+    /// The same server with another certificate.
+    pub(crate) fn with_certificate(self, certificate: Option<&Path>) -> Self {
+        let whole = |file: &Path| std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+        Self { certificate: certificate.map(whole), ..self }
     }
 
     /// The running server of a data directory. `None` when there is no such file, when it cannot be read,

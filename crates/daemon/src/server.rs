@@ -9,7 +9,7 @@ use api::{
     admin::{RecentRequests, RecentSeries},
 };
 use axum::Router;
-use base::Secret;
+use base::{Live, Secret};
 use mesh::Mesh;
 use protocol::{
     admin::{status::WorkspaceHealth, stop::StopProgress},
@@ -32,14 +32,15 @@ use crate::{
     known_models::KnownModels,
     ledger::{Ledger, Retention},
     listener::Listener,
-    parts::{self, KeptSecrets, Tokens},
+    parts::{self, KeptSecrets, LenderSecrets, Tokens},
     peering::{MeshPart, Relay},
+    reload::{self, Reloading, Source},
     room_keeper::{self, RoomEvents},
     routes::{self, Acceptors},
     running::{self, ServerFile},
     sessions_fate::RunningSessions,
     settings::Settings,
-    signals::Stop,
+    signals::{HangUps, Stop},
     stopping::{Pending, StopCell},
     storage,
     stores::{Sharing, Stores},
@@ -91,6 +92,9 @@ pub struct Server {
     closing: CancellationToken,
     /// The links of workers, nodes, participants and nodes of the mesh at the relay.
     links: TaskTracker,
+    reloading: Reloading,
+    /// The signals by which it reads its configuration again.
+    hang_ups: Option<HangUps>,
     /// What ends it, once it runs.
     stop: StopCell,
     pending: Pending,
@@ -114,7 +118,8 @@ impl Server {
         let rooms = parts::rooms(&settings, &stores.own)?;
         let metrics = Arc::new(Metrics::new());
         let usage = Arc::clone(&stores.usage);
-        let kept = Retention { kept: settings.usage_retention, ages: Arc::clone(&ages) };
+        let retention = Live::new(settings.usage_retention);
+        let kept = Retention { kept: retention.clone(), ages: Arc::clone(&ages) };
         let ledger = Arc::new(Ledger::new(Arc::clone(&usage), kept, metrics.ledger()));
         let requests = Arc::new(RecentRequests::default());
         let series = Arc::new(RecentSeries::default());
@@ -124,11 +129,12 @@ impl Server {
         observers.push(Arc::new(RoomEvents::new(rooms.clone(), Arc::clone(&by_message))));
         let scheduler = parts::scheduler(&settings, observers);
         let links = TaskTracker::new();
-        let workers =
-            parts::relay_workers(&settings, &tokens.worker, keys.clone(), &scheduler, &rooms)
-                .tracked_by(links.clone());
+        let lenders = LenderSecrets::default();
+        lenders.set(&settings, &tokens.worker);
+        let workers = parts::relay_workers(&settings, &lenders, keys.clone(), &scheduler, &rooms)
+            .tracked_by(links.clone());
         let nodes =
-            parts::model_nodes(&settings, keys.clone(), &scheduler).tracked_by(links.clone());
+            parts::model_nodes(&lenders, keys.clone(), &scheduler).tracked_by(links.clone());
         let participants =
             Participants::new(rooms.clone(), scheduler.clone()).tracked_by(links.clone());
         let marks = Marks::new(RandomState::new());
@@ -165,6 +171,18 @@ impl Server {
         let (of_workers, of_participants) = (workers.clone(), participants.clone());
         let sessions = RunningSessions::new(workspace.clone());
         let (stop, pending) = (StopCell::default(), Pending::new(&scheduler, &sessions));
+        let patience = Live::new(settings.dispatch.idle_timeout);
+        let changed = reload::Parts {
+            api: api.clone(),
+            keys: keys.clone(),
+            rooms: rooms.clone(),
+            scheduler: scheduler.clone(),
+            here: Arc::clone(&here),
+            lenders,
+            retention,
+            patience: patience.clone(),
+        };
+        let reloading = Reloading::new(settings.clone(), changed);
         let router = routes::router(
             api.clone(),
             Acceptors {
@@ -176,13 +194,13 @@ impl Server {
                 workspace: workspace.clone(),
                 stop: Arc::clone(&stop),
                 pending: pending.clone(),
-                configuration: settings.configuration.clone(),
+                reloading: reloading.clone(),
             },
             scheduler.clone(),
             Arc::clone(&metrics),
             settings.local.clone(),
         );
-        let listener = listener(&settings, router, Arc::clone(&metrics))?;
+        let listener = listener(&settings, router, Arc::clone(&metrics), patience)?;
         let closing = CancellationToken::new();
         let of_mesh = part.as_ref().map(MeshPart::mesh);
         let (of_workspace, closes) = (workspace.as_ref(), closing.clone());
@@ -224,9 +242,20 @@ impl Server {
             cluster,
             closing,
             links,
+            reloading,
+            hang_ups: None,
             stop,
             pending,
         })
+    }
+
+    /// The same server, which reads its configuration again at SIGHUP and when it is asked over HTTP.
+    ///
+    /// # Errors
+    /// When the process cannot listen to the signal.
+    pub fn reloaded_from(self, source: Source) -> std::io::Result<Self> {
+        self.reloading.read_from(source);
+        Ok(Self { hang_ups: Some(HangUps::new()?), ..self })
     }
 
     /// Where it listens.
@@ -334,17 +363,21 @@ impl Server {
         );
         let connections = tokio::spawn(self.listener.run(closing.clone()));
         let mesh = self.mesh.map(MeshPart::run);
+        let following = self.hang_ups.map(|hang_ups| {
+            tokio::spawn(reload::follow(hang_ups, self.reloading.clone(), asked.clone()))
+        });
         stop.cancelled().await;
         tracing::info!("stopping: what is in flight may finish");
         tell(&self.pending.now());
-        let drained = Instant::now() + self.settings.drain;
+        let drain_time = self.reloading.settings().drain;
+        let drained = Instant::now() + drain_time;
         let withdrawing = tokio::spawn(announced.withdraw());
         self.api.start_draining();
         // Clients and workers that hear of the end must find the listener closed.
         closing.cancel();
         let connections = connections.await;
-        self.scheduler.shut_down("the server is shutting down", self.settings.drain);
-        drain(&self.scheduler, self.settings.drain, asked.at_once()).await;
+        self.scheduler.shut_down("the server is shutting down", drain_time);
+        drain(&self.scheduler, drain_time, asked.at_once()).await;
         self.pending.drained();
         if let Ok(connections) = connections {
             let left = if asked.at_once().is_cancelled() { Instant::now() } else { drained };
@@ -365,6 +398,9 @@ impl Server {
         }
         self.links.close();
         let _ = timeout(FAREWELL, self.links.wait()).await;
+        if let Some(following) = following {
+            following.abort();
+        }
         timers.abort();
         steps.abort();
         caller.abort();
@@ -430,9 +466,9 @@ fn listener(
     settings: &Settings,
     router: Cors<Router>,
     metrics: Arc<Metrics>,
+    patience: Live<Duration>,
 ) -> anyhow::Result<Listener> {
     let (listen, tls) = (settings.listen, settings.tls.clone());
-    let patience = settings.dispatch.idle_timeout;
     let bound = Listener::bind(listen, tls, router, metrics, patience);
     bound.with_context(|| {
         format!("{listen} cannot be listened on: is another server running there?")

@@ -17,12 +17,14 @@ use std::{
 use access::{LocalRules, Prices, TrustedProxies};
 use anyhow::{Context, bail};
 use api::Aliases;
-use base::{Fingerprint, Secret};
-use protocol::admin::config::ConfigJson;
+use base::{Fingerprint, Live, Secret};
 use rustls::ServerConfig;
 
-use crate::options::{
-    AliasOptions, LogFormat, RoomEndpoints, Routing, Seconds, ServeOptions, home_directory,
+use crate::{
+    configuration::Configuration,
+    options::{
+        AliasOptions, LogFormat, RoomEndpoints, Routing, Seconds, ServeOptions, home_directory,
+    },
 };
 
 pub use self::cluster::ClusterSettings;
@@ -78,8 +80,8 @@ pub struct Settings {
     pub drain: Duration,
     /// A stream that is silent for this long gets a comment; zero: never.
     pub keepalive: Duration,
-    /// Which requests are local.
-    pub local: LocalRules,
+    /// Which requests are local. The parts share it.
+    pub local: Live<LocalRules>,
     /// Names that stand for models.
     pub aliases: Aliases,
     /// What models cost.
@@ -106,10 +108,12 @@ pub struct Settings {
     pub workspace: Option<::workspace::Settings>,
     /// The workspace cluster.
     pub cluster: ClusterSettings,
-    /// The certificate chain and its key, loaded.
-    pub tls: Option<Arc<ServerConfig>>,
+    /// The certificate chain and its key, loaded. The listeners share it.
+    pub tls: Option<Live<ServerConfig>>,
     /// The file of the certificate chain.
     pub tls_certificate: Option<PathBuf>,
+    /// The file of its key.
+    pub tls_key: Option<PathBuf>,
     /// The fingerprint of the server's certificate.
     pub fingerprint: Option<Fingerprint>,
     /// How log lines look.
@@ -117,7 +121,7 @@ pub struct Settings {
     /// The log filter.
     pub log: String,
     /// The settings as they were given and where each is from, if the caller says so.
-    pub configuration: ConfigJson,
+    pub configuration: Configuration,
 }
 
 impl Settings {
@@ -137,8 +141,9 @@ impl Settings {
         let data_dir = data_dir(options.data_dir.clone())?;
         Ok(Self {
             listen,
-            tls: tls(options.tls_cert.as_deref(), options.tls_key.as_deref())?,
+            tls: tls(options.tls_cert.as_deref(), options.tls_key.as_deref())?.map(Live::new),
             tls_certificate: options.tls_cert.clone(),
+            tls_key: options.tls_key.clone(),
             fingerprint: options.tls_cert.as_deref().map(wire::tls::fingerprint).transpose()?,
             workspace: workspace::settings(options.workspace.clone(), &data_dir)?,
             data_dir,
@@ -148,11 +153,11 @@ impl Settings {
             max_body: options.max_body_mib.unwrap_or(MAX_BODY_MIB).saturating_mul(1024 * 1024),
             drain: seconds(options.drain_timeout_secs, DRAIN),
             keepalive: seconds(options.sse_keepalive_secs, KEEPALIVE),
-            local: LocalRules {
+            local: Live::new(LocalRules {
                 allowed_hosts: options.allow_host.unwrap_or_default(),
                 allowed_origins: options.allow_origin.unwrap_or_default(),
                 trusted_proxies: TrustedProxies::new(options.trusted_proxies.unwrap_or_default()),
-            },
+            }),
             aliases: aliases(options.models.unwrap_or_default())?,
             prices: Arc::new(prices(options.currency, options.prices.as_ref())?),
             ledger: options.ledger.unwrap_or(true),
@@ -173,7 +178,7 @@ impl Settings {
             admin_token: secret(options.admin_token, "admin-token")?,
             log_format: options.log_format.unwrap_or_default(),
             log: options.log.unwrap_or_else(|| LOG.to_owned()),
-            configuration: ConfigJson::default(),
+            configuration: Configuration::default(),
         })
     }
 }

@@ -1,6 +1,9 @@
-//! SIGTERM and SIGINT: the first drains the server, the second ends it at once.
+//! SIGTERM and SIGINT: the first drains the server, the second ends it at once. SIGHUP: the configuration is read again.
 
-use std::time::Duration;
+use std::{
+    io::{IsTerminal, stderr, stdin, stdout},
+    time::Duration,
+};
 
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
@@ -122,6 +125,50 @@ pub fn shutdown() -> std::io::Result<CancellationToken> {
         end();
     });
     Ok(token)
+}
+
+/// What a SIGHUP is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HangUp {
+    /// Somebody wants the configuration to be read again.
+    Reload,
+    /// The terminal is gone at which the process was started.
+    TerminalGone,
+}
+
+/// The hang-ups of this process.
+#[derive(Debug)]
+pub struct HangUps {
+    signal: Signal,
+    /// Whether the process was started at a terminal.
+    had_terminal: bool,
+}
+
+impl HangUps {
+    /// From now on a SIGHUP does not end this process.
+    ///
+    /// # Errors
+    /// When the process cannot listen to signals.
+    pub fn new() -> std::io::Result<Self> {
+        Ok(Self { signal: signal(SignalKind::hangup())?, had_terminal: has_terminal() })
+    }
+
+    /// The next one.
+    pub async fn next(&mut self) -> HangUp {
+        if self.signal.recv().await.is_none() {
+            // There are no more.
+            std::future::pending::<()>().await;
+        }
+        match self.had_terminal && !has_terminal() {
+            true => HangUp::TerminalGone,
+            false => HangUp::Reload,
+        }
+    }
+}
+
+/// Whether the process is at a terminal. One that was closed is none any more.
+fn has_terminal() -> bool {
+    stdin().is_terminal() || stdout().is_terminal() || stderr().is_terminal()
 }
 
 fn end() {

@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::Context;
 use api::Whereabouts;
-use base::Fingerprint;
+use base::{Fingerprint, Live};
 use protocol::invitation::{Place, ServerId};
 
 use crate::data::{DataDir, SERVER_ID};
@@ -18,7 +18,7 @@ const MAX_V4: usize = 2;
 /// This server.
 pub(crate) struct Here {
     id: ServerId,
-    fingerprint: Option<Fingerprint>,
+    fingerprint: Live<Option<Fingerprint>>,
     listens: OnceLock<SocketAddr>,
 }
 
@@ -30,12 +30,17 @@ impl Here {
         let id = id.with_context(|| {
             format!("{SERVER_ID} in the data directory is not as Warren wrote it: remove it")
         })?;
-        Ok(Self { id, fingerprint, listens: OnceLock::new() })
+        Ok(Self { id, fingerprint: Live::new(fingerprint), listens: OnceLock::new() })
     }
 
     /// Sets the address that the server listens at. Called once.
     pub(crate) fn listening(&self, address: SocketAddr) {
         let _set_before = self.listens.set(address);
+    }
+
+    /// Sets which certificate it shows from now on.
+    pub(crate) fn shows(&self, fingerprint: Option<Fingerprint>) {
+        self.fingerprint.set(fingerprint);
     }
 }
 
@@ -54,7 +59,7 @@ impl Whereabouts for Here {
         Place {
             port: listens.map_or(0, SocketAddr::port),
             addresses: addresses.unwrap_or_default(),
-            fingerprint: self.fingerprint,
+            fingerprint: self.fingerprint.copied(),
             url: None,
         }
     }
@@ -109,8 +114,8 @@ mod tests {
     #[test]
     fn only_the_addresses_that_it_listens_at_are_its_own() {
         let here = |listens: &str| {
-            let here =
-                Here { id: ServerId::new([0; 8]), fingerprint: None, listens: OnceLock::new() };
+            let (id, fingerprint) = (ServerId::new([0; 8]), Live::default());
+            let here = Here { id, fingerprint, listens: OnceLock::new() };
             here.listening(listens.parse().unwrap());
             here
         };

@@ -15,7 +15,7 @@ use axum::{
     extract::Request,
     response::{IntoResponse, Response},
 };
-use base::Secret;
+use base::{Live, Secret};
 use cluster::Cluster;
 use http::StatusCode;
 use prometheus_client::{
@@ -50,7 +50,7 @@ struct Inner {
     store: Arc<SqliteStore>,
     audit: Arc<dyn AuditStore>,
     keys: Keys,
-    local: LocalRules,
+    local: Live<LocalRules>,
     gateway: OnceLock<Gateway>,
     cluster: RwLock<Option<Cluster>>,
     memberships: OnceLock<Weak<dyn Memberships>>,

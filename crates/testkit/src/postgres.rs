@@ -3,6 +3,7 @@
 
 use std::{
     fs,
+    io::{BufRead, BufReader, Write},
     os::unix::fs::{MetadataExt, PermissionsExt, chown},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -25,6 +26,17 @@ const NOBODY: u32 = 65_534;
 /// The server runs below a shell that ends it when the test's process has gone, and removes its directory if nobody
 /// else does.
 const WATCHED: &str = r#"trap "" INT TERM; "$@" & read gone; kill -QUIT $!; wait $!; [ -z "$REMOVE" ] || rm -rf "$REMOVE""#;
+
+/// A transaction that another client has open. Dropping it rolls it back.
+#[must_use]
+pub struct HeldTransaction(Child);
+
+impl Drop for HeldTransaction {
+    fn drop(&mut self) {
+        let _gone = self.0.kill();
+        let _status = self.0.wait();
+    }
+}
 
 /// A database server.
 pub struct PostgresServer {
@@ -95,6 +107,18 @@ impl PostgresServer {
         self.psql(name, sql).unwrap()
     }
 
+    /// Runs SQL in a transaction of its own, which stays open until the result is dropped.
+    pub fn hold(&self, url: &str, sql: &str) -> HeldTransaction {
+        let (_, name) = url.rsplit_once('/').unwrap();
+        let mut psql = self.psql_command(name);
+        let mut child = psql.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let stdin = child.stdin.as_mut().unwrap();
+        writeln!(stdin, "BEGIN; {sql}; SELECT 'held';").unwrap();
+        let said = BufReader::new(child.stdout.take().unwrap()).lines().next().unwrap().unwrap();
+        assert_eq!(said, "held");
+        HeldTransaction(child)
+    }
+
     /// Stops all its processes where they are, as a machine that hangs.
     pub fn freeze(&self) {
         self.signal("-STOP");
@@ -133,11 +157,16 @@ impl PostgresServer {
     }
 
     fn psql(&self, database: &str, sql: &str) -> Result<String, String> {
-        let mut psql = Command::new(program("psql"));
-        psql.args(["-qXAt", "-v", "ON_ERROR_STOP=1", "-U", "warren", "-d", database, "-c", sql]);
-        let done = psql.arg("-h").arg(self.directory.path()).output().unwrap();
+        let done = self.psql_command(database).args(["-c", sql]).output().unwrap();
         let told = |bytes| String::from_utf8_lossy(bytes).trim().to_owned();
         if done.status.success() { Ok(told(&done.stdout)) } else { Err(told(&done.stderr)) }
+    }
+
+    fn psql_command(&self, database: &str) -> Command {
+        let mut psql = Command::new(program("psql"));
+        psql.args(["-qXAt", "-v", "ON_ERROR_STOP=1", "-U", "warren", "-d", database]);
+        psql.arg("-h").arg(self.directory.path());
+        psql
     }
 
     #[expect(clippy::disallowed_methods, reason = "nothing tells that another process is ready")]

@@ -179,6 +179,10 @@ impl ChildProcess {
         self.signal("TERM");
     }
 
+    pub fn sighup(&self) {
+        self.signal("HUP");
+    }
+
     pub fn sigstop(&self) {
         self.signal("STOP");
     }

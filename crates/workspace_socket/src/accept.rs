@@ -46,8 +46,9 @@ pub(crate) fn connect<B>(
     request: &mut Request<B>,
     from: ClientAddress,
 ) -> Response<String> {
-    if !admission.local.takes_socket(from.ip(), request.uri(), request.headers()) {
-        return refuse(StatusCode::FORBIDDEN, page_refused(&admission.local, request));
+    let local = admission.local.get();
+    if !local.takes_socket(from.ip(), request.uri(), request.headers()) {
+        return refuse(StatusCode::FORBIDDEN, page_refused(&local, request));
     }
     if admission.closing.is_cancelled() {
         let words = "the server is stopping".to_owned();

@@ -6,6 +6,7 @@ use std::sync::{
 };
 
 use access::{Keys, LocalRules, LockOut, LockOutSettings, Token, WorkspaceRules};
+use base::Live;
 use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use workspace::{ClientId, Settings};
@@ -15,7 +16,7 @@ use crate::{message_slots::MessageSlots, services::Services, shares, strangers::
 /// The state that all connections share.
 pub(crate) struct Admission {
     pub(crate) services: Arc<Services>,
-    pub(crate) local: LocalRules,
+    pub(crate) local: Live<LocalRules>,
     pub(crate) rules: WorkspaceRules,
     lock_out: Mutex<LockOut>,
     pub(crate) strangers: Strangers,
@@ -37,7 +38,7 @@ impl Admission {
     pub(crate) fn new(
         settings: &Settings,
         keys: &Keys,
-        local: LocalRules,
+        local: Live<LocalRules>,
         services: Services,
     ) -> Self {
         let token = settings.token.as_ref().map(Token::new);

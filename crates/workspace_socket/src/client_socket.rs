@@ -6,7 +6,7 @@ use std::{
 };
 
 use access::LocalRules;
-use base::ClientAddress;
+use base::{ClientAddress, Live};
 use cluster::{Cluster, Service};
 use files::{Git, write::Unfinished};
 use http::{Request, Response};
@@ -43,7 +43,7 @@ pub struct ClientSocket(pub(crate) Arc<Admission>);
 impl ClientSocket {
     /// Without any connections yet. `local` says which web pages may connect. Blocks: it reads small
     /// files in the workspace's directory.
-    pub fn new(workspace: &Workspace, teams: TeamRequests, local: LocalRules) -> Self {
+    pub fn new(workspace: &Workspace, teams: TeamRequests, local: Live<LocalRules>) -> Self {
         let Workspace { settings, keys, projects, .. } = workspace;
         let services = Services {
             sessions: workspace.sessions.clone(),

@@ -13,10 +13,10 @@ mod refresh;
 
 use std::{
     collections::HashMap,
-    sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard},
+    sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard},
 };
 
-use base::{JobId, KeyId, KeyLimits, KeyScope, Period, RoomId, Secret, UsageBy};
+use base::{JobId, KeyId, KeyLimits, KeyScope, Live, Period, RoomId, Secret, UsageBy};
 use store::{
     KeyDigest, KeyRecord, KeyStore, StoreError, UsageQuery, UsageStore, UsageSums, VolatileStore,
 };
@@ -44,18 +44,15 @@ pub struct Keys(Arc<Inner>);
 
 struct Inner {
     store: Arc<dyn KeyStore>,
-    live: RwLock<Live>,
+    live: RwLock<LiveKeys>,
     /// Held for a whole change, including the write to the disk: changes are written in their order.
     changing: Mutex<()>,
-    prices: OnceLock<Arc<Prices>>,
+    prices: Live<Prices>,
     sessions: OnceLock<PageSessions>,
 }
 
-/// Without any price.
-static NO_PRICES: LazyLock<Arc<Prices>> = LazyLock::new(Arc::default);
-
 #[derive(Default)]
-struct Live {
+struct LiveKeys {
     by_digest: HashMap<KeyDigest, Arc<Key>>,
     by_id: HashMap<KeyId, Arc<Key>>,
 }
@@ -66,7 +63,7 @@ impl Keys {
     /// # Errors
     /// When they cannot be read.
     pub fn open(store: Arc<dyn KeyStore>, now: Moment) -> Result<Self, StoreError> {
-        let mut live = Live::default();
+        let mut live = LiveKeys::default();
         for record in store.load_keys()? {
             let key = Key::new(record, now);
             if key.is_expired(now) {
@@ -78,19 +75,19 @@ impl Keys {
         Ok(Self::of(store, RwLock::new(live)))
     }
 
-    fn of(store: Arc<dyn KeyStore>, live: RwLock<Live>) -> Self {
-        let (changing, prices, sessions) = (Mutex::default(), OnceLock::new(), OnceLock::new());
+    fn of(store: Arc<dyn KeyStore>, live: RwLock<LiveKeys>) -> Self {
+        let (changing, prices, sessions) = (Mutex::default(), Live::default(), OnceLock::new());
         Self(Arc::new(Inner { store, live, changing, prices, sessions }))
     }
 
-    /// Sets what models cost, for budgets in money. Called once.
+    /// Sets what models cost, for budgets in money. The currency never changes.
     pub fn set_prices(&self, prices: Arc<Prices>) {
-        let _set_before = self.0.prices.set(prices);
+        self.0.prices.set(prices);
     }
 
     /// What models cost.
-    pub fn prices(&self) -> &Arc<Prices> {
-        self.0.prices.get().unwrap_or(&NO_PRICES)
+    pub fn prices(&self) -> Arc<Prices> {
+        self.0.prices.get()
     }
 
     /// Adds a key from the configuration: it is not stored, never expires, and
@@ -268,7 +265,7 @@ impl Keys {
         same.then_some(key)
     }
 
-    fn live(&self) -> RwLockReadGuard<'_, Live> {
+    fn live(&self) -> RwLockReadGuard<'_, LiveKeys> {
         self.0.live.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -293,7 +290,7 @@ impl std::fmt::Debug for Keys {
     }
 }
 
-impl Live {
+impl LiveKeys {
     /// Adds a key, or replaces the one with its id.
     fn put(&mut self, key: Arc<Key>) {
         if let Some(old) = self.by_id.insert(key.id().clone(), Arc::clone(&key)) {

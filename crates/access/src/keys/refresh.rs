@@ -8,7 +8,7 @@ use std::{
 use base::KeyId;
 use store::{Changes, KeyRecord, StoreError};
 
-use super::{Key, Keys, Live, MAX_KEYS};
+use super::{Key, Keys, LiveKeys, MAX_KEYS};
 use crate::moment::Moment;
 
 /// The most keys that are held, whatever others have put into the store.
@@ -61,7 +61,7 @@ impl Keys {
     }
 }
 
-impl Live {
+impl LiveKeys {
     fn take_over(&mut self, changes: Changes<KeyRecord>, now: Moment) -> News {
         let mut news = News::default();
         if changes.whole {

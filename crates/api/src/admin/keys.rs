@@ -34,7 +34,7 @@ pub(crate) async fn list(
     headers: HeaderMap,
 ) -> Result<impl IntoResponse, ApiError> {
     operator(&api, &headers)?;
-    let (keys, rooms) = (api.rules().keys.list(), rooms(&api));
+    let (keys, rooms) = (api.keys().list(), rooms(&api));
     let shown = keys.iter().map(|key| rooms.show(shown(key)));
     Ok(Json(KeyList { keys: shown.collect() }))
 }
@@ -46,7 +46,7 @@ pub(crate) async fn show(
 ) -> Result<impl IntoResponse, ApiError> {
     operator(&api, &headers)?;
     let id = key_id(id)?;
-    let found = api.rules().keys.list().into_iter().find(|key| key.id == id);
+    let found = api.keys().list().into_iter().find(|key| key.id == id);
     let key = found.map(|key| rooms(&api).show(shown(&key)));
     key.map(Json).ok_or_else(|| KeyError::NotFound(id).into())
 }
@@ -186,7 +186,7 @@ async fn change(
     api: &Api,
     change: impl FnOnce(Keys) -> Result<KeyJson, KeyError> + Send + 'static,
 ) -> Result<KeyJson, ApiError> {
-    let keys = api.rules().keys.clone();
+    let keys = api.keys().clone();
     let changed = blocking(move || change(keys)).await?;
     Ok(rooms(api).show(changed?))
 }

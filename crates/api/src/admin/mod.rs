@@ -101,7 +101,7 @@ fn known_operator(api: &Api, headers: &HeaderMap) -> Result<Operator, ApiError> 
     if api.administration().token.matches(presented) {
         return Ok(Operator { who: ADMIN_TOKEN.to_owned() });
     }
-    let (keys, now) = (&api.rules().keys, Moment::now());
+    let (keys, now) = (api.keys(), Moment::now());
     let has_key = keys.present(presented, KeyScope::Admin, now)?.is_some();
     if !has_key && !keys.is_owners_session(presented, now) {
         return Err(unknown());

@@ -23,7 +23,7 @@ impl Api {
     /// Whether a request may read `/metrics`: it is local, or carries the administrator's token or
     /// a key of scope `admin` or `metrics`.
     pub fn may_read_metrics(&self, ext: &Extensions, uri: &Uri, headers: &HeaderMap) -> bool {
-        let has_key = |text| self.rules().keys.present(text, KeyScope::Metrics, Moment::now());
+        let has_key = |text| self.keys().present(text, KeyScope::Metrics, Moment::now());
         self.is_own(ext, uri, headers)
             || access::presented(headers).is_some_and(|text| matches!(has_key(text), Ok(Some(_))))
     }

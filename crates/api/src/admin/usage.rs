@@ -28,7 +28,7 @@ pub(crate) async fn show(State(api): State<Api>, request: Request) -> Result<Res
     let asked = UsageParameters::parse(request.uri().query(), Timestamp::now()).map_err(bad)?;
     let (ledger, query) = (Arc::clone(&api.administration().usage), asked.query.clone());
     let answer = blocking(move || ledger.usage(&query)).await?.map_err(|error| failed(&error))?;
-    let report = report(answer, &asked.query.by, api.rules().keys.prices().currency);
+    let report = report(answer, &asked.query.by, api.keys().prices().currency);
     Ok(match asked.csv {
         true => {
             let kind = [(header::CONTENT_TYPE, "text/csv; charset=utf-8")];

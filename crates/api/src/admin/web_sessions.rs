@@ -22,7 +22,7 @@ pub(crate) async fn list(
     headers: HeaderMap,
 ) -> Result<impl IntoResponse, ApiError> {
     operator(&api, &headers)?;
-    let (sessions, now) = (api.rules().keys.page_sessions(), Moment::now());
+    let (sessions, now) = (api.keys().page_sessions(), Moment::now());
     let own = access::presented(&headers).and_then(|text| sessions.find(text, now));
     let own = own.as_ref().map(|session| session.id().as_str());
     let sessions = sessions.list(now);
@@ -37,7 +37,7 @@ pub(crate) async fn revoke(
 ) -> Result<impl IntoResponse, ApiError> {
     let operator = operator(&api, &headers)?;
     let Path(id) = id.map_err(|_| unknown(""))?;
-    let (sessions, named) = (api.rules().keys.page_sessions().clone(), id.clone());
+    let (sessions, named) = (api.keys().page_sessions().clone(), id.clone());
     let revoked = blocking(move || sessions.revoke(&named)).await?;
     // Also when the store failed: in memory the session has already ended.
     api.scheduler().sign_out(&PageSessionId::from(id.as_str()));
@@ -54,13 +54,13 @@ fn shown(
     own: Option<&str>,
     now: Moment,
 ) -> Option<PageSessionJson> {
-    api.rules().keys.key_of(&session.holder(), now).ok()?;
+    api.keys().key_of(&session.holder(), now).ok()?;
     Some(json_of(api, session, own, now))
 }
 
 fn json_of(api: &Api, session: &PageSession, own: Option<&str>, now: Moment) -> PageSessionJson {
     let (record, holder) = (session.record(), session.holder());
-    let key = api.rules().keys.key_of(&holder, now);
+    let key = api.keys().key_of(&holder, now);
     PageSessionJson {
         holder: holder_id(&holder),
         // The name of a key that has ended is of no use.

@@ -1,6 +1,7 @@
 //! Which answers a page may read.
 
 use axum::{Router, routing::get};
+use base::Live;
 use tower::ServiceExt;
 
 use super::*;
@@ -20,7 +21,7 @@ async fn ask(method: &str, path: &str, given: &[(&str, &str)]) -> (u16, HeaderMa
     let request = Request::builder().method(method).uri(path).header("host", "localhost:9178");
     let request =
         given.iter().fold(request, |request, (name, value)| request.header(*name, *value));
-    let service = Cors::new(router, rules);
+    let service = Cors::new(router, Live::new(rules));
     let response = service.oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
     (response.status().as_u16(), response.headers().clone())
 }

@@ -68,7 +68,8 @@ pub(crate) fn of(
     known: &BTreeMap<ModelName, Details>,
     name: &ModelName,
 ) -> Details {
-    let Some(alias) = api.aliases().get(name).filter(|_| scope.room().is_none()) else {
+    let aliases = api.aliases();
+    let Some(alias) = aliases.get(name).filter(|_| scope.room().is_none()) else {
         return known.get(name).cloned().unwrap_or_default();
     };
     let targets = alias.targets.iter().map(|target| known_as(api, scope.scope(), target));

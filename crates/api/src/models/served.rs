@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use base::{ModelName, Scope};
 use rooms::Room;
 
-use crate::{aliases::Alias, state::Api};
+use crate::{
+    aliases::{Alias, Aliases},
+    state::Api,
+};
 
 /// The models of a room's connected participants, each with the time when the first of them joined,
 /// in seconds since 1970.
@@ -26,9 +29,10 @@ pub(crate) fn served_in(room: &Room) -> BTreeMap<ModelName, u64> {
 /// All models and aliases that a request may name now, each with the time when it was first seen.
 pub(crate) fn served(api: &Api) -> BTreeMap<ModelName, u64> {
     let models = api.scheduler().models(&Scope::server());
-    let models = models.into_iter().filter(|model| api.aliases().get(model).is_none());
+    let aliases = api.aliases();
+    let models = models.into_iter().filter(|model| aliases.get(model).is_none());
     let models = models.map(|model| (created(api, &model), model));
-    let aliases = api.aliases().iter();
+    let aliases = aliases.iter();
     let aliases = aliases.filter_map(|(name, _)| Some((served_since(api, name)?, name.clone())));
     models.chain(aliases).map(|(created, model)| (model, created)).collect()
 }
@@ -38,7 +42,8 @@ pub(crate) fn served(api: &Api) -> BTreeMap<ModelName, u64> {
 pub(crate) fn served_since(api: &Api, name: &ModelName) -> Option<u64> {
     let scope = Scope::server();
     let is_served = |model: &ModelName| api.scheduler().serves(&scope, model);
-    let model = match api.aliases().get(name) {
+    let aliases = api.aliases();
+    let model = match aliases.get(name) {
         Some(alias) => {
             let mut targets = alias.targets.iter().map(|target| known_as(api, &scope, target));
             targets.find(is_served)
@@ -50,8 +55,11 @@ pub(crate) fn served_since(api: &Api, name: &ModelName) -> Option<u64> {
 
 /// The alias of this name, or of its [other](ModelName::with_or_without_latest) one if no model is served by
 /// exactly this name.
-pub(crate) fn alias_of<'a>(api: &'a Api, name: &ModelName) -> Option<(&'a ModelName, &'a Alias)> {
-    let aliases = api.aliases();
+pub(crate) fn alias_of<'a>(
+    api: &Api,
+    aliases: &'a Aliases,
+    name: &ModelName,
+) -> Option<(&'a ModelName, &'a Alias)> {
     aliases.named(name).or_else(|| {
         // Most servers have none: then nobody asks whether it is a model.
         if aliases.is_empty() {
@@ -69,7 +77,8 @@ pub(crate) fn known_as(api: &Api, scope: &Scope, model: &ModelName) -> ModelName
     let is_served = |model: &ModelName| api.scheduler().serves(scope, model);
     let was_served = |model: &ModelName| api.models().knows(scope, model);
     // An alias hides a model of its name.
-    let is_model = |name: &ModelName| api.aliases().get(name).is_none();
+    let aliases = api.aliases();
+    let is_model = |name: &ModelName| aliases.get(name).is_none();
     let other = || model.with_or_without_latest().filter(is_model);
     if is_served(model) {
         return model.clone();

@@ -129,7 +129,7 @@ pub(super) fn maker(api: &Api, parts: &Parts) -> Result<Option<KeyId>, Failure> 
         other => other,
     };
     check_key(api, parts)?;
-    if api.rooms().open || sees_all(api, parts) {
+    if api.rooms().permissions.copied().open || sees_all(api, parts) {
         return Ok(None);
     }
     let unknown =
@@ -167,7 +167,7 @@ pub(super) fn check_key(api: &Api, parts: &Parts) -> Result<(), Failure> {
 /// The key of scope `rooms` that a request carries.
 fn key(api: &Api, parts: &Parts) -> Result<Option<Arc<Key>>, Denied> {
     let Some(shown) = access::presented(&parts.headers) else { return Ok(None) };
-    api.rules().keys.present(shown, KeyScope::Rooms, Moment::now())
+    api.keys().present(shown, KeyScope::Rooms, Moment::now())
 }
 
 /// Whether all rooms are listed for a request: it is local, or it administers.

@@ -22,7 +22,7 @@ pub(crate) async fn create(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let presented = access::presented(&headers).ok_or_else(unknown)?;
-    let (keys, now) = (&api.rules().keys, Moment::now());
+    let (keys, now) = (api.keys(), Moment::now());
     let holder = keys.holder(presented, now)?;
     let session = keys.page_sessions().find(presented, now);
     let by = Operator::of(&holder, session.as_ref().map(|session| session.id().as_str()));

@@ -103,7 +103,7 @@ pub(crate) async fn sign_out(State(api): State<Api>, request: Request) -> Respon
 /// # Errors
 /// 401 when the request shows no session, or one that has ended.
 fn signed_in(api: &Api, parts: &Parts) -> Result<(Arc<PageSession>, Option<Arc<Key>>), ApiError> {
-    let (keys, now) = (&api.rules().keys, Moment::now());
+    let (keys, now) = (api.keys(), Moment::now());
     let text = access::presented(&parts.headers).filter(|text| has_session_form(text));
     let session = text.and_then(|text| keys.page_sessions().find(text, now)).ok_or_else(nobody)?;
     let key = keys.key_of(&session.holder(), now)?;
@@ -120,14 +120,14 @@ async fn begin(
     let browser = parts.headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
     let browser = browser.unwrap_or_default().to_owned();
     let expires = key.and_then(|key| key.record().expires);
-    let (sessions, holder) = (api.rules().keys.page_sessions().clone(), holder.clone());
+    let (sessions, holder) = (api.keys().page_sessions().clone(), holder.clone());
     let made = blocking(move || sessions.create(&holder, &browser, expires, now)).await?;
     made.map_err(|error| admin::failed(&error))
 }
 
 async fn end(api: &Api, parts: &Parts) -> Result<(), ApiError> {
     let (session, _) = signed_in(api, parts)?;
-    let (sessions, id) = (api.rules().keys.page_sessions().clone(), session.id().clone());
+    let (sessions, id) = (api.keys().page_sessions().clone(), session.id().clone());
     let ended = blocking(move || sessions.revoke(id.as_str())).await?;
     let ended = ended.map_err(|error| admin::failed(&error));
     // Also when the store failed: in memory the session has already ended.
@@ -164,7 +164,7 @@ fn known(
 
 impl Credential {
     fn holder(&self, api: &Api, now: Moment) -> Result<(Holder, Option<Arc<Key>>), ApiError> {
-        let keys = &api.rules().keys;
+        let keys = api.keys();
         let holder = match self {
             // A session is for one browser, and lasts no longer by being handed on.
             Self::Token(text) if has_session_form(text.expose()) => return Err(wrong_token()),
@@ -211,7 +211,8 @@ fn without_cookie(api: &Api, parts: &Parts, mut answer: Response) -> Response {
 
 /// Whether the browser's request came over TLS, to this server or to a proxy that it trusts.
 fn is_secure(api: &Api, parts: &Parts) -> bool {
-    let proxies = &api.rules().local.trusted_proxies;
+    let rules = api.rules();
+    let proxies = &rules.local.trusted_proxies;
     api.rooms().tls || proxies.tell_of_tls(Peer::of(&parts.extensions), &parts.headers)
 }
 

@@ -8,11 +8,11 @@ use std::{
 
 use access::{ConsumerRules, Invitations, Keys, Moment, Token};
 use api::{
-    Administration, Aliases, Api, Identity, Joining, Limits, MessageJobs, Names, Peer, RoomRules,
-    Whereabouts,
+    Administration, Aliases, Api, Identity, Joining, Limits, MessageJobs, Names, Peer,
+    RoomPermissions, RoomRules, Whereabouts,
 };
 use axum::{Router, body::Body};
-use base::{Endpoint, Endpoints, JobId, ProviderId, Scope};
+use base::{Endpoint, Endpoints, JobId, Live, ProviderId, Scope};
 use bytes::Bytes;
 use dispatch::route::LeastLoaded;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
@@ -126,8 +126,10 @@ impl Kit {
         let rooms = Rooms::open(Arc::<VolatileStore>::clone(&store), settings, 0).unwrap();
         let mut rules_of_rooms = RoomRules {
             rooms: rooms.clone(),
-            open: false,
-            endpoints: rooms::Endpoints::Own,
+            permissions: Live::new(RoomPermissions {
+                open: false,
+                endpoints: rooms::Endpoints::Own,
+            }),
             tls: false,
             by_message: Arc::default(),
         };
@@ -147,7 +149,8 @@ impl Kit {
         };
         let models = ModelMemory::open(store, std::time::SystemTime::now()).unwrap();
         let keys = rules.keys.clone();
-        let names = Names { models: Arc::new(models), aliases, rooms: rules_of_rooms };
+        let names =
+            Names { models: Arc::new(models), aliases: Live::new(aliases), rooms: rules_of_rooms };
         let well = Arc::new(());
         let scheduling = scheduler.clone();
         let marks = Marks::new(std::hash::RandomState::new());

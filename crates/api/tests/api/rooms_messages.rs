@@ -1,5 +1,6 @@
 //! The spec's messages, posted and answered.
 
+use api::RoomPermissions;
 use axum::body::Body;
 use base::Endpoint;
 use http::Request;
@@ -139,7 +140,10 @@ async fn an_endpoint_is_called_only_where_the_servers_owner_allows_it() {
     }
     let foreign = from_afar(message("/messages", &join(&code, HERE)));
     assert_eq!(refusal(&kit, foreign).await.0, 400, "nobody has this machine called");
-    let off = Kit::with_room_rules(|rules| rules.endpoints = rooms::Endpoints::Off);
+    let off = Kit::with_room_rules(|rules| {
+        let endpoints = rooms::Endpoints::Off;
+        rules.permissions.set(RoomPermissions { open: false, endpoints });
+    });
     let code = off.room(None).spoken_code().to_owned();
     let (status, words) = refusal(&off, message("/messages", &join(&code, HERE))).await;
     assert!(status == 400 && words.contains("warren room join"), "{words}");

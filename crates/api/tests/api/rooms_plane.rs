@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use access::{Moment, NewKey};
-use api::Peer;
+use api::{Peer, RoomPermissions};
 use axum::body::Body;
 use base::KeyScope;
 use http::{Request, Response};
@@ -165,7 +165,10 @@ async fn from_another_machine_making_a_room_needs_a_key_for_it() {
     assert_eq!(status, 201);
     let id = created["room"]["id"].as_str().unwrap();
     assert!(kit.rooms.get(id).unwrap().owner().is_some(), "it is the key's");
-    let open = Kit::with_room_rules(|rules| rules.open = true);
+    let open = Kit::with_room_rules(|rules| {
+        let endpoints = rooms::Endpoints::Own;
+        rules.permissions.set(RoomPermissions { open: true, endpoints });
+    });
     assert_eq!(send(&open, post()).await.0, 201);
 }
 

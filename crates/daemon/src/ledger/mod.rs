@@ -16,7 +16,7 @@ use std::{
 
 use access::Moment;
 use api::Condition;
-use base::{Backoff, error::chain, millis};
+use base::{Backoff, Live, error::chain, millis};
 use prometheus_client::metrics::{counter::Counter, gauge::Gauge};
 use scheduler::{JobEnd, JobFacts, Observer};
 use store::{AgeClock, StoreError, UsageEntry, UsageStore};
@@ -57,7 +57,7 @@ pub(crate) struct LedgerMetrics {
 /// How long rows are kept.
 pub(crate) struct Retention {
     /// Zero: for ever.
-    pub(crate) kept: Duration,
+    pub(crate) kept: Live<Duration>,
     /// By which they are old enough.
     pub(crate) ages: Arc<AgeClock>,
 }
@@ -199,10 +199,11 @@ impl Ledger {
     fn forget(&self, now: Moment) -> Duration {
         let (seldom, most) = FORGET;
         let Retention { kept, ages } = &self.retention;
+        let kept = kept.copied();
         if kept.is_zero() {
             return seldom;
         }
-        match self.store.forget_usage(aged(ages, now).saturating_sub(millis(*kept)), most) {
+        match self.store.forget_usage(aged(ages, now).saturating_sub(millis(kept)), most) {
             Ok(forgotten) if forgotten == most => FORGET_MORE,
             Ok(_) => seldom,
             Err(error) => {

@@ -2,8 +2,10 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    hash::{BuildHasher, RandomState},
     net::SocketAddr,
     path::PathBuf,
+    sync::LazyLock,
     time::Duration,
 };
 
@@ -27,6 +29,8 @@ pub struct Listed {
     pub value: Option<Value>,
     /// Whether it is a secret that was given.
     pub secret: bool,
+    /// Of a secret: a mark that tells it from others, in this process only.
+    pub mark: Option<u64>,
 }
 
 /// A type that a setting, or a section of settings, may have.
@@ -36,7 +40,7 @@ pub trait Setting {
 
     /// Adds the names of what could be given under this name, and was not.
     fn list_absent(name: &str, into: &mut Vec<Listed>) {
-        into.push(Listed { name: name.to_owned(), value: None, secret: false });
+        into.push(Listed { name: name.to_owned(), value: None, secret: false, mark: None });
     }
 }
 
@@ -45,8 +49,8 @@ pub fn list(section: &str, options: &impl Setting) -> Vec<Listed> {
     let mut all = Vec::new();
     options.list(section, &mut all);
     all.iter_mut().filter(|listed| may_hold_secrets(&listed.name)).for_each(|listed| {
-        if listed.value.is_some() {
-            *listed = secret(&listed.name);
+        if let Some(value) = &listed.value {
+            *listed = secret(&listed.name, &value.to_string());
         }
     });
     all
@@ -89,8 +93,11 @@ fn may_hold_secrets(name: &str) -> bool {
     below("workspace.agents.acp.").is_some() || below("worker.engines.").is_some_and(is_private)
 }
 
-fn secret(name: &str) -> Listed {
-    Listed { name: name.to_owned(), value: Some(Value::Null), secret: true }
+fn secret(name: &str, text: &str) -> Listed {
+    /// Its numbers are this process's own, so a mark says nothing to anybody else.
+    static MARKS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+    let mark = Some(MARKS.hash_one(text));
+    Listed { name: name.to_owned(), value: Some(Value::Null), secret: true, mark }
 }
 
 fn add_names(value: &toml::Value, name: &str, into: &mut BTreeSet<String>) {
@@ -115,7 +122,8 @@ macro_rules! values {
         impl Setting for $kind {
             fn list(&self, name: &str, into: &mut Vec<Listed>) {
                 let $value = self;
-                into.push(Listed { name: name.to_owned(), value: Some($json), secret: false });
+                let (name, value) = (name.to_owned(), Some($json));
+                into.push(Listed { name, value, secret: false, mark: None });
             }
         }
     )+};
@@ -152,7 +160,7 @@ values! {
 
 impl Setting for Secret {
     fn list(&self, name: &str, into: &mut Vec<Listed>) {
-        into.push(secret(name));
+        into.push(secret(name, self.expose()));
     }
 }
 
@@ -161,7 +169,7 @@ impl Setting for EngineCommand {
         match self {
             Self::Program(program) => program.list(name, into),
             // Its arguments may hold keys.
-            Self::Template(_) => into.push(secret(name)),
+            Self::Template(template) => into.push(secret(name, &format!("{template:?}"))),
         }
     }
 }

@@ -11,7 +11,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
-use base::NodeId;
+use base::{Live, NodeId};
 use http::{HeaderValue, StatusCode, header};
 use mesh_relay::{Admission, InMemory, Remember};
 use protocol::mesh::relay::relay_host;
@@ -65,12 +65,13 @@ impl RelayServer {
         let tls = tls(options.tls.0.as_deref(), options.tls.1.as_deref())?;
         let (listen, secure) = (options.listen, tls.is_some());
         let links = TaskTracker::new();
-        let local = Arc::new(LocalRules::default());
+        let local = Live::<LocalRules>::default();
         let memory = memory(options.proofs.as_ref())?;
-        let relay = Relay::new(rules(options), memory, Arc::clone(&local), &links);
+        let relay = Relay::new(rules(options), memory, local, &links);
         let (metrics, router) = (Arc::new(Metrics::new()), router(&relay));
-        let router = Cors::new(router, LocalRules::default());
-        let bound = Listener::bind(listen, tls, router, metrics, PATIENCE);
+        let router = Cors::new(router, Live::<LocalRules>::default());
+        let bound =
+            Listener::bind(listen, tls.map(Live::new), router, metrics, Live::new(PATIENCE));
         let listener = bound.with_context(|| {
             format!("{listen} cannot be listened on: is another server running there?")
         })?;

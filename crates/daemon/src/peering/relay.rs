@@ -1,6 +1,6 @@
 //! The relay at the server's own port.
 
-use std::{collections::HashSet, sync::Arc};
+use std::collections::HashSet;
 
 use access::LocalRules;
 use axum::{
@@ -9,7 +9,7 @@ use axum::{
     extract::Request,
     response::{IntoResponse, Response},
 };
-use base::NodeId;
+use base::{Live, NodeId};
 use http::StatusCode;
 use mesh_relay::{Admission, MeshRelay, Remember};
 use protocol::mesh::relay::relay_host;
@@ -27,7 +27,7 @@ use crate::{
 #[derive(Clone)]
 pub(crate) struct Relay {
     relay: MeshRelay,
-    rules: Arc<LocalRules>,
+    rules: Live<LocalRules>,
     /// Whether only local requests are served.
     local_only: bool,
 }
@@ -50,8 +50,7 @@ impl Relay {
         let hosts = settings.mesh.relay_hosts.iter().map(|host| relay_host(host)).collect();
         let rules = mesh_relay::Settings { admission, accept_unsigned, hosts, ..<_>::default() };
         let proofs = Proofs::open(&settings.data_dir.join(MESH_PROOFS))?;
-        let local = Arc::new(settings.local.clone());
-        let relay = Self::new(rules, Box::new(proofs), local, links);
+        let relay = Self::new(rules, Box::new(proofs), settings.local.clone(), links);
         Ok(Some(Self { local_only: serve == MeshRelayServe::Local, ..relay }))
     }
 
@@ -59,7 +58,7 @@ impl Relay {
     pub(crate) fn new(
         settings: mesh_relay::Settings,
         memory: Box<dyn Remember>,
-        rules: Arc<LocalRules>,
+        rules: Live<LocalRules>,
         links: &TaskTracker,
     ) -> Self {
         let relay = MeshRelay::new(settings, memory).tracked_by(links.clone());
@@ -72,7 +71,7 @@ impl Relay {
         if !self.serves(&request) {
             return not_local();
         }
-        if !self.rules.takes_socket(from, request.uri(), request.headers()) {
+        if !self.rules.get().takes_socket(from, request.uri(), request.headers()) {
             return forbidden(
                 "this relay takes nodes, and no pages of other origins, nor such that were led here by a \
                  name that is not the server's",
@@ -101,7 +100,7 @@ impl Relay {
 
     fn serves(&self, request: &Request) -> bool {
         let from = api::Peer::of(request.extensions());
-        !self.local_only || self.rules.is_local(from, request.uri(), request.headers())
+        !self.local_only || self.rules.get().is_local(from, request.uri(), request.headers())
     }
 }
 

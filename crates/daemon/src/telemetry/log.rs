@@ -15,7 +15,7 @@ use base::plain;
 use tracing::{Level, Metadata};
 use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::{
-    EnvFilter, filter::filter_fn, fmt, fmt::MakeWriter, layer::SubscriberExt,
+    EnvFilter, filter::filter_fn, fmt, fmt::MakeWriter, layer::SubscriberExt, reload,
     util::SubscriberInitExt,
 };
 
@@ -46,24 +46,60 @@ pub fn start(format: LogFormat, filter: &str) -> anyhow::Result<LogGuard> {
 /// # Errors
 /// As [`start`].
 pub fn start_showing(format: LogFormat, filter: &str, shown: Level) -> anyhow::Result<LogGuard> {
-    let filter = EnvFilter::try_new(filter)
-        .with_context(|| format!("{filter:?} is no log filter: try info, or debug,hyper=warn"))?;
+    let filter = read_filter(filter)?;
     let (mut lines, thread) = lines(io::stderr(), WAITING);
     (lines.kept, lines.shown) = (Some(&*NEWEST), shown);
     let builder = fmt().with_env_filter(filter).with_writer(lines);
     let started = match format {
         LogFormat::Human => {
             let colours = io::IsTerminal::is_terminal(&io::stderr());
-            builder.with_ansi(colours).finish().with(filter_fn(tells_no_content)).try_init()
+            let builder = builder.with_ansi(colours).with_filter_reloading();
+            keep(builder.reload_handle());
+            builder.finish().with(filter_fn(tells_no_content)).try_init()
         }
         LogFormat::Json => {
-            let builder = builder.json().flatten_event(true);
+            let builder = builder.json().flatten_event(true).with_filter_reloading();
+            keep(builder.reload_handle());
             builder.finish().with(filter_fn(tells_no_content)).try_init()
         }
     };
     started.map_err(|error| anyhow::anyhow!("logging cannot start: {error}"))?;
     *THREAD.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
     Ok(LogGuard(()))
+}
+
+fn read_filter(text: &str) -> anyhow::Result<EnvFilter> {
+    let words = || format!("{text:?} is no log filter: try info, or debug,hyper=warn");
+    EnvFilter::try_new(text).with_context(words)
+}
+
+/// Replaces the filter of a log that was started.
+type Refilter = Box<dyn Fn(EnvFilter) -> anyhow::Result<()> + Send + Sync>;
+
+static REFILTER: OnceLock<Refilter> = OnceLock::new();
+
+fn keep<S: 'static>(handle: reload::Handle<EnvFilter, S>) {
+    let replace = move |filter| Ok(handle.reload(filter)?);
+    // Logging starts once.
+    let _started_before = REFILTER.set(Box::new(replace));
+}
+
+/// A filter that was read, for [`ReadFilter::apply`].
+pub(crate) struct ReadFilter(EnvFilter);
+
+impl ReadFilter {
+    /// Reads a filter.
+    ///
+    /// # Errors
+    /// When it is not one.
+    pub(crate) fn new(text: &str) -> anyhow::Result<Self> {
+        read_filter(text).map(Self)
+    }
+
+    /// Logs by it from now on. Without a log it does nothing.
+    pub(crate) fn apply(self) -> anyhow::Result<()> {
+        REFILTER.get().map_or(Ok(()), |replace| replace(self.0))
+    }
 }
 
 /// Whether lines of this kind are fit for a log. At its lowest levels the WebSocket library writes

@@ -317,6 +317,28 @@ mod tests {
     }
 
     #[test]
+    fn new_delays_count_from_the_next_deadline_on() {
+        let mut bench = Bench::new();
+        bench.join(1, offer(2));
+        bench.submit(spec(1));
+        let half = Config { request_timeout: SECOND * 150, ..Config::default() };
+        bench.dispatcher.configure(half);
+        bench.submit(spec(2));
+        let ended = |outputs: &[Output]| -> Vec<u128> {
+            let is_end = |number: &u128| {
+                outputs.iter().any(|output| {
+                matches!(output, Output::End { job: ended, .. } if *ended == job(*number))
+            })
+            };
+            [1, 2].into_iter().filter(is_end).collect()
+        };
+        let outputs = bench.wait(SECOND * 150);
+        assert_eq!(ended(&outputs), [2]);
+        let outputs = bench.wait(SECOND * 150);
+        assert_eq!(ended(&outputs), [1]);
+    }
+
+    #[test]
     fn a_provider_has_a_moment_to_end_an_answer_that_is_complete() {
         let complete = |number| Input::Complete { job: job(number) };
         let mut bench = Bench::new();

@@ -149,6 +149,12 @@ impl Dispatcher {
         }
     }
 
+    /// Replaces the bounds and delays. Deadlines that run go on as they were set; what waits or begins from now on
+    /// follows the new ones.
+    pub fn configure(&mut self, config: Config) {
+        self.config = config;
+    }
+
     /// Handles one event. Poll the outputs afterwards.
     pub fn handle(&mut self, now: Instant, input: Input) {
         let may_end_waits = loading::may_end_waits(&input);

@@ -53,6 +53,33 @@ impl SettingSource {
     }
 }
 
+/// Answer of `POST /admin/config/reload`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Reloaded {
+    /// The configuration file that was read; none if there is none.
+    pub file: Option<String>,
+    /// What has changed, and counts from now on.
+    pub changed: Vec<SettingChange>,
+    /// The names of settings that are different in the file, and count from the next start on.
+    pub needs_restart: Vec<String>,
+    /// What the owner should know of it.
+    pub notes: Vec<String>,
+}
+
+/// A setting that has changed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SettingChange {
+    /// Its name, as in [`SettingJson`].
+    pub name: String,
+    /// Its value before; null for a secret and where it had none. Both values are the same where a file has changed that
+    /// it names.
+    pub before: Value,
+    /// Its value now, likewise.
+    pub after: Value,
+    /// Whether it is a secret.
+    pub secret: bool,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use base::{KeyId, RoomId, Scope, Secret};
+use base::{KeyId, Live, RoomId, Scope, Secret};
 use protocol::room::{RuntimeConfig, limits::MAX_EXPIRY_SECS};
 use store::{RoomRecord, RoomStore, StoreError};
 use tokio::sync::Notify;
@@ -75,7 +75,7 @@ pub struct Rooms(Arc<Inner>);
 
 struct Inner {
     house: Arc<House>,
-    settings: Settings,
+    settings: Live<Settings>,
     index: RwLock<Index>,
     making: Mutex<()>,
     attempts: Mutex<Attempts>,
@@ -98,7 +98,13 @@ impl Rooms {
         let index = RwLock::new(Index::load(&house, now)?);
         let (making, attempts) = (Mutex::default(), Mutex::default());
         let verifier = Verifier::new();
+        let settings = Live::new(settings);
         Ok(Self(Arc::new(Inner { house, settings, index, making, attempts, verifier })))
+    }
+
+    /// Replaces the settings. Rooms that are there keep what they were made with.
+    pub fn change(&self, settings: Settings) {
+        self.0.settings.set(settings);
     }
 
     /// Creates a room with two codes that no other room has. Hashes the password and writes to the
@@ -111,7 +117,7 @@ impl Rooms {
         self.0.house.clock.hear(now);
         let password = new.password.as_ref().map(Password::new).transpose()?;
         let host_token = token::new_token(token::HOST);
-        let mut record = record(new, &host_token, self.0.settings.idle, now)?;
+        let mut record = record(new, &host_token, self.0.settings.get().idle, now)?;
         record.password = password.as_ref().map(|password| password.phc().to_string());
         let making = self.making();
         self.0.find_place(&mut record)?;

@@ -159,6 +159,11 @@ impl Scheduler {
         });
     }
 
+    /// Replaces the bounds and delays. Deadlines that run go on as they were set.
+    pub fn configure(&self, config: Config) {
+        self.lock().dispatcher.configure(config);
+    }
+
     /// Ends every remaining job.
     pub fn abort(&self) {
         self.handle(Input::Abort);

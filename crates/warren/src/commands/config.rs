@@ -1,7 +1,7 @@
-//! `warren config`: the settings of a running server, and where each is from.
+//! `warren config`: the settings of a running server, and where each is from; `warren config reload`: they are read again.
 
-use clap::{Args, ValueEnum};
-use client::admin::config::{ConfigJson, SettingJson, SettingSource};
+use clap::{Args, Subcommand, ValueEnum};
+use client::admin::config::{ConfigJson, Reloaded, SettingChange, SettingJson, SettingSource};
 use daemon::{ConfigFile, configuration::Defaults, options::LendAs};
 use serde_json::{Value, json};
 use worker::{BackendConfig, DemoConfig};
@@ -16,10 +16,14 @@ use super::{
 /// Show the settings of a running server, and where each is from
 #[derive(Args)]
 #[command(
-    after_help = "Secrets are not shown. What is changed in the file counts from the next start on.\n\nExamples:\n  \
-warren config\n  warren config --changed\n  warren config --json"
+    args_conflicts_with_subcommands = true,
+    after_help = "Secrets are not shown. What is changed in the file counts from `warren config reload` on, or from the \
+next start.\n\nExamples:\n  \
+warren config\n  warren config --changed\n  warren config reload"
 )]
 pub(crate) struct Config {
+    #[command(subcommand)]
+    command: Option<ConfigCommand>,
     /// Only what somebody has set
     #[arg(long)]
     changed: bool,
@@ -30,8 +34,43 @@ pub(crate) struct Config {
     server: RunningServer,
 }
 
+#[derive(Subcommand)]
+enum ConfigCommand {
+    /// Have a running server read its configuration again, without an end of any stream or link
+    #[command(
+        after_help = "A configuration that is not right changes nothing. Settings that cannot change while the server \
+runs are named. SIGHUP does the same: `systemctl reload warren`.\n\nExamples:\n  \
+warren config reload\n  warren config reload --json"
+    )]
+    Reload(Reload),
+}
+
+#[derive(Args)]
+struct Reload {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    server: RunningServer,
+}
+
+impl Reload {
+    fn run(&self, file: &ConfigFile) -> anyhow::Result<()> {
+        let warren = self.server.warren(&file.serve)?;
+        let reloaded = run_client(async { Ok(warren.reload().await?) })?;
+        match self.json {
+            true => say_json(&reloaded)?,
+            false => say(&told(&reloaded))?,
+        }
+        Ok(())
+    }
+}
+
 impl Config {
     pub(crate) fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        if let Some(ConfigCommand::Reload(reload)) = self.command {
+            return reload.run(file);
+        }
         let warren = self.server.warren(&file.serve)?;
         let mut config = run_client(async { Ok(warren.config().await?) })?;
         if self.changed {
@@ -73,18 +112,78 @@ fn readable(config: &ConfigJson) -> String {
 }
 
 fn cells(setting: &SettingJson) -> Vec<String> {
-    let value = match &setting.value {
-        _ if setting.secret => "(secret)".to_owned(),
+    let value = shown(&setting.value, setting.secret);
+    vec![plain(&setting.name), value, setting.source.as_str().to_owned()]
+}
+
+fn shown(value: &Value, is_secret: bool) -> String {
+    match value {
+        _ if is_secret => "(secret)".to_owned(),
         Value::Null => "-".to_owned(),
         Value::String(text) => plain(text),
         other => plain(&other.to_string()),
+    }
+}
+
+/// What a reload has changed, for people.
+fn told(reloaded: &Reloaded) -> String {
+    let file = reloaded.file.as_deref().map_or("no configuration file".to_owned(), plain);
+    let mut lines = match reloaded.changed.as_slice() {
+        [] => vec![format!("Read again: {file}. Nothing has changed that counts at once.")],
+        changed => {
+            let heading = std::iter::once(format!("Read again: {file}. From now on:"));
+            heading.chain(changed.iter().map(change)).collect()
+        }
     };
-    vec![plain(&setting.name), value, setting.source.as_str().to_owned()]
+    if !reloaded.needs_restart.is_empty() {
+        lines.push(format!("Needs a restart: {}", plain(&reloaded.needs_restart.join(", "))));
+    }
+    lines.extend(reloaded.notes.iter().map(|note| format!("Note: {}", plain(note))));
+    lines.join("\n")
+}
+
+fn change(change: &SettingChange) -> String {
+    let SettingChange { name, before, after, secret } = change;
+    let name = plain(name);
+    match () {
+        () if *secret => format!("  {name}: another one"),
+        () if before == after => format!("  {name}: the file has changed"),
+        () => format!("  {name}: {} → {}", shown(before, false), shown(after, false)),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_reload_is_told_with_what_it_left() {
+        let change = |name: &str, before, after, secret| SettingChange {
+            name: name.to_owned(),
+            before,
+            after,
+            secret,
+        };
+        let reloaded = Reloaded {
+            file: Some("/w.toml".to_owned()),
+            changed: vec![
+                change("log", json!("info"), json!("debug"), false),
+                change("models.a.targets", Value::Null, json!(["m"]), false),
+                change("worker_secret", Value::Null, Value::Null, true),
+                change("tls_cert", json!("c.pem"), json!("c.pem"), false),
+            ],
+            needs_restart: vec!["listen".to_owned(), "data_dir".to_owned()],
+            notes: vec!["another key".to_owned()],
+        };
+        assert_eq!(
+            told(&reloaded),
+            "Read again: /w.toml. From now on:\n  log: info → debug\n  models.a.targets: - → [\"m\"]\n  \
+             worker_secret: another one\n  tls_cert: the file has changed\n\
+             Needs a restart: listen, data_dir\nNote: another key"
+        );
+        let nothing = "Read again: no configuration file. Nothing has changed that counts at once.";
+        assert_eq!(told(&Reloaded::default()), nothing);
+    }
 
     #[test]
     fn settings_are_listed_with_their_origin_and_without_secrets() {

@@ -2,7 +2,8 @@
 
 use clap::Args;
 use daemon::{
-    ConfigFile, ServeOptions, Server, Settings, configuration::Origins, signals, telemetry,
+    ConfigFile, ServeOptions, Server, Settings, configuration::Origins, reload::Source, signals,
+    telemetry,
 };
 
 use super::{farewell, say, server_runtime};
@@ -20,21 +21,36 @@ pub(crate) struct Serve {
 
 impl Serve {
     pub(crate) fn run(self, file: ConfigFile, origins: &Origins) -> anyhow::Result<()> {
-        let options = self.options.or(file.serve);
-        let mut settings = Settings::new(options.clone(), false).map_err(usage)?;
-        let told = origins.settings("", &options, &settings.values());
-        settings.configuration = origins.configuration(told);
+        let settings = settings_of(&self.options, &file, origins).map_err(usage)?;
         let _log = telemetry::log::start(settings.log_format, &settings.log).map_err(usage)?;
-        server_runtime()?.block_on(serve(settings))
+        let origins = origins.clone();
+        let again = move || {
+            let file = file.read_again()?;
+            settings_of(&self.options, &file, &origins.with_file(&file))
+        };
+        server_runtime()?.block_on(serve(settings, Box::new(again)))
     }
 }
 
-async fn serve(settings: Settings) -> anyhow::Result<()> {
+fn settings_of(
+    flags: &ServeOptions,
+    file: &ConfigFile,
+    origins: &Origins,
+) -> anyhow::Result<Settings> {
+    let options = flags.clone().or(file.serve.clone());
+    let read = Settings::new(options.clone(), false);
+    let mut settings = read.map_err(|error| file.locate(error))?;
+    let told = origins.settings("", &options, &settings.values());
+    settings.configuration = origins.configuration(told);
+    Ok(settings)
+}
+
+async fn serve(settings: Settings, again: Source) -> anyhow::Result<()> {
     let stop = signals::stop()?;
     if settings.open && !settings.listen.ip().is_loopback() {
         tracing::warn!("OPEN: everybody who reaches {} may use models", settings.listen);
     }
-    let server = Server::start(settings).await?;
+    let server = Server::start(settings).await?.reloaded_from(again)?;
     say(&format!("listening on {}", server.urls()?.join(" and ")))?;
     say(&format!("the web page is at {}/ (`warren web` signs you in)", server.own_url()?))?;
     server.run(stop.clone(), farewell::server_stops).await?;

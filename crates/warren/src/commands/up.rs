@@ -13,6 +13,7 @@ use daemon::{
     ConfigFile, ServeOptions, Server, Settings,
     configuration::Origins,
     options::WorkerOptions,
+    reload::Source,
     signals::{self, EndSignal},
     telemetry,
 };
@@ -58,27 +59,39 @@ pub(crate) struct Up {
 
 impl Up {
     pub(crate) fn run(self, file: ConfigFile, origins: &Origins) -> anyhow::Result<()> {
-        let mut serve = self.serve.or(file.serve);
-        let given = serve.clone();
         // A newcomer should see the example, not log lines; `warren logs` shows all.
-        let shown = if serve.log.is_none() { Level::WARN } else { Level::TRACE };
-        let worker = self.worker.or(file.worker);
+        let has_filter = self.serve.log.is_some() || file.serve.log.is_some();
+        let shown = if has_filter { Level::TRACE } else { Level::WARN };
+        let worker = self.worker.clone().or(file.worker.clone());
+        let settings = self.settings(&file, origins).map_err(usage)?;
+        let log = telemetry::log::start_showing(settings.log_format, &settings.log, shown);
+        let _log = log.map_err(usage)?;
+        let origins = origins.clone();
+        let again = move || {
+            let file = file.read_again()?;
+            self.settings(&file, &origins.with_file(&file))
+        };
+        server_runtime()?.block_on(up(settings, worker, Box::new(again)))
+    }
+
+    fn settings(&self, file: &ConfigFile, origins: &Origins) -> anyhow::Result<Settings> {
+        let mut serve = self.serve.clone().or(file.serve.clone());
+        let given = serve.clone();
+        let worker = self.worker.clone().or(file.worker.clone());
         // One name for one machine, unless peers are to see another.
         serve.mesh.name = serve.mesh.name.or_else(|| worker.name.clone());
-        let mut settings = Settings::new(serve, true).map_err(usage)?;
+        let mut settings = Settings::new(serve, true).map_err(|error| file.locate(error))?;
         let mut told = origins.settings("", &given, &settings.values());
         told.extend(origins.settings("worker", &worker, &worker_defaults()));
         settings.configuration = origins.configuration(told);
-        let log = telemetry::log::start_showing(settings.log_format, &settings.log, shown);
-        let _log = log.map_err(usage)?;
-        server_runtime()?.block_on(up(settings, worker))
+        Ok(settings)
     }
 }
 
-async fn up(settings: Settings, mut options: WorkerOptions) -> anyhow::Result<()> {
+async fn up(settings: Settings, mut options: WorkerOptions, again: Source) -> anyhow::Result<()> {
     let (drain, needs_key) = (settings.drain, settings.require_key);
     let fleet = Fleet::start(&mut options, &settings.data_dir, ENGINES).await.map_err(usage)?;
-    let server = Server::start(settings).await?;
+    let server = Server::start(settings).await?.reloaded_from(again)?;
     let sessions = server.sessions();
     let stop = signals::stop_after(move |signal| async move {
         if signal == EndSignal::Interrupt {

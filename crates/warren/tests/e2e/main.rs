@@ -51,6 +51,7 @@ mod ollama;
 mod ollama_backend;
 mod pages;
 mod refusals;
+mod reload;
 mod revoked;
 mod room_cli;
 mod room_lend;

@@ -109,6 +109,15 @@ impl Certificate {
         address: SocketAddr,
         protocol: &[u8],
     ) -> tokio_rustls::client::TlsStream<TcpStream> {
+        self.try_connect(address, protocol).await.unwrap()
+    }
+
+    /// The same, if the server shows this certificate.
+    pub(crate) async fn try_connect(
+        &self,
+        address: SocketAddr,
+        protocol: &[u8],
+    ) -> std::io::Result<tokio_rustls::client::TlsStream<TcpStream>> {
         let mut roots = RootCertStore::empty();
         roots.add(self.der.clone()).unwrap();
         let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -119,7 +128,7 @@ impl Certificate {
         config.alpn_protocols = vec![protocol.to_vec()];
         let stream = TcpStream::connect(address).await.unwrap();
         let name = rustls_pki_types::ServerName::from(address.ip());
-        TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap()
+        TlsConnector::from(Arc::new(config)).connect(name, stream).await
     }
 }
 
@@ -184,7 +193,7 @@ pub(crate) fn trusting(trusted: &Path, args: &[&str]) -> ChildProcess {
     ChildProcess::start("warren", "/usr/bin/env".as_ref(), &args)
 }
 
-fn worker(trusted: &Path, server: &str) -> ChildProcess {
+pub(crate) fn worker(trusted: &Path, server: &str) -> ChildProcess {
     trusting(trusted, &["worker", "--demo", "--secret", "s", "--server", server])
 }
 

@@ -12,3 +12,4 @@
 mod changes;
 mod outage;
 mod servers;
+mod slow;

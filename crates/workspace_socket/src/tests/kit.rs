@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use access::{LocalRules, Moment, NewKey};
-use base::{ClientAddress, KeyId, KeyScope, Secret};
+use base::{ClientAddress, KeyId, KeyScope, Live, Secret};
 use protocol::workspace::frame;
 use serde_json::{Value, json};
 use tokio::{
@@ -45,7 +45,7 @@ impl Kit {
         let workspace = site.start_with(Arc::downgrade(&follower)).await;
         teams.restore(&workspace).await.unwrap();
         let requests = teams.requests(&workspace);
-        let socket = ClientSocket::new(&workspace, requests, LocalRules::default());
+        let socket = ClientSocket::new(&workspace, requests, Live::<LocalRules>::default());
         Self { site, workspace, socket, teams }
     }
 

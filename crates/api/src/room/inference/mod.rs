@@ -111,7 +111,7 @@ fn with_bound_key(api: &Api, code: &str, parts: &Parts) -> Result<Option<Request
         return Ok(None);
     };
     let room = find(api, parts, code)?;
-    let (keys, now) = (&api.rules().keys, access::Moment::now());
+    let (keys, now) = (api.keys(), access::Moment::now());
     let key = keys.present_in(room.id(), shown, KeyScope::Inference, now)?;
     let page_session = keys.page_session_of(shown, now);
     Ok(key.map(|key| RequestScope::with_key(room, key, page_session)))

@@ -119,16 +119,16 @@ impl Posted<'_> {
     /// from elsewhere makes a browser send. On this machine such a page may even have a name that
     /// leads here, and so be of the same origin.
     async fn reach(&self, endpoint: &str) -> Result<Reached, Failure> {
-        let endpoints = self.api.rooms().endpoints;
+        let endpoints = self.api.rooms().permissions.copied().endpoints;
         if endpoints == Endpoints::Own && is_forwarded(&self.parts.headers) {
             let words = "an endpoint is not called for who comes by way of a proxy".to_owned();
             return Err(not_called(RoomError::Invalid(words)));
         }
-        let (local, uri) = (&self.api.rules().local, &self.parts.uri);
+        let (rules, uri) = (self.api.rules(), &self.parts.uri);
         let is_here = peer(self.parts).to_canonical().is_loopback();
         let is_own_page = match is_here && endpoints == Endpoints::Own {
-            true => local.is_local(peer(self.parts), uri, &self.parts.headers),
-            false => local.takes_page(uri, &self.parts.headers),
+            true => rules.local.is_local(peer(self.parts), uri, &self.parts.headers),
+            false => rules.local.takes_page(uri, &self.parts.headers),
         };
         if !is_own_page {
             let words = "an endpoint is not called for a page of another origin, nor for who asks \

@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 
 use access::{Keys, LenderRules, Token};
-use base::{Endpoint, JobId};
+use base::{Endpoint, JobId, Live};
 use bytes::{BufMut, Bytes, BytesMut};
 use http::{HeaderMap, Method};
 use providers::{ModelNodes, NodeSettings};
@@ -27,7 +27,8 @@ impl Kit {
     pub(crate) fn new() -> Self {
         let (scheduler, keys) = (crate::kit::scheduler(), Keys::default());
         let secret = Some(Token::new(&"good".into()));
-        let settings = NodeSettings { lenders: LenderRules { secret, keys: keys.clone() } };
+        let settings =
+            NodeSettings { lenders: LenderRules { secret: Live::new(secret), keys: keys.clone() } };
         let nodes = ModelNodes::new(settings, scheduler.clone());
         Self { scheduler, keys, nodes, next: 0 }
     }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use access::{Keys, LenderRules, Token};
-use base::{Endpoint, Endpoints, JobId, ModelName};
+use base::{Endpoint, Endpoints, JobId, Live, ModelName};
 use bytes::Bytes;
 use http::{HeaderMap, Method};
 use protocol::relay::binary::{ServerFrame, Version};
@@ -87,8 +87,10 @@ impl Kit {
     pub(crate) fn new() -> Self {
         let (scheduler, rooms) = (crate::kit::scheduler(), crate::kit::rooms());
         let (secret, keys) = (Some(Token::new(&"s".into())), Keys::default());
-        let settings =
-            RelaySettings { lenders: LenderRules { secret, keys }, heartbeat: HEARTBEAT };
+        let settings = RelaySettings {
+            lenders: LenderRules { secret: Live::new(secret), keys },
+            heartbeat: HEARTBEAT,
+        };
         let workers = RelayWorkers::new(settings, scheduler.clone(), rooms.clone());
         Self { scheduler, rooms, workers, next: 0 }
     }

@@ -28,7 +28,9 @@ pub(super) fn text(place: &Place, role: Role, words: &[String], drain: Duration)
         ("TimeoutStopSec", stop.to_string()),
     ];
     let (_, body) = template(place.scope, role).split_once("[Unit]").unwrap_or_default();
-    let lines = body.lines().skip(1).map(|line| {
+    // Only a server can read its configuration again: SIGHUP ends the others.
+    let is_for = |line: &&str| role.is_server() || !is_setting(line, "ExecReload");
+    let lines = body.lines().skip(1).filter(is_for).map(|line| {
         let of_line = settings.iter().find(|(name, _)| is_setting(line, name));
         of_line.map_or_else(|| line.to_owned(), |(name, value)| format!("{name}={value}"))
     });
@@ -86,6 +88,8 @@ mod tests {
             assert!(unit.contains("\nEnvironmentFile=-/e/warren.env\n"), "{unit}");
             assert!(unit.contains("\nTimeoutStopSec=76\n"), "{unit}");
             assert!(unit.contains("\nRestart=always\n"), "{unit}");
+            let reload = "\nExecReload=/bin/kill -HUP $MAINPID\n";
+            assert_eq!(unit.contains(reload), role.is_server(), "{unit}");
             assert!(unit.contains(&format!("\nDescription={}\n", role.description())), "{unit}");
         }
     }

@@ -1,0 +1,59 @@
+//! The settings that count after a reload.
+
+use std::sync::Arc;
+
+use crate::{
+    configuration::Configuration,
+    settings::{MeshSettings, Settings},
+};
+
+/// Settings that would change at once, and cannot this time: a listener goes on with TLS or without, and prices and budgets
+/// have one currency.
+pub(super) fn held_back(before: &Settings, read: &Settings) -> Vec<&'static str> {
+    let mut held = Vec::new();
+    if before.tls.is_some() != read.tls.is_some() {
+        held.extend(["tls_cert", "tls_key"]);
+    }
+    if before.prices.currency != read.prices.currency {
+        held.push("prices");
+    }
+    held
+}
+
+/// The settings before, with all that counts at once as it was read. What the parts share is still as before.
+pub(super) fn settings(
+    before: &Settings,
+    read: &Settings,
+    configuration: Configuration,
+) -> Settings {
+    let held = held_back(before, read);
+    let tls = if held.contains(&"tls_cert") { before } else { read };
+    let prices = if held.contains(&"prices") { before } else { read };
+    Settings {
+        worker_secret: read.worker_secret.clone(),
+        node_token: read.node_token.clone(),
+        dispatch: dispatch::Config {
+            // The memory for uploads was sized by it.
+            max_queued_bytes: before.dispatch.max_queued_bytes,
+            ..read.dispatch.clone()
+        },
+        max_body: read.max_body,
+        drain: read.drain,
+        keepalive: read.keepalive,
+        aliases: read.aliases.clone(),
+        prices: Arc::clone(&prices.prices),
+        usage_retention: read.usage_retention,
+        require_key: read.require_key,
+        open: read.open,
+        open_rooms: read.open_rooms,
+        room_endpoints: read.room_endpoints,
+        room_idle: read.room_idle,
+        mesh: MeshSettings { route: read.mesh.route, ..before.mesh.clone() },
+        tls_certificate: tls.tls_certificate.clone(),
+        tls_key: tls.tls_key.clone(),
+        fingerprint: tls.fingerprint,
+        log: read.log.clone(),
+        configuration,
+        ..before.clone()
+    }
+}
