@@ -19,7 +19,7 @@ use crate::running;
 const ROOT: u32 = 0;
 
 /// The file that a running server locks.
-const LOCK: &str = "lock";
+pub(crate) const LOCK: &str = "lock";
 
 /// How often the lock is tried, and the pause between two tries.
 const TRIES: u32 = 5;
@@ -222,7 +222,7 @@ pub const MODELS: &str = "models";
 /// The file of the nodes that have answered a challenge of the relay.
 pub(crate) const MESH_PROOFS: &str = "mesh.proofs";
 /// The file of the database.
-const DATABASE: &str = "warren.db";
+pub(crate) const DATABASE: &str = "warren.db";
 /// The file of the administrator's token.
 pub const ADMIN_TOKEN: &str = "admin.token";
 /// The file of the workers' secret.

@@ -6,6 +6,7 @@
 //! - [`options`]: settings as they are written in flags, environment and file
 //! - [`settings`]: their values, with the defaults
 //! - [`configuration`]: the settings as a running server tells them, and where each is from
+//! - [`backup`]: a server's data in one file, and back
 //! - [`data`]: the data directory, its lock and its tokens
 //! - [`running`]: where the running server of a data directory is
 //! - [`server`]: a running server, from start to drain
@@ -32,6 +33,7 @@
 //!   terminals and agents then
 
 mod announcement;
+pub mod backup;
 mod clear_text;
 mod client_stream;
 mod cluster_models;

@@ -34,7 +34,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Start here: a server, and a worker over every model server found on this machine
+    /// Start here: a server, and a worker for the model servers here
     Up(Box<commands::up::Up>),
     /// Run the server: queues requests and gives them to workers
     Serve(Box<commands::serve::Serve>),
@@ -67,6 +67,10 @@ enum Command {
     Logs(Box<commands::logs::Logs>),
     /// Show the settings of a running server, and where each is from
     Config(Box<commands::config::Config>),
+    /// Save a server's data in one file, also while it runs
+    Backup(Box<commands::backup::Backup>),
+    /// Restore a server's data from such a file
+    Restore(Box<commands::restore::Restore>),
     /// Check configuration, data, port, server, clock, limits and model servers, and say what to do
     Doctor(Box<commands::doctor::Doctor>),
     /// Keep Warren running without a terminal, as a service of systemd
@@ -201,6 +205,8 @@ fn run(cli: Cli, found: &ArgMatches) -> anyhow::Result<()> {
         Command::Usage(usage) => usage.run(&file),
         Command::Logs(logs) => logs.run(&file),
         Command::Config(config) => config.run(&file),
+        Command::Backup(backup) => backup.run(&file),
+        Command::Restore(restore) => restore.run(&file),
         Command::Service(service) => {
             service.run(commands::service::Known { cli: &Cli::command(), file: &file })
         }

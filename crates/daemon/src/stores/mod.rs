@@ -21,7 +21,7 @@ pub(crate) use self::shared::{Shared, Sharing};
 use crate::data::{DataDir, private};
 
 /// The file beside the shared database.
-const SHARED: &str = "shared.db";
+pub(crate) const SHARED: &str = "shared.db";
 
 /// The stores of a server.
 #[derive(Clone)]

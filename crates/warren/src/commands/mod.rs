@@ -17,6 +17,7 @@
 
 mod answer;
 pub(crate) mod ask;
+pub(crate) mod backup;
 mod banner;
 pub(crate) mod cert;
 pub(crate) mod chat;
@@ -47,6 +48,7 @@ mod progress;
 pub(crate) mod project;
 mod prompt;
 mod qr;
+pub(crate) mod restore;
 pub(crate) mod room;
 pub(crate) mod serve;
 mod servers;

@@ -17,7 +17,10 @@ pub(super) const GROUPS: [(&str, &[&str]); 5] = [
     ("Share", &["invite", "join", "room", "mesh", "cluster"]),
     (
         "Administer",
-        &["status", "model", "usage", "key", "logs", "config", "doctor", "version", "cert"],
+        &[
+            "status", "model", "usage", "key", "logs", "config", "backup", "restore", "doctor",
+            "version", "cert",
+        ],
     ),
     ("Your shell", &["completions", "man"]),
 ];

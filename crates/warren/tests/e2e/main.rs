@@ -14,6 +14,7 @@
 mod access;
 mod aliases;
 mod ask;
+mod backup;
 mod bad_requests;
 mod bad_workers;
 mod chat;

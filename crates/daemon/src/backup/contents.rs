@@ -1,0 +1,101 @@
+//! What is in a backup. It is a list of what is known, so that nothing gets into it by itself.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use crate::data::{
+    ADMIN_TOKEN, CLIENT_TOKEN, DATABASE, MESH_KEY, MESH_PROOFS, SERVER_ID, WORKER_SECRET,
+};
+use crate::stores::SHARED;
+
+/// The databases. They are copied by SQLite.
+pub(super) const DATABASES: [&str; 2] = [DATABASE, SHARED];
+
+/// Small files of the data directory.
+const FILES: [&str; 6] =
+    [ADMIN_TOKEN, CLIENT_TOKEN, WORKER_SECRET, SERVER_ID, MESH_KEY, MESH_PROOFS];
+
+/// The workspace's own, in the data directory or elsewhere.
+const WORKSPACE: &str = "workspace";
+/// The workspace's id, and the output of its sessions.
+const WORKSPACE_FILES: &str = "node.id";
+const HISTORY: &str = "history";
+
+/// What no backup has, for people.
+pub const NOT_IN_IT: &str =
+    "models and model engines, files that agents keep for themselves, the projects' own files";
+
+/// Where a server's data is.
+#[derive(Debug, Clone, Default)]
+pub struct Source {
+    /// The data directory.
+    pub data_dir: PathBuf,
+    /// The workspace's directory, if it is elsewhere.
+    pub workspace_dir: Option<PathBuf>,
+    /// Files elsewhere: the configuration, the certificate and its key.
+    pub outside: Vec<PathBuf>,
+    /// Whether the output of sessions goes along.
+    pub history: bool,
+}
+
+/// A file for a backup.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Wanted {
+    /// Its path in the archive.
+    pub(super) name: String,
+    /// Where it is.
+    pub(super) path: PathBuf,
+}
+
+impl Source {
+    /// The files beside the databases, those that are there.
+    pub(super) fn files(&self) -> io::Result<Vec<Wanted>> {
+        let mut all: Vec<Wanted> = FILES.iter().map(|name| self.of_data(name)).collect();
+        let workspace = self.workspace_dir.clone();
+        let workspace = workspace.unwrap_or_else(|| self.data_dir.join(WORKSPACE));
+        let below = |path: &str| format!("data/{WORKSPACE}/{path}");
+        all.push(Wanted { name: below(WORKSPACE_FILES), path: workspace.join(WORKSPACE_FILES) });
+        if self.history {
+            add_below(&workspace.join(HISTORY), &below(HISTORY), &mut all)?;
+        }
+        all.extend(self.outside.iter().filter_map(|path| outside(path)));
+        all.retain(|wanted| wanted.path.is_file());
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        // Two files of one name that are elsewhere: the first counts.
+        all.dedup_by(|a, b| a.name == b.name);
+        Ok(all)
+    }
+
+    fn of_data(&self, name: &str) -> Wanted {
+        Wanted { name: format!("data/{name}"), path: self.data_dir.join(name) }
+    }
+}
+
+fn outside(path: &Path) -> Option<Wanted> {
+    let name = format!("outside/{}", path.file_name()?.to_str()?);
+    Some(Wanted { name, path: path.to_owned() })
+}
+
+/// Adds the regular files below a directory. Links are not followed. What goes meanwhile is left out.
+fn add_below(directory: &Path, name: &str, into: &mut Vec<Wanted>) -> io::Result<()> {
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    for entry in entries {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        let Some(name) = entry.file_name().to_str().map(|own| format!("{name}/{own}")) else {
+            continue;
+        };
+        if kind.is_dir() {
+            add_below(&entry.path(), &name, into)?;
+        } else if kind.is_file() {
+            into.push(Wanted { name, path: entry.path() });
+        }
+    }
+    Ok(())
+}

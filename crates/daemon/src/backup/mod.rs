@@ -1,0 +1,82 @@
+//! A server's data in one file, and back.
+//!
+//! A backup is made beside the server, not by it: SQLite copies a database while others write to it, and the rest are small
+//! files that are written whole, or only grow. So a backup needs no token, and works for a server that hangs or is stopped.
+//!
+//! The file is a tar archive under gzip. Its first entry says which form it has, its last one lists all files with their
+//! sums, so that a file that was cut is noticed.
+//!
+//! - `contents`: what is in it, and what is not
+//! - [`write`]: makes it; [`read`]: lists and checks it; [`restore`]: puts it back
+//! - `tar`: heads of entries, as bytes
+//! - `partial`: files and directories that are removed unless they are kept
+
+mod contents;
+mod partial;
+pub mod read;
+pub mod restore;
+mod tar;
+pub mod write;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::{
+    contents::{NOT_IN_IT, Source},
+    read::check,
+    restore::{Restored, restore},
+    write::{Backup, backup},
+};
+
+/// The form of archives that this version writes, and the newest that it reads.
+const FORMAT: u32 = 1;
+
+/// The first entry.
+const HEAD: &str = "warren-backup.json";
+/// The last entry.
+const MANIFEST: &str = "manifest.json";
+
+/// What the first entry says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    /// The form of the archive.
+    pub format: u32,
+    /// The version of the Warren that made it.
+    pub version: String,
+    /// When it was made, in UTC.
+    pub made_at: String,
+}
+
+/// What the last entry says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Manifest {
+    files: Vec<FileEntry>,
+}
+
+/// A file of a backup.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileEntry {
+    /// Its path: below `data/` as in the data directory; below `outside/` what was elsewhere.
+    pub path: String,
+    /// Its length.
+    pub bytes: u64,
+    /// The SHA-256 of its bytes, in hex.
+    pub sha256: String,
+}
+
+/// What a backup has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Contents {
+    /// The maker and the time.
+    #[serde(flatten)]
+    pub head: Head,
+    /// Its files, in their order.
+    pub files: Vec<FileEntry>,
+}
+
+/// The sum of some bytes in hex, as manifests have it.
+fn hex(sum: impl AsRef<[u8]>) -> String {
+    sum.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests;

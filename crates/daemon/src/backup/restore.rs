@@ -1,0 +1,195 @@
+//! Puts a backup back.
+
+use std::{
+    fs::{self, DirBuilder},
+    io,
+    os::unix::fs::{DirBuilderExt, MetadataExt, chown},
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, bail};
+use jiff::Timestamp;
+
+use super::{Contents, contents::DATABASES, partial::PartialDir, read::read};
+use crate::data::{DataDir, LOCK, MODELS, private};
+
+/// What the former data is moved into, with the time behind it.
+const BEFORE: &str = "before-restore-";
+/// What directories of files that are being restored begin with.
+const UNFINISHED: &str = ".restoring-";
+/// Where files go that were outside of the data directory.
+const OUTSIDE: &str = "restored";
+
+/// A data directory that was restored.
+#[derive(Debug)]
+pub struct Restored {
+    /// The directory.
+    pub data_dir: PathBuf,
+    /// What was put into it.
+    pub contents: Contents,
+    /// Where the former data is, if there was any.
+    pub before: Option<PathBuf>,
+    /// Where the files are that were elsewhere, if there are any.
+    pub outside: Option<PathBuf>,
+}
+
+/// Restores a backup into a data directory that no server uses. It is read and checked as a whole before anything there
+/// changes. Former data is moved aside, if `force` says so; models stay. Blocks.
+///
+/// # Errors
+/// When a server uses the directory, there is data in it and no `force`, the backup is damaged or newer than this
+/// Warren, or files cannot be written. Then the directory is as before.
+pub fn restore(archive: &Path, data_dir: &Path, force: bool) -> anyhow::Result<Restored> {
+    let data = DataDir::open(data_dir).context("only a stopped server's data can be restored")?;
+    // A link to it stays a link.
+    let target = data_dir.canonicalize()?;
+    let former = former(&target)?;
+    remove_unfinished(&target)?;
+    if !former.is_empty() && !force {
+        bail!(
+            "there is data in {}: restore into an empty directory, or have it moved aside with --force",
+            data_dir.display()
+        );
+    }
+    let staging = PartialDir::new(&target, "restoring")
+        .with_context(|| format!("{} cannot be written", data_dir.display()))?;
+    let contents = read(archive, |path, content| put(staging.path(), path, content))?;
+    check_databases(staging.path())?;
+    give_to_owner(&target, staging.path())?;
+    let before = move_aside(&target, &former)?;
+    if let Err(error) = move_all(staging.path(), &target) {
+        if let Some(before) = &before {
+            move_all(before, &target)?;
+        }
+        return Err(error.context(format!("{} cannot be written", data_dir.display())));
+    }
+    drop(data);
+    let outside = Some(target.join(OUTSIDE)).filter(|outside| outside.exists());
+    Ok(Restored { data_dir: data_dir.to_owned(), contents, before, outside })
+}
+
+/// The names of former data in a directory. Models are none, nor is what an earlier restore has moved aside.
+fn former(directory: &Path) -> io::Result<Vec<String>> {
+    let stays = |name: &str| {
+        matches!(name, LOCK | MODELS) || name.starts_with(BEFORE) || name.starts_with(UNFINISHED)
+    };
+    let mut names = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if !stays(&name) {
+            names.push(name);
+        }
+    }
+    Ok(names)
+}
+
+/// Removes what restores have left that were killed.
+fn remove_unfinished(directory: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
+            fs::remove_dir_all(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes a file of the backup to its place below `staging`. The path was checked.
+fn put(staging: &Path, path: &str, content: &mut dyn io::Read) -> anyhow::Result<()> {
+    let place = match path.split_once('/') {
+        Some(("outside", name)) => staging.join(OUTSIDE).join(name),
+        Some((_, name)) => staging.join(name),
+        None => bail!("it has no place"),
+    };
+    if let Some(parent) = place.parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+    }
+    let mut file = private().create_new(true).open(&place)?;
+    io::copy(content, &mut file)?;
+    file.sync_all()?;
+    Ok(())
+}
+
+/// Refuses databases that this Warren cannot use.
+fn check_databases(staging: &Path) -> anyhow::Result<()> {
+    for name in DATABASES {
+        let path = staging.join(name);
+        if path.exists() {
+            store::sqlite::copy::check(&path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Root restores for the user whose directory it is.
+fn give_to_owner(target: &Path, staging: &Path) -> anyhow::Result<()> {
+    let owner = fs::metadata(target)?;
+    let (uid, gid) = (owner.uid(), owner.gid());
+    if rustix::process::geteuid().as_raw() == uid {
+        return Ok(());
+    }
+    let gave = give_all(staging, uid, gid);
+    gave.with_context(|| {
+        format!("the files cannot be given to user {uid}, who owns {}", target.display())
+    })
+}
+
+fn give_all(directory: &Path, uid: u32, gid: u32) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        chown(entry.path(), Some(uid), Some(gid))?;
+        if entry.file_type()?.is_dir() {
+            give_all(&entry.path(), uid, gid)?;
+        }
+    }
+    Ok(())
+}
+
+/// Moves the former data into a directory of its own. If that fails it is moved back.
+fn move_aside(target: &Path, former: &[String]) -> anyhow::Result<Option<PathBuf>> {
+    if former.is_empty() {
+        return Ok(None);
+    }
+    let before = new_place(target).context("the former data cannot be moved aside")?;
+    for name in former {
+        if let Err(error) = fs::rename(target.join(name), before.join(name)) {
+            move_all(&before, target)?;
+            let _ = fs::remove_dir(&before);
+            return Err(error).context(format!("{name} cannot be moved aside"));
+        }
+    }
+    Ok(Some(before))
+}
+
+/// A new directory for former data, with the time in its name.
+fn new_place(target: &Path) -> io::Result<PathBuf> {
+    let now = Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();
+    let names = (1..100).map(|number| match number {
+        1 => format!("{BEFORE}{now}"),
+        _ => format!("{BEFORE}{now}-{number}"),
+    });
+    for name in names {
+        let place = target.join(name);
+        match DirBuilder::new().mode(0o700).create(&place) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made.map(|()| place),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// Moves everything in a directory to another one of the same disk. If that fails it is moved back.
+fn move_all(from: &Path, to: &Path) -> anyhow::Result<()> {
+    let mut moved = Vec::new();
+    for entry in fs::read_dir(from)? {
+        let name = entry?.file_name();
+        if let Err(error) = fs::rename(from.join(&name), to.join(&name)) {
+            for name in moved {
+                fs::rename(to.join(&name), from.join(&name))?;
+            }
+            return Err(error.into());
+        }
+        moved.push(name);
+    }
+    Ok(())
+}
