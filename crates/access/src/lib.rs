@@ -36,7 +36,7 @@ pub use foreign::Foreign;
 pub use invitations::{InvitationError, InvitationState, Invitations, NewInvitation, NotJoined};
 pub use keys::{Key, KeyError, Keys, NewKey};
 pub use lender::{Lender, LenderRules};
-pub use limits::{Gauge, OverLimit, Standing};
+pub use limits::{Desk, Gauge, OverLimit, Standing, UnsentUse};
 pub use local::{LocalRules, is_forwarded};
 pub use lockout::{LockOut, LockOutSettings};
 pub use moment::Moment;

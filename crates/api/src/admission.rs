@@ -21,11 +21,12 @@ pub(crate) struct Admission {
 }
 
 impl Admission {
-    /// Admits a request of about this charge, for prompt and answer.
+    /// Admits a request of about this charge, for prompt and answer. Where several servers share the key's limits, it
+    /// waits a second at most for what others hold.
     ///
     /// # Errors
     /// 429 when one of the key's limits is used up.
-    pub(crate) fn new(
+    pub(crate) async fn new(
         admitted: &Admitted,
         job: JobId,
         charge: Charge,
@@ -34,7 +35,7 @@ impl Admission {
         let Some(key) = &admitted.key else {
             return Ok(Self { key: None, job, standing: Standing::default() });
         };
-        let standing = key.reserve(job, charge, now)?;
+        let standing = key.admit(job, charge, now).await?;
         Ok(Self { key: Some(Arc::clone(key)), job, standing })
     }
 

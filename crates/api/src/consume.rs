@@ -284,7 +284,7 @@ impl JobDraft {
     ) -> Result<Accepted, ApiError> {
         let targets = self.request_scope.resolve(api, &request.model)?;
         let (charge, now) = (self.charge(api, &targets.models), Moment::now());
-        let admission = Admission::new(self.request_scope.admitted(), self.id, charge, now)?;
+        let admission = Admission::new(self.request_scope.admitted(), self.id, charge, now).await?;
         if self.request_scope.room().is_none() {
             request.body = with_defaults(api, &request.model, request.body).await?;
         }

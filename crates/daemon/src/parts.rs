@@ -101,24 +101,19 @@ pub(crate) fn keys(
     prices: &Arc<Prices>,
 ) -> anyhow::Result<Keys> {
     let now = Moment::now();
-    let keys = Keys::open(Arc::clone(&stores.keys), now)?;
+    let kept = Arc::clone(&stores.keys);
+    let keys = match &stores.desk {
+        Some(desk) => Keys::open_shared(kept, desk.clone(), now)?,
+        None => Keys::open(kept, now)?,
+    };
     keys.set_prices(Arc::clone(prices));
-    restore_budgets(&keys, stores, now)?;
+    if stores.desk.is_none() {
+        keys.restore_budgets(&*stores.usage, now)?;
+    }
     if let Some(token) = client_token {
         keys.add_ready_made(KeyId::from("client-token"), token, &[KeyScope::Inference], now);
     }
     Ok(keys)
-}
-
-/// What was used of budgets before this start. A shared database that is away does not hold the start up.
-fn restore_budgets(keys: &Keys, stores: &Stores, now: Moment) -> Result<(), StoreError> {
-    match keys.restore_budgets(&*stores.usage, now) {
-        Err(error) if error.is_unavailable() => {
-            tracing::warn!("what was used of budgets is not known: the shared database is away");
-            Ok(())
-        }
-        restored => restored,
-    }
 }
 
 /// The sessions of the page, in the place of the keys and of the administrator's token that they stand for.

@@ -5,6 +5,7 @@
 //! - [`invitations`]: by which machines join
 //! - [`page_sessions`]: browsers that are signed in at the web page
 //! - [`usage`]: the ledger, one row for each job
+//! - [`pools`]: limits of keys that several servers share
 //! - [`unsent`]: what waits for the database that several servers share
 //! - [`rooms`]: rooms and their participants
 //! - [`workspace`]: what the workspace keeps: projects, sessions, teams
@@ -25,6 +26,7 @@ pub mod invitations;
 pub mod keys;
 pub mod models;
 pub mod page_sessions;
+pub mod pools;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 pub mod rooms;

@@ -26,6 +26,9 @@ mod old;
 mod outage;
 #[path = "conformance/page_sessions.rs"]
 mod page_sessions;
+#[cfg(feature = "testing")]
+#[path = "conformance/pools.rs"]
+mod pools;
 #[path = "conformance/rooms.rs"]
 mod rooms;
 #[cfg(feature = "testing")]

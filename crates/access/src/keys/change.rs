@@ -89,7 +89,8 @@ impl Keys {
             last_used: None,
         };
         self.0.store.save_key(&record)?;
-        self.put(Key::new(record.clone(), now));
+        let desk = self.desk();
+        self.put(Key::new(record.clone(), desk.as_ref(), now));
         Ok((record, text))
     }
 

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     consumer::Denied,
-    limits::{Limits, OverLimit, Standing},
+    limits::{Desk, Limits, OverLimit, Standing},
     moment::Moment,
     prices::Charge,
 };
@@ -30,8 +30,12 @@ pub struct Key {
 }
 
 impl Key {
-    pub(super) fn new(record: KeyRecord, now: Moment) -> Self {
-        let limits = Arc::new(Limits::new(record.limits, now));
+    /// `desk`: where use is counted that several servers share.
+    pub(super) fn new(record: KeyRecord, desk: Option<&Desk>, now: Moment) -> Self {
+        let limits = Arc::new(match desk {
+            Some(desk) => Limits::shared(&record.id, record.limits, desk),
+            None => Limits::new(record.limits, now),
+        });
         Self::with(record, limits, false)
     }
 
@@ -68,6 +72,12 @@ impl Key {
     /// The same key with another record, and the same state of its limits.
     pub(super) fn changed(&self, record: KeyRecord) -> Self {
         Self::with(record, Arc::clone(&self.limits), self.ready_made)
+    }
+
+    /// The same key with other limits.
+    pub(super) fn limited(&self, record: KeyRecord, now: Moment) -> Self {
+        let limits = Arc::new(self.limits.changed(record.limits, now));
+        Self::with(record, limits, self.ready_made)
     }
 
     fn with(record: KeyRecord, limits: Arc<Limits>, ready_made: bool) -> Self {
@@ -107,7 +117,21 @@ impl Key {
         self.record.room.as_ref()
     }
 
-    /// Admits a job with an estimate of its charge. It must be settled when it is over.
+    /// Admits a job with an estimate of its charge. It must be settled when it is over. If other servers hold what it
+    /// needs, it waits for that, a second at most.
+    ///
+    /// # Errors
+    /// [`OverLimit`] when one of the key's limits is used up; then nothing is reserved.
+    pub async fn admit(
+        &self,
+        job: JobId,
+        charge: impl Into<Charge>,
+        now: Moment,
+    ) -> Result<Standing, OverLimit> {
+        self.limits.admit(job, charge.into(), now).await
+    }
+
+    /// The same without a wait.
     ///
     /// # Errors
     /// [`OverLimit`] when one of the key's limits is used up; then nothing is reserved.

@@ -29,7 +29,7 @@ pub use self::{
 use crate::{
     consumer::Denied,
     credential::digest,
-    limits::allowance::began,
+    limits::{Desk, allowance::began},
     moment::Moment,
     page_sessions::PageSessions,
     prices::{Charge, Prices},
@@ -55,6 +55,8 @@ struct Inner {
 struct LiveKeys {
     by_digest: HashMap<KeyDigest, Arc<Key>>,
     by_id: HashMap<KeyId, Arc<Key>>,
+    /// Where use is counted that several servers share.
+    desk: Option<Desk>,
 }
 
 impl Keys {
@@ -63,9 +65,25 @@ impl Keys {
     /// # Errors
     /// When they cannot be read.
     pub fn open(store: Arc<dyn KeyStore>, now: Moment) -> Result<Self, StoreError> {
-        let mut live = LiveKeys::default();
+        Self::load(store, None, now)
+    }
+
+    /// The same of a store that several servers share: their use is counted at the desk.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn open_shared(
+        store: Arc<dyn KeyStore>,
+        desk: Desk,
+        now: Moment,
+    ) -> Result<Self, StoreError> {
+        Self::load(store, Some(desk), now)
+    }
+
+    fn load(store: Arc<dyn KeyStore>, desk: Option<Desk>, now: Moment) -> Result<Self, StoreError> {
+        let mut live = LiveKeys { desk, ..LiveKeys::default() };
         for record in store.load_keys()? {
-            let key = Key::new(record, now);
+            let key = Key::new(record, live.desk.as_ref(), now);
             if key.is_expired(now) {
                 // It has no connections yet, so its expiry is no news.
                 key.end();
@@ -195,6 +213,11 @@ impl Keys {
         if let Some(key) = key {
             key.settle(job, used, now);
         }
+    }
+
+    /// Where use is counted that several servers share; `None`: this server counts alone.
+    pub fn desk(&self) -> Option<Desk> {
+        self.live().desk.clone()
     }
 
     /// Restores budgets after a start from the usage of the current day and month in the ledger.

@@ -94,7 +94,9 @@ impl LiveKeys {
         let verdict = Verdict::of(known.as_ref().map(|key| key.record()).as_ref(), &told);
         match known {
             Some(known) => self.replace(&known, told, &verdict, now, news),
-            None if self.by_id.len() < MOST => self.put(Arc::new(Key::new(told, now))),
+            None if self.by_id.len() < MOST => {
+                self.put(Arc::new(Key::new(told, self.desk.as_ref(), now)));
+            }
             None => {}
         }
     }
@@ -119,7 +121,7 @@ impl LiveKeys {
         }
         self.put(Arc::new(match told.limits == *known.limits() {
             true => known.changed(told),
-            false => Key::new(told, now),
+            false => known.limited(told, now),
         }));
         if *verdict != Verdict::Changed {
             known.end();

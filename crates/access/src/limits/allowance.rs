@@ -139,7 +139,7 @@ pub(crate) fn began(per: Period, now_ms: u64) -> u64 {
 }
 
 /// The start of the period of a time, and of the next one.
-fn bounds(per: Period, now_ms: u64) -> (u64, u64) {
+pub(super) fn bounds(per: Period, now_ms: u64) -> (u64, u64) {
     // For a clock beyond the calendar's end, there is one period without an end.
     found(per, now_ms).unwrap_or((0, u64::MAX))
 }

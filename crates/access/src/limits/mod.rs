@@ -6,21 +6,25 @@
 //!
 //! - `rate`: requests a minute
 //! - `allowance`: tokens a minute, a day or a month
+//! - `shared`: the same of several servers together
 
 pub(crate) mod allowance;
 mod rate;
+mod shared;
 
 use std::{
     num::NonZeroU32,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use base::{IdMap, JobId, KeyLimits, Money};
+use base::{IdMap, JobId, KeyId, KeyLimits, Money};
 
+pub use self::shared::{Desk, UnsentUse};
 use self::{
     allowance::{Bucket, Calendar},
     rate::Rate,
+    shared::SharedLimits,
 };
 use crate::{moment::Moment, prices::Charge};
 
@@ -93,7 +97,15 @@ pub struct OverLimit {
 /// The limits of one key, and their state.
 pub(crate) struct Limits {
     limits: KeyLimits,
-    state: Mutex<Meters>,
+    count: Count,
+}
+
+/// Where use is counted.
+enum Count {
+    /// By this server alone.
+    Own(Mutex<Meters>),
+    /// By all servers together.
+    Shared(Arc<SharedLimits>),
 }
 
 struct Meters {
@@ -107,18 +119,42 @@ struct Meters {
 
 impl Limits {
     pub(crate) fn new(limits: KeyLimits, now: Moment) -> Self {
-        let rate = limits.rpm.and_then(NonZeroU32::new);
-        let state = Meters {
-            open: IdMap::default(),
-            rate: rate.map(|rpm| Rate::new(rpm, now.steady)),
-            bucket: limits.tpm.map(|tpm| Bucket::full(tpm, now.steady)),
-            budget: limits.budget.map(|it| Calendar::new(it.tokens, it.per, now.wall_ms)),
-            money: limits.budget_money.map(|it| Calendar::new(it.amount.0, it.per, now.wall_ms)),
-        };
-        Self { limits, state: Mutex::new(state) }
+        Self { limits, count: Count::Own(Mutex::new(Meters::new(&limits, now))) }
     }
 
-    /// Admits a job with an estimate of its charge.
+    /// The limits of a key that other servers know, too.
+    pub(crate) fn shared(key: &KeyId, limits: KeyLimits, desk: &Desk) -> Self {
+        let shared = Arc::new(SharedLimits::new(key.clone(), limits, desk));
+        Self { limits, count: Count::Shared(shared) }
+    }
+
+    /// Other limits of the same key. If they are shared, what was used goes on to count.
+    pub(crate) fn changed(&self, limits: KeyLimits, now: Moment) -> Self {
+        match &self.count {
+            Count::Own(_) => Self::new(limits, now),
+            Count::Shared(shared) => {
+                shared.change(limits);
+                Self { limits, count: Count::Shared(Arc::clone(shared)) }
+            }
+        }
+    }
+
+    /// Admits a job with an estimate of its charge. If other servers hold what it needs, it waits a second at most.
+    pub(crate) async fn admit(
+        &self,
+        job: JobId,
+        estimate: Charge,
+        now: Moment,
+    ) -> Result<Standing, OverLimit> {
+        match &self.count {
+            Count::Shared(shared) if !self.limits.is_unlimited() => {
+                shared.admit(job, estimate, now).await
+            }
+            Count::Own(_) | Count::Shared(_) => self.reserve(job, estimate, now),
+        }
+    }
+
+    /// The same without a wait.
     pub(crate) fn reserve(
         &self,
         job: JobId,
@@ -128,16 +164,10 @@ impl Limits {
         if self.limits.is_unlimited() {
             return Ok(Standing::default());
         }
-        let mut state = self.lock();
-        let limited = state
-            .full(&self.limits, estimate, now)
-            .map_or_else(|| state.take(&self.limits, now), Err);
-        if let Err((limited, retry_after)) = limited {
-            let standing = state.standing(&self.limits, now);
-            return Err(OverLimit { limited, retry_after, standing });
+        match &self.count {
+            Count::Own(meters) => lock(meters).reserve(&self.limits, job, estimate, now),
+            Count::Shared(shared) => shared.at_once(job, estimate, now),
         }
-        state.open(job, self.capped(estimate));
-        Ok(state.standing(&self.limits, now))
     }
 
     /// Settles a job with what it used. An unknown job is skipped.
@@ -145,50 +175,88 @@ impl Limits {
         if self.limits.is_unlimited() {
             return;
         }
-        let mut state = self.lock();
-        let Some(reserved) = state.open.remove(&job) else { return };
-        if let Some(bucket) = &mut state.bucket {
-            bucket.correct(reserved.tokens, used.tokens);
-        }
-        if let Some(budget) = &mut state.budget {
-            budget.settle(reserved.tokens, used.tokens, now.wall_ms);
-        }
-        if let Some(money) = &mut state.money {
-            money.settle(reserved.money.0, used.money.0, now.wall_ms);
+        match &self.count {
+            Count::Own(meters) => lock(meters).settle(job, used, now),
+            Count::Shared(shared) => shared.settle(job, used, now),
         }
     }
 
-    /// Adds the budgets' usage from before the server started.
+    /// Adds the budgets' usage from before the server started. Servers that share their limits ask the database.
     pub(crate) fn restore(&self, used: Charge, now: Moment) {
-        let mut state = self.lock();
-        if let Some(budget) = &mut state.budget {
-            budget.settle(0, used.tokens, now.wall_ms);
-        }
-        if let Some(money) = &mut state.money {
-            money.settle(0, used.money.0, now.wall_ms);
+        if let Count::Own(meters) = &self.count {
+            lock(meters).restore(used, now);
         }
     }
 
     pub(crate) fn limits(&self) -> &KeyLimits {
         &self.limits
     }
+}
 
-    /// Caps an estimate at the whole limit: a client that asks for a million tokens is admitted,
-    /// but only when nothing else is.
-    fn capped(&self, estimate: Charge) -> Charge {
-        let tpm = self.limits.tpm.unwrap_or(u64::MAX);
-        let budget = self.limits.budget.map_or(u64::MAX, |budget| budget.tokens);
-        let most = self.limits.budget_money.map_or(estimate.money, |budget| budget.amount);
-        let tokens = estimate.tokens.max(1).min(tpm).min(budget);
-        Charge { tokens, money: Money(estimate.money.0.min(most.0)) }
-    }
+fn lock(meters: &Mutex<Meters>) -> MutexGuard<'_, Meters> {
+    meters.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
-    fn lock(&self) -> MutexGuard<'_, Meters> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// Caps an estimate at the whole limit: a client that asks for a million tokens is admitted,
+/// but only when nothing else is.
+fn capped(limits: &KeyLimits, estimate: Charge) -> Charge {
+    let tpm = limits.tpm.unwrap_or(u64::MAX);
+    let budget = limits.budget.map_or(u64::MAX, |budget| budget.tokens);
+    let most = limits.budget_money.map_or(estimate.money, |budget| budget.amount);
+    let tokens = estimate.tokens.max(1).min(tpm).min(budget);
+    Charge { tokens, money: Money(estimate.money.0.min(most.0)) }
 }
 
 impl Meters {
+    fn new(limits: &KeyLimits, now: Moment) -> Self {
+        let rate = limits.rpm.and_then(NonZeroU32::new);
+        Self {
+            open: IdMap::default(),
+            rate: rate.map(|rpm| Rate::new(rpm, now.steady)),
+            bucket: limits.tpm.map(|tpm| Bucket::full(tpm, now.steady)),
+            budget: limits.budget.map(|it| Calendar::new(it.tokens, it.per, now.wall_ms)),
+            money: limits.budget_money.map(|it| Calendar::new(it.amount.0, it.per, now.wall_ms)),
+        }
+    }
+
+    fn reserve(
+        &mut self,
+        limits: &KeyLimits,
+        job: JobId,
+        estimate: Charge,
+        now: Moment,
+    ) -> Result<Standing, OverLimit> {
+        let limited = self.full(limits, estimate, now).map_or_else(|| self.take(limits, now), Err);
+        if let Err((limited, retry_after)) = limited {
+            let standing = self.standing(limits, now);
+            return Err(OverLimit { limited, retry_after, standing });
+        }
+        self.open(job, capped(limits, estimate));
+        Ok(self.standing(limits, now))
+    }
+
+    fn settle(&mut self, job: JobId, used: Charge, now: Moment) {
+        let Some(reserved) = self.open.remove(&job) else { return };
+        if let Some(bucket) = &mut self.bucket {
+            bucket.correct(reserved.tokens, used.tokens);
+        }
+        if let Some(budget) = &mut self.budget {
+            budget.settle(reserved.tokens, used.tokens, now.wall_ms);
+        }
+        if let Some(money) = &mut self.money {
+            money.settle(reserved.money.0, used.money.0, now.wall_ms);
+        }
+    }
+
+    fn restore(&mut self, used: Charge, now: Moment) {
+        if let Some(budget) = &mut self.budget {
+            budget.settle(0, used.tokens, now.wall_ms);
+        }
+        if let Some(money) = &mut self.money {
+            money.settle(0, used.money.0, now.wall_ms);
+        }
+    }
+
     /// The limit that is used up, apart from the rate, and the time until it is not.
     fn full(
         &mut self,

@@ -12,6 +12,7 @@ mod shared;
 
 use std::{path::Path, sync::Arc};
 
+use access::Desk;
 use base::Secret;
 use store::{
     AgeStore, AuditStore, InvitationStore, KeyStore, PageSessionStore, SqliteStore, UsageStore,
@@ -36,6 +37,8 @@ pub(crate) struct Stores {
     pub(crate) ages: Arc<dyn AgeStore>,
     /// What it shares with other servers, if it does.
     pub(crate) shared: Option<Arc<Shared>>,
+    /// Where the use of limits is counted that it shares.
+    pub(crate) desk: Option<Desk>,
 }
 
 impl Stores {
@@ -78,6 +81,7 @@ impl Stores {
             audit: Arc::<S>::clone(all),
             ages: Arc::<S>::clone(all),
             shared,
+            desk: None,
         }
     }
 

@@ -1,4 +1,8 @@
 //! Takes over what other servers change, and sends them the rows of this one's ledger and audit log.
+//!
+//! - `limits`: what servers hold of limits
+
+mod limits;
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -30,7 +34,8 @@ const LAST_ROWS: Duration = Duration::from_secs(5);
 pub(super) fn open(own: &Arc<SqliteStore>, url: &Secret, file: &Path) -> anyhow::Result<Stores> {
     let shared = Arc::new(Shared::open(url, file)?);
     tracing::info!(database = shared.shown(), "keys, usage and the audit log are shared");
-    Ok(Stores::of(own, &shared, Some(Arc::clone(&shared))))
+    let desk = limits::desk(&shared)?;
+    Ok(Stores { desk: Some(desk), ..Stores::of(own, &shared, Some(Arc::clone(&shared))) })
 }
 
 /// The tasks of a server that shares its state.
@@ -38,6 +43,7 @@ pub(crate) struct Sharing {
     shared: Arc<Shared>,
     taking_over: JoinHandle<()>,
     sending: JoinHandle<()>,
+    limiting: Option<JoinHandle<()>>,
     ending: CancellationToken,
 }
 
@@ -60,7 +66,11 @@ impl Sharing {
         let ending = CancellationToken::new();
         let taking_over = tokio::spawn(take_over(Arc::new(news), stop.clone()));
         let sending = tokio::spawn(send(Arc::clone(&shared), ending.clone()));
-        Some(Self { shared, taking_over, sending, ending })
+        let limiting = stores
+            .desk
+            .clone()
+            .map(|desk| tokio::spawn(limits::keep(Arc::clone(&shared), desk, ending.clone())));
+        Some(Self { shared, taking_over, sending, limiting, ending })
     }
 
     /// Sends the last rows, and ends. Called when the ledger has ended.
@@ -70,6 +80,9 @@ impl Sharing {
         if timeout(LAST_ROWS, self.sending).await.is_err() || self.shared.waiting() > 0 {
             let left = self.shared.waiting();
             tracing::warn!(left, "rows of usage wait on this machine's disk for the next start");
+        }
+        if let Some(limiting) = self.limiting {
+            let _ended = limiting.await;
         }
         // It has heard of the stop.
         let _ended = self.taking_over.await;

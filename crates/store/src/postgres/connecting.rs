@@ -10,7 +10,7 @@ use tokio::{
 use tokio_postgres::{AsyncMessage, Client, Config, Connection, Socket};
 
 use super::{
-    connections::Bell,
+    bell::Bell,
     failure::Failure,
     schema,
     tls::{Stream, Tls},
@@ -81,8 +81,8 @@ impl Connecting {
 /// Moves bytes until the connection ends, and rings when another server has changed something.
 async fn drive(mut connection: Connection<Socket, Stream<Socket>>, bell: Arc<Bell>) {
     while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
-        if matches!(message, AsyncMessage::Notification(_)) {
-            bell.ring();
+        if let AsyncMessage::Notification(said) = message {
+            bell.hear(said.payload());
         }
     }
     // What was changed meanwhile was told to nobody.

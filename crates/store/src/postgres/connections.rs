@@ -4,7 +4,7 @@ use std::{
     cell::RefCell,
     rc::Rc,
     sync::{
-        Arc, Condvar, Mutex as BlockingMutex, PoisonError,
+        Arc, Mutex as BlockingMutex, PoisonError,
         mpsc::{RecvTimeoutError, SyncSender, sync_channel},
     },
     thread,
@@ -20,7 +20,7 @@ use tokio::{
 };
 use tokio_postgres::{Client, Config};
 
-use super::{connecting::Connecting, failure::Failure};
+use super::{bell::Bell, connecting::Connecting, failure::Failure};
 
 /// The most connections of one server.
 const CONNECTIONS: usize = 4;
@@ -181,25 +181,4 @@ impl Pool {
 
 fn ended() -> Failure {
     Failure::Away("its connections have ended".to_owned())
-}
-
-/// Rings when something may have changed in the database.
-#[derive(Default)]
-pub(super) struct Bell {
-    rung: BlockingMutex<bool>,
-    ringing: Condvar,
-}
-
-impl Bell {
-    pub(super) fn ring(&self) {
-        *self.rung.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.ringing.notify_all();
-    }
-
-    /// Waits until it has rung since the last wait, or for this long.
-    pub(super) fn wait(&self, most: Duration) {
-        let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.ringing.wait_timeout_while(rung, most, |rung| !*rung);
-        *waited.unwrap_or_else(PoisonError::into_inner).0 = false;
-    }
 }

@@ -5,16 +5,18 @@
 //! a runtime.
 //!
 //! - `address`: where the database is
-//! - `connections`: the thread and its connections; `connecting`, `tls`: how one is made
+//! - `connections`: the thread and its connections; `connecting`, `tls`: how one is made; `bell`: what others announce
 //! - `failure`: what an error means
 //! - `schema`: the tables, made once however many servers start; `tables`: their text
 //! - `changes`: what other servers have changed
 //! - `keys`, `invitations`, `page_sessions`, `usage`, `audit`, `rooms`, `reached`: a table each
+//! - `pools`: limits that servers share
 //! - `sources`: rows that waited on a server's disk
 //! - `columns`: values of rows
 
 mod address;
 mod audit;
+mod bell;
 mod changes;
 mod columns;
 mod connecting;
@@ -23,6 +25,7 @@ mod failure;
 mod invitations;
 mod keys;
 mod page_sessions;
+mod pools;
 mod reached;
 mod rooms;
 mod schema;
@@ -33,7 +36,7 @@ mod usage;
 
 use std::time::Duration;
 
-use base::Secret;
+use base::{KeyId, Secret};
 use tokio_postgres::{Client, Transaction};
 
 pub use self::changes::{Revisions, SharedTable};
@@ -80,6 +83,11 @@ impl PostgresStore {
     /// Waits until another server changes something, or for this long.
     pub fn wait_for_change(&self, most: Duration) {
         self.connections.bell().wait(most);
+    }
+
+    /// Waits until other servers need what this one holds of keys' limits and does not use. Returns these keys.
+    pub async fn recalled(&self) -> Vec<KeyId> {
+        self.connections.bell().recalled().await
     }
 
     /// Ends a wait for a change.

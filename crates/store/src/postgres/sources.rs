@@ -2,7 +2,7 @@
 
 use tokio_postgres::Transaction;
 
-use super::{PostgresStore, audit, columns::value, failure::Failure, usage};
+use super::{PostgresStore, audit, columns::value, failure::Failure, pools, usage};
 use crate::{Action, StoreError, UsageEntry, unsent::Waiting};
 
 impl PostgresStore {
@@ -13,8 +13,10 @@ impl PostgresStore {
     pub fn take_usage(&self, waiting: &Waiting<UsageEntry>) -> Result<(), StoreError> {
         let waiting = waiting.clone();
         self.write(async move |transaction| {
+            let run = waiting.source.clone();
             let entries = new_rows(transaction, "usage", waiting).await?;
-            usage::write::add(transaction, &entries).await
+            usage::write::add(transaction, &entries).await?;
+            pools::taken(transaction, &run, &entries).await
         })
     }
 

@@ -186,3 +186,70 @@ pub(super) const SOURCES: &str = "CREATE TABLE sources (
         began TIMESTAMPTZ NOT NULL DEFAULT now(),
         PRIMARY KEY (source, list)
     );";
+
+/// What keys have used, by the day, kept by whoever adds to the sums of days: also by a server of an older version.
+pub(super) const USAGE_KEYS: &str = r#"CREATE TABLE usage_keys (
+        key TEXT COLLATE "C" NOT NULL,
+        -- days since 1970
+        day BIGINT NOT NULL,
+        tokens BIGINT NOT NULL,
+        cost BIGINT NOT NULL,
+        PRIMARY KEY (key, day)
+    );
+    CREATE FUNCTION note_usage() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+    DECLARE
+        more_tokens BIGINT := NEW.prompt_tokens + NEW.completion_tokens;
+        more_cost BIGINT := NEW.cost;
+    BEGIN
+        IF TG_OP = 'UPDATE' THEN
+            more_tokens := more_tokens - OLD.prompt_tokens - OLD.completion_tokens;
+            more_cost := more_cost - OLD.cost;
+        END IF;
+        -- Rows that are forgotten for their age were used all the same.
+        IF more_tokens > 0 OR more_cost > 0 THEN
+            INSERT INTO usage_keys AS known
+                VALUES (NEW.key, NEW.day, GREATEST(more_tokens, 0), GREATEST(more_cost, 0))
+                ON CONFLICT (key, day) DO UPDATE SET tokens = known.tokens + excluded.tokens,
+                    cost = known.cost + excluded.cost;
+        END IF;
+        RETURN NULL;
+    END $$;
+    CREATE TRIGGER used AFTER INSERT OR UPDATE ON usage_days FOR EACH ROW EXECUTE FUNCTION note_usage();
+    INSERT INTO usage_keys SELECT key, day, SUM(prompt_tokens + completion_tokens), SUM(cost)
+        FROM usage_days GROUP BY key, day;"#;
+
+/// Limits that servers share: what they hold of each.
+pub(super) const POOLS: &str = r#"CREATE TABLE servers (
+        -- a run of a server
+        run TEXT PRIMARY KEY,
+        -- of its last report
+        number BIGINT NOT NULL,
+        seen TIMESTAMPTZ NOT NULL
+    );
+    CREATE TABLE pools (
+        key TEXT COLLATE "C" NOT NULL,
+        -- the limit: concurrent, budget, money, tpm, rpm
+        measure TEXT NOT NULL,
+        -- the begin and the end of its day or month, in milliseconds since 1970; 0 without one
+        began BIGINT NOT NULL,
+        ends BIGINT NOT NULL,
+        -- of what comes back with time: 60000 to a unit, and when it was so, in milliseconds since 1970
+        level BIGINT,
+        at BIGINT,
+        PRIMARY KEY (key, measure, began)
+    );
+    CREATE TABLE slices (
+        key TEXT COLLATE "C" NOT NULL,
+        measure TEXT NOT NULL,
+        began BIGINT NOT NULL,
+        ends BIGINT NOT NULL,
+        run TEXT NOT NULL,
+        -- sums since the begin of the run: all that was given; what was used, as the server says; what jobs in flight
+        -- are expected to use; what was used, as the ledger's rows say
+        granted BIGINT NOT NULL,
+        settled BIGINT NOT NULL,
+        reserved BIGINT NOT NULL,
+        taken BIGINT NOT NULL,
+        PRIMARY KEY (key, measure, began, run)
+    );
+    CREATE INDEX slices_run ON slices (run, key);"#;

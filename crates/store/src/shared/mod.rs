@@ -5,9 +5,11 @@
 //! database alone; only a revocation is noted in the copy even if the database is away.
 //!
 //! - `copies`: keys, invitations and page sessions
+//! - `limits`: limits of keys
 //! - `unsent`: the ledger and the audit log
 
 mod copies;
+mod limits;
 mod unsent;
 
 use std::{
@@ -45,6 +47,9 @@ pub struct SharedStore {
     waiting: AtomicU64,
     /// Whether rows have come since the last were sent.
     rows: Arc<(Mutex<bool>, Condvar)>,
+    /// The number of its last report about limits, and how many servers there are.
+    reports: AtomicU64,
+    servers: AtomicU64,
     /// How many rows are sent at once: less, after the database was late.
     batch: AtomicUsize,
 }
@@ -85,7 +90,8 @@ impl SharedStore {
         let (seen, ended) = (Mutex::default(), Mutex::default());
         let waiting = AtomicU64::new(own.sent_usage(i64::MIN)?);
         let (rows, batch) = (Arc::default(), AtomicUsize::new(unsent::BATCH));
-        Ok(Self { database, own, seen, ended, source, waiting, rows, batch })
+        let (reports, servers) = (AtomicU64::new(0), AtomicU64::new(0));
+        Ok(Self { database, own, seen, ended, source, waiting, rows, reports, servers, batch })
     }
 
     /// Where the database is, without its secrets.

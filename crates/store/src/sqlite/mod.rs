@@ -33,6 +33,7 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use rusqlite_migration::{Error as MigrationError, M, MigrationDefinitionError, Migrations};
 
 use self::soundness::Soundness;
+pub use self::unsent::UnsentSum;
 use crate::{StoreError, usage::days::signed};
 
 /// How long a writer waits for another process.

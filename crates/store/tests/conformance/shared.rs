@@ -25,7 +25,7 @@ pub(crate) fn database(server: &PostgresServer) -> Secret {
     Secret::from(server.database())
 }
 
-fn open(url: &Secret) -> PostgresStore {
+pub(crate) fn open(url: &Secret) -> PostgresStore {
     PostgresStore::new(url).unwrap()
 }
 

@@ -59,7 +59,10 @@ async fn ask_maker(
         Ok(Path((code, id))) => found(api, &code, id, &parts).await,
         Err(_) => Err(Refused::Unknown.into()),
     };
-    let accepted = found.and_then(|found| found.accepted(api, &parts, job));
+    let accepted = match found {
+        Ok(found) => found.accepted(api, &parts, job).await,
+        Err(error) => Err(error),
+    };
     match accepted {
         Ok((accepted, room, id)) => {
             let answered = answer(&RESPONSES, api, accepted, HeldMemory::none());
@@ -97,15 +100,15 @@ async fn found(
 }
 
 impl StoredResponse {
-    fn accepted(
+    async fn accepted(
         self,
         api: &Api,
         parts: &Parts,
         id: JobId,
     ) -> Result<(Accepted, Arc<Room>, String), ApiError> {
         let via = head::via(api.marks(), api.via(), self.request_scope.scope(), &parts.headers)?;
-        let admission =
-            Admission::new(self.request_scope.admitted(), id, Charge::default(), Moment::now())?;
+        let admitted = self.request_scope.admitted();
+        let admission = Admission::new(admitted, id, Charge::default(), Moment::now()).await?;
         let job = self.job(request(parts, via), id);
         let room = Some(Arc::clone(&self.room));
         let (translation, may_be_early) = (None, false);

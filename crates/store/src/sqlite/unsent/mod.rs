@@ -6,10 +6,24 @@
 mod rows;
 pub(super) mod table;
 
+use base::KeyId;
 use rusqlite::{Connection, Row, ToSql, Transaction, params_from_iter};
 
-use super::{SqliteStore, signed};
+use super::{SqliteStore, signed, unsigned};
 use crate::{Action, StoreError, UsageEntry, unsent::Waiting};
+
+/// What a key has used in a day, as the rows say that wait.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnsentSum {
+    /// The key.
+    pub key: KeyId,
+    /// The begin of the day, in milliseconds since 1970.
+    pub day_ms: u64,
+    /// Tokens of prompts and answers.
+    pub tokens: u64,
+    /// Their cost, in millionths.
+    pub cost: u64,
+}
 
 /// One of the two lists.
 struct List<T> {
@@ -53,6 +67,29 @@ impl SqliteStore {
     /// When they cannot be read.
     pub fn waiting_usage(&self, most: usize) -> Result<Waiting<UsageEntry>, StoreError> {
         self.read(|connection| waiting(connection, &USAGE, most))
+    }
+
+    /// What keys have used, by the day, as the rows say that wait.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn unsent_sums(&self) -> Result<Vec<UnsentSum>, StoreError> {
+        let select = "SELECT key, at / 86400000 * 86400000 AS day,
+                TOTAL(COALESCE(prompt_tokens, 0) + COALESCE(completion_tokens, 0)) AS tokens, TOTAL(cost) AS cost
+            FROM unsent_usage GROUP BY key, day";
+        self.read(|connection| {
+            let mut query = connection.prepare(select)?;
+            let sums = query.query_map([], |row| {
+                Ok(UnsentSum {
+                    key: KeyId::from(row.get::<_, String>("key")?),
+                    day_ms: unsigned(row.get("day")?),
+                    // A floating-point sum does not overflow, and is exact up to 2^53.
+                    tokens: row.get::<_, f64>("tokens")? as u64,
+                    cost: row.get::<_, f64>("cost")? as u64,
+                })
+            })?;
+            sums.collect()
+        })
     }
 
     /// Takes rows of usage off that were sent, up to this number. Returns how many still wait.

@@ -1,0 +1,348 @@
+//! This server's slice of one limit. It is a pure machine: it hears the time, and what the database answers.
+
+use std::time::{Duration, Instant};
+
+use store::pools::{Answer, Measure, PoolId, Report};
+
+use super::{
+    super::Gauge,
+    demand::Demand,
+    share::{Contact, Share},
+};
+
+/// How long a slice that nobody uses is kept.
+pub(super) const REST: Duration = Duration::from_secs(3);
+
+/// How soon what was used is told.
+const TELL: Duration = Duration::from_secs(1);
+
+/// How soon a slice that is nearly used up is asked for again.
+const TOP_UP: Duration = Duration::from_millis(50);
+
+/// For how long a pool that is used up is not asked again.
+pub(super) const USED_UP: Duration = Duration::from_secs(1);
+
+/// The first pause, and the longest, while others give back.
+const RECALL: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(320));
+
+const MINUTE_MS: u128 = 60_000;
+
+/// The limit that a slice is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Limit {
+    pub(super) measure: Measure,
+    pub(super) most: u64,
+    /// The begin and the end of its day or month, in milliseconds since 1970; 0 without one.
+    pub(super) period: (u64, u64),
+}
+
+/// What a slice says to a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Offer {
+    /// There is enough.
+    Enough,
+    /// More has to be asked for first.
+    Ask,
+    /// It is used up. When it is worth trying again, if that is known.
+    UsedUp(Option<Duration>),
+}
+
+/// How a request may be served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// From the slice; if that has too little, more is asked for.
+    Usual,
+    /// It has waited for more, and takes what there is.
+    Late,
+    /// From the slice and this server's share: the database is away.
+    Away,
+}
+
+pub(super) struct Slice {
+    pub(super) limit: Limit,
+    /// What the database knew as settled when this began; `None`: that is not known yet.
+    base: Option<u64>,
+    /// Beyond the base, as `settled`.
+    granted: u64,
+    settled: u64,
+    reserved: u64,
+    /// What requests wait for.
+    need: u64,
+    demand: Demand,
+    recalled: bool,
+    /// Whether its day or month is over.
+    closed: bool,
+    /// Whether something was used that is not told.
+    changed: bool,
+    /// Whether the database has not answered yet.
+    asked: bool,
+    /// When it was asked last.
+    asked_at: Instant,
+    used_up_until: Option<Instant>,
+    /// Until when others have time to give back, and how often they were asked.
+    recall: Option<(Instant, u32)>,
+    contact: Contact,
+    share: Option<Share>,
+    /// What all servers together had left when this server had used so much.
+    left: (u64, u64),
+    next: Option<Duration>,
+}
+
+impl Slice {
+    /// Without anything. `contact`: what is known without having asked.
+    pub(super) const fn new(limit: Limit, contact: Contact) -> Self {
+        Self {
+            limit,
+            base: None,
+            granted: 0,
+            settled: 0,
+            reserved: 0,
+            need: 0,
+            demand: Demand::new(contact.at),
+            recalled: false,
+            closed: false,
+            changed: false,
+            asked: false,
+            asked_at: contact.at,
+            used_up_until: None,
+            recall: None,
+            contact,
+            share: None,
+            left: (contact.free, 0),
+            next: None,
+        }
+    }
+
+    /// Whether a request of this amount may be served.
+    pub(super) fn offer(&mut self, amount: u64, mode: Mode, now: Instant) -> Offer {
+        let left = self.available();
+        // What costs nothing is admitted even if all is used.
+        if amount == 0 || left >= i128::from(amount) {
+            return Offer::Enough;
+        }
+        match mode {
+            Mode::Away => self.of_share(now),
+            Mode::Late => self.what_is_left(now),
+            Mode::Usual if self.used_up_until.is_some_and(|until| now < until) => {
+                self.what_is_left(now)
+            }
+            Mode::Usual => Offer::Ask,
+        }
+    }
+
+    /// The database has not heard of this server for so long that it may have given away what was not used.
+    pub(super) fn let_go(&mut self) {
+        self.changed |= self.granted > self.busy();
+        self.granted = self.granted.min(self.busy());
+    }
+
+    /// Notes that a request waits for this amount.
+    pub(super) fn ask_for(&mut self, amount: u64) {
+        self.need = self.need.saturating_add(amount).min(self.limit.most);
+    }
+
+    /// Notes that a request came too late: the next ones are refused without a wait, for a while.
+    pub(super) fn gave_up(&mut self, now: Instant) {
+        (self.used_up_until, self.recall) = (Some(now + USED_UP / 2), None);
+    }
+
+    /// Takes an amount. Returns whether little is left, and more should be asked for.
+    pub(super) fn take(&mut self, amount: u64, now: Instant) -> bool {
+        match self.limit.measure {
+            Measure::Requests => self.settled = self.settled.saturating_add(amount),
+            _ => self.reserve(amount),
+        }
+        self.demand.add(amount, now);
+        self.changed = true;
+        self.is_low(now)
+    }
+
+    /// Adds what is in flight.
+    pub(super) fn reserve(&mut self, amount: u64) {
+        self.reserved = self.reserved.saturating_add(amount);
+    }
+
+    /// Replaces a reservation by what was used.
+    pub(super) fn settle(&mut self, reserved: u64, used: u64) {
+        self.reserved = self.reserved.saturating_sub(reserved);
+        self.settled = self.settled.saturating_add(used);
+        self.changed = true;
+    }
+
+    /// Ends its use. Returns what is in flight, which goes to another slice.
+    pub(super) fn close(&mut self) -> u64 {
+        (self.need, self.changed, self.closed) = (0, true, true);
+        std::mem::take(&mut self.reserved)
+    }
+
+    /// Begins its use again.
+    pub(super) const fn reopen(&mut self) {
+        self.closed = false;
+    }
+
+    /// Notes that another server needs what this one does not.
+    pub(super) const fn recall(&mut self) {
+        self.recalled = true;
+    }
+
+    /// When the database should hear of it; `None`: there is nothing to tell.
+    pub(super) fn due(&mut self, now: Instant) -> Option<Instant> {
+        if self.asked {
+            return None;
+        }
+        if self.closed {
+            return self.changed.then_some(now);
+        }
+        let recall = self.recall.map(|(until, _)| until);
+        let need = (self.need > 0).then(|| recall.unwrap_or(now));
+        let recalled = (self.recalled && self.available() > 0).then_some(now);
+        let is_open = self.used_up_until.is_none_or(|until| now >= until);
+        let low = (is_open && self.is_low(now)).then(|| self.asked_at + TOP_UP);
+        let tell = self.changed.then(|| self.asked_at + TELL);
+        let rested = (self.available() > 0).then(|| self.demand.rested_at(REST));
+        [need, recalled, low, tell, rested].into_iter().flatten().min()
+    }
+
+    /// What to tell the database. What is given back is not used from here on.
+    pub(super) fn report(&mut self, pool: PoolId, now: Instant) -> Report {
+        let keep = self.keep(now);
+        let need = std::mem::take(&mut self.need);
+        let kept = self.busy().saturating_add(keep);
+        self.granted = self.granted.min(kept);
+        (self.recalled, self.changed) = (false, false);
+        (self.asked, self.asked_at) = (true, now);
+        let settled = self.base.map(|base| base.saturating_add(self.settled));
+        let reserved = if settled.is_some() { self.reserved } else { self.busy() };
+        let Limit { most, period, .. } = self.limit;
+        Report { pool, limit: most, ends_ms: period.1, settled, reserved, keep, need }
+    }
+
+    /// Takes over what the database has answered.
+    pub(super) fn answered(&mut self, answer: &Answer, servers: u64, now: Instant) {
+        // What it had used before it knew that, it has told as in flight.
+        self.changed |= self.base.is_none() && self.settled > 0;
+        let base = *self.base.get_or_insert(answer.settled);
+        self.granted = answer.granted.saturating_sub(base);
+        (self.asked, self.share) = (false, None);
+        self.contact = Contact { free: answer.free, servers, at: now };
+        let own = u64::try_from(self.available()).unwrap_or(0);
+        let left = answer.free.saturating_add(answer.idle).saturating_add(own);
+        self.left = (left, self.busy());
+        self.next = answer.next_ms.map(Duration::from_millis);
+        match (answer.short, answer.idle) {
+            (false, _) => (self.used_up_until, self.recall) = (None, None),
+            (true, 0) => {
+                self.used_up_until = Some(now + self.next.map_or(USED_UP, |it| it.min(USED_UP)));
+                self.recall = None;
+            }
+            (true, _) => self.recall = Some(self.next_recall(now)),
+        }
+    }
+
+    /// The database has not answered: what was told may not have come.
+    pub(super) const fn unanswered(&mut self) {
+        if self.asked {
+            (self.asked, self.changed) = (false, true);
+        }
+    }
+
+    /// Whether there is nothing in it and nothing to tell.
+    pub(super) const fn is_empty(&self) -> bool {
+        let held = self.granted > self.settled || self.reserved > 0 || self.need > 0;
+        !held && !self.changed && !self.asked
+    }
+
+    pub(super) fn gauge(&mut self, now: Instant, until_new: Duration) -> Gauge {
+        let limit = self.limit.most;
+        let (left, busy) = self.left;
+        let used = self.busy().saturating_sub(busy);
+        let passed = now.saturating_duration_since(self.contact.at).as_millis();
+        let back = match self.limit.measure.is_rate() {
+            true => u64::try_from(passed * u128::from(limit) / MINUTE_MS).unwrap_or(u64::MAX),
+            false => 0,
+        };
+        let remaining = left.saturating_add(back).min(limit).saturating_sub(used);
+        let reset = match self.limit.measure.is_rate() {
+            true => time_for(limit - remaining, limit),
+            false => until_new,
+        };
+        Gauge { limit, remaining, reset }
+    }
+
+    fn of_share(&mut self, now: Instant) -> Offer {
+        let left = self.available();
+        let Limit { measure, most, .. } = self.limit;
+        let contact = self.contact;
+        let share = self.share.get_or_insert_with(|| Share::of(measure, most, &contact));
+        if measure.is_rate() {
+            share.refill(most, contact.servers, left, now);
+        }
+        let more = match measure {
+            // Places that it holds are part of its share.
+            Measure::Concurrent => share.extra.saturating_sub(self.granted),
+            _ => share.extra,
+        };
+        let part = most.div_ceil(contact.servers.max(1));
+        match left + i128::from(more) > 0 {
+            true => Offer::Enough,
+            false => Offer::UsedUp(measure.is_rate().then(|| time_for(1, part))),
+        }
+    }
+
+    fn what_is_left(&self, now: Instant) -> Offer {
+        match self.available() > 0 {
+            true => Offer::Enough,
+            false => {
+                Offer::UsedUp(self.next.map(|next| {
+                    next.saturating_sub(now.saturating_duration_since(self.contact.at))
+                }))
+            }
+        }
+    }
+
+    /// What it wants to have beside what is in use: two seconds' worth, and nothing that nobody has used lately.
+    fn keep(&mut self, now: Instant) -> u64 {
+        let left = u64::try_from(self.available()).unwrap_or(0);
+        let target = self.target(now);
+        let rests = self.closed || now >= self.demand.rested_at(REST);
+        let wanted = match (rests, self.recalled) {
+            (true, _) => 0,
+            (false, true) => left / 2,
+            (false, false) if self.is_low(now) => target,
+            (false, false) => left.min(target.saturating_mul(2)),
+        };
+        wanted.max(self.need).min(self.limit.most)
+    }
+
+    fn target(&mut self, now: Instant) -> u64 {
+        match self.limit.measure {
+            Measure::Concurrent => 1 + self.reserved / 4,
+            _ => self.demand.of_a_second(now).saturating_mul(2),
+        }
+    }
+
+    fn is_low(&mut self, now: Instant) -> bool {
+        let is_used = now < self.demand.rested_at(REST);
+        is_used && self.available() < i128::from(self.target(now).div_ceil(2))
+    }
+
+    fn next_recall(&self, now: Instant) -> (Instant, u32) {
+        let tries = self.recall.map_or(0, |(_, tries)| tries);
+        let (first, longest) = RECALL;
+        (now + (first * 2_u32.saturating_pow(tries.min(8))).min(longest), tries + 1)
+    }
+
+    fn available(&self) -> i128 {
+        i128::from(self.granted) - i128::from(self.settled) - i128::from(self.reserved)
+    }
+
+    fn busy(&self) -> u64 {
+        self.settled.saturating_add(self.reserved)
+    }
+}
+
+/// The time in which so much of a rate comes back.
+fn time_for(units: u64, a_minute: u64) -> Duration {
+    let millis = (u128::from(units) * MINUTE_MS).div_ceil(u128::from(a_minute.max(1)));
+    Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,105 @@
+//! Single cases.
+
+use std::time::Duration;
+
+use base::{Budget, KeyLimits, Period};
+use store::pools::Measure;
+
+use super::world::{Outcome, World, limits};
+
+#[test]
+fn one_server_alone_uses_a_budget_to_its_last_token() {
+    let mut world = World::new(limits(Measure::Budget, 1_000), 3, None);
+    for number in 0..100 {
+        assert_eq!(world.patient_request(0, 10, 10), Outcome::Admitted, "{number}");
+        world.end_job(0);
+    }
+    assert_eq!(world.patient_request(0, 10, 10), Outcome::Refused);
+    assert_eq!(world.used(), 1_000);
+}
+
+#[test]
+fn what_another_server_holds_idle_comes_within_a_second() {
+    let mut world = World::new(limits(Measure::Budget, 1_000), 2, None);
+    for _ in 0..40 {
+        assert_eq!(world.patient_request(0, 10, 10), Outcome::Admitted);
+        world.end_job(0);
+    }
+    let mut admitted = 0;
+    while world.patient_request(1, 10, 10) == Outcome::Admitted {
+        world.end_job(1);
+        admitted += 1;
+    }
+    assert_eq!(admitted, 60, "the whole rest");
+}
+
+#[test]
+fn after_a_rest_no_more_than_a_minutes_worth_comes_at_once() {
+    let mut world = World::new(limits(Measure::Requests, 60), 2, None);
+    for _ in 0..30 {
+        world.patient_request(0, 1, 1);
+    }
+    for _ in 0..9 {
+        world.pass(20_000);
+        (0..2).for_each(|at| world.speak(at));
+    }
+    let burst = (0..200).filter(|number| {
+        let told = world.patient_request(number % 2, 1, 1);
+        told == Outcome::Admitted
+    });
+    let began = 60;
+    assert!(burst.count() <= began + 60 * 200 / 60, "and what came back in these seconds");
+}
+
+#[test]
+fn a_budget_of_a_new_month_is_whole_and_keeps_what_is_in_flight() {
+    let budget = Some(Budget { tokens: 100, per: Period::Day });
+    let mut world = World::new(KeyLimits { budget, ..KeyLimits::default() }, 1, None);
+    assert_eq!(world.patient_request(0, 100, 100), Outcome::Admitted);
+    assert_eq!(world.patient_request(0, 1, 1), Outcome::Refused);
+    world.pass(24 * 3_600_000);
+    assert_eq!(world.patient_request(0, 1, 1), Outcome::Refused, "the first job still runs");
+    world.end_job(0);
+    world.pass(1_000);
+    assert_eq!(
+        world.patient_request(0, 1, 1),
+        Outcome::Refused,
+        "it counts for the day of its end"
+    );
+}
+
+#[test]
+fn a_rate_goes_on_at_a_part_while_the_database_is_away() {
+    let mut world = World::new(limits(Measure::Requests, 60), 2, None);
+    world.patient_request(0, 1, 1);
+    world.cut_off(0);
+    let mut admitted = 0;
+    for _ in 0..600 {
+        admitted += usize::from(world.request(0, 1, 1, false) == Outcome::Admitted);
+        world.pass(1_000);
+    }
+    assert!((300..=360).contains(&admitted), "{admitted} in ten minutes of half the rate");
+}
+
+#[test]
+fn a_server_that_starts_without_the_database_has_its_part() {
+    let mut world = World::new(limits(Measure::Budget, 900), 3, None);
+    world.crash(0);
+    world.cut_off(0);
+    let admitted = (0..100).filter(|_| world.request(0, 10, 10, false) == Outcome::Admitted);
+    assert_eq!(admitted.count(), 30);
+}
+
+#[test]
+fn headers_tell_what_all_servers_have_left() {
+    use super::super::{slice::Mode, slices::Slices};
+    let world = World::new(limits(Measure::Budget, 1_000), 1, None);
+    let mut slices = Slices::new("k".into(), world.limits);
+    let job = base::JobId::from_random(1);
+    let charge = crate::Charge { tokens: 100, money: base::Money(0) };
+    let told =
+        slices.reserve(job, charge, Mode::Away, world.now, &super::world::Count(1)).unwrap().0;
+    let gauge = told.tokens.unwrap();
+    assert_eq!((gauge.limit, gauge.remaining), (1_000, 900));
+    assert!(gauge.reset <= Duration::from_secs(31 * 24 * 3_600) && told.requests.is_none());
+}

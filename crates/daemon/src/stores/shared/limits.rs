@@ -1,0 +1,105 @@
+//! Tells the database what this server holds and needs of limits, and hears what others need.
+
+use std::{sync::Arc, time::Duration};
+
+use access::{Charge, Desk, Moment, UnsentUse};
+use store::{StoreError, pools::Report};
+use tokio::{
+    task::spawn_blocking,
+    time::{Instant, timeout},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{Shared, Told};
+
+/// How often the database hears of this server, whatever there is to tell.
+const HEARTBEAT: Duration = Duration::from_secs(1);
+
+/// How often it is looked for what is over.
+const FORGET: Duration = Duration::from_secs(3_600);
+
+/// How long the last report of a server that ends may take.
+const LAST: Duration = Duration::from_secs(3);
+
+/// Where the use of limits is counted that servers share, with what is known while the database is away.
+pub(super) fn desk(shared: &Shared) -> Result<Desk, StoreError> {
+    let unsent = shared.unsent_sums()?.into_iter().map(|sum| UnsentUse {
+        used: Charge { tokens: sum.tokens, money: sum.money() },
+        key: sum.key,
+        day_ms: sum.day_ms,
+    });
+    Ok(Desk::new(shared.known_servers()?, unsent.collect()))
+}
+
+/// Runs until `ending`, and gives everything back then.
+pub(super) async fn keep(shared: Arc<Shared>, desk: Desk, ending: CancellationToken) {
+    let mut told = Told::default();
+    let mut forget_at = Instant::now();
+    while !ending.is_cancelled() {
+        let now = Moment::now();
+        let reports = desk.reports(now);
+        let reported = report(&shared, &desk, reports).await;
+        told.tell(
+            "limits are not shared: this server uses its part of them",
+            reported.as_ref().err(),
+        );
+        if reported.is_ok() && Instant::now() >= forget_at {
+            forget_at = Instant::now() + FORGET;
+            forget(&shared).await;
+        }
+        match reported {
+            Ok(()) => wait(&shared, &desk, &ending).await,
+            // Nothing that happens here brings the database back.
+            Err(_) => drop(timeout(HEARTBEAT, ending.cancelled()).await),
+        }
+    }
+    let leaving = async {
+        let reports = desk.last_reports(Moment::now());
+        report(&shared, &desk, reports).await?;
+        let shared = Arc::clone(&shared);
+        spawn_blocking(move || shared.leave()).await.unwrap_or(Ok(()))
+    };
+    if !matches!(timeout(LAST, leaving).await, Ok(Ok(()))) {
+        tracing::warn!("what this server holds of limits is free for others in some seconds");
+    }
+}
+
+async fn report(shared: &Arc<Shared>, desk: &Desk, reports: Vec<Report>) -> Result<(), StoreError> {
+    let teller = Arc::clone(shared);
+    match spawn_blocking(move || teller.report(&reports)).await {
+        Ok(Ok(answers)) => {
+            desk.answered(&answers, Moment::now());
+            Ok(())
+        }
+        Ok(Err(error)) => {
+            desk.unanswered();
+            Err(error)
+        }
+        Err(_) => {
+            desk.unanswered();
+            Ok(())
+        }
+    }
+}
+
+async fn forget(shared: &Arc<Shared>) {
+    let shared = Arc::clone(shared);
+    let forget = move || shared.forget_pools(Moment::now().wall_ms);
+    if let Ok(Err(error)) = spawn_blocking(forget).await {
+        tracing::warn!(%error, "what is over of limits is not forgotten");
+    }
+}
+
+/// Waits until there is something to tell, or other servers need something.
+async fn wait(shared: &Shared, desk: &Desk, ending: &CancellationToken) {
+    let most = desk.pause(Moment::now().steady, HEARTBEAT);
+    let recalled = async {
+        desk.recall(&shared.recalled().await);
+    };
+    tokio::select! {
+        () = desk.work() => {}
+        () = recalled => {}
+        () = tokio::time::sleep(most) => {}
+        () = ending.cancelled() => {}
+    }
+}

@@ -1,0 +1,222 @@
+//! Limits of keys that several servers share. A limit is a *pool* in the database, of which each server holds a
+//! *slice*: it admits requests from its slice by itself, asks for more before that is used up, and gives back what it
+//! does not need. So used, in flight and idle together never exceed the pool.
+//!
+//! What a report of a server does to a pool is a pure step, [`Pool::take`], which the database carries out and tests
+//! carry out without one.
+//!
+//! - `stock`: what is free in a pool
+
+mod stock;
+
+use base::KeyId;
+
+pub use self::stock::{Level, PARTS, Stock};
+
+/// The most reports in one step.
+pub const MAX_REPORTS: usize = 500;
+
+/// A slice of a server that was not heard of for this long goes back, in seconds.
+pub const SILENT_S: u32 = 15;
+
+/// The limit that a pool is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Measure {
+    /// Requests at the same time.
+    Concurrent,
+    /// Tokens of a day or month.
+    Budget,
+    /// Millionths of money of a day or month.
+    Money,
+    /// Tokens a minute.
+    Tokens,
+    /// Requests a minute.
+    Requests,
+}
+
+/// A pool.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PoolId {
+    /// The key whose limit it is.
+    pub key: KeyId,
+    /// Which of its limits.
+    pub measure: Measure,
+    /// The begin of the day or month, in milliseconds since 1970; 0 for a limit without one.
+    pub began_ms: u64,
+}
+
+/// What a server says of its slice, and what it asks for. Sums are since the begin of its run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// The pool.
+    pub pool: PoolId,
+    /// The limit.
+    pub limit: u64,
+    /// The end of the day or month, in milliseconds since 1970; 0 for a limit without one.
+    pub ends_ms: u64,
+    /// What jobs that ended have used; `None`: it does not know what it has told before.
+    pub settled: Option<u64>,
+    /// What jobs in flight are expected to use, with what was settled if that is not told above.
+    pub reserved: u64,
+    /// What it wants to have beyond these. If it has more, that is given back.
+    pub keep: u64,
+    /// What of it requests wait for.
+    pub need: u64,
+}
+
+/// What a server has after its report. Sums are since the begin of its run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// The pool.
+    pub pool: PoolId,
+    /// All that it was given.
+    pub granted: u64,
+    /// What it has told as settled.
+    pub settled: u64,
+    /// What nobody holds.
+    pub free: u64,
+    /// What other servers hold and had no use for when they were last heard of.
+    pub idle: u64,
+    /// Whether it has less than requests wait for.
+    pub short: bool,
+    /// The milliseconds until there is more, if that is known.
+    pub next_ms: Option<u64>,
+}
+
+/// The answers to reports.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Answers {
+    /// One for each report.
+    pub answers: Vec<Answer>,
+    /// The number of servers that were heard of, with this one.
+    pub servers: u64,
+}
+
+/// A server's slice, as the database has it. Sums are since the begin of its run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Slice {
+    /// All that was granted.
+    pub granted: u64,
+    /// What was used, as it has told.
+    pub settled: u64,
+    /// What jobs in flight are expected to use, as it has told.
+    pub reserved: u64,
+    /// What was used, as the ledger's rows say that have come.
+    pub taken: u64,
+}
+
+/// A pool at one moment, with all slices.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pool {
+    /// What there is.
+    pub stock: Stock,
+    /// The slice of the server that reports.
+    pub own: Slice,
+    /// The slices of the others.
+    pub others: Vec<Slice>,
+    /// The number of servers, with this one.
+    pub servers: u64,
+}
+
+impl Measure {
+    /// All there are, in the order in which they are checked.
+    pub const ALL: [Self; 5] =
+        [Self::Concurrent, Self::Budget, Self::Money, Self::Tokens, Self::Requests];
+
+    /// Its name in the database.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Concurrent => "concurrent",
+            Self::Budget => "budget",
+            Self::Money => "money",
+            Self::Tokens => "tpm",
+            Self::Requests => "rpm",
+        }
+    }
+
+    /// Whether it comes back with time.
+    pub const fn is_rate(self) -> bool {
+        matches!(self, Self::Tokens | Self::Requests)
+    }
+}
+
+impl Slice {
+    /// What a slice is worth when its server is not heard of any more: what was used of it. What its jobs in flight
+    /// have used counts when their rows come.
+    #[must_use]
+    pub fn abandoned(self) -> Self {
+        Self { granted: self.settled, reserved: 0, ..self }
+    }
+
+    /// What it holds of a budget beyond what the ledger's rows say.
+    fn held(&self) -> u64 {
+        self.granted.max(self.busy()).saturating_sub(self.taken)
+    }
+
+    fn idle(&self) -> u64 {
+        self.granted.saturating_sub(self.busy())
+    }
+
+    fn busy(&self) -> u64 {
+        self.settled.saturating_add(self.reserved)
+    }
+}
+
+impl Pool {
+    /// Carries out a report.
+    pub fn take(&mut self, report: &Report) -> Answer {
+        self.note(report);
+        self.give_back(report.keep);
+        let idle = self.others.iter().map(Slice::idle).fold(0, u64::saturating_add);
+        let room = self.room();
+        let over = self.own.busy().saturating_sub(self.own.granted);
+        let missing =
+            |beyond: u64| self.own.busy().saturating_add(beyond).saturating_sub(self.own.granted);
+        let (needed, wanted) = (missing(report.need), missing(report.keep.max(report.need)));
+        // Beyond what is needed now, no server takes more than a part of what others may need soon.
+        let fair = room.saturating_sub(over) / self.servers.max(1).saturating_mul(2);
+        let more = wanted.min(needed.max(over.saturating_add(fair))).min(room);
+        self.own.granted = self.own.granted.saturating_add(more);
+        self.stock.draw(more);
+        Answer {
+            pool: report.pool.clone(),
+            granted: self.own.granted,
+            settled: self.own.settled,
+            free: room - more,
+            idle,
+            short: more < needed,
+            next_ms: self.stock.next_ms(),
+        }
+    }
+
+    fn note(&mut self, report: &Report) {
+        // What was told before holds, if this was said earlier and comes late.
+        self.own.settled = self.own.settled.max(report.settled.unwrap_or(0));
+        self.own.reserved = report.reserved;
+        let over = self.own.settled.saturating_sub(self.own.granted);
+        self.own.granted += over;
+        self.stock.draw(over);
+    }
+
+    fn give_back(&mut self, keep: u64) {
+        let kept = self.own.busy().saturating_add(keep);
+        let back = self.own.granted.saturating_sub(kept);
+        self.own.granted -= back;
+        let idle = self.all().map(Slice::idle).fold(0, u64::saturating_add);
+        self.stock.put_back(back, idle);
+    }
+
+    /// What can be granted: what nobody holds, and for which no other server has jobs in flight.
+    fn room(&self) -> u64 {
+        let own = self.own.granted.saturating_sub(self.own.taken);
+        let held = self.others.iter().map(Slice::held).fold(own, u64::saturating_add);
+        self.stock.free(held)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Slice> {
+        self.others.iter().chain([&self.own])
+    }
+}
+
+#[cfg(test)]
+mod tests;
