@@ -26,6 +26,7 @@ use crate::{
     node::Node,
     record::{self, Records},
     sealing::{GroupKey, NotOpened, OVERHEAD, Opener},
+    shared::SharedRecords,
 };
 
 /// How soon it is tried again after a failure.
@@ -51,6 +52,7 @@ pub(crate) struct Connection {
     pub(crate) address: NatsAddress,
     pub(crate) group: GroupKey,
     pub(crate) node: Arc<Node>,
+    pub(crate) records: SharedRecords,
     /// Who is told of the records.
     pub(crate) heard: mpsc::UnboundedSender<Heard>,
     /// The newest own record.
@@ -112,6 +114,7 @@ impl Connection {
                 Err(Unusable::Lost)
             };
             self.node.transport.set_up(false);
+            self.records.lost();
             // Nobody listens only when this server stops.
             let _stopping = self.heard.send(members::Input::Disconnected);
             let Err(why) = ended else { return };
@@ -135,6 +138,8 @@ impl Connection {
         check(client)?;
         let bucket = self.bucket(client).await?;
         let mut watch = self.watch(&bucket).await?;
+        let shared = self.records.open(client).await.map_err(Unusable::Silent)?;
+        let mut following = std::pin::pin!(shared.run());
         self.node.trouble.set_nats(None);
         self.node.transport.set_up(true);
         tracing::info!(nats = %self.address.shown(), group = self.address.group(), "joined the group of servers");
@@ -149,6 +154,7 @@ impl Connection {
                     return Ok(());
                 }
                 () = lost(happened) => return Err(Unusable::Lost),
+                why = &mut following => return Err(Unusable::Silent(why)),
                 entry = watch.next() => match entry {
                     Some(Ok(entry)) => {
                         self.seen(&mut records, opener, &entry.key, &entry.value, entry.operation);

@@ -12,6 +12,7 @@
 //! - `jobs`: jobs at fellows' workers, and fellows' jobs at workers of this server
 //! - `slots`: what is lent and borrowed
 //! - `connection`: the connection to NATS, and the bucket
+//! - [`shared`]: records that all servers see, changed by compare-and-set
 //! - `node`: the parts that messages of fellows reach
 //! - `own`: what this server tells, kept true
 //! - `record`, `sealing`, `transport`: what goes over NATS
@@ -28,6 +29,7 @@ mod node;
 mod own;
 mod record;
 mod sealing;
+pub mod shared;
 mod slots;
 pub mod streams;
 mod transport;
@@ -51,6 +53,7 @@ pub use self::{
     facts::{Facts, WorkerFacts},
     membership::Fellow,
     own::Announcements,
+    shared::{NotPut, SharedRecords, Sight},
     slots::SlotCounts,
     streams::{FellowStream, Handler, Over, Service, end::Reason},
 };
@@ -94,6 +97,7 @@ pub struct Settings {
 pub struct Fellows {
     node: Arc<Node>,
     address: NatsAddress,
+    records: SharedRecords,
     heard: mpsc::UnboundedSender<Heard>,
     stop: CancellationToken,
 }
@@ -150,7 +154,9 @@ impl Fellows {
         let members = Members::new(id, name, Told::new(Facts::default()));
         let membership = Membership::new(members, hears, publish, Arc::clone(&node));
         let (stop, address) = (CancellationToken::new(), settings.address);
-        let fellows = Self { node: Arc::clone(&node), address, heard, stop };
+        let transport = Arc::clone(&node.transport);
+        let records = SharedRecords::new(address.group(), group.clone(), transport);
+        let fellows = Self { node: Arc::clone(&node), address, records, heard, stop };
         fellows.serve_jobs(settings.max_body);
         let mut tasks = JoinSet::new();
         tasks.spawn(Arc::clone(&node.streams).keep());
@@ -161,7 +167,8 @@ impl Fellows {
         let told = Own { node: Arc::clone(&node), version, url, announcements, heard };
         tasks.spawn(told.keep());
         let (address, heard) = (fellows.address.clone(), fellows.heard.clone());
-        let connection = Connection { address, group, node, heard, own };
+        let records = fellows.records.clone();
+        let connection = Connection { address, group, node, records, heard, own };
         let connection = tokio::spawn(connection.run(fellows.stop.clone()));
         Some(Running { fellows, connection, tasks })
     }
@@ -196,6 +203,11 @@ impl Fellows {
     /// messages of fellows pass through, and must not block it.
     pub fn serve(&self, service: Service, handler: Handler) {
         self.node.streams.serve(service, handler);
+    }
+
+    /// The records that all servers of the group see and may change.
+    pub fn records(&self) -> &SharedRecords {
+        &self.records
     }
 
     /// Whether NATS is reached.
