@@ -109,8 +109,9 @@ impl Seats {
             .collect();
         let gone: Vec<_> = seats.keys().filter(|id| !said.contains_key(id)).copied().collect();
         for id in gone {
+            // Its jobs go on as long as their streams: the worker may have ended them before it went.
             if let Some(taken) = seats.remove(&id) {
-                taken.seat.leave();
+                taken.seat.shared.scheduler.drain(id, "it is gone", GRACE);
                 change.went.push(id);
             }
         }
@@ -266,7 +267,13 @@ impl Provider for Seat {
     /// Its server drains it.
     fn drain(&self, _: &str, _: Duration) {}
 
-    fn retire(&self, _: bool) {}
+    /// All its jobs have ended, and it gets no more.
+    fn retire(&self, _: bool) {
+        if let Some(me) = self.me.upgrade() {
+            // Called under the scheduler's lock.
+            self.shared.runtime.spawn(async move { me.leave() });
+        }
+    }
 
     fn refresh(&self, _: &str) {}
 
