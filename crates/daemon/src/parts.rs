@@ -20,6 +20,7 @@ use crate::{
     known_models::KnownModels,
     ledger::Ledger,
     options::Routing,
+    own_jobs::OwnJobs,
     priced::Priced,
     settings::Settings,
     stores::Stores,
@@ -60,6 +61,7 @@ pub(crate) struct Tokens {
     pub(crate) admin: Secret,
     pub(crate) client: Option<Secret>,
     pub(crate) kept: KeptSecrets,
+    pub(crate) kept_admin: Kept,
 }
 
 impl Tokens {
@@ -84,12 +86,13 @@ impl Tokens {
         };
         let (client, of_client) = client.unzip();
         let (worker, of_worker) = load(&settings.worker_secret, WORKER_SECRET, "ws_")?;
-        let (admin, _) = load(&settings.admin_token, ADMIN_TOKEN, "wa_")?;
+        let (admin, kept_admin) = load(&settings.admin_token, ADMIN_TOKEN, "wa_")?;
         Ok(Self {
             worker,
             admin,
             client,
             kept: KeptSecrets { client: of_client, worker: of_worker },
+            kept_admin,
         })
     }
 }
@@ -152,7 +155,7 @@ pub(crate) fn observers(
     }
     let known = Arc::<KnownModels>::clone(models);
     let priced = Priced::new(keys.clone(), priced);
-    vec![Arc::new(priced), known, Arc::new(RequestLog)]
+    vec![Arc::new(OwnJobs(priced)), known, Arc::new(RequestLog)]
 }
 
 pub(crate) fn scheduler(settings: &Settings, observers: Vec<Arc<dyn Observer>>) -> Scheduler {

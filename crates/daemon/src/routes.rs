@@ -19,6 +19,7 @@ use scheduler::Scheduler;
 
 use crate::{
     configuration,
+    fleet_part::{self, FleetCell, FleetPart},
     peering::{self, Relay},
     reload::Reloading,
     sockets,
@@ -37,6 +38,7 @@ struct MetricsState {
     metrics: Arc<Metrics>,
     mesh: Option<Mesh>,
     relay: Option<Relay>,
+    fleet: FleetCell,
     workspace: Option<WorkspacePart>,
 }
 
@@ -47,6 +49,7 @@ pub(crate) struct Acceptors {
     pub(crate) participants: Participants,
     pub(crate) mesh: Option<Mesh>,
     pub(crate) relay: Option<Relay>,
+    pub(crate) fleet: FleetCell,
     pub(crate) workspace: Option<WorkspacePart>,
     pub(crate) stop: StopCell,
     pub(crate) pending: Pending,
@@ -61,7 +64,7 @@ pub(crate) fn router(
     metrics: Arc<Metrics>,
     local: Live<LocalRules>,
 ) -> Cors<Router> {
-    let Acceptors { workers, nodes, participants, mesh, relay, workspace, .. } = doors;
+    let Acceptors { workers, nodes, participants, mesh, relay, fleet, workspace, .. } = doors;
     let of_configuration = configuration::router(api.clone(), doors.reloading);
     let of_mesh = peering::router(api.clone(), mesh.clone(), relay.clone());
     let of_stop = stopping::router(api.clone(), doors.stop, doors.pending);
@@ -72,6 +75,7 @@ pub(crate) fn router(
         metrics,
         mesh,
         relay: relay.clone(),
+        fleet,
         workspace: workspace.clone(),
     };
     let connect = get(async move |mut request: Request| {
@@ -111,7 +115,7 @@ fn upgrade(mut response: Response) -> Response {
 }
 
 async fn show_metrics(State(operator): State<MetricsState>, request: Request) -> Response {
-    let MetricsState { api, scheduler, metrics, mesh, relay, workspace } = operator;
+    let MetricsState { api, scheduler, metrics, mesh, relay, fleet, workspace } = operator;
     let (uri, headers) = (request.uri(), request.headers());
     if !api.may_read_metrics(request.extensions(), uri, headers) {
         let words = "metrics are for local requests, or those with the administrator's token \
@@ -123,6 +127,7 @@ async fn show_metrics(State(operator): State<MetricsState>, request: Request) ->
     let (mesh, relay) = (mesh.map(|mesh| mesh.counts()), relay.map(|relay| relay.counts()));
     let text = metrics.encode(&scheduler, &api.refused(), |text| {
         peering::encode(text, mesh.as_ref(), relay.as_ref());
+        fleet_part::metrics::encode(text, fleet.get().map(FleetPart::counts).as_ref());
         workspace_part::encode(text, workspace.and_then(|it| it.counts()).as_ref());
     });
     ([(header::CONTENT_TYPE, kind)], text).into_response()

@@ -12,7 +12,10 @@ use axum::Router;
 use base::{Live, Secret};
 use mesh::Mesh;
 use protocol::{
-    admin::{status::WorkspaceHealth, stop::StopProgress},
+    admin::{
+        status::{FleetHealth, WorkspaceHealth},
+        stop::StopProgress,
+    },
     via::Marks,
 };
 use providers::{Participants, RelayWorkers};
@@ -28,10 +31,12 @@ use crate::{
     cluster_models::ClusterModels,
     cluster_part::ClusterPart,
     data::DataDir,
+    fleet_part::{FleetCell, FleetPart, Hearing},
     key_keeper,
     known_models::KnownModels,
     ledger::{Ledger, Retention},
     listener::Listener,
+    own_jobs::OwnJobs,
     parts::{self, KeptSecrets, LenderSecrets, Tokens},
     peering::{MeshPart, Relay},
     reload::{self, Reloading, Source},
@@ -88,6 +93,7 @@ pub struct Server {
     /// The other parts have it weakly: it has them.
     _cluster_models: Option<Arc<ClusterModels>>,
     cluster: Option<ClusterPart>,
+    fleet: Option<FleetPart>,
     /// Cancelled when no port takes new connections.
     closing: CancellationToken,
     /// The links of workers, nodes, participants and nodes of the mesh at the relay.
@@ -126,7 +132,10 @@ impl Server {
         let mut observers =
             parts::observers(&settings, &keys, &models, &metrics, &requests, &series, &ledger);
         let by_message = Arc::<MessageJobs>::default();
-        observers.push(Arc::new(RoomEvents::new(rooms.clone(), Arc::clone(&by_message))));
+        let of_rooms = RoomEvents::new(rooms.clone(), Arc::clone(&by_message));
+        observers.push(Arc::new(OwnJobs(of_rooms)));
+        let hearing = Hearing::default();
+        observers.extend(hearing.observers(&settings));
         let scheduler = parts::scheduler(&settings, observers);
         let links = TaskTracker::new();
         let lenders = LenderSecrets::default();
@@ -146,10 +155,12 @@ impl Server {
         let token = Token::new(&tokens.admin);
         let audit = Arc::clone(&stores.audit);
         let joining = Joining::new(invitations, Arc::<Here>::clone(&here));
+        let fleet_cell = FleetCell::default();
         let condition = Health {
             stores: stores.clone(),
             ledger: Arc::clone(&ledger),
             mesh: mesh.clone(),
+            fleet: Arc::clone(&fleet_cell),
             workspace: workspace.clone(),
         };
         let api = Api::new(
@@ -191,6 +202,7 @@ impl Server {
                 participants: of_participants,
                 mesh,
                 relay: relay.clone(),
+                fleet: Arc::clone(&fleet_cell),
                 workspace: workspace.clone(),
                 stop: Arc::clone(&stop),
                 pending: pending.clone(),
@@ -207,6 +219,11 @@ impl Server {
         let cluster =
             ClusterPart::start(&settings, &stores.own, of_workspace, &metrics, of_mesh, closes)
                 .await?;
+        let fleet = FleetPart::start(&settings, &tokens, &scheduler, hearing, listener.address()?)?;
+        if let Some(fleet) = &fleet {
+            // It is set here only.
+            let _earlier = fleet_cell.set(fleet.clone());
+        }
         api.listening(listener.address()?);
         here.listening(listener.address()?);
         if let Some(workspace) = &workspace {
@@ -240,6 +257,7 @@ impl Server {
             workspace,
             _cluster_models: cluster_models,
             cluster,
+            fleet,
             closing,
             links,
             reloading,
@@ -373,6 +391,9 @@ impl Server {
         let drained = Instant::now() + drain_time;
         let withdrawing = tokio::spawn(announced.withdraw());
         self.api.start_draining();
+        if let Some(fleet) = &self.fleet {
+            fleet.drain();
+        }
         // Clients and workers that hear of the end must find the listener closed.
         closing.cancel();
         let connections = connections.await;
@@ -382,6 +403,9 @@ impl Server {
         if let Ok(connections) = connections {
             let left = if asked.at_once().is_cancelled() { Instant::now() } else { drained };
             see_off(&connections, left).await;
+        }
+        if let Some(fleet) = self.fleet {
+            fleet.shut_down().await;
         }
         // Long-lived connections are closed last: until here they could finish their requests.
         if let Some(mesh) = mesh {
@@ -438,17 +462,23 @@ struct Health {
     stores: Stores,
     ledger: Arc<Ledger>,
     mesh: Option<Mesh>,
+    fleet: FleetCell,
     workspace: Option<WorkspacePart>,
 }
 
 impl Condition for Health {
     fn degraded(&self) -> Option<String> {
-        self.ledger.degraded().or_else(|| self.stores.problem())
+        let of_fleet = || self.fleet.get().and_then(FleetPart::problem);
+        self.ledger.degraded().or_else(|| self.stores.problem()).or_else(of_fleet)
     }
 
     fn peers(&self) -> u32 {
         let linked = self.mesh.as_ref().map_or(0, Mesh::linked);
         u32::try_from(linked).unwrap_or(u32::MAX)
+    }
+
+    fn fleet(&self) -> Option<FleetHealth> {
+        self.fleet.get().map(FleetPart::health)
     }
 
     fn workspace(&self) -> Option<WorkspaceHealth> {

@@ -268,6 +268,7 @@ fn offer(models: &[&str]) -> Offer {
         distance: Distance::Here,
         lingers: false,
         acknowledges: false,
+        borrowed: false,
     }
 }
 
