@@ -19,6 +19,8 @@ const FUZZ_MINUTES: u32 = 10;
 const ROOMS_MINUTES: u32 = 1;
 /// How long a workspace cluster is tested when nothing is said.
 const CLUSTER_MINUTES: u32 = 1;
+/// How long several servers that act as one are tested when nothing is said.
+const FLEET_MINUTES: u32 = 1;
 /// How long the mesh is tested when nothing is said.
 const MESH_MINUTES: u32 = 2;
 
@@ -55,6 +57,8 @@ enum Soak {
     Dispatch,
     /// A worker with twenty models and memory for three, whose engines, worker and server are killed
     Engines,
+    /// Three servers that act as one, over NATS and PostgreSQL, all of which are killed and stopped
+    Fleet,
     /// Every fuzz target in turn
     Fuzz,
     /// Ten thousand requests through every API: what the ledger holds, and what the backend counted
@@ -74,6 +78,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
         Soak::Cluster => cluster(workspace, arguments.minutes.unwrap_or(CLUSTER_MINUTES)),
         Soak::Dispatch => dispatch(workspace, arguments.minutes),
         Soak::Engines => engines(workspace, arguments),
+        Soak::Fleet => fleet(workspace, arguments.minutes.unwrap_or(FLEET_MINUTES)),
         Soak::Fuzz => fuzz(workspace, arguments.minutes.unwrap_or(FUZZ_MINUTES)),
         Soak::Ledger => ledger(workspace),
         Soak::Mesh => mesh(workspace, arguments),
@@ -136,6 +141,12 @@ fn cluster(workspace: &Workspace, minutes: u32) -> Result<()> {
     let mut cluster = driver(workspace, "cluster")?;
     cluster.args(["--minutes", &minutes.to_string()]);
     command::run(cluster)
+}
+
+fn fleet(workspace: &Workspace, minutes: u32) -> Result<()> {
+    let mut fleet = driver(workspace, "fleet")?;
+    fleet.args(["--minutes", &minutes.to_string()]);
+    command::run(fleet)
 }
 
 fn engines(workspace: &Workspace, arguments: &Arguments) -> Result<()> {

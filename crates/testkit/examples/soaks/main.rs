@@ -6,10 +6,13 @@
 
 mod cluster;
 mod engines;
+mod fleet;
 mod ledger;
 mod mesh;
 mod rooms;
 mod stress;
+mod tokens;
+mod way;
 mod workspace;
 
 use std::process::ExitCode;
@@ -22,6 +25,7 @@ use testkit::lab;
 enum Soak {
     Cluster(cluster::Settings),
     Engines(engines::Settings),
+    Fleet(fleet::Settings),
     Ledger(ledger::Settings),
     Mesh(mesh::Settings),
     Rooms(rooms::Settings),
@@ -34,6 +38,7 @@ async fn main() -> ExitCode {
     lab::run(async |soak| match soak {
         Soak::Cluster(settings) => cluster::soak(settings).await,
         Soak::Engines(settings) => engines::soak(settings).await,
+        Soak::Fleet(settings) => fleet::soak(settings).await,
         Soak::Ledger(settings) => ledger::soak(settings).await,
         Soak::Mesh(settings) => mesh::soak(settings).await,
         Soak::Rooms(settings) => rooms::soak(settings).await,

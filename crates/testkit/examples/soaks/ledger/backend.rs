@@ -4,8 +4,10 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::{fmt::Write, sync::Arc};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use testkit::{Gate, MockBackend, Received, Reply};
+
+use crate::tokens::{PATHS, Tokens, answer, deltas, number_in};
 
 /// The model of requests whose answer is read to its end.
 pub(crate) const WHOLE: &str = "whole";
@@ -38,103 +40,23 @@ impl Sums {
 
 /// Lets the backend answer each request with as many tokens as its text asks for.
 pub(crate) fn script(backend: &MockBackend, tally: &Arc<Tally>) {
-    backend.answers_only(&["/v1/chat/completions", "/v1/completions", "/v1/embeddings"]);
+    backend.answers_only(&PATHS);
     let tally = Arc::clone(tally);
     backend.answer_with(move |received| reply(received, &tally));
-}
-
-/// The tokens of a request of this number: of its prompt and of its answer.
-fn tokens(number: u64) -> (u64, u64) {
-    (number % 97 + 3, number % 23 + 1)
 }
 
 fn reply(received: &Received, tally: &Tally) -> Reply {
     let body = received.json();
     let text = body.to_string();
-    let number = number_in(&text, "n=").unwrap_or_default();
-    let (prompt, completion) = tokens(number);
+    let tokens = Tokens::of(number_in(&text, "n=").unwrap_or_default());
     if body["model"] == LEFT {
         let words = number_in(&text, "words=").unwrap_or_default();
         tally.left.add(0, words);
-        return Reply::stream(deltas(words), &Gate::opened()).stalled();
+        return Reply::stream(deltas(&body["model"], words, WORD), &Gate::opened()).stalled();
     }
-    if received.target.starts_with("/v1/embeddings") {
-        tally.whole.add(prompt, 0);
-        return Reply::json(200, &embedding(prompt));
-    }
-    tally.whole.add(prompt, completion);
-    let usage = usage(prompt, completion);
-    let legacy = received.target.starts_with("/v1/completions");
-    match body["stream"] == true {
-        true => Reply::stream(stream(&body, completion, &usage, legacy), &Gate::opened()),
-        false => Reply::json(200, &whole(completion, &usage, legacy)),
-    }
-}
-
-fn number_in(text: &str, name: &str) -> Option<u64> {
-    let rest = &text[text.find(name)? + name.len()..];
-    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-    rest[..end].parse().ok()
-}
-
-fn usage(prompt: u64, completion: u64) -> Value {
-    json!({
-        "prompt_tokens": prompt,
-        "completion_tokens": completion,
-        "total_tokens": prompt + completion,
-    })
-}
-
-fn embedding(prompt: u64) -> Value {
-    json!({
-        "object": "list",
-        "data": [{"object": "embedding", "index": 0, "embedding": [0.5]}],
-        "model": WHOLE,
-        "usage": {"prompt_tokens": prompt, "total_tokens": prompt},
-    })
-}
-
-fn whole(completion: u64, usage: &Value, legacy: bool) -> Value {
-    let text = WORD.repeat(usize::try_from(completion).unwrap_or_default());
-    let choice = match legacy {
-        true => json!({"index": 0, "text": text, "finish_reason": "stop"}),
-        false => json!({
-            "index": 0,
-            "message": {"role": "assistant", "content": text},
-            "finish_reason": "stop",
-        }),
-    };
-    json!({"id": "c", "object": "x", "created": 0, "model": WHOLE, "choices": [choice], "usage": usage})
-}
-
-/// As backends do: the usage comes last, and only when it was asked for.
-fn stream(body: &Value, completion: u64, usage: &Value, legacy: bool) -> Vec<String> {
-    let mut events = match legacy {
-        true => (0..completion).map(|_| event(&json!({"index": 0, "text": WORD}))).collect(),
-        false => deltas(completion),
-    };
-    let mut last = json!({"index": 0, "delta": {}, "finish_reason": "stop"});
-    if legacy {
-        last = json!({"index": 0, "text": "", "finish_reason": "stop"});
-    }
-    events.push(event(&last));
-    if body["stream_options"]["include_usage"] == true {
-        let chunk = json!({"id": "c", "object": "chat.completion.chunk", "created": 0,
-            "model": WHOLE, "choices": [], "usage": usage});
-        events.push(format!("data: {chunk}\n\n"));
-    }
-    events.push("data: [DONE]\n\n".to_owned());
-    events
-}
-
-fn deltas(count: u64) -> Vec<String> {
-    (0..count).map(|_| event(&json!({"index": 0, "delta": {"content": WORD}}))).collect()
-}
-
-fn event(choice: &Value) -> String {
-    let chunk = json!({"id": "c", "object": "chat.completion.chunk", "created": 0, "model": WHOLE,
-        "choices": [choice]});
-    format!("data: {chunk}\n\n")
+    let is_embedding = received.target.starts_with("/v1/embeddings");
+    tally.whole.add(tokens.prompt, if is_embedding { 0 } else { tokens.completion });
+    answer(received, &body, tokens, WORD)
 }
 
 impl Tally {

@@ -10,7 +10,10 @@ use serde_json::{Value, json};
 use testkit::{Client, Random, Streaming, lab};
 use tokio::time::timeout;
 
-use crate::ledger::backend::{LEFT, WHOLE, WORD};
+use crate::{
+    ledger::backend::{LEFT, WHOLE, WORD},
+    tokens::{APIS, Api},
+};
 
 /// A request that has not ended by then has been forgotten.
 const LOST_AFTER: Duration = Duration::from_secs(60);
@@ -27,43 +30,6 @@ pub(crate) struct Load {
     requests: u64,
     next: AtomicU64,
     client: Client,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Api {
-    Chat,
-    Completions,
-    Messages,
-    Responses,
-    Embeddings,
-}
-
-const APIS: [Api; 5] =
-    [Api::Chat, Api::Completions, Api::Messages, Api::Responses, Api::Embeddings];
-
-impl Api {
-    fn path(self) -> &'static str {
-        match self {
-            Self::Chat => "/v1/chat/completions",
-            Self::Completions => "/v1/completions",
-            Self::Messages => "/v1/messages",
-            Self::Responses => "/v1/responses",
-            Self::Embeddings => "/v1/embeddings",
-        }
-    }
-
-    fn body(self, model: &str, stream: bool, text: &str) -> Value {
-        let messages = json!([{"role": "user", "content": text}]);
-        match self {
-            Self::Chat => json!({"model": model, "stream": stream, "messages": messages}),
-            Self::Completions => json!({"model": model, "stream": stream, "prompt": text}),
-            Self::Messages => {
-                json!({"model": model, "stream": stream, "max_tokens": 99, "messages": messages})
-            }
-            Self::Responses => json!({"model": model, "stream": stream, "input": text}),
-            Self::Embeddings => json!({"model": model, "input": text}),
-        }
-    }
 }
 
 impl Load {
