@@ -5,9 +5,11 @@
 //! database alone; only a revocation is noted in the copy even if the database is away.
 //!
 //! - `copies`: keys, invitations and page sessions
+//! - `rooms`: rooms, of which there is no copy
 //! - `unsent`: the ledger and the audit log
 
 mod copies;
+mod rooms;
 mod unsent;
 
 use std::{
@@ -55,6 +57,7 @@ struct Seen {
     keys: Option<i64>,
     invitations: Option<i64>,
     page_sessions: Option<i64>,
+    rooms: Option<i64>,
 }
 
 /// The tables of which others have changed something.
@@ -66,6 +69,8 @@ pub struct Stale {
     pub invitations: bool,
     /// Page sessions.
     pub page_sessions: bool,
+    /// Rooms.
+    pub rooms: bool,
 }
 
 impl SharedStore {
@@ -124,13 +129,14 @@ impl SharedStore {
     /// # Errors
     /// When the database is away.
     pub fn stale(&self) -> Result<Stale, StoreError> {
-        let Revisions { keys, invitations, page_sessions } =
+        let Revisions { keys, invitations, page_sessions, rooms } =
             self.told(self.database.revisions())?;
         let seen = self.seen();
         Ok(Stale {
             keys: seen.keys != Some(keys),
             invitations: seen.invitations != Some(invitations),
             page_sessions: seen.page_sessions != Some(page_sessions),
+            rooms: seen.rooms != Some(rooms),
         })
     }
 
