@@ -33,10 +33,19 @@ pub struct RoomRecord {
     pub created: u64,
     /// When it was last used.
     pub used: u64,
-    /// Among servers that act as one: the name of the server that orders its events. Otherwise empty.
-    pub home: String,
+    /// The server that orders its events, among servers that act as one.
+    pub home: RoomHome,
     /// How often it has got a home; 0 where servers do not act as one.
     pub epoch: u64,
+}
+
+/// The server that orders a room's events, among servers that act as one. Empty where they do not.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RoomHome {
+    /// The server's name.
+    pub server: String,
+    /// Which start of the server it is.
+    pub start: String,
 }
 
 /// What becomes of a room without a change of its record.
@@ -117,7 +126,7 @@ pub trait RoomStore: Send + Sync {
         &self,
         id: &RoomId,
         epoch: u64,
-        home: &str,
+        home: &RoomHome,
     ) -> Result<Option<RoomRecord>, StoreError>;
 
     /// Stores when rooms were last used. Unknown rooms are skipped.

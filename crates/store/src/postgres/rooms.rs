@@ -8,20 +8,21 @@ use super::{
     columns::{digest, signed, text, unsigned, value},
     failure::Failure,
 };
-use crate::{Changes, ParticipantRecord, RoomRecord, RoomStore, RoomUse, StoreError};
+use crate::{Changes, ParticipantRecord, RoomHome, RoomRecord, RoomStore, RoomUse, StoreError};
 
 /// Another room with one of its codes is an error.
 const SAVE_ROOM: &str = "INSERT INTO rooms VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
-        $14, $15)
+        $14, $15, $16)
     ON CONFLICT (id) DO UPDATE SET short_code = $2, spoken_code = $3, name = $4, host_id = $5, host_token = $6,
         password = $7, defaults = $8, public = $9, owner = $10, idle_ms = $11, created = $12, used = $13,
-        home = $14, epoch = $15";
+        home = $14, home_start = $15, epoch = $16";
 
 /// Of the epoch that it has.
 const CHANGE_ROOM: &str =
     "UPDATE rooms SET short_code = $2, spoken_code = $3, name = $4, host_id = $5, host_token = $6,
         password = $7, defaults = $8, public = $9, owner = $10, idle_ms = $11, created = $12,
-        used = GREATEST(used, $13), home = $14 WHERE id = $1 AND epoch = $15";
+        used = GREATEST(used, $13), home = $14, home_start = $15
+        WHERE id = $1 AND epoch = $16";
 
 impl PostgresStore {
     /// The rooms that were changed after this number, and the number that this leads to. `None`: all rooms. That one is
@@ -40,7 +41,7 @@ impl PostgresStore {
     fn write_room(&self, statement: &'static str, room: &RoomRecord) -> Result<u64, StoreError> {
         let room = room.clone();
         self.write(async move |transaction| {
-            let values: [&(dyn ToSql + Sync); 15] = [
+            let values: [&(dyn ToSql + Sync); 16] = [
                 &text(room.id.as_str()),
                 &text(&room.short_code),
                 &text(&room.spoken_code),
@@ -54,7 +55,8 @@ impl PostgresStore {
                 &signed(room.idle_ms),
                 &signed(room.created),
                 &signed(room.used),
-                &text(&room.home),
+                &text(&room.home.server),
+                &text(&room.home.start),
                 &signed(room.epoch),
             ];
             Ok(transaction.execute(statement, &values).await?)
@@ -112,12 +114,14 @@ impl RoomStore for PostgresStore {
         &self,
         id: &RoomId,
         epoch: u64,
-        home: &str,
+        home: &RoomHome,
     ) -> Result<Option<RoomRecord>, StoreError> {
-        let (id, epoch, home) = (text(id.as_str()), signed(epoch), text(home));
-        let update = "UPDATE rooms SET home = $3, epoch = epoch + 1 WHERE id = $1 AND epoch = $2 RETURNING *";
+        let (id, epoch) = (text(id.as_str()), signed(epoch));
+        let (server, start) = (text(&home.server), text(&home.start));
+        let update = "UPDATE rooms SET home = $3, home_start = $4, epoch = epoch + 1
+            WHERE id = $1 AND epoch = $2 RETURNING *";
         self.write(async move |transaction| {
-            let claimed = transaction.query_opt(update, &[&id, &epoch, &home]).await?;
+            let claimed = transaction.query_opt(update, &[&id, &epoch, &server, &start]).await?;
             claimed.as_ref().map(room).transpose()
         })
     }
@@ -178,7 +182,7 @@ fn room(row: &Row) -> Result<RoomRecord, Failure> {
         idle_ms: unsigned(row, "idle_ms")?,
         created: unsigned(row, "created")?,
         used: unsigned(row, "used")?,
-        home: value(row, "home")?,
+        home: RoomHome { server: value(row, "home")?, start: value(row, "home_start")? },
         epoch: unsigned(row, "epoch")?,
     })
 }

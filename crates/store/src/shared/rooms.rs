@@ -3,7 +3,7 @@
 use base::{ParticipantId, RoomId};
 
 use super::SharedStore;
-use crate::{Changes, ParticipantRecord, RoomRecord, RoomStore, RoomUse, StoreError};
+use crate::{Changes, ParticipantRecord, RoomHome, RoomRecord, RoomStore, RoomUse, StoreError};
 
 impl SharedStore {
     /// What other servers have changed of the rooms since the last call.
@@ -51,7 +51,7 @@ impl RoomStore for SharedStore {
         &self,
         id: &RoomId,
         epoch: u64,
-        home: &str,
+        home: &RoomHome,
     ) -> Result<Option<RoomRecord>, StoreError> {
         self.told(self.database.claim_room(id, epoch, home))
     }

@@ -4,7 +4,7 @@ use base::{KeyId, ParticipantId, RoomId};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params, params};
 
 use super::{SqliteStore, signed, unsigned};
-use crate::{KeyDigest, ParticipantRecord, RoomRecord, RoomStore, RoomUse, StoreError};
+use crate::{KeyDigest, ParticipantRecord, RoomHome, RoomRecord, RoomStore, RoomUse, StoreError};
 
 pub(super) const TABLES: &str = "CREATE TABLE rooms (
         id TEXT NOT NULL PRIMARY KEY,
@@ -34,6 +34,7 @@ pub(super) const TABLES: &str = "CREATE TABLE rooms (
 
 /// Where a room's events are ordered.
 pub(super) const HOME: &str = "ALTER TABLE rooms ADD COLUMN home TEXT NOT NULL DEFAULT '';
+    ALTER TABLE rooms ADD COLUMN home_start TEXT NOT NULL DEFAULT '';
     ALTER TABLE rooms ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;";
 
 impl RoomStore for SqliteStore {
@@ -92,10 +93,11 @@ impl RoomStore for SqliteStore {
         &self,
         id: &RoomId,
         epoch: u64,
-        home: &str,
+        home: &RoomHome,
     ) -> Result<Option<RoomRecord>, StoreError> {
-        let update = "UPDATE rooms SET home = ?3, epoch = epoch + 1 WHERE id = ?1 AND epoch = ?2 RETURNING *";
-        let values = params![id.as_str(), signed(epoch), home];
+        let update = "UPDATE rooms SET home = ?3, home_start = ?4, epoch = epoch + 1
+            WHERE id = ?1 AND epoch = ?2 RETURNING *";
+        let values = params![id.as_str(), signed(epoch), home.server, home.start];
         self.write(|transaction| transaction.query_row(update, values, room).optional())
     }
 
@@ -150,7 +152,7 @@ fn room(row: &Row<'_>) -> rusqlite::Result<RoomRecord> {
         idle_ms: unsigned(row.get("idle_ms")?),
         created: unsigned(row.get("created")?),
         used: unsigned(row.get("used")?),
-        home: row.get("home")?,
+        home: RoomHome { server: row.get("home")?, start: row.get("home_start")? },
         epoch: unsigned(row.get("epoch")?),
     })
 }
@@ -158,11 +160,12 @@ fn room(row: &Row<'_>) -> rusqlite::Result<RoomRecord> {
 fn save_room(transaction: &Transaction<'_>, room: &RoomRecord) -> rusqlite::Result<()> {
     // Not OR REPLACE: that would delete another room with the same code.
     let insert = "INSERT INTO rooms VALUES (:id, :short_code, :spoken_code, :name, :host_id,
-            :host_token, :password, :defaults, :public, :owner, :idle_ms, :created, :used, :home, :epoch)
+            :host_token, :password, :defaults, :public, :owner, :idle_ms, :created, :used, :home, :home_start, :epoch)
         ON CONFLICT (id) DO UPDATE SET short_code = :short_code, spoken_code = :spoken_code,
             name = :name, host_id = :host_id, host_token = :host_token, password = :password,
             defaults = :defaults, public = :public, owner = :owner, idle_ms = :idle_ms,
-            created = :created, used = :used, home = :home, epoch = :epoch";
+            created = :created, used = :used, home = :home,
+            home_start = :home_start, epoch = :epoch";
     let values = named_params! {
         ":id": room.id.as_str(),
         ":short_code": room.short_code,
@@ -177,7 +180,8 @@ fn save_room(transaction: &Transaction<'_>, room: &RoomRecord) -> rusqlite::Resu
         ":idle_ms": signed(room.idle_ms),
         ":created": signed(room.created),
         ":used": signed(room.used),
-        ":home": room.home,
+        ":home": room.home.server,
+        ":home_start": room.home.start,
         ":epoch": signed(room.epoch),
     };
     transaction.execute(insert, values).map(drop)

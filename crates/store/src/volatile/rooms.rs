@@ -3,7 +3,7 @@
 use base::{ParticipantId, RoomId};
 
 use super::{VolatileStore, lock};
-use crate::{ParticipantRecord, RoomRecord, RoomStore, RoomUse, StoreError};
+use crate::{ParticipantRecord, RoomHome, RoomRecord, RoomStore, RoomUse, StoreError};
 
 impl RoomStore for VolatileStore {
     fn load_rooms(&self) -> Result<Vec<RoomRecord>, StoreError> {
@@ -64,12 +64,12 @@ impl RoomStore for VolatileStore {
         &self,
         id: &RoomId,
         epoch: u64,
-        home: &str,
+        home: &RoomHome,
     ) -> Result<Option<RoomRecord>, StoreError> {
         let mut rooms = self.writes(&self.rooms)?;
         let claimed = rooms.iter_mut().find(|room| room.id == *id && room.epoch == epoch);
         Ok(claimed.map(|room| {
-            (room.home, room.epoch) = (home.to_owned(), epoch + 1);
+            (room.home, room.epoch) = (home.clone(), epoch + 1);
             room.clone()
         }))
     }

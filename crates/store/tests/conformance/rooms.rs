@@ -2,7 +2,8 @@
 
 use base::KeyLimits;
 use store::{
-    KeyDigest, KeyRecord, KeyStore, ParticipantRecord, RoomRecord, RoomStore, RoomUse, SqliteStore,
+    KeyDigest, KeyRecord, KeyStore, ParticipantRecord, RoomHome, RoomRecord, RoomStore, RoomUse,
+    SqliteStore,
 };
 
 use super::{every_store, keys::key, old};
@@ -22,9 +23,13 @@ pub(crate) fn room(id: &str, created: u64) -> RoomRecord {
         idle_ms: u64::from(u32::MAX) + 1,
         created,
         used: created + 1,
-        home: String::new(),
+        home: RoomHome::default(),
         epoch: 0,
     }
+}
+
+pub(crate) fn home(server: &str) -> RoomHome {
+    RoomHome { server: server.to_owned(), start: format!("{server}'s start") }
 }
 
 pub(crate) fn participant(room: &str, id: &str, digest: u8) -> ParticipantRecord {
@@ -119,7 +124,7 @@ fn a_room_is_found_by_its_id_and_by_both_codes() {
     every_store(|store| {
         store.save_room(&room("a", 1)).unwrap();
         store.save_room(&room("b", 2)).unwrap();
-        let homed = RoomRecord { home: "kitchen".to_owned(), epoch: 3, ..room("c", 3) };
+        let homed = RoomRecord { home: home("kitchen"), epoch: 3, ..room("c", 3) };
         store.save_room(&homed).unwrap();
         for name in ["b", "S-b", "spoken-b-42"] {
             assert_eq!(store.find_room(name).unwrap(), Some(room("b", 2)), "{name}");
@@ -135,13 +140,13 @@ fn a_room_is_found_by_its_id_and_by_both_codes() {
 fn of_several_servers_that_claim_a_room_one_gets_it_and_a_new_epoch_begins() {
     every_store(|store| {
         store.save_room(&room("a", 1)).unwrap();
-        let claimed = |epoch, home: &str| store.claim_room(&"a".into(), epoch, home).unwrap();
-        let of = |home: &str, epoch| RoomRecord { home: home.to_owned(), epoch, ..room("a", 1) };
+        let claimed = |epoch, by: &str| store.claim_room(&"a".into(), epoch, &home(by)).unwrap();
+        let of = |by: &str, epoch| RoomRecord { home: home(by), epoch, ..room("a", 1) };
         assert_eq!(claimed(0, "one"), Some(of("one", 1)));
         assert_eq!(claimed(0, "two"), None, "it came too late");
         assert_eq!(claimed(1, "two"), Some(of("two", 2)));
         assert_eq!(store.find_room("a").unwrap(), Some(of("two", 2)));
-        assert_eq!(store.claim_room(&"gone".into(), 0, "one").unwrap(), None);
+        assert_eq!(store.claim_room(&"gone".into(), 0, &home("one")).unwrap(), None);
     });
 }
 
@@ -149,11 +154,11 @@ fn of_several_servers_that_claim_a_room_one_gets_it_and_a_new_epoch_begins() {
 fn a_former_home_changes_nothing_and_a_closed_room_stays_closed() {
     every_store(|store| {
         store.save_room(&room("a", 1)).unwrap();
-        let before = store.claim_room(&"a".into(), 0, "one").unwrap().unwrap();
+        let before = store.claim_room(&"a".into(), 0, &home("one")).unwrap().unwrap();
         let renamed = RoomRecord { name: "new".to_owned(), ..before.clone() };
         assert!(store.change_room(&renamed).unwrap());
-        let after = store.claim_room(&"a".into(), 1, "two").unwrap().unwrap();
-        assert_eq!(after, RoomRecord { home: "two".to_owned(), epoch: 2, ..renamed });
+        let after = store.claim_room(&"a".into(), 1, &home("two")).unwrap().unwrap();
+        assert_eq!(after, RoomRecord { home: home("two"), epoch: 2, ..renamed });
         assert!(!store.change_room(&before).unwrap());
         assert_eq!(store.find_room("a").unwrap(), Some(after.clone()));
         store.forget_room(&"a".into()).unwrap();

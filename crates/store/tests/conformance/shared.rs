@@ -16,7 +16,7 @@ use testkit::postgres::PostgresServer;
 
 use super::{
     keys::key,
-    rooms::{participant, room},
+    rooms::{home, participant, room},
     usage::entry,
 };
 
@@ -111,7 +111,7 @@ fn what_becomes_of_a_room_is_heard_of_and_its_use_is_not() {
     one.touch_rooms(&[("a".into(), 99)]).unwrap();
     one.save_participant(&participant("a", "p", 1)).unwrap();
     assert_eq!(other.revisions().unwrap().rooms, first);
-    let claimed = one.claim_room(&"a".into(), 0, "kitchen").unwrap().unwrap();
+    let claimed = one.claim_room(&"a".into(), 0, &home("kitchen")).unwrap().unwrap();
     let (news, second) = other.changed_rooms(Some(first)).unwrap();
     assert_eq!((news.whole, news.records), (false, vec![claimed.clone()]));
     assert!(one.change_room(&RoomRecord { used: 3, name: "new".to_owned(), ..claimed }).unwrap());
