@@ -64,6 +64,11 @@ impl ProviderId {
     pub const fn from_random(bits: u64) -> Self {
         Self(bits)
     }
+
+    /// Its bits.
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
 }
 
 impl fmt::Display for ProviderId {
