@@ -48,6 +48,8 @@ pub mod options;
 mod parts;
 pub mod peering;
 mod priced;
+#[cfg(feature = "nats")]
+mod room_homes;
 mod room_keeper;
 mod routes;
 pub mod running;

@@ -319,7 +319,7 @@ impl Server {
         let degraded = self.metrics.database_degraded().clone();
         let invitations = self.api.joining().invitations.clone();
         let sharing =
-            Sharing::start(&self.stores, &self.keys, &invitations, &self.scheduler, &stop);
+            Sharing::start(&self.stores, &self.keys, &invitations, &self.scheduler, None, &stop);
         let watcher = storage::watch(self.stores, self.ages, degraded, stop.clone());
         let watcher = tokio::spawn(watcher);
         let caller = tokio::spawn(self.participants.clone().call_endpoints());

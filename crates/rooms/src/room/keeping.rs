@@ -196,7 +196,7 @@ impl Room {
             idle_ms: self.idle,
             created: self.created,
             used: self.used.load(Ordering::Relaxed),
-            home: self.house.home.clone(),
+            home: self.house.home(),
             epoch: self.epoch,
         }
     }

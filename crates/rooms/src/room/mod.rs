@@ -9,7 +9,7 @@
 //! - `telling`: its events for watchers
 
 use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
+    Arc, Mutex, MutexGuard, OnceLock, PoisonError,
     atomic::{AtomicU64, Ordering},
 };
 
@@ -46,7 +46,14 @@ pub(crate) struct House {
     /// Wakes the task that calls endpoints: a participant may be waiting for a connection.
     pub(crate) uncalled: Notify,
     /// This server, if it is one of several that act as one.
-    pub(crate) home: RoomHome,
+    pub(crate) own: OnceLock<RoomHome>,
+}
+
+impl House {
+    /// This server as the home of rooms; empty where servers do not act as one.
+    pub(crate) fn home(&self) -> RoomHome {
+        self.own.get().cloned().unwrap_or_default()
+    }
 }
 
 /// The holder of a token of a room.

@@ -40,24 +40,29 @@ impl Directory {
         if self.by_id.get(&record.id).is_some_and(|known| known.epoch() > record.epoch) {
             return;
         }
-        self.remove(&record.id);
+        let before = self.remove(&record.id);
         for code in codes_of(&record.short_code, &record.spoken_code) {
             self.by_code.insert(code, record.id.clone());
         }
-        self.by_id.insert(record.id.clone(), Arc::new(KnownRoom::new(record)));
+        let room = KnownRoom::new(record);
+        if let Some(before) = before {
+            room.note_use(&before.use_told());
+        }
+        self.by_id.insert(room.id().clone(), Arc::new(room));
     }
 
-    pub(super) fn remove(&mut self, id: &RoomId) {
-        let Some(room) = self.by_id.remove(id) else { return };
+    pub(super) fn remove(&mut self, id: &RoomId) -> Option<Arc<KnownRoom>> {
+        let room = self.by_id.remove(id)?;
         for code in codes_of(room.short_code(), room.spoken_code()) {
             self.by_code.remove(&code);
         }
+        Some(room)
     }
 
     /// Forgets all rooms but these.
     pub(super) fn keep(&mut self, there: &HashSet<RoomId>) {
         let gone: Vec<_> = self.by_id.keys().filter(|id| !there.contains(*id)).cloned().collect();
-        gone.iter().for_each(|id| self.remove(id));
+        gone.iter().for_each(|id| drop(self.remove(id)));
     }
 
     pub(super) fn note_uses(&self, uses: &[RoomUse]) {
@@ -135,8 +140,10 @@ mod tests {
         directory.insert(record("one", "AAAAAA", 1));
         let of = |room: &str, used| RoomUse { room: room.into(), used, participants: 7 };
         directory.note_uses(&[of("one", 50), of("gone", 60)]);
+        directory.insert(RoomRecord { name: "new".to_owned(), ..record("one", "AAAAAA", 1) });
         let room = directory.get("one").unwrap();
         let summary = room.summary();
+        assert_eq!(summary.room.name, "new");
         assert_eq!((summary.participant_count, summary.room.expires_at), (7, Some(60)));
         assert_eq!((&*summary.room.code, &*room.info().code), ("AAAAAA", "swift-one-42"));
     }

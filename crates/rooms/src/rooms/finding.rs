@@ -74,7 +74,8 @@ impl Rooms {
 
     fn note_found(&self, fleet: &Fleet, record: store::RoomRecord) {
         let _making = self.making();
-        if self.get(record.id.as_str()).is_none() && record.home.server != self.0.house.home.server
+        if self.get(record.id.as_str()).is_none()
+            && record.home.server != self.0.house.home().server
         {
             fleet.write(|directory| directory.insert(record));
         }

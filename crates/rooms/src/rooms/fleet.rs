@@ -41,7 +41,7 @@ pub(super) struct Fleet {
     directory: RwLock<Directory>,
     pub(super) absent: Mutex<Absent>,
     /// When the use of others' rooms was last asked for.
-    uses_asked: Mutex<u64>,
+    uses_asked: Mutex<Option<u64>>,
 }
 
 impl Fleet {
@@ -76,16 +76,15 @@ impl Fleet {
 }
 
 impl Rooms {
-    /// The rooms of this server, one of several that act as one and share `store`. It has none yet: the first
-    /// [`Rooms::take_over`] brings them.
-    pub fn open_in_fleet(
-        store: Arc<dyn RoomStore>,
-        settings: Settings,
-        own: RoomHome,
-        now: u64,
-    ) -> Self {
-        let house = house(store, own, now);
-        Self::with(house, settings, Index::default(), Some(Fleet::new()))
+    /// The rooms of a server that is one of several that act as one and share `store`. It has none yet: when it is
+    /// told [who it is](Self::set_own), the first [`Rooms::take_over`] brings them.
+    pub fn open_in_fleet(store: Arc<dyn RoomStore>, settings: Settings, now: u64) -> Self {
+        Self::with(house(store, now), settings, Index::default(), Some(Fleet::new()))
+    }
+
+    /// Sets which server this is. Called once, before anything else.
+    pub fn set_own(&self, own: RoomHome) {
+        let _set_before = self.0.house.own.set(own);
     }
 
     /// Where the room of this id or code is. Quick: it reads what is in memory.
@@ -113,10 +112,10 @@ impl Rooms {
         let now = self.0.house.clock.now();
         {
             let mut asked = fleet.uses_asked.lock().unwrap_or_else(PoisonError::into_inner);
-            if now < asked.saturating_add(USES_KNOWN) {
+            if asked.is_some_and(|asked| now < asked.saturating_add(USES_KNOWN)) {
                 return;
             }
-            *asked = now;
+            *asked = Some(now);
         }
         match self.0.house.store.room_uses() {
             Ok(uses) => fleet.read(|directory| directory.note_uses(&uses)),
@@ -147,7 +146,7 @@ impl Rooms {
         // A room that is just being made here gets into the index before this.
         let making = self.making();
         let here = self.get(record.id.as_str());
-        let is_own = record.home.server == self.0.house.home.server;
+        let is_own = record.home.server == self.0.house.home().server;
         if here.is_some_and(|room| room.epoch() >= record.epoch) {
             return;
         }
@@ -187,7 +186,7 @@ impl Rooms {
             return Ok(false);
         }
         let house = &self.0.house;
-        let Some(record) = house.store.claim_room(id, epoch, &house.home)? else {
+        let Some(record) = house.store.claim_room(id, epoch, &house.home())? else {
             return Ok(false);
         };
         let participants = house.store.load_participants_of(id)?;
@@ -196,7 +195,7 @@ impl Rooms {
             room.add_kept(member);
         }
         self.0.write(|index| index.insert(&room));
-        fleet.write(|directory| directory.remove(id));
+        fleet.write(|directory| drop(directory.remove(id)));
         tracing::info!(room = %id, epoch = room.epoch(), "this server is a room's home now");
         house.uncalled.notify_one();
         Ok(true)
@@ -210,7 +209,7 @@ impl Rooms {
         let mut homes: HashMap<_, _> =
             fleet.read(|directory| directory.all().map(of_known).collect());
         for room in self.list() {
-            let own = (self.0.house.home.clone(), room.epoch());
+            let own = (self.0.house.home(), room.epoch());
             let later = homes.entry(room.id().clone()).or_insert_with(|| own.clone());
             if later.1 < own.1 {
                 *later = own;

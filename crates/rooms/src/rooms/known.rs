@@ -100,6 +100,15 @@ impl KnownRoom {
         token::is_token(shown, &self.record.host_token)
     }
 
+    /// What is known of its use.
+    pub(super) fn use_told(&self) -> RoomUse {
+        RoomUse {
+            room: self.id().clone(),
+            used: self.used.load(Ordering::Relaxed),
+            participants: self.participants.load(Ordering::Relaxed),
+        }
+    }
+
     pub(super) fn note_use(&self, told: &RoomUse) {
         self.used.fetch_max(told.used, Ordering::Relaxed);
         self.participants.store(told.participants, Ordering::Relaxed);

@@ -19,7 +19,7 @@ mod known;
 mod passing;
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock},
     time::Duration,
 };
 
@@ -112,7 +112,7 @@ impl Rooms {
         settings: Settings,
         now: u64,
     ) -> Result<Self, StoreError> {
-        let house = house(store, RoomHome::default(), now);
+        let house = house(store, now);
         let index = Index::load(&house, now)?;
         Ok(Self::with(house, settings, index, None))
     }
@@ -277,7 +277,7 @@ impl Inner {
             record.short_code = index.free(|| codes::short(&mut random), is_elsewhere);
             record.spoken_code = index.free(|| codes::spoken(&mut random), is_elsewhere);
             (record.home, record.epoch) = match &self.fleet {
-                Some(_) => (self.house.home.clone(), 1),
+                Some(_) => (self.house.home(), 1),
                 None => (RoomHome::default(), 0),
             };
             Ok(())
@@ -327,10 +327,10 @@ fn record(
 }
 
 /// What all rooms of a server share.
-fn house(store: Arc<dyn RoomStore>, home: RoomHome, now: u64) -> Arc<House> {
+fn house(store: Arc<dyn RoomStore>, now: u64) -> Arc<House> {
     let log = Log::new(Bounds::ALL_ROOMS, now);
     let (clock, uncalled) = (Clock::new(now), Notify::new());
-    Arc::new(House { store, clock, log, uncalled, home })
+    Arc::new(House { store, clock, log, uncalled, own: OnceLock::new() })
 }
 
 fn idle_ms(idle: Duration) -> Result<u64, RoomError> {

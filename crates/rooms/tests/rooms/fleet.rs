@@ -15,7 +15,8 @@ use crate::kit::{HERE, HOUR, NOW, THERE, join, joining, locked, make, named, pro
 fn server(store: &Arc<VolatileStore>, name: &str) -> Rooms {
     let settings = Settings { idle: Duration::from_secs(24 * 3_600) };
     let own = RoomHome { server: name.to_owned(), start: "1f".to_owned() };
-    let rooms = Rooms::open_in_fleet(Arc::<_>::clone(store) as _, settings, own, NOW);
+    let rooms = Rooms::open_in_fleet(Arc::<_>::clone(store) as _, settings, NOW);
+    rooms.set_own(own);
     news(store, &rooms);
     rooms
 }

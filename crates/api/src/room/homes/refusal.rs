@@ -10,6 +10,7 @@ use rooms::KnownRoom;
 use crate::{
     error::{ApiError, Kind},
     head::new_id,
+    request_scope::split_room,
     room::failure::Failure,
     shape,
 };
@@ -49,9 +50,7 @@ pub(super) fn refusal(uri: &Uri, failure: impl Into<Failure>) -> Response {
     };
     match () {
         () if below("/v1/rooms") => failure.into_response(),
-        () if below("/messages") || below("/events") || path.ends_with("/messages") => {
-            failure.message()
-        }
+        () if split_room(path).1 == "/messages" || below("/events") => failure.message(),
         () if below("/rooms") => failure.plain(),
         () => plain_path(path, &failure),
     }
