@@ -64,6 +64,8 @@ fn soak(seeds: u64, time: Duration) -> Result<String, String> {
         total.unready += account.unready;
         total.woken += account.woken;
         total.kept += account.kept;
+        total.lent += account.lent;
+        total.not_lent += account.not_lent;
         run += 1;
     }
     let seconds = start.elapsed().as_secs();

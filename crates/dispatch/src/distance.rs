@@ -9,6 +9,8 @@ pub enum Distance {
     /// Connected to this server directly: a worker, a node, a participant.
     #[default]
     Here,
+    /// Connected to another server of the fleet: in the same house, one step away.
+    Fellow,
     /// Another machine of the mesh, on the same network.
     Near,
     /// Another machine of the mesh, through a relay.
@@ -22,17 +24,23 @@ impl Distance {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Here => "here",
+            Self::Fellow => "fellow",
             Self::Near => "near",
             Self::Far => "far",
             Self::Cloud => "cloud",
         }
+    }
+
+    /// Whether it is connected to a server of the fleet: its users take the fleet for one server.
+    pub(crate) fn is_in_house(self) -> bool {
+        matches!(self, Self::Here | Self::Fellow)
     }
 }
 
 /// How far a job may go, and which providers it prefers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Route {
-    /// Only to providers that are [`Distance::Here`].
+    /// Only to providers that are [`Distance::Here`] or [`Distance::Fellow`].
     LocalOnly,
     /// To the nearest free provider; a farther one only when no nearer one is free.
     #[default]
@@ -55,7 +63,7 @@ pub(crate) enum Bound {
 impl Bound {
     pub(crate) fn holds(self, distance: Distance) -> bool {
         match self {
-            Self::Here => distance == Distance::Here,
+            Self::Here => distance.is_in_house(),
             Self::Own => distance != Distance::Cloud,
             Self::Cloud => distance == Distance::Cloud,
         }
@@ -133,22 +141,24 @@ mod tests {
 
     #[test]
     fn the_nearest_come_first_and_on_the_mesh_those_of_the_shape() {
-        let all = [(Distance::Far, true), (Distance::Near, false), (Distance::Here, false)];
+        use Distance::{Far, Fellow, Here, Near};
+        let all = [(Far, true), (Near, false), (Fellow, true), (Here, false)];
         let ranks = |route: Route| all.map(|(distance, native)| route.rank(distance, native));
-        assert_eq!(ranks(Route::PreferLocal), [4, 3, 1]);
-        assert_eq!(ranks(Route::Mesh), [0, 1, 1]);
+        assert_eq!(ranks(Route::PreferLocal), [6, 5, 2, 1]);
+        assert_eq!(ranks(Route::Mesh), [0, 1, 0, 1]);
     }
 
     #[test]
     fn local_jobs_stay_here_and_only_the_last_step_leaves_the_house() {
         let reached = |route: Route| {
-            [Distance::Here, Distance::Near, Distance::Far, Distance::Cloud]
-                .map(|it| route.reaches(it))
+            let all = [Distance::Here, Distance::Fellow, Distance::Near, Distance::Far];
+            all.into_iter().chain([Distance::Cloud]).map(|it| route.reaches(it)).collect::<Vec<_>>()
         };
-        assert_eq!(reached(Route::LocalOnly), [true, false, false, false]);
-        assert_eq!(reached(Route::PreferLocal), [true, true, true, false]);
-        assert_eq!(reached(Route::Mesh), [true, true, true, false]);
-        assert_eq!(reached(Route::Cloud), [false, false, false, true]);
-        assert!(Distance::Here < Distance::Near && Distance::Near < Distance::Far);
+        assert_eq!(reached(Route::LocalOnly), [true, true, false, false, false]);
+        assert_eq!(reached(Route::PreferLocal), [true, true, true, true, false]);
+        assert_eq!(reached(Route::Mesh), [true, true, true, true, false]);
+        assert_eq!(reached(Route::Cloud), [false, false, false, false, true]);
+        assert!(Distance::Here < Distance::Fellow && Distance::Fellow < Distance::Near);
+        assert!(Distance::Near < Distance::Far);
     }
 }

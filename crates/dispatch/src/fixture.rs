@@ -33,6 +33,7 @@ pub(crate) fn spec(number: u128) -> JobSpec {
         size: 1,
         affinity: Affinity::default(),
         pinned: None,
+        lent: false,
         route: Route::default(),
         clouds: false,
         known: true,
@@ -74,6 +75,7 @@ pub(crate) fn offer(max_concurrent: u32) -> Offer {
         distance: Distance::Here,
         lingers: false,
         acknowledges: false,
+        borrowed: false,
     }
 }
 

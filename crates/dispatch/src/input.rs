@@ -42,8 +42,17 @@ pub enum Input {
     /// A provider changed the number of jobs that it takes at once. Its present jobs continue.
     Capacity {
         provider: ProviderId,
-        /// How many jobs it takes at once; 0 counts as 1.
+        /// How many jobs it takes at once; 0 counts as 1, except of a borrowed one ([`Offer::borrowed`]),
+        /// which counts as busy then.
         max_concurrent: u32,
+    },
+    /// So many of a provider's slots are lent to fellows: own jobs have the rest, and lent jobs
+    /// ([`JobSpec::lent`]) have these. More slots than before are lent only as far as they are free
+    /// ([`Dispatcher::lendable`](crate::Dispatcher::lendable)); fewer than lent jobs run is no fault.
+    Lend {
+        provider: ProviderId,
+        /// How many in all.
+        slots: u32,
     },
     /// A provider's distance changed. Its present jobs continue.
     Moved {
@@ -124,7 +133,7 @@ pub struct Offer {
     pub models: Vec<ModelName>,
     /// Those of them that it does not have in memory.
     pub unloaded: Vec<Unloaded>,
-    /// How many jobs it takes at once; 0 counts as 1.
+    /// How many jobs it takes at once; 0 counts as 1, except of a borrowed one.
     pub max_concurrent: u32,
     /// The load that it reports, in jobs.
     pub load: u32,
@@ -141,6 +150,10 @@ pub struct Offer {
     /// [`Input::Acknowledged`]. A job that it neither begins nor acknowledges in time moves on; it
     /// gets no more jobs until it gives a sign of life.
     pub acknowledges: bool,
+    /// Whether it is a fellow's, which lends slots of it to this server: it takes as many jobs at once as
+    /// slots are lent, and is busy while none is. [`Dispatcher::wants`](crate::Dispatcher::wants) says how
+    /// many are wanted.
+    pub borrowed: bool,
 }
 
 /// A model that a provider serves and does not have in memory: the first job loads it.
@@ -201,6 +214,10 @@ pub struct JobSpec {
     pub affinity: Affinity,
     /// The only provider that may serve it, if the consumer named one.
     pub pinned: Option<ProviderId>,
+    /// Whether it is a job of a fellow, pinned to a provider of which slots are lent. It takes one of these
+    /// at once, or ends with [`NotLent`](crate::Ending::NotLent): it never waits, and has no fallbacks and
+    /// no clouds. The queue's bounds, the turns of keys and its route are not for it.
+    pub lent: bool,
     /// How far it may go. A provider beyond its route does not count: a model that only such
     /// providers have is not served.
     pub route: Route,

@@ -93,6 +93,9 @@ pub(crate) enum Phase {
 impl Job {
     pub(crate) fn new(mut spec: JobSpec, seq: u64, now: Instant) -> Self {
         spec.clouds &= spec.route != Route::LocalOnly;
+        if spec.lent {
+            (spec.clouds, spec.fallbacks) = (false, Vec::new());
+        }
         Self {
             later: later(&spec),
             spec,

@@ -114,6 +114,9 @@ pub enum Ending {
     SignedOut,
     /// Its scope was closed.
     Closed,
+    /// No lent slot is free for it, or its provider gave it back without having begun: a fellow's job
+    /// ([`JobSpec::lent`](crate::JobSpec::lent)), which goes back to its home. No other job ends in this way.
+    NotLent,
     /// The server is stopping.
     ShuttingDown,
 }

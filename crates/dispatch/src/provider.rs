@@ -24,8 +24,13 @@ pub(crate) struct Provider {
     pub(crate) models: Arc<BTreeSet<ModelName>>,
     /// Those that it does not have in memory.
     pub(crate) unloaded: UnloadedModels,
-    /// At least 1.
+    /// At least 1, except of a borrowed one.
     pub(crate) max_concurrent: u32,
+    /// Whether it is a fellow's.
+    pub(crate) borrowed: bool,
+    /// How many of its slots are lent, and how many of its jobs are lent ones.
+    pub(crate) lent: u32,
+    pub(crate) lent_jobs: u32,
     pub(crate) max_size: u64,
     pub(crate) endpoints: Endpoints,
     pub(crate) distance: Distance,
@@ -81,7 +86,10 @@ impl Provider {
             scope: offer.scope,
             models: distinct(offer.models),
             unloaded: UnloadedModels::new(now, offer.unloaded),
-            max_concurrent: offer.max_concurrent.max(1),
+            max_concurrent: capacity(offer.max_concurrent, offer.borrowed),
+            borrowed: offer.borrowed,
+            lent: 0,
+            lent_jobs: 0,
             max_size: offer.max_size,
             endpoints: offer.endpoints,
             distance: offer.distance,
@@ -126,13 +134,34 @@ impl Provider {
         self.reported.max(self.in_flight()).saturating_add(self.lingering())
     }
 
+    /// What own jobs cannot have: its load, and the lent slots that no job is on.
+    pub(crate) fn occupied(&self) -> u32 {
+        self.load().saturating_add(self.lent.saturating_sub(self.lent_jobs))
+    }
+
+    /// Whether it has a slot for an own job.
     pub(crate) fn is_free(&self) -> bool {
-        self.is_awake() && self.load() < self.max_concurrent
+        self.is_awake() && self.occupied() < self.max_concurrent
+    }
+
+    /// Whether it has a lent slot for a lent job.
+    pub(crate) fn has_lent_slot(&self) -> bool {
+        self.is_awake() && self.lent_jobs < self.lent && self.load() < self.max_concurrent
+    }
+
+    /// How many of its slots may be lent, beside those that are.
+    pub(crate) fn lendable(&self) -> u32 {
+        let open = self.is_awake() && !self.is_out() && self.health.is_healthy() && !self.borrowed;
+        if open { self.max_concurrent.saturating_sub(self.occupied()) } else { 0 }
+    }
+
+    pub(crate) fn set_capacity(&mut self, max_concurrent: u32) {
+        self.max_concurrent = capacity(max_concurrent, self.borrowed);
     }
 
     /// Whether it takes jobs, and lacks nothing but a free slot.
     pub(crate) fn is_only_full(&self) -> bool {
-        self.is_awake() && self.health.is_healthy() && self.load() >= self.max_concurrent
+        self.is_awake() && self.health.is_healthy() && self.occupied() >= self.max_concurrent
     }
 
     fn is_awake(&self) -> bool {
@@ -171,6 +200,7 @@ impl Provider {
     pub(crate) fn give(&mut self, now: Instant, job: &Job, number: u64) -> bool {
         let id = job.id();
         self.jobs.insert(id);
+        self.lent_jobs += u32::from(job.spec.lent);
         self.reported = self.reported.saturating_add(1);
         self.last_given = number;
         self.health.given(id);
@@ -183,6 +213,7 @@ impl Provider {
         if !self.jobs.remove(&id) {
             return false;
         }
+        self.lent_jobs -= u32::from(job.spec.lent);
         self.reported = self.reported.saturating_sub(1);
         self.health.released(id);
         self.unloaded.released(&job.spec.model, id)
@@ -226,7 +257,7 @@ impl Provider {
     pub(crate) fn candidate(&self, now: Instant, id: ProviderId, model: &ModelName) -> Candidate {
         Candidate {
             provider: id,
-            load: self.load(),
+            load: self.occupied(),
             capacity: self.max_concurrent,
             last_given: self.last_given,
             held: self.in_flight(),
@@ -236,6 +267,11 @@ impl Provider {
             start: self.unloaded.start(now, model),
         }
     }
+}
+
+/// A provider of this server's own takes at least one job.
+fn capacity(max_concurrent: u32, borrowed: bool) -> u32 {
+    if borrowed { max_concurrent } else { max_concurrent.max(1) }
 }
 
 pub(crate) fn distinct(models: Vec<ModelName>) -> Arc<BTreeSet<ModelName>> {

@@ -35,12 +35,17 @@ pub(crate) struct Providers {
     limited: BTreeSet<ProviderId>,
     /// Providers that do not have all their models in memory.
     unloaded: BTreeSet<ProviderId>,
+    /// Providers of fellows.
+    borrowed: BTreeSet<ProviderId>,
 }
 
 impl Providers {
     /// Adds a provider that is not connected yet.
     pub(crate) fn insert(&mut self, id: ProviderId, provider: Provider) {
         let standing = provider.standing();
+        if provider.borrowed {
+            self.borrowed.insert(id);
+        }
         let slot = self.unused.pop().unwrap_or_else(|| {
             self.slots.push(None);
             // As many links as there are ports do not fill this.
@@ -56,6 +61,7 @@ impl Providers {
         let slot = *self.by_id.get(&id)?;
         self.unlist(id, slot);
         self.by_id.remove(&id);
+        self.borrowed.remove(&id);
         self.note(id, slot, Standing::default());
         let provider = self.slots[slot as usize].take();
         self.unused.push(slot);
@@ -135,6 +141,11 @@ impl Providers {
 
     pub(crate) fn limited(&self) -> Vec<ProviderId> {
         self.limited.iter().copied().collect()
+    }
+
+    /// The providers of fellows, by id.
+    pub(crate) fn borrowed(&self) -> impl Iterator<Item = (ProviderId, &Provider)> {
+        self.borrowed.iter().filter_map(|id| Some((*id, self.get(*id)?)))
     }
 
     /// The models of the scope that a provider serves by name and without a drain, sorted.
@@ -220,6 +231,7 @@ impl Providers {
             && self.serving.is_empty()
             && self.limited.is_empty()
             && self.unloaded.is_empty()
+            && self.borrowed.is_empty()
             && self.open.is_empty()
     }
 
@@ -296,5 +308,5 @@ fn put(set: &mut BTreeSet<ProviderId>, id: ProviderId, belongs: bool) {
 /// Whether all jobs that may go to a provider at the second distance may go to one at the first.
 fn reaches_more(first: Distance, second: Distance) -> bool {
     let is_cloud = |distance| distance == Distance::Cloud;
-    is_cloud(first) == is_cloud(second) && (first == Distance::Here || second != Distance::Here)
+    is_cloud(first) == is_cloud(second) && (first.is_in_house() || !second.is_in_house())
 }

@@ -20,8 +20,16 @@ use crate::{
 pub struct ProviderView<'a> {
     /// Its id.
     pub id: ProviderId,
-    /// How many jobs it takes at once; at least 1.
+    /// How many jobs it takes at once; at least 1, except of a borrowed one.
     pub max_concurrent: u32,
+    /// The largest job that it can be sent, in the bytes of [`JobSpec::size`](crate::JobSpec::size).
+    pub max_size: u64,
+    /// Whether it is a fellow's.
+    pub borrowed: bool,
+    /// How many of its slots are lent to fellows.
+    pub lent: u32,
+    /// How many of its jobs are fellows'.
+    pub lent_jobs: u32,
     /// The shapes of request that it serves.
     pub endpoints: Endpoints,
     /// How far away it is.
@@ -86,6 +94,10 @@ impl<'a> ProviderView<'a> {
         Self {
             id,
             max_concurrent: provider.max_concurrent,
+            max_size: provider.max_size,
+            borrowed: provider.borrowed,
+            lent: provider.lent,
+            lent_jobs: provider.lent_jobs,
             endpoints: provider.endpoints,
             distance: provider.distance,
             speed: provider.speed.now(),

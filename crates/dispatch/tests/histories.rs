@@ -28,6 +28,7 @@ fn long_histories_of_fixed_seeds_reach_everything() {
     let (mut flipped, mut looked, mut gave_up_busy) = (0, 0, 0);
     let (mut unready, mut woken, mut kept, mut clouded) = (0, 0, 0, 0);
     let (mut patient, mut impatient) = (0, 0);
+    let (mut lent, mut not_lent) = (0, 0);
     for seed in 0..24 {
         let account = history::run(&history::steps(seed, 3_000)).unwrap();
         assert_eq!(account.steps, 3_000);
@@ -50,6 +51,8 @@ fn long_histories_of_fixed_seeds_reach_everything() {
         clouded += account.clouded;
         patient += account.patient;
         impatient += account.impatient;
+        lent += account.lent;
+        not_lent += account.not_lent;
     }
     assert!(requeued > 100 && fell_back > 100 && moved > 30, "{requeued} {fell_back} {moved}");
     assert!(unserved > 20 && revoked > 20, "{unserved} {revoked}");
@@ -57,6 +60,7 @@ fn long_histories_of_fixed_seeds_reach_everything() {
     assert!(narrowed > 20 && tried > 5, "{narrowed} {tried}");
     assert!(clouded > 100, "{clouded}");
     assert!(patient > 100 && impatient > 100, "{patient} {impatient}");
+    assert!(lent > 50 && not_lent > 100, "{lent} {not_lent}");
     assert!(ceased > 20, "{ceased}");
     assert!(unready > 50 && woken > 10 && kept > 10, "{unready} {woken} {kept}");
     assert!(flipped > 100 && looked > 20 && gave_up_busy > 10, "{flipped} {looked} {gave_up_busy}");

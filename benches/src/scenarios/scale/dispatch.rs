@@ -238,6 +238,7 @@ impl Simulation {
             size: 1024,
             affinity: Affinity { heads: [head, 0, 0, 0] },
             pinned: None,
+            lent: false,
             route: Route::default(),
             clouds: true,
             known: true,
@@ -278,6 +279,7 @@ impl Simulation {
             distance: Distance::Here,
             lingers: false,
             acknowledges: true,
+            borrowed: false,
         }
     }
 

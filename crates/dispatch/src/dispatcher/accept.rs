@@ -33,6 +33,9 @@ impl Dispatcher {
         }
         self.accepted += 1;
         let mut job = Job::new(spec, self.accepted, now);
+        if job.spec.lent {
+            return self.take_lent(now, job);
+        }
         match self.providers.aim(&job) {
             Ok(passed_over) => job.go_on(passed_over),
             Err(ending) => return self.end(job.id(), ending),

@@ -69,8 +69,7 @@ impl Dispatcher {
     }
 
     pub(super) fn capacity(&mut self, now: Instant, id: ProviderId, max_concurrent: u32) {
-        let most = max_concurrent.max(1);
-        if self.providers.change(id, |provider| provider.max_concurrent = most).is_some() {
+        if self.providers.change(id, |provider| provider.set_capacity(max_concurrent)).is_some() {
             self.fill(now, id);
         }
     }

@@ -4,6 +4,7 @@
 //! - [`jobs`]: a job's life from its acceptance to its end
 //! - [`fallback`]: moves a job to another of its models
 //! - [`far`]: providers on other machines: their distance and condition
+//! - [`lent`]: slots that are lent to fellows, and fellows' that are borrowed
 //! - [`links`]: providers that join, change, drain, rest and leave
 //! - [`loading`]: models that providers do not have in memory
 //! - [`waiting`]: how long a job waits, with a provider or without one
@@ -13,6 +14,7 @@ mod accept;
 mod fallback;
 mod far;
 mod jobs;
+mod lent;
 mod links;
 mod loading;
 mod placing;
@@ -100,6 +102,10 @@ use crate::{
 /// **Acknowledgements.** A provider that acknowledges jobs and misses one is asleep: until it gives
 /// a sign of life it gets no jobs, as if it were full. The job moves if it can be served elsewhere.
 ///
+/// **Lent slots.** Of a provider's slots some may be lent to fellows. Own jobs have the others, and fellows'
+/// jobs have these: such a job takes a lent slot at once or ends. A fellow's provider has as many slots here
+/// as the fellow lends, and is busy while it lends none.
+///
 /// **Bounds.** [`Config`] bounds waiting jobs, the capacity of the providers bounds assigned ones,
 /// the links that the driver accepts bound the providers, and its protocol bounds the models of a
 /// provider.
@@ -166,6 +172,7 @@ impl Dispatcher {
             Input::Capacity { provider, max_concurrent } => {
                 self.capacity(now, provider, max_concurrent);
             }
+            Input::Lend { provider, slots } => self.lend(now, provider, slots),
             Input::Moved { provider, distance } => self.moved(now, provider, distance),
             Input::Condition { provider, speed, throttle } => {
                 self.condition(now, provider, speed, throttle);

@@ -91,6 +91,10 @@ impl Dispatcher {
         // still join.
         let failed = matches!(how, Verdict::Failed | Verdict::ModelFailed);
         let hopeless = failed || job.spec.pinned.is_some();
+        if job.spec.lent && !failed {
+            // Its home sends it to another.
+            return self.end(id, Ending::NotLent);
+        }
         if hopeless && self.nobody_is_able(&job) {
             self.unmet(now, job, Ending::ProviderFailed);
         } else {

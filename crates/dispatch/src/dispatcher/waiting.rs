@@ -17,8 +17,11 @@ use crate::{
 const SHORTEST_LOOK: Duration = Duration::from_secs(1);
 
 impl Dispatcher {
-    /// Queues the job, for the rest of its time.
+    /// Queues the job, for the rest of its time. A lent job waits for nothing.
     pub(super) fn enqueue(&mut self, now: Instant, mut job: Job) {
+        if job.spec.lent {
+            return self.take_lent(now, job);
+        }
         let served = !self.nobody_is_able(&job);
         job.state = JobState::Queued { since: now, served };
         job.waits_on(now, served);

@@ -139,6 +139,12 @@ impl Queues {
         })
     }
 
+    /// The lines of a scope that wait for any provider, the one whose next job is oldest first.
+    pub(crate) fn unpinned(&self, scope: &Scope) -> impl Iterator<Item = (&ModelName, &Line)> {
+        let heads = self.heads_of(scope, None).into_iter().flatten();
+        heads.filter_map(move |(_, model)| Some((model, self.line(scope, model, None)?)))
+    }
+
     /// All jobs that wait for this pinned provider.
     pub(crate) fn pinned_to(&self, scope: &Scope, provider: ProviderId) -> Vec<JobId> {
         let models = self.heads_of(scope, Some(provider)).into_iter().flatten();

@@ -5,8 +5,8 @@ use crate::{distance::Distance, route::Candidate};
 /// A provider with at least this speed, in tenths of the best, counts as equally fast.
 const AS_FAST: u64 = 8;
 
-/// Narrows candidates down as soon as one of them is another machine. Between providers that are
-/// all [`Distance::Here`] speed decides nothing: the policy alone chooses among the server's own.
+/// Narrows candidates down as soon as one of them is another machine. Between providers of the fleet
+/// ([`Distance::Here`], [`Distance::Fellow`]) speed decides nothing: the policy alone chooses among the nearest.
 ///
 /// **Fast** means a provider's speed at its throttle. Those that are nearly as fast as the fastest
 /// stay, and of these the nearest.
@@ -28,9 +28,12 @@ impl Fastest {
     /// Narrows the candidates for a job that is assigned to one of them at once. `try_every` is the
     /// number of choices after which a left-out provider is retried; 0 for never. O(candidates).
     pub(crate) fn narrow(&mut self, candidates: &mut Vec<Candidate>, try_every: u32) {
-        let abroad = |candidate: &Candidate| candidate.distance != Distance::Here;
-        if candidates.len() < 2 || !candidates.iter().any(abroad) {
+        let farthest = candidates.iter().map(|candidate| candidate.distance).max();
+        if candidates.len() < 2 || farthest == Some(Distance::Here) {
             return;
+        }
+        if farthest == Some(Distance::Fellow) {
+            return keep_nearest(candidates);
         }
         if candidates.iter().any(is_unseen) {
             candidates.retain(is_unseen);

@@ -24,8 +24,9 @@ impl Oracle {
         let model = &job.spec.model;
         let free: Vec<_> = self.peers.iter().filter(|peer| self.may_take(peer, job)).collect();
         let near = self.near_and_native(job, free);
-        if near.len() < 2 || near.iter().all(|peer| peer.offer.distance == Distance::Here) {
-            return self.check_share(model, near, chosen);
+        let in_house = |peer: &&Peer| peer.offer.distance <= Distance::Fellow;
+        if near.len() < 2 || near.iter().all(in_house) {
+            return self.check_share(model, nearest(near), chosen);
         }
         if near.iter().any(|peer| is_unseen(peer)) {
             let unseen = near.into_iter().filter(|peer| is_unseen(peer)).collect();
@@ -71,7 +72,7 @@ impl Oracle {
         let start = |peer: &Peer| peer.start(self.now, model);
         let soonest = among.iter().map(|peer| start(peer)).min();
         among.retain(|peer| Some(start(peer)) == soonest);
-        let share = |peer: &Peer| f64::from(self.load(peer)) / f64::from(peer.capacity());
+        let share = |peer: &Peer| f64::from(self.occupied(peer)) / f64::from(peer.capacity());
         let is_among = among.iter().any(|peer| peer.id == chosen.id);
         ensure(is_among, || format!("{chosen:?} is not among {among:?}"))?;
         let better = among.into_iter().find(|other| share(other) < share(chosen));

@@ -18,6 +18,8 @@ pub(crate) struct Peer {
     /// The models that it does not have in memory.
     pub(crate) memory: Vec<OnDisk>,
     pub(crate) reported: u32,
+    /// How many of its slots are lent.
+    pub(crate) lent: u32,
     pub(crate) draining: bool,
     pub(crate) retired: bool,
     pub(crate) grace_end: Option<Instant>,
@@ -190,6 +192,9 @@ impl JobRecord {
 
 /// All own models first, then all once more at clouds.
 fn later(spec: &JobSpec) -> Vec<(ModelName, bool)> {
+    if spec.lent {
+        return Vec::new();
+    }
     let mut later: Vec<_> = spec.fallbacks.iter().map(|model| (model.clone(), false)).collect();
     if spec.clouds && spec.route != Route::LocalOnly {
         later.push((spec.model.clone(), true));
@@ -205,6 +210,7 @@ impl Peer {
             offer: offer.clone(),
             memory: told(now, &[], &offer.unloaded),
             reported: offer.load,
+            lent: 0,
             draining: false,
             retired: false,
             grace_end: None,
@@ -253,7 +259,7 @@ impl Peer {
     pub(crate) fn is_in_reach(&self, job: &JobRecord) -> bool {
         match self.offer.distance {
             Distance::Cloud => job.at_clouds,
-            Distance::Here => !job.at_clouds,
+            Distance::Here | Distance::Fellow => !job.at_clouds,
             _ => !job.at_clouds && job.spec.route != Route::LocalOnly,
         }
     }
@@ -284,6 +290,7 @@ impl Peer {
     }
 
     pub(crate) fn capacity(&self) -> u32 {
-        self.offer.max_concurrent.max(1)
+        let least = u32::from(!self.offer.borrowed);
+        self.offer.max_concurrent.max(least)
     }
 }

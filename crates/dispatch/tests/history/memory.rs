@@ -92,6 +92,9 @@ impl Peer {
 impl Oracle {
     /// Until when a job waits for others rather than have this free provider load its model.
     pub(crate) fn waits_until(&self, peer: &Peer, job: &JobRecord) -> Option<Instant> {
+        if job.spec.lent {
+            return None;
+        }
         let model = &job.spec.model;
         let present = match job.place {
             JobState::Queued(since, _) => self.now - since,
@@ -106,7 +109,7 @@ impl Oracle {
             (distance, foreign)
         };
         let worth = |other: &&Peer| {
-            let full = self.load(other) >= other.capacity();
+            let full = self.occupied(other) >= other.capacity();
             let takes_jobs = other.throttle > 0 && other.may_be_tried() && !other.is_out();
             let good = full && takes_jobs && other.standing == Standing::Healthy;
             let near = rank(other) <= rank(peer) && other.id != peer.id;

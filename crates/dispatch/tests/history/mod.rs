@@ -4,6 +4,7 @@
 mod asleep;
 mod choice;
 mod known;
+mod lent;
 mod memory;
 mod models;
 mod oracle;
@@ -59,6 +60,9 @@ pub(crate) struct Account {
     /// loads their model after a wait.
     pub(crate) patient: u64,
     pub(crate) impatient: u64,
+    /// Fellows' jobs that had a lent slot, and those that had none.
+    pub(crate) lent: u64,
+    pub(crate) not_lent: u64,
 }
 
 /// Lives through the steps, then lets everything end. An error says which rule was broken, where.
@@ -152,6 +156,7 @@ impl History {
             26..=31 => Input::Load { provider: self.provider(a), load: u32::from(b % 4) },
             32..=35 => self.drain(a, b),
             36..=45 => Input::Leave { provider: self.provider(a), why: LeaveReason::Closed },
+            46..=53 if self.somebody_lends() || a < 8 => self.lent(a, b),
             46..=135 => match self.submit(a, b, c) {
                 Input::Submit(spec) if self.oracle.cannot_tell(&spec) => return Ok(()),
                 submit => submit,
@@ -166,12 +171,15 @@ impl History {
             212 if a < 16 => Input::Shutdown,
             213 if a < 8 => Input::Abort,
             214..=229 => return self.wait(Duration::from_millis(u64::from(a) * 10)),
-            230..=247 => return self.wait(Duration::from_millis(u64::from(a) * 100)),
+            230..=243 => return self.wait(Duration::from_millis(u64::from(a) * 100)),
             248 => {
                 let max_concurrent = u32::from(b % 8);
                 Input::Capacity { provider: self.provider(a), max_concurrent }
             }
             250..=252 => self.ceased(a),
+            244..=249 | 253 if !self.oracle.is_unsure() && b >= 64 => {
+                Input::Lend { provider: self.provider(a), slots: u32::from(b % 4 + b / 128) }
+            }
             249 if b < 64 => Input::Closed { scope: scope(a) },
             _ => return self.wait_for_deadline(),
         };
@@ -214,6 +222,8 @@ impl History {
         self.account.clouded = self.oracle.clouded;
         self.account.patient = self.oracle.patient;
         self.account.impatient = self.oracle.impatient;
+        self.account.lent = self.oracle.lent;
+        self.account.not_lent = self.oracle.not_lent;
         Ok(())
     }
 
@@ -311,6 +321,7 @@ impl History {
             distance: distance(c / 12),
             lingers: a % 4 == 3,
             acknowledges: a / 4 % 2 == 1,
+            borrowed: matches!(distance(c / 12), Distance::Fellow),
         };
         Input::Join { provider: ProviderId::from_random(self.providers), offer }
     }
@@ -332,10 +343,41 @@ impl History {
             page_session: (!c.is_multiple_of(3)).then(|| page_session(c / 3)),
             size: u64::from(c % 24),
             affinity: Affinity::default(),
-            pinned: (c > 225).then(|| self.provider(c)),
+            pinned: (c > 224).then(|| self.provider(c)),
+            lent: c == 225,
             route: Route::ALL[usize::from(c / 24 % 3)],
             clouds: !a.is_multiple_of(3),
             known: !b.is_multiple_of(8),
+        })
+    }
+
+    fn somebody_lends(&self) -> bool {
+        self.oracle.peers.iter().any(|peer| peer.lent > 0)
+    }
+
+    /// A fellow's job, most often for a provider of which a slot is lent.
+    fn lent(&mut self, a: u8, b: u8) -> Input {
+        self.jobs += 1;
+        let slots = |peer: &&known::Peer| peer.lent > 0 && !peer.offer.models.is_empty();
+        let lent: Vec<_> = self.oracle.peers.iter().filter(slots).collect();
+        let peer = lent.get(usize::from(a) % lent.len().max(1));
+        let (endpoint, serve_as) = shapes(a / 32);
+        Input::Submit(JobSpec {
+            id: JobId::from_random(scattered(self.jobs)),
+            scope: peer.map_or_else(|| scope(a), |peer| peer.offer.scope.clone()),
+            model: peer.map_or_else(|| model(b), |peer| peer.offer.models[0].clone()),
+            fallbacks: vec![model(b)],
+            endpoint,
+            serve_as,
+            key: key(b / 4),
+            page_session: None,
+            size: u64::from(b % 12),
+            affinity: Affinity::default(),
+            pinned: Some(peer.map_or_else(|| self.provider(a), |peer| peer.id)),
+            lent: true,
+            route: Route::ALL[usize::from(b % 3)],
+            clouds: b.is_multiple_of(2),
+            known: false,
         })
     }
 
@@ -451,8 +493,9 @@ fn scope(choice: u8) -> Scope {
 }
 
 fn distance(choice: u8) -> Distance {
-    use Distance::{Cloud, Far, Here, Near};
-    [Here, Near, Here, Far, Cloud][usize::from(choice % 5)]
+    use Distance::{Cloud, Far, Fellow, Here, Near};
+    let all = [Here, Near, Here, Far, Cloud, Here, Near, Far, Fellow, Near];
+    all[usize::from(choice % 10)]
 }
 
 fn page_session(choice: u8) -> PageSessionId {

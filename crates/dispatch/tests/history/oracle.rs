@@ -41,6 +41,9 @@ pub(crate) struct Oracle {
     /// loads their model after a wait.
     pub(crate) patient: u64,
     pub(crate) impatient: u64,
+    /// Fellows' jobs that had a lent slot, and those that had none.
+    pub(crate) lent: u64,
+    pub(crate) not_lent: u64,
     /// How many assignments there were.
     pub(crate) given: u64,
     /// How often somebody slow was left out since one was tried again, if that is certain.
@@ -79,6 +82,8 @@ impl Oracle {
             clouded: 0,
             patient: 0,
             impatient: 0,
+            lent: 0,
+            not_lent: 0,
             given: 0,
             left_out: Some(0),
             stopping: false,
@@ -116,6 +121,7 @@ impl Oracle {
                     peer.offer.max_concurrent = *max_concurrent;
                 }
             }
+            Input::Lend { provider, slots } => self.lend(*provider, *slots),
             Input::Moved { provider, distance } => {
                 if let Some(peer) = self.peer_mut(*provider) {
                     peer.offer.distance = *distance;
@@ -244,6 +250,9 @@ impl Oracle {
 
     /// Lets a job wait from now on, for a later model if it is better served there.
     pub(crate) fn queue(&mut self, job: JobRecord) {
+        if job.spec.lent {
+            return self.take_lent(job);
+        }
         let mut job = self.better_served(&job).unwrap_or(job);
         let served = !self.nobody_is_left(&job);
         job.wait_from(self.now, served);
@@ -394,6 +403,9 @@ impl Oracle {
             return self.owe_end(spec.id, Ending::ShuttingDown);
         }
         let job = JobRecord::new(spec, self.accepted, self.now);
+        if spec.lent {
+            return self.take_lent(job);
+        }
         match self.first_model(&job) {
             Ok(job) => {
                 if let Some(refused) = self.take_in(job) {
@@ -509,6 +521,8 @@ impl Oracle {
             let hopeless = failed || job.spec.pinned.is_some();
             if held.begun {
                 self.owe_end(id, Ending::ProviderFailed);
+            } else if job.spec.lent && !failed {
+                self.owe_end(id, Ending::NotLent);
             } else if hopeless && self.nobody_is_left(&job) {
                 self.fall_back(job, Ending::ProviderFailed);
             } else {

@@ -84,6 +84,7 @@ impl Oracle {
             return Err(format!("missing: {owed:?}"));
         }
         self.check_nobody_waits_in_vain()?;
+        self.check_lending(dispatcher)?;
         self.check_providers(dispatcher)?;
         self.check_queues(dispatcher)?;
         let (told, own) = (dispatcher.poll_timeout(), self.next_deadline());
@@ -116,8 +117,11 @@ impl Oracle {
     }
 
     fn is_open(&self, peer: &Peer, job: &JobRecord, lenient: bool) -> bool {
+        if job.spec.lent {
+            return self.has_lent_slot(peer, job);
+        }
         let awake = peer.throttle > 0 && peer.may_be_tried();
-        let free = awake && self.load(peer) < peer.capacity();
+        let free = awake && self.occupied(peer) < peer.capacity();
         let trusted = match peer.standing {
             Standing::Healthy | Standing::Trial(None) => true,
             Standing::Unsure => lenient,
@@ -167,6 +171,8 @@ impl Oracle {
         let loads_after_a_wait =
             matches!(job.place, JobState::Queued(..)) && peer.would_load(&model).is_some();
         match job.place {
+            // Only the pinned one may have it, which was seen.
+            _ if job.spec.lent => {}
             JobState::AtTheDoor => self.check_choice(id, by)?,
             // Whether others had to wait depends on whether a provider was asleep already, or its backend tried.
             _ if self.is_unsure_of_loads() => {}
