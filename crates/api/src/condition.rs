@@ -1,6 +1,6 @@
 //! Problems of the server's other parts, for `/health`.
 
-use protocol::admin::status::WorkspaceHealth;
+use protocol::admin::status::{FleetHealth, WorkspaceHealth};
 
 /// The condition of parts that the server can serve without.
 pub trait Condition: Send + Sync {
@@ -10,6 +10,11 @@ pub trait Condition: Send + Sync {
     /// The number of mesh peers that the server is linked to.
     fn peers(&self) -> u32 {
         0
+    }
+
+    /// The servers that act as one with this one; `None` when it works alone by its settings.
+    fn fleet(&self) -> Option<FleetHealth> {
+        None
     }
 
     /// The state of the server's workspace; `None` when it has none.

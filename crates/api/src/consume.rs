@@ -352,6 +352,7 @@ impl JobDraft {
             size: self.peeked.size.max(sent),
             affinity: self.peeked.affinity,
             pinned: self.pinned,
+            lent: None,
             route: self.route,
             clouds: self.may_use_clouds(),
             request,

@@ -120,7 +120,8 @@ impl ApiError {
                     .code("queue_full")
                     .retry_after(*retry_after)
             }
-            Ending::NoProvider => {
+            // No other job than a fellow's ends as not lent.
+            Ending::NoProvider | Ending::NotLent => {
                 let words = format!("no provider for model {model}");
                 Self::new(S::NOT_FOUND, Kind::NotFound, words).code("model_not_found")
             }

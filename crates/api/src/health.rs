@@ -49,6 +49,7 @@ fn details(api: &Api, degraded: Option<String>, own: bool) -> HealthDetails {
         in_flight: status.in_flight as u64,
         models: models.iter().map(ToString::to_string).collect(),
         aliases: aliases(api),
+        fleet: api.condition().fleet(),
         workspace: api.condition().workspace(),
     }
 }

@@ -142,6 +142,23 @@ options! {
         #[arg(long, env = "WARREN_DATABASE", value_name = "URL", hide_env_values = true,
             hide_short_help = true)]
         database: Option<Secret>,
+        /// NATS servers over which this server and others act as one: each uses the workers of all
+        /// [default: it works alone]
+        ///
+        /// nats://USER:PASSWORD@HOST:4222, or tls://…; several with commas between them. A path is the group.
+        /// In the file it is called fleet: [cluster] there is the workspace's. Better in the environment or the file
+        /// than on a command line, which other users see.
+        #[arg(id = "fleet", long = "cluster", env = "WARREN_CLUSTER", value_name = "URL", hide_env_values = true,
+            hide_short_help = true)]
+        fleet: Option<Secret>,
+        /// Which of the servers at these NATS servers act as one: those of this group [default: warren]
+        #[arg(id = "fleet_group", long = "cluster-group", env = "WARREN_CLUSTER_GROUP", value_name = "NAME",
+            hide_short_help = true)]
+        fleet_group: Option<String>,
+        /// The name of this server among those that act as one; each has its own, and keeps it
+        /// [default: the host name and the port]
+        #[arg(long, env = "WARREN_SERVER_NAME", value_name = "NAME", hide_short_help = true)]
+        server_name: Option<String>,
         /// The secret that workers present [default: worker.secret in the data directory, made at
         /// the first start]
         #[arg(long, env = "WARREN_WORKER_SECRET", value_name = "SECRET", hide_env_values = true,

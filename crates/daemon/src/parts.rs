@@ -20,6 +20,7 @@ use crate::{
     known_models::KnownModels,
     ledger::Ledger,
     options::Routing,
+    own_jobs::OwnJobs,
     priced::Priced,
     settings::Settings,
     stores::Stores,
@@ -60,6 +61,7 @@ pub(crate) struct Tokens {
     pub(crate) admin: Secret,
     pub(crate) client: Option<Secret>,
     pub(crate) kept: KeptSecrets,
+    pub(crate) kept_admin: Kept,
 }
 
 impl Tokens {
@@ -84,12 +86,13 @@ impl Tokens {
         };
         let (client, of_client) = client.unzip();
         let (worker, of_worker) = load(&settings.worker_secret, WORKER_SECRET, "ws_")?;
-        let (admin, _) = load(&settings.admin_token, ADMIN_TOKEN, "wa_")?;
+        let (admin, kept_admin) = load(&settings.admin_token, ADMIN_TOKEN, "wa_")?;
         Ok(Self {
             worker,
             admin,
             client,
             kept: KeptSecrets { client: of_client, worker: of_worker },
+            kept_admin,
         })
     }
 }
@@ -157,7 +160,7 @@ pub(crate) fn observers(
     }
     let known = Arc::<KnownModels>::clone(models);
     let priced = Priced::new(Arc::clone(&settings.prices), priced);
-    vec![Arc::new(priced), known, Arc::new(RequestLog)]
+    vec![Arc::new(OwnJobs(priced)), known, Arc::new(RequestLog)]
 }
 
 pub(crate) fn scheduler(settings: &Settings, observers: Vec<Arc<dyn Observer>>) -> Scheduler {
@@ -185,9 +188,14 @@ pub(crate) fn model_nodes(settings: &Settings, keys: Keys, scheduler: &Scheduler
     ModelNodes::new(NodeSettings { lenders: LenderRules { secret, keys } }, scheduler.clone())
 }
 
-pub(crate) fn rooms(settings: &Settings, store: &Arc<SqliteStore>) -> anyhow::Result<Rooms> {
-    let kept: Arc<dyn RoomStore> = Arc::<SqliteStore>::clone(store);
-    Ok(Rooms::open(kept, rooms::Settings { idle: settings.room_idle }, Moment::now().wall_ms)?)
+/// The rooms of this machine's database; of servers that act as one, those of the shared one.
+pub(crate) fn rooms(settings: &Settings, stores: &Stores) -> anyhow::Result<Rooms> {
+    let (of_rooms, now) = (rooms::Settings { idle: settings.room_idle }, Moment::now().wall_ms);
+    if settings.shares_rooms() {
+        return Ok(Rooms::open_in_fleet(Arc::clone(&stores.rooms), of_rooms, now));
+    }
+    let own: Arc<dyn RoomStore> = Arc::<SqliteStore>::clone(&stores.own);
+    Ok(Rooms::open(own, of_rooms, now)?)
 }
 
 pub(crate) fn names(

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use access::LocalRules;
-use api::{Api, Client, Cors};
+use api::{Api, Client, Cors, room::homes::with_homes};
 use axum::{
     Router,
     body::Body,
@@ -19,6 +19,7 @@ use scheduler::Scheduler;
 
 use crate::{
     configuration,
+    fleet_part::{self, FleetCell, FleetPart},
     peering::{self, Relay},
     sockets,
     stopping::{self, Pending, StopCell},
@@ -36,6 +37,7 @@ struct MetricsState {
     metrics: Arc<Metrics>,
     mesh: Option<Mesh>,
     relay: Option<Relay>,
+    fleet: FleetCell,
     workspace: Option<WorkspacePart>,
 }
 
@@ -46,21 +48,21 @@ pub(crate) struct Acceptors {
     pub(crate) participants: Participants,
     pub(crate) mesh: Option<Mesh>,
     pub(crate) relay: Option<Relay>,
+    pub(crate) fleet: FleetCell,
     pub(crate) workspace: Option<WorkspacePart>,
     pub(crate) stop: StopCell,
     pub(crate) pending: Pending,
     pub(crate) configuration: ConfigJson,
 }
 
-/// The router of the listener. `local`: the pages that may use the server without a key.
+/// All paths.
 pub(crate) fn router(
     api: Api,
     doors: Acceptors,
     scheduler: Scheduler,
     metrics: Arc<Metrics>,
-    local: LocalRules,
-) -> Cors<Router> {
-    let Acceptors { workers, nodes, participants, mesh, relay, workspace, .. } = doors;
+) -> Router {
+    let Acceptors { workers, nodes, participants, mesh, relay, fleet, workspace, .. } = doors;
     let of_configuration = configuration::router(api.clone(), doors.configuration);
     let of_mesh = peering::router(api.clone(), mesh.clone(), relay.clone());
     let of_stop = stopping::router(api.clone(), doors.stop, doors.pending);
@@ -71,6 +73,7 @@ pub(crate) fn router(
         metrics,
         mesh,
         relay: relay.clone(),
+        fleet,
         workspace: workspace.clone(),
     };
     let connect = get(async move |mut request: Request| {
@@ -85,8 +88,7 @@ pub(crate) fn router(
             let from = Client::of(request.extensions());
             participants.connect(&mut request, &code, &id, from).map(Body::from)
         });
-    let cookie = api.session_cookie();
-    let router = api::router(api)
+    api::router(api)
         .route("/v1/worker/connect", connect)
         .route("/v1/rooms/{code}/participants/{id}/tunnel", tunnel)
         .route(sockets::PATH, socket)
@@ -95,8 +97,19 @@ pub(crate) fn router(
         .merge(of_stop)
         .merge(of_log)
         .merge(of_configuration)
-        .method_not_allowed_fallback(api::fallback::method_not_allowed);
-    Cors::new(router, local).with_cookie(cookie)
+        .method_not_allowed_fallback(api::fallback::method_not_allowed)
+}
+
+/// The same for clients. `local`: the pages that may use the server without a key. `has_fellows`: requests about rooms of
+/// other servers are carried there.
+pub(crate) fn for_clients(
+    api: &Api,
+    router: Router,
+    local: LocalRules,
+    has_fellows: bool,
+) -> Cors<Router> {
+    let router = if has_fellows { with_homes(router, api.clone()) } else { router };
+    Cors::new(router, local).with_cookie(api.session_cookie())
 }
 
 /// Adds the protocol to a response that demands an upgrade (RFC 9110 section 7.8).
@@ -110,7 +123,7 @@ fn upgrade(mut response: Response) -> Response {
 }
 
 async fn show_metrics(State(operator): State<MetricsState>, request: Request) -> Response {
-    let MetricsState { api, scheduler, metrics, mesh, relay, workspace } = operator;
+    let MetricsState { api, scheduler, metrics, mesh, relay, fleet, workspace } = operator;
     let (uri, headers) = (request.uri(), request.headers());
     if !api.may_read_metrics(request.extensions(), uri, headers) {
         let words = "metrics are for local requests, or those with the administrator's token \
@@ -122,6 +135,7 @@ async fn show_metrics(State(operator): State<MetricsState>, request: Request) ->
     let (mesh, relay) = (mesh.map(|mesh| mesh.counts()), relay.map(|relay| relay.counts()));
     let text = metrics.encode(&scheduler, &api.refused(), |text| {
         peering::encode(text, mesh.as_ref(), relay.as_ref());
+        fleet_part::metrics::encode(text, fleet.get().map(FleetPart::counts).as_ref());
         workspace_part::encode(text, workspace.and_then(|it| it.counts()).as_ref());
     });
     ([(header::CONTENT_TYPE, kind)], text).into_response()

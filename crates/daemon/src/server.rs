@@ -12,7 +12,10 @@ use axum::Router;
 use base::Secret;
 use mesh::Mesh;
 use protocol::{
-    admin::{status::WorkspaceHealth, stop::StopProgress},
+    admin::{
+        status::{FleetHealth, WorkspaceHealth},
+        stop::StopProgress,
+    },
     via::Marks,
 };
 use providers::{Participants, RelayWorkers};
@@ -28,10 +31,12 @@ use crate::{
     cluster_models::ClusterModels,
     cluster_part::ClusterPart,
     data::DataDir,
+    fleet_part::{FleetCell, FleetPart, Hearing, RoomsOfFleet},
     key_keeper,
     known_models::KnownModels,
     ledger::{Ledger, Retention},
     listener::Listener,
+    own_jobs::OwnJobs,
     parts::{self, KeptSecrets, Tokens},
     peering::{MeshPart, Relay},
     room_keeper::{self, RoomEvents},
@@ -87,6 +92,8 @@ pub struct Server {
     /// The other parts have it weakly: it has them.
     _cluster_models: Option<Arc<ClusterModels>>,
     cluster: Option<ClusterPart>,
+    fleet: Option<FleetPart>,
+    rooms_of_fleet: Option<RoomsOfFleet>,
     /// Cancelled when no port takes new connections.
     closing: CancellationToken,
     /// The links of workers, nodes, participants and nodes of the mesh at the relay.
@@ -111,7 +118,7 @@ impl Server {
         let invitations = Invitations::open(Arc::clone(&stores.invitations), keys.clone())?;
         let here = Arc::new(Here::open(&data, settings.fingerprint)?);
         let models = Arc::new(KnownModels::open(&stores.own, &ages)?);
-        let rooms = parts::rooms(&settings, &stores.own)?;
+        let rooms = parts::rooms(&settings, &stores)?;
         let metrics = Arc::new(Metrics::new());
         let usage = Arc::clone(&stores.usage);
         let kept = Retention { kept: settings.usage_retention, ages: Arc::clone(&ages) };
@@ -121,7 +128,10 @@ impl Server {
         let mut observers =
             parts::observers(&settings, &keys, &models, &metrics, &requests, &series, &ledger);
         let by_message = Arc::<MessageJobs>::default();
-        observers.push(Arc::new(RoomEvents::new(rooms.clone(), Arc::clone(&by_message))));
+        let of_rooms = RoomEvents::new(rooms.clone(), Arc::clone(&by_message));
+        observers.push(Arc::new(OwnJobs(of_rooms)));
+        let hearing = Hearing::default();
+        observers.extend(hearing.observers(&settings));
         let scheduler = parts::scheduler(&settings, observers);
         let links = TaskTracker::new();
         let workers =
@@ -140,10 +150,12 @@ impl Server {
         let token = Token::new(&tokens.admin);
         let audit = Arc::clone(&stores.audit);
         let joining = Joining::new(invitations, Arc::<Here>::clone(&here));
+        let fleet_cell = FleetCell::default();
         let condition = Health {
             stores: stores.clone(),
             ledger: Arc::clone(&ledger),
             mesh: mesh.clone(),
+            fleet: Arc::clone(&fleet_cell),
             workspace: workspace.clone(),
         };
         let api = Api::new(
@@ -173,6 +185,7 @@ impl Server {
                 participants: of_participants,
                 mesh,
                 relay: relay.clone(),
+                fleet: Arc::clone(&fleet_cell),
                 workspace: workspace.clone(),
                 stop: Arc::clone(&stop),
                 pending: pending.clone(),
@@ -180,15 +193,28 @@ impl Server {
             },
             scheduler.clone(),
             Arc::clone(&metrics),
-            settings.local.clone(),
         );
-        let listener = listener(&settings, router, Arc::clone(&metrics))?;
+        let local = settings.local.clone();
+        let for_clients = routes::for_clients(&api, router.clone(), local, settings.shares_rooms());
+        let listener = listener(&settings, for_clients, Arc::clone(&metrics))?;
         let closing = CancellationToken::new();
         let of_mesh = part.as_ref().map(MeshPart::mesh);
         let (of_workspace, closes) = (workspace.as_ref(), closing.clone());
         let cluster =
             ClusterPart::start(&settings, &stores.own, of_workspace, &metrics, of_mesh, closes)
                 .await?;
+        let fleet = FleetPart::start(&settings, &tokens, &scheduler, hearing, listener.address()?)?;
+        if let Some(fleet) = &fleet {
+            // It is set here only.
+            let _earlier = fleet_cell.set(fleet.clone());
+        }
+        let rooms_of_fleet = match fleet.as_ref().filter(|_| settings.shares_rooms()) {
+            Some(fleet) => {
+                let kept = (&rooms, &stores);
+                Some(fleet.share_rooms(&api, router, kept, &scheduler, links.clone()).await)
+            }
+            None => None,
+        };
         api.listening(listener.address()?);
         here.listening(listener.address()?);
         if let Some(workspace) = &workspace {
@@ -222,6 +248,8 @@ impl Server {
             workspace,
             _cluster_models: cluster_models,
             cluster,
+            fleet,
+            rooms_of_fleet,
             closing,
             links,
             stop,
@@ -318,8 +346,16 @@ impl Server {
         let caretaker = tokio::spawn(caretaker);
         let degraded = self.metrics.database_degraded().clone();
         let invitations = self.api.joining().invitations.clone();
-        let sharing =
-            Sharing::start(&self.stores, &self.keys, &invitations, &self.scheduler, None, &stop);
+        let shared_rooms = self.rooms_of_fleet.is_some().then(|| self.rooms.clone());
+        let sharing = Sharing::start(
+            &self.stores,
+            &self.keys,
+            &invitations,
+            &self.scheduler,
+            shared_rooms,
+            &stop,
+        );
+        let homes = self.rooms_of_fleet.clone().map(|homes| tokio::spawn(homes.keep(stop.clone())));
         let watcher = storage::watch(self.stores, self.ages, degraded, stop.clone());
         let watcher = tokio::spawn(watcher);
         let caller = tokio::spawn(self.participants.clone().call_endpoints());
@@ -340,6 +376,9 @@ impl Server {
         let drained = Instant::now() + self.settings.drain;
         let withdrawing = tokio::spawn(announced.withdraw());
         self.api.start_draining();
+        if let Some(fleet) = &self.fleet {
+            fleet.drain();
+        }
         // Clients and workers that hear of the end must find the listener closed.
         closing.cancel();
         let connections = connections.await;
@@ -349,6 +388,12 @@ impl Server {
         if let Ok(connections) = connections {
             let left = if asked.at_once().is_cancelled() { Instant::now() } else { drained };
             see_off(&connections, left).await;
+        }
+        if let Some(rooms) = self.rooms_of_fleet {
+            rooms.see_off(FAREWELL).await;
+        }
+        if let Some(fleet) = self.fleet {
+            fleet.shut_down().await;
         }
         // Long-lived connections are closed last: until here they could finish their requests.
         if let Some(mesh) = mesh {
@@ -376,6 +421,9 @@ impl Server {
         }
         keeper.await?;
         caretaker.await?;
+        if let Some(homes) = homes {
+            homes.await?;
+        }
         watcher.await?;
         keeping.await?;
         withdrawing.await?;
@@ -402,17 +450,23 @@ struct Health {
     stores: Stores,
     ledger: Arc<Ledger>,
     mesh: Option<Mesh>,
+    fleet: FleetCell,
     workspace: Option<WorkspacePart>,
 }
 
 impl Condition for Health {
     fn degraded(&self) -> Option<String> {
-        self.ledger.degraded().or_else(|| self.stores.problem())
+        let of_fleet = || self.fleet.get().and_then(FleetPart::problem);
+        self.ledger.degraded().or_else(|| self.stores.problem()).or_else(of_fleet)
     }
 
     fn peers(&self) -> u32 {
         let linked = self.mesh.as_ref().map_or(0, Mesh::linked);
         u32::try_from(linked).unwrap_or(u32::MAX)
+    }
+
+    fn fleet(&self) -> Option<FleetHealth> {
+        self.fleet.get().map(FleetPart::health)
     }
 
     fn workspace(&self) -> Option<WorkspaceHealth> {

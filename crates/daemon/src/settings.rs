@@ -1,6 +1,7 @@
 //! The settings of a server, with the defaults and their checks.
 
 mod cluster;
+mod fleet;
 mod mesh;
 mod prices;
 mod values;
@@ -26,6 +27,7 @@ use crate::options::{
 };
 
 pub use self::cluster::ClusterSettings;
+pub use self::fleet::FleetSettings;
 pub use self::mesh::{MESH_PORT, MeshSettings};
 pub(crate) use self::prices::prices;
 
@@ -56,6 +58,8 @@ pub struct Settings {
     pub data_dir: PathBuf,
     /// The database that it shares with other servers.
     pub database: Option<Secret>,
+    /// The servers that it acts as one with.
+    pub fleet: Option<FleetSettings>,
     /// The secret that workers present, unless it is the data directory's.
     pub worker_secret: Option<Secret>,
     /// A token for model nodes, beside keys.
@@ -121,6 +125,11 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Whether it has its rooms together with other servers: these need the same database, and a way to each other.
+    pub(crate) fn shares_rooms(&self) -> bool {
+        self.fleet.is_some() && self.database.is_some()
+    }
+
     /// Fills the options in with defaults and checks them. `keep_client_token`: if none is given, consumers get
     /// a key that is kept in the data directory.
     ///
@@ -165,6 +174,7 @@ impl Settings {
             open_rooms: options.open_rooms.unwrap_or(false),
             room_endpoints: room_endpoints(options.room_endpoints.unwrap_or_default()),
             room_idle: room_idle(options.room_idle_secs)?,
+            fleet: FleetSettings::new(options.fleet, options.fleet_group, options.server_name)?,
             database: secret(options.database, "database")?,
             worker_secret: secret(options.worker_secret, "worker-secret")?,
             node_token: secret(options.node_token, "node-token")?,

@@ -119,6 +119,7 @@ impl Server {
             distance: Distance::Here,
             lingers: false,
             acknowledges: false,
+            borrowed: false,
         };
         let id = ProviderId::from_random(self.next as u64);
         let membership = self.scheduler.join(id, offer, Arc::new(Own(notes)));

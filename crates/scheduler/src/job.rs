@@ -7,7 +7,10 @@ use bytes::Bytes;
 use dispatch::{Affinity, Ending, Route};
 use http::{HeaderMap, Method};
 
-use crate::translate::{Translator, Untranslated};
+use crate::{
+    fleet::LentFor,
+    translate::{Translator, Untranslated},
+};
 
 /// One inference request, as an API submits it.
 pub struct Job {
@@ -35,6 +38,8 @@ pub struct Job {
     pub affinity: Affinity,
     /// The only provider that may serve it, if the consumer named one.
     pub pinned: Option<ProviderId>,
+    /// Whose job it is, if it is a fellow's. It is pinned then, and takes a slot that is lent to fellows, or ends.
+    pub lent: Option<LentFor>,
     /// How far it may go.
     pub route: Route,
     /// Whether it may go to a cloud when no provider of one's own can answer.
@@ -64,6 +69,7 @@ impl Job {
             size: request.body.len() as u64,
             affinity: Affinity::default(),
             pinned: None,
+            lent: None,
             route: Route::default(),
             clouds: true,
             known: true,

@@ -12,11 +12,13 @@
 //! - [`observer`]: receives the steps of each job
 //! - [`service`]: the scheduler itself
 //! - [`translate`]: the translation between a job and a provider of another shape
+//! - [`fleet`]: what servers that act as one lend each other
 //! - [`status`]: the current state of queues and providers
 
 mod claim;
 mod clock;
 pub mod exchange;
+pub mod fleet;
 pub mod job;
 mod model_change;
 pub mod observer;
@@ -30,6 +32,7 @@ pub use dispatch::{
     Affinity, CancelReason, Config, Distance, Ending, LeaveReason, NoRoute, Route, Wait,
 };
 pub use exchange::{Answer, AnswerWriter, Event, Head, WriteError};
+pub use fleet::{FleetAccess, LentFor};
 pub use job::{Failure, Job, JobRequest, Meter, Usage};
 pub use observer::{Announcement, JobEnd, JobFacts, Observer, Outcome};
 pub use provider::{Assignment, Membership, Offer, Provider};

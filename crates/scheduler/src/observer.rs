@@ -9,7 +9,10 @@ use base::{Endpoint, JobId, KeyId, ModelName, Money, ProviderId, Scope};
 use dispatch::{CancelReason, Ending, LeaveReason};
 use http::StatusCode;
 
-use crate::job::{Failure, Usage};
+use crate::{
+    fleet::LentFor,
+    job::{Failure, Usage},
+};
 
 /// Receives the steps of each job and provider. Its methods are called synchronously, so they must
 /// be quick. Two steps that happen on two threads at the same moment may arrive in either order.
@@ -50,6 +53,8 @@ pub struct JobFacts {
     pub path: Arc<str>,
     /// Whether it asked for a stream.
     pub streaming: bool,
+    /// Whose job it is, if it is a fellow's: what it uses is counted there.
+    pub lent: Option<LentFor>,
 }
 
 /// The end of a job, and its figures.
@@ -133,6 +138,7 @@ impl Outcome {
                 Ending::ProviderLost => "worker_lost",
                 Ending::ProviderFailed => "worker_failed",
                 Ending::NotServed => "not_served",
+                Ending::NotLent => "not_lent",
                 Ending::Untranslatable => "not_translatable",
                 Ending::Revoked => "key_revoked",
                 Ending::SignedOut => "signed_out",

@@ -20,6 +20,11 @@ pub trait Provider: Send + Sync {
     /// The name it gave itself, for people.
     fn name(&self) -> &str;
 
+    /// The name of the server that it is connected to, if that is a fellow.
+    fn fellow(&self) -> Option<&str> {
+        None
+    }
+
     /// Serve this job.
     fn assign(&self, assignment: Assignment);
 

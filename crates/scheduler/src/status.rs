@@ -33,6 +33,8 @@ pub struct WorkerStatus {
     pub id: ProviderId,
     /// The name it gave itself.
     pub name: String,
+    /// The name of the server that it is connected to, if that is a fellow.
+    pub fellow: Option<String>,
     /// The scope of its jobs.
     pub scope: Scope,
     /// Its models.
@@ -49,8 +51,12 @@ pub struct WorkerStatus {
     pub speed: Option<f64>,
     /// The share of its speed that it gives, in per cent; 0 while it is paused.
     pub throttle: u8,
-    /// How many jobs it takes at once.
+    /// The largest job that it can be sent, in bytes.
+    pub max_size: u64,
+    /// How many jobs it takes at once; of a fellow's, how many slots are lent to this server.
     pub max_concurrent: u32,
+    /// How many of its slots are lent to fellows.
+    pub lent: u32,
     /// Its load by its own count.
     pub reported_load: u32,
     /// The jobs that it has from this server.
@@ -118,6 +124,7 @@ fn workers(dispatcher: &Dispatcher, providers: &ByLink, at: Instant) -> Vec<Work
         .map(|view| WorkerStatus {
             id: view.id,
             name: providers.get(&view.id).map_or("", |p| p.name()).to_owned(),
+            fellow: providers.get(&view.id).and_then(|p| p.fellow()).map(str::to_owned),
             scope: view.scope().clone(),
             models: Arc::clone(view.models()),
             model_facts: providers.get(&view.id).map(|p| p.facts()).unwrap_or_default(),
@@ -126,7 +133,9 @@ fn workers(dispatcher: &Dispatcher, providers: &ByLink, at: Instant) -> Vec<Work
             distance: view.distance,
             speed: view.speed.map(|thousandths| f64::from(thousandths) / 1000.0),
             throttle: view.throttle,
+            max_size: view.max_size,
             max_concurrent: view.max_concurrent,
+            lent: view.lent,
             reported_load: view.reported_load,
             in_flight: view.in_flight,
             draining: view.draining,

@@ -16,6 +16,7 @@
 //! - [`mesh`]: stock-shaped peers of the mesh, and a relay as stock ones are
 //! - [`gguf`]: tiny files of models
 //! - [`git`]: git without this machine's configuration
+//! - [`nats`]: a NATS server of a test's own
 //! - [`postgres`]: a PostgreSQL server of a test's own
 //! - [`process`]: a child process with its log, its signals and its exit code
 //! - [`processes`]: what runs on this machine, and programs that are built for tests
@@ -55,6 +56,7 @@ pub mod lab;
 pub mod lossy;
 pub mod mesh;
 pub mod model_hub;
+pub mod nats;
 pub mod node;
 pub mod node_server;
 pub mod participant;

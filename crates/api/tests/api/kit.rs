@@ -287,6 +287,7 @@ fn offer(models: &[&str]) -> Offer {
         distance: Distance::Here,
         lingers: false,
         acknowledges: false,
+        borrowed: false,
     }
 }
 

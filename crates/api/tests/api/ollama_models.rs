@@ -51,6 +51,7 @@ fn kit_offer() -> Offer {
         distance: scheduler::Distance::Here,
         lingers: false,
         acknowledges: false,
+        borrowed: false,
     }
 }
 

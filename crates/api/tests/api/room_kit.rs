@@ -107,6 +107,7 @@ impl Kit {
             distance: Distance::Here,
             lingers: false,
             acknowledges: false,
+            borrowed: false,
         };
         let participant = Participant { sender: self.sender.clone(), id: id.to_owned(), models };
         let membership = self.scheduler.join(provider, offer, Arc::new(participant));

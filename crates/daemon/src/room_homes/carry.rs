@@ -152,7 +152,9 @@ impl HttpBody for Carried {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::{super::serve, *};
 
     fn request(version: Version, headers: &[(&'static str, &'static str)]) -> Request {
         let mut request = Request::get("http://host/rooms/A?x=1").version(version);
@@ -182,6 +184,56 @@ mod tests {
             (request.uri().to_string(), request.version()),
             ("/rooms/A?x=1".to_owned(), Version::HTTP_11)
         );
+    }
+
+    /// The answer of a home that takes each request over and says what it hears.
+    async fn taken_over_by(home: tokio::io::DuplexStream) {
+        let service = hyper::service::service_fn(async |mut request: Request<Incoming>| {
+            let client = hyper::upgrade::on(&mut request);
+            tokio::spawn(async move {
+                let mut client = TokioIo::new(client.await.unwrap());
+                let mut heard = [0; 2];
+                client.read_exact(&mut heard).await.unwrap();
+                client.write_all(&heard).await.unwrap();
+            });
+            let response = Response::builder().status(101);
+            let response = response.header("connection", "upgrade").header("upgrade", "websocket");
+            Ok::<_, std::convert::Infallible>(response.body(Body::empty()).unwrap())
+        });
+        let serving = serve::http().serve_connection(TokioIo::new(home), service);
+        serving.with_upgrades().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn client_and_home_are_joined_when_the_protocol_changes() {
+        let (near, far) = tokio::io::duplex(1024);
+        let (client, client_end) = tokio::io::duplex(1024);
+        tokio::spawn(taken_over_by(far));
+        let links = TaskTracker::new();
+        let stream = std::sync::Mutex::new(Some(near));
+        // The server that the client reached is a real one: only that can hand its connection over.
+        let service = hyper::service::service_fn(move |request: Request<Incoming>| {
+            let (stream, links) = (stream.lock().unwrap().take().unwrap(), links.clone());
+            async move { over(stream, request.map(Body::new), &links).await }
+        });
+        let http = hyper::server::conn::http1::Builder::new();
+        tokio::spawn(http.serve_connection(TokioIo::new(client_end), service).with_upgrades());
+        let mut client = client;
+        let asked =
+            b"GET /tunnel HTTP/1.1\r\nhost: a\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\r\n";
+        client.write_all(asked).await.unwrap();
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            head.push(char::from(client.read_u8().await.unwrap()));
+        }
+        assert!(
+            head.starts_with("HTTP/1.1 101") && head.contains("\r\nconnection: upgrade\r\n"),
+            "{head}"
+        );
+        client.write_all(b"hi").await.unwrap();
+        let mut heard = [0; 2];
+        client.read_exact(&mut heard).await.unwrap();
+        assert_eq!(&heard, b"hi");
     }
 
     #[test]

@@ -37,12 +37,18 @@ where
     let service = service_fn(move |request: Request<Incoming>| {
         answer(api.clone(), router.clone(), passed_on.clone(), request.map(Body::new))
     });
-    let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(BUFFER).keep_alive(false);
-    let served = http.serve_connection(TokioIo::new(stream), service).with_upgrades().await;
+    let served = http().serve_connection(TokioIo::new(stream), service).with_upgrades().await;
     if let Err(error) = served {
         tracing::debug!(%error, "a request that was passed on broke off");
     }
+}
+
+/// HTTP between servers. Connections are kept alive, though they serve one request: else hyper would say `close` where the
+/// protocol changes.
+pub(super) fn http() -> http1::Builder {
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(BUFFER);
+    http
 }
 
 async fn read_words(stream: &mut (impl AsyncRead + Unpin)) -> Option<PassedOn> {

@@ -9,9 +9,11 @@ pub(crate) struct RequestLog;
 impl Observer for RequestLog {
     fn ended(&self, job: &JobFacts, ended: &JobEnd) {
         let provider = ended.provider.map(tracing::field::display);
+        // Of a job of another server the line has that server's id, so that one search finds both.
+        let id = job.lent.as_ref().map_or(job.id, |lent| lent.job);
         tracing::info!(
             target: "request",
-            request_id = %job.id,
+            request_id = %id,
             path = &*job.path,
             model = job.model.as_str(),
             key = job.key.as_str(),
@@ -19,6 +21,7 @@ impl Observer for RequestLog {
             outcome = ended.outcome.as_str(),
             status = ended.outcome.status(),
             worker = provider,
+            lent_to = job.lent.as_ref().map(|lent| &*lent.home),
             requeues = ended.requeues,
             queued_ms = millis(ended.queued),
             load_wait_ms = ended.load_wait.map(millis),

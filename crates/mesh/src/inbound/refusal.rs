@@ -67,7 +67,8 @@ impl Refused {
         let detail = || failure.detail.as_deref().unwrap_or("it gave no reason").to_owned();
         let (code, words) = match &failure.ending {
             Ending::QueueFull { .. } => (ErrorCode::QueueFull, "the queue is full".to_owned()),
-            Ending::NoProvider | Ending::NotServed => {
+            // No other job than a fellow's ends as not lent.
+            Ending::NoProvider | Ending::NotServed | Ending::NotLent => {
                 let words = format!("model '{}' not loaded on this node", clip(model, 256));
                 (ErrorCode::ModelNotLoaded, words)
             }

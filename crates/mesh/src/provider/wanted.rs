@@ -93,6 +93,7 @@ impl Wanted {
             distance: self.distance,
             lingers: false,
             acknowledges: false,
+            borrowed: false,
         }
     }
 }

@@ -42,9 +42,51 @@ pub struct HealthDetails {
     /// The aliases, each with its targets in order of preference.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub aliases: BTreeMap<String, Vec<String>>,
+    /// The servers that act as one with this one, where there are such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<FleetHealth>,
     /// The workspace of the machine, where it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<WorkspaceHealth>,
+}
+
+/// The part of `/health` about servers that act as one (`--cluster`).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FleetHealth {
+    /// The name of this server among them.
+    pub name: String,
+    /// The group of servers.
+    pub group: String,
+    /// Whether NATS is reached.
+    pub connected: bool,
+    /// The other servers, by name.
+    pub servers: Vec<FellowJson>,
+    /// Slots of this server's workers that are lent to the others.
+    pub slots_lent: u32,
+    /// Slots of the others' workers that are lent to this server.
+    pub slots_borrowed: u32,
+    /// Requests of this server at workers of the others.
+    pub requests_sent: u64,
+    /// Requests of the others at workers of this server.
+    pub requests_served: u64,
+}
+
+/// Another server that acts as one with this one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FellowJson {
+    /// Its name.
+    pub name: String,
+    /// The id of its start.
+    pub id: String,
+    /// The version of its program.
+    pub version: String,
+    /// `active`, or `draining` when it stops.
+    pub state: String,
+    /// Where it is reached, as far as it knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// How many workers it has that this server may use.
+    pub workers: u64,
 }
 
 /// The workspace's part of `/health`.
@@ -77,6 +119,9 @@ pub struct WorkerJson {
     pub id: String,
     /// The name that it gave itself.
     pub worker_name: String,
+    /// The server that it is connected to, if that is another one of several that act as one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
     /// Where its jobs come from: `server`, or a room.
     pub scope: String,
     /// Its models.
@@ -89,8 +134,8 @@ pub struct WorkerJson {
     pub loads_models: bool,
     /// The paths of requests that it serves without translation.
     pub endpoints: Vec<String>,
-    /// How far away it is: `here`, `near` (another machine on this network) or `far` (through a
-    /// relay).
+    /// How far away it is: `here`, `fellow` (connected to another of several servers that act as one), `near`
+    /// (another machine on this network) or `far` (through a relay).
     #[serde(default)]
     pub distance: String,
     /// Tokens a second: measured, or else as it reports; `null` while neither is known.
@@ -98,8 +143,11 @@ pub struct WorkerJson {
     /// How much of its speed it gives, in per cent; 0 while it is paused.
     #[serde(default = "unthrottled")]
     pub throttle: u8,
-    /// How many jobs it takes at once.
+    /// How many jobs it takes at once; of another server's, how many of its slots are lent to this one now.
     pub max_concurrent: u32,
+    /// How many of its slots are lent to other servers.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lent: u32,
     /// The load that it reports, including work from other servers.
     pub reported_load: u32,
     /// Jobs that it has from here.
@@ -110,6 +158,11 @@ pub struct WorkerJson {
     pub is_draining: bool,
     /// The remaining seconds of its rest after faults.
     pub resting_secs: Option<f64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks in this way")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 fn unthrottled() -> u8 {

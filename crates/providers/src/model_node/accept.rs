@@ -132,5 +132,6 @@ fn offer(model: &str, max_concurrent: u32) -> Offer {
         distance: Distance::Here,
         lingers: false,
         acknowledges: false,
+        borrowed: false,
     }
 }

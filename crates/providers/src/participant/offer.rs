@@ -38,6 +38,7 @@ pub(super) fn offer(member: &Member, participant: &Participant, served: &ServedE
         distance: Distance::Here,
         lingers: false,
         acknowledges: false,
+        borrowed: false,
     }
 }
 

@@ -184,5 +184,6 @@ fn offer(worker: &Worker, served: &ServedEndpoints) -> Offer {
         distance: if worker.register.cloud { Distance::Cloud } else { Distance::Here },
         lingers: false,
         acknowledges: acknowledges(worker),
+        borrowed: false,
     }
 }

@@ -15,7 +15,11 @@ use super::{
     state::{Exchange, give},
     traffic::{Event, Head},
 };
-use crate::{job::Failure, service::Scheduler, status::ModelLoad};
+use crate::{
+    job::{Failure, Usage},
+    service::Scheduler,
+    status::ModelLoad,
+};
 
 /// The API's end of an exchange: yields the head, then chunks, then the end.
 pub struct Answer {
@@ -113,6 +117,11 @@ impl Answer {
                 Poll::Pending
             }
         }
+    }
+
+    /// The tokens used, as far as known.
+    pub fn usage(&self) -> Usage {
+        self.exchange.account().usage
     }
 
     /// When the last chunk was taken, by the runtime's clock.

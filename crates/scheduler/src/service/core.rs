@@ -30,6 +30,8 @@ pub(super) struct Core {
     pub(super) providers: IdMap<ProviderId, Arc<dyn Provider>>,
     /// When [`Scheduler::run`] wakes up next. It may wake up too early, but never late.
     pub(super) armed: Option<Instant>,
+    /// Whether jobs waited when [`Core::demand_may_differ`] was last asked.
+    had_demand: bool,
     /// When the lock was taken: the time of everything that is done under it.
     pub(super) now: Instant,
 }
@@ -41,6 +43,7 @@ impl Core {
             jobs: IdMap::default(),
             providers: IdMap::default(),
             armed: None,
+            had_demand: false,
             now,
         }
     }
@@ -221,6 +224,13 @@ impl Core {
         }
         all.sort_by_key(|entry| entry.accepted);
         all.into_iter().map(|entry| entry.running(now)).collect()
+    }
+
+    /// Whether more or fewer slots of fellows may be wanted than before.
+    pub(super) fn demand_may_differ(&mut self) -> bool {
+        let had_demand = self.had_demand;
+        self.had_demand = self.dispatcher.queue_depth() > 0;
+        had_demand || self.had_demand
     }
 
     pub(super) fn deadline_moved_up(&self) -> bool {

@@ -7,14 +7,16 @@
 //!
 //! - `core`: the state behind the lock, and how the dispatcher's effects are carried out
 //! - `entry`: a job that has not ended
+//! - `fleet`: the same state, for what fellows lend each other
 //! - `note`: what observers are told
 
 mod core;
 mod entry;
+mod fleet;
 mod note;
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -22,6 +24,7 @@ use base::{Endpoints, JobId, KeyId, ModelName, PageSessionId, ProviderId, Scope}
 use dispatch::{Config, Ending, Input, JobSpec, LeaveReason, Loading, Route, Verdict, Wait, route};
 use tokio::sync::Notify;
 
+pub(crate) use self::fleet::FleetCore;
 use self::{
     core::Core,
     entry::{Entry, KeptRequest, TracedJob},
@@ -51,6 +54,8 @@ struct Inner {
     dropped: Mutex<Vec<Claim>>,
     /// Wakes [`Scheduler::run`] when a deadline is earlier than its next wake-up.
     wake: Notify,
+    /// Hears that jobs wait, once somebody asks fellows for slots.
+    demand: OnceLock<Arc<Notify>>,
     observers: Vec<Arc<dyn Observer>>,
 }
 
@@ -65,6 +70,7 @@ impl Scheduler {
             core: Mutex::new(Core::new(config, policy, now())),
             dropped: Mutex::default(),
             wake: Notify::new(),
+            demand: OnceLock::new(),
             observers,
         }))
     }
@@ -391,16 +397,27 @@ impl Scheduler {
 
     /// Acts under the lock, then notifies the observers, and the timer if it has to wake earlier.
     fn with<T>(&self, act: impl FnOnce(&mut Core, &mut Notes) -> T) -> T {
+        self.with_demand(self.0.demand.get(), act)
+    }
+
+    /// The same; if jobs wait, `demand` hears of it.
+    fn with_demand<T>(
+        &self,
+        demand: Option<&Arc<Notify>>,
+        act: impl FnOnce(&mut Core, &mut Notes) -> T,
+    ) -> T {
         let mut notes = Notes::default();
         let mut core = self.lock();
         core.now = now();
         let result = act(&mut core, &mut notes);
         let earlier = core.deadline_moved_up();
+        let demand = demand.filter(|_| core.demand_may_differ());
         // Observers run without the lock: they may be slow, and may call the scheduler.
         drop(core);
         if earlier {
             self.0.wake.notify_one();
         }
+        demand.into_iter().for_each(|demand| demand.notify_one());
         notes.iter().for_each(|note| self.tell(note));
         result
     }
@@ -433,8 +450,7 @@ impl Scheduler {
 
 fn traced(job: &Job) -> TracedJob {
     let path = job.request.path_and_query.split('?').next().unwrap_or_default();
-    let span =
-        tracing::debug_span!("job", request_id = %job.id, model = %job.model, key = %job.key);
+    let span = tracing::debug_span!("job", request_id = %job.lent.as_ref().map_or(job.id, |lent| lent.job), model = %job.model, key = %job.key);
     let facts = JobFacts {
         id: job.id,
         scope: job.scope.clone(),
@@ -443,6 +459,7 @@ fn traced(job: &Job) -> TracedJob {
         key: job.key.clone(),
         path: path.into(),
         streaming: job.request.streaming,
+        lent: job.lent.clone(),
     };
     TracedJob { facts, span }
 }
@@ -450,18 +467,24 @@ fn traced(job: &Job) -> TracedJob {
 /// Splits a job into the parts for the dispatcher, its providers and its exchange.
 fn parts(job: Job) -> (JobSpec, KeptRequest, Box<dyn Meter>) {
     let mut targets = job.targets.into_iter();
+    // The worker of a fellow's job gets the request as it is: its home translates.
+    let serve_as = match &job.lent {
+        Some(_) => Endpoints::only(job.endpoint),
+        None => job.serve_as,
+    };
     let spec = JobSpec {
         id: job.id,
         scope: job.scope,
         model: targets.next().unwrap_or(job.model),
         fallbacks: targets.collect(),
         endpoint: job.endpoint,
-        serve_as: job.serve_as,
+        serve_as,
         key: job.key,
         page_session: job.page_session,
         size: job.size,
         affinity: job.affinity,
         pinned: job.pinned,
+        lent: job.lent.is_some(),
         route: job.route,
         clouds: job.clouds,
         known: job.known,

@@ -174,6 +174,7 @@ pub(crate) fn offer(max_concurrent: u32) -> Offer {
         distance: Distance::Here,
         lingers: false,
         acknowledges: false,
+        borrowed: false,
     }
 }
 

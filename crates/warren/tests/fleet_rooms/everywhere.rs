@@ -88,9 +88,9 @@ async fn a_client_that_hangs_up_at_another_server_stops_the_model() {
     let [a, b] = servers(&nats("hang"), ["a", "b"]).await;
     let room = Room::make(&a, json!({"name": "friends"})).await;
     let backend = MockBackend::start(&["m"]).await;
-    backend.answer_with(|_| testkit::Reply::hang());
     let _lender = room.worker(&b, "lent", &backend);
     room.has(&b, "lent").await;
+    backend.answer_with(|_| testkit::Reply::hang());
     let path = format!("/rooms/{}/v1/chat/completions", room.code);
     let asking = b.client().post(&path, &ask("*", true)).open().await;
     backend.request().await;

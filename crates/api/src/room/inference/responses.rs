@@ -127,6 +127,7 @@ impl StoredResponse {
             size: 0,
             affinity: Affinity::default(),
             pinned: Some(self.provider),
+            lent: None,
             route: Route::default(),
             clouds: false,
             request,
