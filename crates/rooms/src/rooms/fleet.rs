@@ -12,7 +12,7 @@ use store::{Changes, RoomHome, RoomRecord, RoomStore, StoreError};
 use super::{
     Rooms, Settings,
     directory::Directory,
-    finding::Absent,
+    finding::{Absent, Turns},
     house,
     index::{Index, kept_members, kept_room},
     known::KnownRoom,
@@ -40,6 +40,7 @@ pub enum Place {
 pub(super) struct Fleet {
     directory: RwLock<Directory>,
     pub(super) absent: Mutex<Absent>,
+    pub(super) turns: Turns,
     /// When the use of others' rooms was last asked for.
     uses_asked: Mutex<Option<u64>>,
 }
@@ -47,7 +48,7 @@ pub(super) struct Fleet {
 impl Fleet {
     fn new() -> Self {
         let (absent, uses_asked) = (Mutex::default(), Mutex::default());
-        Self { directory: RwLock::default(), absent, uses_asked }
+        Self { directory: RwLock::default(), absent, turns: Turns::default(), uses_asked }
     }
 
     pub(super) fn count(&self) -> usize {
@@ -245,6 +246,10 @@ impl Rooms {
         fleet.write(|directory| directory.insert(record));
         self.release(room);
         true
+    }
+
+    pub(super) fn fleet(&self) -> Option<&Fleet> {
+        self.0.fleet.as_ref()
     }
 
     pub(super) fn absent<'a>(&self, fleet: &'a Fleet) -> MutexGuard<'a, Absent> {

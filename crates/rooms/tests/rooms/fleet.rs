@@ -57,9 +57,11 @@ async fn a_room_is_at_the_server_that_made_it_and_the_others_know_of_it() {
     let room = make(&one, NewRoom { public: true, ..locked("swordfish") }).room;
     assert_eq!(home(&other, room.short_code()), None, "nobody has told yet");
     let from = ClientAddress::new(THERE);
-    assert!(other.may_be_new(room.short_code(), from));
-    assert!(!other.may_be_new(room.short_code(), from), "not twice within a second");
-    other.look_for(&room.short_code().to_lowercase()).unwrap();
+    let typed = room.short_code().to_lowercase();
+    let find = async |name: &str| other.find_elsewhere(name, from).await.unwrap();
+    let found = tokio::join!(find(&typed), find(&typed), find(room.id().as_str()), find("nothing"));
+    assert!(found.0.is_some() && found.1.is_some() && found.2.is_some() && found.3.is_none());
+    assert!(one.find_elsewhere(&typed, from).await.unwrap().is_none(), "it is here");
     for name in [room.short_code(), room.spoken_code(), room.id().as_str()] {
         assert_eq!(home(&other, name).unwrap(), "one", "{name}");
         assert_eq!(home(&one, name).unwrap(), "here", "{name}");
@@ -101,7 +103,9 @@ async fn codes_of_rooms_elsewhere_are_not_guessed_here_and_members_get_through()
     }
     let refused = other.may_pass(&known, caller(HERE, None)).await;
     assert!(matches!(refused, Err(Refused::TooMany { .. })), "it might have guessed the code");
-    assert!(!other.may_be_new("another-code-11", ClientAddress::new(HERE)));
+    let unheard = make(&one, named("unheard")).room;
+    let found = other.find_elsewhere(unheard.short_code(), ClientAddress::new(HERE)).await;
+    assert!(found.unwrap().is_none(), "nothing is looked for any more");
     let wrong = other.may_pass(&known, caller(HERE, Some("wp_0"))).await;
     assert!(wrong.is_err(), "any token will not do");
     for token in [session.as_str(), made.host_token.expose()] {

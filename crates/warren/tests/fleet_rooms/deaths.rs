@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use serde_json::json;
-use testkit::{DEADLINE, Daemon, MockBackend, eventually, nats::NatsServer};
+use testkit::{
+    DEADLINE, Daemon, FakeParticipant, MockBackend, Streaming, TunnelAsk, eventually,
+    nats::NatsServer,
+};
 
-use crate::kit::{Event, Room, Watch, knows, nats, servers};
+use crate::kit::{Event, Room, Watch, ask, knows, nats, servers};
 
 /// Waits until a room is in this epoch, as this server has it, and watches it after this event.
 async fn comes_back(room: &Room, daemon: &Daemon, after: Option<u64>, epoch: u64) -> Watch {
@@ -56,6 +59,57 @@ async fn a_room_whose_home_is_killed_goes_on_elsewhere_and_stays_there() {
     // Its first home does not take it back.
     comes_back(&room, &a, None, 2).await;
     assert_eq!(room.ask(&a.client(), "*").await.status, 200);
+}
+
+/// A stream that has begun at this server, and the participant that answers it.
+async fn begun(room: &Room, lends_at: &Daemon, asks_at: &Daemon) -> Begun {
+    let mut participant = room.tunnel(lends_at, "p1").await;
+    let path = format!("/rooms/{}/v1/chat/completions", room.code);
+    let asking = asks_at.client().post(&path, &ask("*", true)).open().await;
+    let asked = participant.expect_request().await;
+    participant.start(&asked, 200, "text/event-stream").await;
+    participant.chunk(&asked, "data: {\"one\":1}\n\n").await;
+    let mut stream = asking.answer().await;
+    stream.expect("data: {\"one\":1}\n\n").await;
+    Begun { participant, asked, stream }
+}
+
+struct Begun {
+    participant: FakeParticipant,
+    asked: TunnelAsk,
+    stream: Streaming,
+}
+
+#[tokio::test]
+async fn a_stream_whose_home_is_killed_ends_with_the_error_event_of_its_api() {
+    let [mut a, b, c] = servers(&nats("cut"), ["a", "b", "c"]).await;
+    let room = Room::make(&a, json!({"name": "friends"})).await;
+    let begun = begun(&room, &b, &c).await;
+    a.kill9().await;
+    let rest = begun.stream.finish().await.text();
+    assert!(rest.contains("\"error\"") && rest.contains("was lost"), "{rest}");
+}
+
+#[tokio::test]
+async fn a_home_that_stops_ends_what_has_begun_and_another_takes_over() {
+    let [mut a, b, c] = servers(&nats("stop"), ["a", "b", "c"]).await;
+    let room = Room::make(&a, json!({"name": "friends"})).await;
+    let Begun { mut participant, asked, stream } = begun(&room, &b, &c).await;
+    a.sigterm();
+    a.line_with("stopping: what is in flight may finish").await;
+    participant.chunk(&asked, "data: [DONE]\n\n").await;
+    participant.end(&asked).await;
+    assert_eq!(stream.finish().await.text(), "data: [DONE]\n\n");
+    assert_eq!(a.exit().await, Some(0));
+    comes_back(&room, &c, None, 2).await;
+    let mut again = room.tunnel(&c, "p1").await;
+    let asking = {
+        let (client, path) = (b.client(), format!("/rooms/{}/v1/chat/completions", room.code));
+        tokio::spawn(async move { client.post_json(&path, &ask("*", false)).await })
+    };
+    let asked = again.expect_request().await;
+    again.answer(&asked, 200, &json!({"answer": 42})).await;
+    assert_eq!(asking.await.unwrap().json(), json!({"answer": 42}));
 }
 
 #[tokio::test]

@@ -24,14 +24,14 @@ use axum::{
 };
 use base::ClientAddress;
 use http::request::Parts;
-use rooms::{Caller, KnownRoom, Place};
+use rooms::{Caller, KnownRoom};
 use store::RoomHome;
 
 use self::named::Named;
 pub use self::passed_on::PassedOn;
 pub(super) use self::passing::carry;
 use super::access::{caller, from};
-use crate::{admin::blocking, state::Api};
+use crate::{admin, state::Api};
 
 /// The way to the other servers, among servers that act as one.
 pub trait RoomHomes: Send + Sync {
@@ -55,17 +55,16 @@ pub fn with_homes(router: Router, api: Api) -> Router {
 async fn pass_on(State(api): State<Api>, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
     let named = named::of(&api, &mut parts).await;
-    let (known, is_by_code) = match &named {
-        None => (None, false),
-        Some(Named::Code(code)) => (elsewhere(&api, code, from(&parts)).await, true),
-        Some(Named::Bound(room)) => (elsewhere(&api, room.as_str(), from(&parts)).await, false),
+    let (name, is_by_code) = match &named {
+        None => return next.run(Request::from_parts(parts, body)).await,
+        Some(Named::Code(code)) => (code.as_str(), true),
+        Some(Named::Bound(room)) => (room.as_str(), false),
     };
-    let Some(known) = known else {
-        return next.run(Request::from_parts(parts, body)).await;
-    };
-    match is_by_code {
-        true => carry_for(&api, &known, caller_of(&parts), parts.clone(), body).await,
-        false => carry(&api, &known, parts, body).await,
+    match (api.rooms().rooms.find_elsewhere(name, from(&parts)).await, is_by_code) {
+        (Ok(None), _) => next.run(Request::from_parts(parts, body)).await,
+        (Ok(Some(known)), true) => carry_for(&api, &known, caller_of(&parts), parts, body).await,
+        (Ok(Some(known)), false) => carry(&api, &known, parts, body).await,
+        (Err(error), _) => refusal::refusal(&parts.uri, admin::failed(&error)),
     }
 }
 
@@ -89,27 +88,6 @@ fn caller_of(parts: &Parts) -> (ClientAddress, Option<String>) {
     (from, token.map(str::to_owned))
 }
 
-/// The room of this id or code, if its home is another server. A room that was made a moment ago is looked for in the
-/// store.
-async fn elsewhere(api: &Api, name: &str, from: ClientAddress) -> Option<Arc<KnownRoom>> {
-    let rooms = &api.rooms().rooms;
-    match rooms.place(name) {
-        Place::Here(_) => return None,
-        Place::There(known) => return Some(known),
-        Place::Unknown if !rooms.may_be_new(name, from) => return None,
-        Place::Unknown => {}
-    }
-    let (looking, looked_for) = (rooms.clone(), name.to_owned());
-    let looked = blocking(move || looking.look_for(&looked_for)).await.ok()?;
-    if let Err(error) = looked {
-        tracing::debug!(%error, "a room could not be looked for");
-    }
-    match rooms.place(name) {
-        Place::There(known) => Some(known),
-        Place::Here(_) | Place::Unknown => None,
-    }
-}
-
 /// The answer to a message about a room that the path does not name, if the room's home is another server. `body` is
 /// what was read of the message.
 pub(super) async fn carry_message(
@@ -121,7 +99,10 @@ pub(super) async fn carry_message(
     if api.room_homes().is_none() || parts.extensions.get::<Arc<PassedOn>>().is_some() {
         return None;
     }
-    let known = elsewhere(api, name, from(parts)).await?;
+    let known = match api.rooms().rooms.find_elsewhere(name, from(parts)).await {
+        Ok(known) => known?,
+        Err(error) => return Some(refusal::refusal(&parts.uri, admin::failed(&error))),
+    };
     let body = Body::from(body.to_vec());
     Some(carry_for(api, &known, caller_of(parts), parts.clone(), body).await)
 }
