@@ -24,6 +24,8 @@ use crate::{message::Message, rules::Rules, server::ServerId};
 pub const LEASE: Duration = Duration::from_secs(2);
 /// How much longer a lender keeps a slot for its borrower.
 pub const MARGIN: Duration = Duration::from_millis(500);
+/// The most messages to a borrower that are told apart while it has not heard them.
+const MOST_UNHEARD: usize = 32;
 /// How often a lender looks for free slots while fellows want some, and for own jobs while it lends.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -75,8 +77,8 @@ struct Loan {
     number: u64,
     want: u64,
     heard: Option<Instant>,
-    /// The serial of the newest message to it.
-    serial: u64,
+    /// The limits of the messages to it that it may not have heard, by serial: it may be using the largest.
+    unheard: VecDeque<(u64, u32)>,
     wants: u32,
     /// How many slots are its, in use or not.
     granted: u32,
@@ -97,6 +99,8 @@ struct Provider {
     loans: BTreeMap<ServerId, Loan>,
     lent: u32,
     look_at: Option<Instant>,
+    /// Whether a look is among the outputs: of two, the second would count what the first gives away.
+    is_looking: bool,
 }
 
 /// What this server lends.
@@ -157,7 +161,13 @@ impl Lending {
 
     /// The next output, to be carried out in order.
     pub fn poll_output(&mut self) -> Option<Output> {
-        self.outputs.pop_front()
+        let output = self.outputs.pop_front()?;
+        if let Output::Look { provider } = output
+            && let Some(lender) = self.providers.get_mut(&provider)
+        {
+            lender.is_looking = false;
+        }
+        Some(output)
     }
 
     /// When to call [`Lending::handle_timeout`].
@@ -232,10 +242,8 @@ impl Lending {
         if wants || loan.heard.is_none() {
             loan.heard = Some(now);
         }
-        // Only who has heard the newest word can tell what it will use.
-        if serial == loan.serial {
-            loan.granted = loan.granted.min(keeps.max(loan.in_use()));
-        }
+        let may_use = keeps.max(loan.unheard_after(serial));
+        loan.granted = loan.granted.min(may_use.max(loan.in_use()));
         self.settle(provider);
         self.look(now, provider);
     }
@@ -268,7 +276,9 @@ impl Lending {
         if let Some(lender) = self.providers.get_mut(&provider) {
             // A driver that does not answer is asked again.
             lender.look_at = Some(now + LOOK);
-            self.outputs.push_back(Output::Look { provider });
+            if !std::mem::replace(&mut lender.is_looking, true) {
+                self.outputs.push_back(Output::Look { provider });
+            }
         }
     }
 
@@ -292,8 +302,9 @@ impl Lending {
                 continue;
             }
             self.serial += 1;
-            (loan.serial, loan.told, loan.asked) = (self.serial, loan.keep, false);
-            let (number, serial, slots) = (loan.want, loan.serial, loan.keep);
+            (loan.told, loan.asked) = (loan.keep, false);
+            loan.say(self.serial, loan.keep);
+            let (number, serial, slots) = (loan.want, self.serial, loan.keep);
             let message = match loan.keep < loan.granted {
                 true => Message::Recall { provider, number, serial, slots },
                 false => Message::Grant { provider, number, serial, slots },
@@ -323,9 +334,8 @@ impl Lending {
         (loan.heard, loan.wants, loan.asked) = (None, 0, false);
         loan.granted = loan.in_use();
         (loan.keep, loan.told) = (loan.granted, 0);
-        // What it says of earlier messages is void.
-        self.serial += 1;
-        loan.serial = self.serial;
+        // What earlier messages granted is over.
+        loan.unheard.clear();
         if loan.granted == 0 {
             lender.loans.remove(&fellow);
         }
@@ -337,6 +347,23 @@ impl Lending {
 impl Loan {
     fn in_use(&self) -> u32 {
         u32::try_from(self.jobs.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Notes a limit that it is sent.
+    fn say(&mut self, serial: u64, slots: u32) {
+        self.unheard.push_back((serial, slots));
+        if self.unheard.len() > MOST_UNHEARD
+            && let Some((_, oldest)) = self.unheard.pop_front()
+            && let Some((_, next)) = self.unheard.front_mut()
+        {
+            *next = oldest.max(*next);
+        }
+    }
+
+    /// The largest limit that it was sent after the message that it has heard.
+    fn unheard_after(&mut self, serial: u64) -> u32 {
+        self.unheard.retain(|(other, _)| *other > serial);
+        self.unheard.iter().map(|(_, slots)| *slots).max().unwrap_or(0)
     }
 
     /// When its lease is over for good.

@@ -54,8 +54,6 @@ pub enum Input {
     Created { room: RoomId },
     /// A room's record was seen.
     Seen { room: RoomId, placement: Placement, revision: u64 },
-    /// A room has no record any more, though nobody closed it: the records were lost.
-    Absent { room: RoomId },
     /// A room was closed.
     Closed { room: RoomId },
     /// Whether the room has participants or watchers here.
@@ -64,9 +62,10 @@ pub enum Input {
     Joined { fellow: ServerId, name: ServerName },
     /// A fellow is gone.
     Left { fellow: ServerId },
-    /// The records can be reached.
+    /// The records can be reached, and all that there are have been shown since the connection. Rooms whose
+    /// records were not have none any more: records may be lost, and revisions may begin again.
     Connected,
-    /// The records cannot be reached.
+    /// The records cannot be reached. The next that are shown are those of another connection.
     Disconnected,
     /// A claim has won: it is in the record.
     Claimed { room: RoomId, epoch: Epoch, revision: u64 },
@@ -112,6 +111,8 @@ struct Room {
     /// The fellow's epoch that was last put out.
     followed: Option<Epoch>,
     is_used: bool,
+    /// Whether its record was shown since the last connection.
+    is_shown: bool,
 }
 
 /// The homes of all rooms, as one server sees them.
@@ -150,7 +151,6 @@ impl RoomHomes {
         match input {
             Input::Created { room } => self.created(now, room),
             Input::Seen { room, placement, revision } => self.seen(now, room, placement, revision),
-            Input::Absent { room } => self.absent(now, &room),
             Input::Closed { room } => self.closed(&room),
             Input::Used { room, is_used } => self.used(now, &room, is_used),
             Input::Joined { fellow, name } => {
@@ -226,6 +226,7 @@ impl RoomHomes {
     fn seen(&mut self, now: Instant, room: RoomId, placement: Placement, revision: u64) {
         let Some(it) = self.room(&room) else { return };
         (it.recorded, it.revision) = (Some(placement.epoch), revision);
+        it.is_shown = true;
         self.note(&room, placement);
         self.consider(now, &room);
     }
@@ -253,6 +254,8 @@ impl RoomHomes {
         if self.connected.is_none() {
             self.connected = Some(now);
             self.settled_at = Some(now + SETTLING);
+            let lost = self.rooms.values_mut().filter(|it| !it.is_shown);
+            lost.for_each(|it| (it.recorded, it.revision) = (None, 0));
             self.consider_all(now);
         }
     }
@@ -260,10 +263,12 @@ impl RoomHomes {
     fn disconnect(&mut self) {
         (self.connected, self.settled_at) = (None, None);
         self.claims.clear();
+        self.rooms.values_mut().for_each(|it| it.is_shown = false);
     }
 
     fn claimed(&mut self, now: Instant, room: RoomId, epoch: Epoch, revision: u64) {
-        let Some(it) = self.rooms.get_mut(&room) else { return };
+        let connected = self.connected.is_some();
+        let Some(it) = self.rooms.get_mut(&room).filter(|_| connected) else { return };
         if epoch.home != self.id {
             return;
         }

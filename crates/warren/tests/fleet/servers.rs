@@ -72,6 +72,15 @@ pub(crate) async fn has_workers(daemon: &Daemon, count: usize) {
     eventually("the number of workers", DEADLINE, so).await;
 }
 
+/// Waits until a server has no request that waits or is at a worker.
+pub(crate) async fn is_idle(daemon: &Daemon) {
+    let idle = async || {
+        let health = daemon.health().await;
+        (&health["queue_depth"], &health["in_flight"]) == (&json!(0), &json!(0))
+    };
+    eventually("all slots being free", DEADLINE, idle).await;
+}
+
 /// A worker of `m` with so many slots at a server, which the others see.
 pub(crate) async fn worker(at: &Daemon, slots: u32, others: &[&Daemon]) -> FakeWorker {
     let mut before = Vec::new();
