@@ -268,4 +268,9 @@ async fn a_key_that_is_bound_to_a_room_works_at_any_server() {
     };
     let (response, ()) = tokio::join!(asked, serve);
     assert_eq!((response.status().as_u16(), &*text(response).await), (200, "data: 1\n\n"));
+    let models = two.other.told(with_bearer(get("/v1/models"), key.expose())).await;
+    assert!(models.1.to_string().contains("m2"), "{}", models.1);
+    two.ways.0.lock().unwrap().remove("one");
+    let listed = two.other.told(with_bearer(get("/v1/rooms"), key.expose())).await;
+    assert_eq!(listed.0, 200, "that is no request about the room");
 }

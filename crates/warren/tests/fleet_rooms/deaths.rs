@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use serde_json::json;
 use testkit::{
-    DEADLINE, Daemon, FakeParticipant, MockBackend, Streaming, TunnelAsk, eventually,
-    nats::NatsServer,
+    DEADLINE, Daemon, FakeParticipant, MockBackend, Put, Streaming, TunnelAsk, eventually,
+    nats::NatsServer, postgres::PostgresServer,
 };
 
-use crate::kit::{Event, Room, Watch, ask, knows, nats, servers};
+use crate::kit::{Event, Room, Watch, ask, knows, nats, servers, servers_with};
 
 /// Waits until a room is in this epoch, as this server has it, and watches it after this event.
 async fn comes_back(room: &Room, daemon: &Daemon, after: Option<u64>, epoch: u64) -> Watch {
@@ -159,4 +159,48 @@ async fn a_home_that_starts_again_begins_an_epoch_of_its_own_rooms() {
     a.kill_and_restart().await;
     let mut watch = comes_back(&room, &a, first.id, 2).await;
     says_that_something_was_missed(&mut watch).await;
+}
+
+#[tokio::test]
+async fn when_nats_hangs_all_fall_silent_and_nobody_takes_over_a_room() {
+    let meeting = NatsServer::start();
+    let [a, b] = servers(&meeting.url("hang"), ["a", "b"]).await;
+    let rooms = [
+        Room::make(&a, json!({"name": "of a"})).await,
+        Room::make(&b, json!({"name": "of b"})).await,
+    ];
+    meeting.freeze();
+    for daemon in [&a, &b] {
+        let alone = async || {
+            let metrics = daemon.metrics().await;
+            metrics.contains("warren_fleet_servers 1\n")
+                && metrics.contains("warren_fleet_nats_connected 0\n")
+        };
+        eventually("the silence", DEADLINE, alone).await;
+    }
+    meeting.thaw();
+    for (room, daemon) in rooms.iter().zip([&b, &a]) {
+        comes_back(room, daemon, None, 1).await;
+    }
+}
+
+#[tokio::test]
+async fn a_room_goes_on_while_the_database_is_away_and_is_joined_again_when_it_is_back() {
+    let mut postgres = PostgresServer::start();
+    let [a, b] = servers_with(&postgres.database(), &nats("base"), ["a", "b"]).await;
+    let room = Room::make(&a, json!({"name": "friends"})).await;
+    let backend = MockBackend::start(&["m"]).await;
+    let _lender = room.worker(&b, "lent", &backend);
+    room.has(&b, "lent").await;
+    postgres.kill();
+    assert_eq!(room.ask(&b.client(), "*").await.status, 200);
+    let put = Put::new(b.address(), &room.code).id("p1");
+    let refused = put.put().await;
+    assert_eq!(refused.status, 503, "{}", refused.text());
+    let unknown = b.client().get("/v1/rooms/nobody-knows-11").await;
+    assert_eq!(unknown.status, 503, "it may be there: {}", unknown.text());
+    postgres.run();
+    let joined = async || put.put().await.status == 201;
+    eventually("the join", DEADLINE, joined).await;
+    assert_eq!(room.ask(&b.client(), "*").await.status, 200);
 }

@@ -24,8 +24,16 @@ pub(crate) fn server(database: &str, nats: &str, name: &str) -> Serve {
 
 /// Servers of these names, which know each other.
 pub(crate) async fn servers<const N: usize>(nats: &str, names: [&str; N]) -> [Daemon; N] {
-    let database = PostgresServer::shared().database();
-    let starting = names.map(|name| server(&database, nats, name).start());
+    servers_with(&PostgresServer::shared().database(), nats, names).await
+}
+
+/// The same with this database.
+pub(crate) async fn servers_with<const N: usize>(
+    database: &str,
+    nats: &str,
+    names: [&str; N],
+) -> [Daemon; N] {
+    let starting = names.map(|name| server(database, nats, name).start());
     let mut servers = Vec::new();
     for daemon in starting {
         servers.push(daemon.await);
