@@ -50,6 +50,23 @@ pub(crate) fn open_to_page(response: &mut Response<Body>) {
     response.extensions_mut().insert(OpenToPage);
 }
 
+/// The same mark on an answer that another server of several that act as one has made, and on its way here.
+const OPEN_TO_PAGE: &str = "x-warren-open-to-page";
+
+/// Puts the mark on an answer into its headers.
+pub(crate) fn write_mark(response: &mut Response<Body>) {
+    if response.extensions().get::<OpenToPage>().is_some() {
+        response.headers_mut().insert(OPEN_TO_PAGE, HeaderValue::from_static("true"));
+    }
+}
+
+/// Takes the mark out of the headers of an answer.
+pub(crate) fn read_mark(response: &mut Response<Body>) {
+    if response.headers_mut().remove(OPEN_TO_PAGE).is_some() {
+        open_to_page(response);
+    }
+}
+
 /// Answers preflights, and lets pages read the answers that they may.
 #[derive(Debug, Clone)]
 pub struct Cors<S> {

@@ -87,7 +87,8 @@ pub(crate) async fn serve(
     })
 }
 
-fn answer(shape: &'static dyn Shape, response: Response) -> Response {
+/// An answer of another server, as it goes to the client.
+pub(crate) fn answer(shape: &'static dyn Shape, response: Response) -> Response {
     let (mut parts, body) = response.into_parts();
     let connection: Vec<HeaderName> =
         parts.headers.keys().filter(|name| is_hop_by_hop(name.as_str())).cloned().collect();

@@ -81,7 +81,7 @@ pub use cors::Cors;
 pub use elsewhere::Elsewhere;
 pub use error::ApiError;
 pub use joining::{Joining, Whereabouts};
-pub use room::MessageJobs;
+pub use room::{MessageJobs, PassedOn, RoomHomes};
 pub use state::{
     Api, Changeable, Client, Identity, Limits, Names, Peer, RoomPermissions, RoomRules,
 };

@@ -68,7 +68,8 @@ fn after_endpoint(path: &str) -> Option<&str> {
     Endpoint::ALL.into_iter().filter_map(after).find(|rest| rest.starts_with('/'))
 }
 
-fn is_served(path: &str) -> bool {
+/// Whether consumers find something at this path.
+pub(crate) fn is_served(path: &str) -> bool {
     is_served_without_v1(path)
         || is_geminis(path)
         || path.strip_prefix(V1).is_some_and(is_served_below_v1)

@@ -24,7 +24,7 @@ use crate::{
     models::served,
     refusals::Refusals,
     response_makers::ResponseMakers,
-    room::{message_jobs::MessageJobs, watchers::Watchers},
+    room::{RoomHomes, message_jobs::MessageJobs, watchers::Watchers},
     uploads::Uploads,
     web::{cookie::SessionCookie, state::Web},
 };
@@ -64,6 +64,7 @@ struct Inner {
     via: Option<HeaderValue>,
     address: OnceLock<SocketAddr>,
     elsewhere: OnceLock<Weak<dyn Elsewhere>>,
+    room_homes: OnceLock<Weak<dyn RoomHomes>>,
     uploads: Uploads,
     refusals: Refusals,
     version: &'static str,
@@ -186,6 +187,7 @@ impl Api {
             via,
             address: OnceLock::new(),
             elsewhere: OnceLock::new(),
+            room_homes: OnceLock::new(),
             version,
             started: Instant::now(),
             watchers: Arc::default(),
@@ -213,6 +215,11 @@ impl Api {
     /// Sets where the models of some keys are. Weak, because it leads back here. Called once.
     pub fn set_elsewhere(&self, elsewhere: Weak<dyn Elsewhere>) {
         let _set_before = self.0.elsewhere.set(elsewhere);
+    }
+
+    /// Sets the way to the other servers, among servers that act as one. Weak, because it leads back here. Called once.
+    pub fn set_room_homes(&self, homes: Weak<dyn RoomHomes>) {
+        let _set_before = self.0.room_homes.set(homes);
     }
 
     /// The models and aliases that are served now, sorted.
@@ -246,6 +253,10 @@ impl Api {
 
     pub(crate) fn elsewhere(&self) -> Option<Arc<dyn Elsewhere>> {
         self.0.elsewhere.get().and_then(Weak::upgrade)
+    }
+
+    pub(crate) fn room_homes(&self) -> Option<Arc<dyn RoomHomes>> {
+        self.0.room_homes.get().and_then(Weak::upgrade)
     }
 
     pub(crate) fn uploads(&self) -> &Uploads {

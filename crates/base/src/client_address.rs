@@ -44,6 +44,11 @@ impl ClientAddress {
         self.by_proxy
     }
 
+    /// Whether a web page of another origin makes a browser send the requests.
+    pub const fn is_of_foreign_page(self) -> bool {
+        self.foreign_page
+    }
+
     /// Whether it is a program of this machine that connects itself.
     pub const fn is_this_machine(self) -> bool {
         self.ip.is_loopback() && !self.by_proxy

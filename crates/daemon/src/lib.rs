@@ -54,6 +54,8 @@ mod parts;
 pub mod peering;
 mod priced;
 pub mod reload;
+#[cfg(feature = "nats")]
+mod room_homes;
 mod room_keeper;
 mod routes;
 pub mod running;

@@ -204,9 +204,14 @@ pub(crate) fn model_nodes(
     ModelNodes::new(NodeSettings { lenders: LenderRules { secret, keys } }, scheduler.clone())
 }
 
-pub(crate) fn rooms(settings: &Settings, store: &Arc<SqliteStore>) -> anyhow::Result<Rooms> {
-    let kept: Arc<dyn RoomStore> = Arc::<SqliteStore>::clone(store);
-    Ok(Rooms::open(kept, room_settings(settings), Moment::now().wall_ms)?)
+/// The rooms of this machine's database; of servers that act as one, those of the shared one.
+pub(crate) fn rooms(settings: &Settings, stores: &Stores) -> anyhow::Result<Rooms> {
+    let (of_rooms, now) = (room_settings(settings), Moment::now().wall_ms);
+    if settings.shares_rooms() {
+        return Ok(Rooms::open_in_fleet(Arc::clone(&stores.rooms), of_rooms, now));
+    }
+    let own: Arc<dyn RoomStore> = Arc::<SqliteStore>::clone(&stores.own);
+    Ok(Rooms::open(own, of_rooms, now)?)
 }
 
 pub(crate) fn room_settings(settings: &Settings) -> rooms::Settings {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use access::LocalRules;
-use api::{Api, Client, Cors};
+use api::{Api, Client, Cors, room::homes::with_homes};
 use axum::{
     Router,
     body::Body,
@@ -56,14 +56,13 @@ pub(crate) struct Acceptors {
     pub(crate) reloading: Reloading,
 }
 
-/// The router of the listener. `local`: the pages that may use the server without a key.
+/// All paths.
 pub(crate) fn router(
     api: Api,
     doors: Acceptors,
     scheduler: Scheduler,
     metrics: Arc<Metrics>,
-    local: Live<LocalRules>,
-) -> Cors<Router> {
+) -> Router {
     let Acceptors { workers, nodes, participants, mesh, relay, fleet, workspace, .. } = doors;
     let of_configuration = configuration::router(api.clone(), doors.reloading);
     let of_mesh = peering::router(api.clone(), mesh.clone(), relay.clone());
@@ -90,8 +89,7 @@ pub(crate) fn router(
             let from = Client::of(request.extensions());
             participants.connect(&mut request, &code, &id, from).map(Body::from)
         });
-    let cookie = api.session_cookie();
-    let router = api::router(api)
+    api::router(api)
         .route("/v1/worker/connect", connect)
         .route("/v1/rooms/{code}/participants/{id}/tunnel", tunnel)
         .route(sockets::PATH, socket)
@@ -100,8 +98,19 @@ pub(crate) fn router(
         .merge(of_stop)
         .merge(of_log)
         .merge(of_configuration)
-        .method_not_allowed_fallback(api::fallback::method_not_allowed);
-    Cors::new(router, local).with_cookie(cookie)
+        .method_not_allowed_fallback(api::fallback::method_not_allowed)
+}
+
+/// The same for clients. `local`: the pages that may use the server without a key. `has_fellows`: requests about rooms of
+/// other servers are carried there.
+pub(crate) fn for_clients(
+    api: &Api,
+    router: Router,
+    local: Live<LocalRules>,
+    has_fellows: bool,
+) -> Cors<Router> {
+    let router = if has_fellows { with_homes(router, api.clone()) } else { router };
+    Cors::new(router, local).with_cookie(api.session_cookie())
 }
 
 /// Adds the protocol to a response that demands an upgrade (RFC 9110 section 7.8).

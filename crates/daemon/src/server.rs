@@ -31,7 +31,7 @@ use crate::{
     cluster_models::ClusterModels,
     cluster_part::ClusterPart,
     data::DataDir,
-    fleet_part::{FleetCell, FleetPart, Hearing},
+    fleet_part::{FleetCell, FleetPart, Hearing, RoomsOfFleet},
     key_keeper,
     known_models::KnownModels,
     ledger::{Ledger, Retention},
@@ -94,6 +94,7 @@ pub struct Server {
     _cluster_models: Option<Arc<ClusterModels>>,
     cluster: Option<ClusterPart>,
     fleet: Option<FleetPart>,
+    rooms_of_fleet: Option<RoomsOfFleet>,
     /// Cancelled when no port takes new connections.
     closing: CancellationToken,
     /// The links of workers, nodes, participants and nodes of the mesh at the relay.
@@ -121,7 +122,7 @@ impl Server {
         let invitations = Invitations::open(Arc::clone(&stores.invitations), keys.clone())?;
         let here = Arc::new(Here::open(&data, settings.fingerprint)?);
         let models = Arc::new(KnownModels::open(&stores.own, &ages)?);
-        let rooms = parts::rooms(&settings, &stores.own)?;
+        let rooms = parts::rooms(&settings, &stores)?;
         let metrics = Arc::new(Metrics::new());
         let usage = Arc::clone(&stores.usage);
         let retention = Live::new(settings.usage_retention);
@@ -210,9 +211,10 @@ impl Server {
             },
             scheduler.clone(),
             Arc::clone(&metrics),
-            settings.local.clone(),
         );
-        let listener = listener(&settings, router, Arc::clone(&metrics), patience)?;
+        let (local, of_fleet) = (settings.local.clone(), settings.shares_rooms());
+        let for_clients = routes::for_clients(&api, router.clone(), local, of_fleet);
+        let listener = listener(&settings, for_clients, Arc::clone(&metrics), patience)?;
         let closing = CancellationToken::new();
         let of_mesh = part.as_ref().map(MeshPart::mesh);
         let (of_workspace, closes) = (workspace.as_ref(), closing.clone());
@@ -224,6 +226,13 @@ impl Server {
             // It is set here only.
             let _earlier = fleet_cell.set(fleet.clone());
         }
+        let rooms_of_fleet = match fleet.as_ref().filter(|_| settings.shares_rooms()) {
+            Some(fleet) => {
+                let kept = (&rooms, &stores);
+                Some(fleet.share_rooms(&api, router, kept, &scheduler, links.clone()).await)
+            }
+            None => None,
+        };
         api.listening(listener.address()?);
         here.listening(listener.address()?);
         if let Some(workspace) = &workspace {
@@ -258,6 +267,7 @@ impl Server {
             _cluster_models: cluster_models,
             cluster,
             fleet,
+            rooms_of_fleet,
             closing,
             links,
             reloading,
@@ -365,8 +375,16 @@ impl Server {
         let caretaker = tokio::spawn(caretaker);
         let degraded = self.metrics.database_degraded().clone();
         let invitations = self.api.joining().invitations.clone();
-        let sharing =
-            Sharing::start(&self.stores, &self.keys, &invitations, &self.scheduler, &stop);
+        let shared_rooms = self.rooms_of_fleet.is_some().then(|| self.rooms.clone());
+        let sharing = Sharing::start(
+            &self.stores,
+            &self.keys,
+            &invitations,
+            &self.scheduler,
+            shared_rooms,
+            &stop,
+        );
+        let homes = self.rooms_of_fleet.clone().map(|homes| tokio::spawn(homes.keep(stop.clone())));
         let watcher = storage::watch(self.stores, self.ages, degraded, stop.clone());
         let watcher = tokio::spawn(watcher);
         let caller = tokio::spawn(self.participants.clone().call_endpoints());
@@ -404,6 +422,9 @@ impl Server {
             let left = if asked.at_once().is_cancelled() { Instant::now() } else { drained };
             see_off(&connections, left).await;
         }
+        if let Some(rooms) = self.rooms_of_fleet {
+            rooms.see_off(FAREWELL).await;
+        }
         if let Some(fleet) = self.fleet {
             fleet.shut_down().await;
         }
@@ -436,6 +457,9 @@ impl Server {
         }
         keeper.await?;
         caretaker.await?;
+        if let Some(homes) = homes {
+            homes.await?;
+        }
         watcher.await?;
         keeping.await?;
         withdrawing.await?;

@@ -129,6 +129,11 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Whether it has its rooms together with other servers: these need the same database, and a way to each other.
+    pub(crate) fn shares_rooms(&self) -> bool {
+        self.fleet.is_some() && self.database.is_some()
+    }
+
     /// Fills the options in with defaults and checks them. `keep_client_token`: if none is given, consumers get
     /// a key that is kept in the data directory.
     ///

@@ -41,6 +41,9 @@ const PING: Duration = Duration::from_secs(1);
 /// A record whose server has not written another for this long goes.
 const MAX_AGE: Duration = Duration::from_secs(5);
 
+/// The events of the connection that may wait. Its client waits with further ones.
+const MOST_EVENTS: usize = 64;
+
 /// The messages that may wait for this server's task. What comes on top is lost, and sent again.
 const MOST_WAITING: usize = 16 * 1024;
 
@@ -54,7 +57,7 @@ pub(crate) struct Connection {
     pub(crate) node: Arc<Node>,
     pub(crate) records: SharedRecords,
     /// Who is told of the records.
-    pub(crate) heard: mpsc::UnboundedSender<Heard>,
+    pub(crate) heard: mpsc::Sender<Heard>,
     /// The newest own record.
     pub(crate) own: watch::Receiver<Option<Record<Arc<Told>>>>,
 }
@@ -81,7 +84,7 @@ enum Unusable {
 impl Connection {
     /// Keeps the connection until `stop`. Then the own record is taken out.
     pub(crate) async fn run(mut self, stop: CancellationToken) {
-        let (events, mut happened) = mpsc::unbounded_channel();
+        let (events, mut happened) = mpsc::channel(MOST_EVENTS);
         let first = tokio::select! {
             () = stop.cancelled() => return,
             client = self.first(&events) => client,
@@ -102,7 +105,7 @@ impl Connection {
     async fn sessions(
         &mut self,
         client: &Client,
-        happened: &mut mpsc::UnboundedReceiver<Event>,
+        happened: &mut mpsc::Receiver<Event>,
         stop: &CancellationToken,
     ) {
         let mut opener = Opener::new(self.group.clone());
@@ -114,9 +117,9 @@ impl Connection {
                 Err(Unusable::Lost)
             };
             self.node.transport.set_up(false);
-            self.records.lost();
+            self.records.lost().await;
             // Nobody listens only when this server stops.
-            let _stopping = self.heard.send(members::Input::Disconnected);
+            let _stopping = self.heard.send(members::Input::Disconnected).await;
             let Err(why) = ended else { return };
             self.complain(&why);
             tokio::select! {
@@ -131,7 +134,7 @@ impl Connection {
     async fn session(
         &mut self,
         client: &Client,
-        happened: &mut mpsc::UnboundedReceiver<Event>,
+        happened: &mut mpsc::Receiver<Event>,
         opener: &mut Opener,
         stop: &CancellationToken,
     ) -> Result<(), Unusable> {
@@ -143,7 +146,7 @@ impl Connection {
         self.node.trouble.set_nats(None);
         self.node.transport.set_up(true);
         tracing::info!(nats = %self.address.shown(), group = self.address.group(), "joined the group of servers");
-        let _stopping = self.heard.send(members::Input::Connected);
+        let _stopping = self.heard.send(members::Input::Connected).await;
         let mut records = Records::default();
         self.own.mark_changed();
         loop {
@@ -157,7 +160,7 @@ impl Connection {
                 why = &mut following => return Err(Unusable::Silent(why)),
                 entry = watch.next() => match entry {
                     Some(Ok(entry)) => {
-                        self.seen(&mut records, opener, &entry.key, &entry.value, entry.operation);
+                        self.seen(&mut records, opener, &entry.key, &entry.value, entry.operation).await;
                     }
                     Some(Err(error)) => return Err(Unusable::Silent(error.to_string())),
                     None => return Err(Unusable::Silent("the records are not watched any more".to_owned())),
@@ -176,7 +179,7 @@ impl Connection {
     }
 
     /// The first connection, however long it takes.
-    async fn first(&self, events: &mpsc::UnboundedSender<Event>) -> Client {
+    async fn first(&self, events: &mpsc::Sender<Event>) -> Client {
         loop {
             let (options, servers) = (self.options(events.clone()), self.address.servers.clone());
             match options.connect(servers).await {
@@ -187,7 +190,7 @@ impl Connection {
         }
     }
 
-    fn options(&self, events: mpsc::UnboundedSender<Event>) -> ConnectOptions {
+    fn options(&self, events: mpsc::Sender<Event>) -> ConnectOptions {
         let options = ConnectOptions::new()
             .name(format!("warren {}", self.node.name))
             .require_tls(self.address.tls)
@@ -199,8 +202,10 @@ impl Connection {
                 RETRY.min(Duration::from_millis(100) * u32::try_from(attempt).unwrap_or(u32::MAX))
             })
             .event_callback(move |event| {
-                let _stopping = events.send(event);
-                std::future::ready(())
+                let events = events.clone();
+                async move {
+                    let _stopping = events.send(event).await;
+                }
             });
         match &self.address.credentials {
             Credentials::None => options,
@@ -248,7 +253,7 @@ impl Connection {
     }
 
     /// A record of some server, or its end.
-    fn seen(
+    async fn seen(
         &self,
         records: &mut Records,
         opener: &mut Opener,
@@ -272,7 +277,7 @@ impl Connection {
                 Err(why) => return self.node.trouble.stranger(why),
             },
         };
-        let _stopping = self.heard.send(heard);
+        let _stopping = self.heard.send(heard).await;
     }
 
     fn complain(&self, why: &Unusable) {
@@ -293,30 +298,30 @@ async fn receive(node: Arc<Node>, mut opener: Opener, subject: String, mut inbox
     }
 }
 
-async fn connected(happened: &mut mpsc::UnboundedReceiver<Event>) {
+async fn connected(happened: &mut mpsc::Receiver<Event>) {
     while let Some(event) = happened.recv().await {
         if event == Event::Connected {
             return;
         }
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
-async fn lost(happened: &mut mpsc::UnboundedReceiver<Event>) {
+async fn lost(happened: &mut mpsc::Receiver<Event>) {
     while let Some(event) = happened.recv().await {
         match event {
             Event::Disconnected | Event::Closed => return,
             Event::SlowConsumer(_) => {
-                tracing::warn!("messages of other servers were lost: this server is too slow")
+                tracing::warn!("messages of other servers were lost: this server is too slow");
             }
             Event::ServerError(error) => tracing::warn!(%error, "NATS reports an error"),
             Event::ClientError(error) => {
-                tracing::debug!(%error, "the client of NATS reports an error")
+                tracing::debug!(%error, "the client of NATS reports an error");
             }
             _ => {}
         }
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// Whether the NATS server has what is needed.

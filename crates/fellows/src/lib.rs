@@ -37,7 +37,7 @@ mod transport;
 use std::{sync::Arc, time::Duration};
 
 use base::Secret;
-use fleet::{Members, State, members};
+use fleet::{Members, State};
 use scheduler::Scheduler;
 use tokio::{
     sync::{mpsc, watch},
@@ -62,7 +62,7 @@ use self::{
     counts::Counts,
     facts::Told,
     jobs::{seat::Seats, serving::Servant},
-    membership::{Fleet, Heard, Membership},
+    membership::{Fleet, Membership},
     node::{Node, Trouble},
     own::Own,
     sealing::{GroupKey, Sealer},
@@ -70,6 +70,9 @@ use self::{
     streams::Streams,
     transport::Transport,
 };
+
+/// What the task of the membership has not heard yet, at most. Who tells it more waits.
+const MOST_HEARD: usize = 256;
 
 /// How long the farewell to NATS may take.
 const FAREWELL: Duration = Duration::from_secs(5);
@@ -98,7 +101,7 @@ pub struct Fellows {
     node: Arc<Node>,
     address: NatsAddress,
     records: SharedRecords,
-    heard: mpsc::UnboundedSender<Heard>,
+    state: Arc<watch::Sender<State>>,
     stop: CancellationToken,
 }
 
@@ -149,24 +152,26 @@ impl Fellows {
         let group = GroupKey::new(&settings.admin_token, settings.address.group());
         let transport = Transport::new(settings.address.group(), Sealer::new(&group, id)?);
         let node = node(id, &name, scheduler, transport);
-        let (heard, hears) = mpsc::unbounded_channel();
+        let (heard, hears) = mpsc::channel(MOST_HEARD);
         let (publish, own) = watch::channel(None);
         let members = Members::new(id, name, Told::new(Facts::default()));
-        let membership = Membership::new(members, hears, publish, Arc::clone(&node));
+        let (state, states) = watch::channel(State::Active);
+        let membership = Membership::new(members, (hears, states), publish, Arc::clone(&node));
         let (stop, address) = (CancellationToken::new(), settings.address);
         let transport = Arc::clone(&node.transport);
         let records = SharedRecords::new(address.group(), group.clone(), transport);
-        let fellows = Self { node: Arc::clone(&node), address, records, heard, stop };
+        let state = Arc::new(state);
+        let fellows = Self { node: Arc::clone(&node), address, records, state, stop };
         fellows.serve_jobs(settings.max_body);
         let mut tasks = JoinSet::new();
         tasks.spawn(Arc::clone(&node.streams).keep());
         tasks.spawn(Arc::clone(&node.slots).keep());
         tasks.spawn(membership.run());
-        let heard = fellows.heard.clone();
         let (version, url) = (settings.version, settings.url);
-        let told = Own { node: Arc::clone(&node), version, url, announcements, heard };
+        let of_own = heard.clone();
+        let told = Own { node: Arc::clone(&node), version, url, announcements, heard: of_own };
         tasks.spawn(told.keep());
-        let (address, heard) = (fellows.address.clone(), fellows.heard.clone());
+        let address = fellows.address.clone();
         let records = fellows.records.clone();
         let connection = Connection { address, group, node, records, heard, own };
         let connection = tokio::spawn(connection.run(fellows.stop.clone()));
@@ -240,7 +245,7 @@ impl Fellows {
 
     /// This server stops soon: fellows send it nothing new.
     pub fn drain(&self) {
-        let _stopping = self.heard.send(members::Input::State(State::Draining));
+        self.state.send_replace(State::Draining);
     }
 
     fn serve_jobs(&self, max_body: usize) {

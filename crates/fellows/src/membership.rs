@@ -78,7 +78,9 @@ pub(crate) type Heard = members::Input<Arc<Told>>;
 /// The machine of the membership, and the ways out of it.
 pub(crate) struct Membership {
     members: Members<Arc<Told>>,
-    heard: mpsc::UnboundedReceiver<Heard>,
+    heard: mpsc::Receiver<Heard>,
+    /// Whether this server takes jobs.
+    state: watch::Receiver<State>,
     /// The newest own record, for the bucket.
     publish: watch::Sender<Option<Record<Arc<Told>>>>,
     node: Arc<Node>,
@@ -87,11 +89,11 @@ pub(crate) struct Membership {
 impl Membership {
     pub(crate) fn new(
         members: Members<Arc<Told>>,
-        heard: mpsc::UnboundedReceiver<Heard>,
+        (heard, state): (mpsc::Receiver<Heard>, watch::Receiver<State>),
         publish: watch::Sender<Option<Record<Arc<Told>>>>,
         node: Arc<Node>,
     ) -> Self {
-        Self { members, heard, publish, node }
+        Self { members, heard, state, publish, node }
     }
 
     /// Follows who is there, until nobody tells it anything any more.
@@ -110,6 +112,10 @@ impl Membership {
                     Some(heard) => self.members.handle(now(), heard),
                     None => return,
                 },
+                Ok(()) = self.state.changed() => {
+                    let state = *self.state.borrow_and_update();
+                    self.members.handle(now(), members::Input::State(state));
+                }
             }
             self.carry_out();
         }

@@ -45,7 +45,7 @@ pub(crate) struct Own {
     pub(crate) version: &'static str,
     pub(crate) url: Option<String>,
     pub(crate) announcements: Announcements,
-    pub(crate) heard: mpsc::UnboundedSender<Heard>,
+    pub(crate) heard: mpsc::Sender<Heard>,
 }
 
 impl Own {
@@ -70,7 +70,7 @@ impl Own {
                         "fellows are not told of all workers: the list is too long"
                     );
                 }
-                if self.heard.send(members::Input::Facts(told)).is_err() {
+                if self.heard.send(members::Input::Facts(told)).await.is_err() {
                     return;
                 }
             }

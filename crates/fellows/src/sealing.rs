@@ -234,7 +234,7 @@ mod tests {
     fn servers_of_a_group_read_each_other_and_nobody_else_does() {
         let own = key("wa_token", "lab");
         let sealed = sealer(&own, 7).seal("to.9", &[b"a", b"bc"]);
-        let mut opener = Opener::new(own.clone());
+        let mut opener = Opener::new(own);
         assert_eq!(opener.open("to.8", &sealed), Err(NotOpened::Seal), "it is for another one");
         let opened = opener.open("to.9", &sealed).unwrap();
         assert_eq!(opened, (ServerId::from_random(7), Bytes::from_static(b"abc")));

@@ -30,6 +30,9 @@ pub const MAX_VALUE: usize = 16 * 1024;
 /// The most bytes of all records together.
 const MOST_BYTES: i64 = 256 * 1024 * 1024;
 
+/// The sights that may wait for their follower.
+const MOST_SIGHTS: usize = 4_096;
+
 /// How long NATS may take for an answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -42,7 +45,7 @@ struct Inner {
     key: GroupKey,
     transport: Arc<Transport>,
     store: Mutex<Option<Store>>,
-    follower: Mutex<Option<mpsc::UnboundedSender<Sight>>>,
+    follower: Mutex<Option<mpsc::Sender<Sight>>>,
 }
 
 /// What is seen of the records, in order.
@@ -89,9 +92,9 @@ impl SharedRecords {
     }
 
     /// Follows all records from now on, in the place of an earlier follower. It sees nothing until NATS is reached the
-    /// next time, so this is called at the start.
-    pub fn follow(&self) -> mpsc::UnboundedReceiver<Sight> {
-        let (sender, sights) = mpsc::unbounded_channel();
+    /// next time, so this is called at the start. Who follows must go on reading: the connection waits for it.
+    pub fn follow(&self) -> mpsc::Receiver<Sight> {
+        let (sender, sights) = mpsc::channel(MOST_SIGHTS);
         *lock(&self.0.follower) = Some(sender);
         sights
     }
@@ -168,15 +171,16 @@ impl SharedRecords {
         let is_empty = store.status().await.map_err(|e| told(&e))?.values() == 0;
         *lock(&self.0.store) = Some(store);
         if is_empty {
-            self.tell(Sight::Complete);
+            self.tell(Sight::Complete).await;
         }
         Ok(Watching { records: self.clone(), watch, is_complete: is_empty })
     }
 
     /// NATS is not reached any more.
-    pub(crate) fn lost(&self) {
-        if lock(&self.0.store).take().is_some() {
-            self.tell(Sight::Lost);
+    pub(crate) async fn lost(&self) {
+        let was_there = lock(&self.0.store).take().is_some();
+        if was_there {
+            self.tell(Sight::Lost).await;
         }
     }
 
@@ -189,10 +193,12 @@ impl SharedRecords {
         Opener::new(self.0.key.clone()).open(name, sealed).ok().map(|(_, value)| value)
     }
 
-    fn tell(&self, sight: Sight) {
-        let follower = lock(&self.0.follower);
-        // Without a follower nobody wants to know.
-        let _told = follower.as_ref().map(|follower| follower.send(sight));
+    async fn tell(&self, sight: Sight) {
+        let follower = lock(&self.0.follower).clone();
+        if let Some(follower) = follower {
+            // One that is gone does not want to know.
+            let _gone = follower.send(sight).await;
+        }
     }
 }
 
@@ -218,14 +224,14 @@ impl Watching {
                 (Some(key), Operation::Put) => {
                     if let Some(value) = value() {
                         let revision = entry.revision;
-                        self.records.tell(Sight::Record { key, value, revision });
+                        self.records.tell(Sight::Record { key, value, revision }).await;
                     }
                 }
-                (Some(key), _) => self.records.tell(Sight::Removed { key }),
+                (Some(key), _) => self.records.tell(Sight::Removed { key }).await,
                 (None, _) => {}
             }
             if entry.seen_current && !std::mem::replace(&mut self.is_complete, true) {
-                self.records.tell(Sight::Complete);
+                self.records.tell(Sight::Complete).await;
             }
         }
     }

@@ -115,6 +115,7 @@ impl Presence {
             Ended::Superseded => close::SUPERSEDED,
             Ended::Removed => close::REMOVED,
             Ended::RoomClosed => (close::CLOSING.0, "the room was closed"),
+            Ended::Moved => (close::CLOSING.0, "another server has taken the room over"),
         }
     }
 }

@@ -27,6 +27,15 @@ pub enum Code {
     Spoken(String),
 }
 
+impl Code {
+    /// Its text.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Short(text) | Self::Spoken(text) => text,
+        }
+    }
+}
+
 /// A code to say aloud: `adjective-animal-NN`.
 pub fn spoken(rng: &mut impl Rng) -> String {
     let adjective = ADJECTIVES[rng.random_range(..ADJECTIVES.len())];

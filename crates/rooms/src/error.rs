@@ -45,6 +45,9 @@ pub enum RoomError {
     /// A tunnel's token is unknown, used or too old.
     #[error("the tunnel token is unknown, used or older than 60 s: join again for a new one")]
     BadTunnelToken,
+    /// Another server has taken the room over.
+    #[error("another server has taken this room over: try again in a moment")]
+    Moved,
     /// The room could not be written.
     #[error(transparent)]
     Store(#[from] StoreError),

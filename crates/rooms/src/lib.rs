@@ -43,5 +43,5 @@ pub use error::{Refused, RoomError};
 pub use events::{Form, Next, Sight, Source, Subscription};
 pub use participant::{Connection, Joined, Joining, Kind};
 pub use room::{Available, Room};
-pub use rooms::{Caller, Created, NewRoom, Rooms, Settings};
+pub use rooms::{Caller, Created, KnownRoom, NewRoom, Place, Rooms, Settings};
 pub use token::uuid;

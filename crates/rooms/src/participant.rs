@@ -106,4 +106,6 @@ pub enum Ended {
     Removed,
     /// The room was closed.
     RoomClosed,
+    /// Another server has taken the room over.
+    Moved,
 }

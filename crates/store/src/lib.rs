@@ -48,7 +48,7 @@ pub use models::{ModelMemory, ModelStore, SeenModel};
 pub use page_sessions::{PageSessionRecord, PageSessionStore};
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
-pub use rooms::{ParticipantRecord, RoomRecord, RoomStore};
+pub use rooms::{ParticipantRecord, RoomHome, RoomRecord, RoomStore, RoomUse};
 #[cfg(feature = "postgres")]
 pub use shared::SharedStore;
 pub use sqlite::SqliteStore;

@@ -33,6 +33,30 @@ pub struct RoomRecord {
     pub created: u64,
     /// When it was last used.
     pub used: u64,
+    /// The server that orders its events, among servers that act as one.
+    pub home: RoomHome,
+    /// How often it has got a home; 0 where servers do not act as one.
+    pub epoch: u64,
+}
+
+/// The server that orders a room's events, among servers that act as one. Empty where they do not.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RoomHome {
+    /// The server's name.
+    pub server: String,
+    /// Which start of the server it is.
+    pub start: String,
+}
+
+/// What becomes of a room without a change of its record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoomUse {
+    /// The room.
+    pub room: RoomId,
+    /// When it was last used, in milliseconds since 1970.
+    pub used: u64,
+    /// How many participants are stored.
+    pub participants: u32,
 }
 
 /// A stored participant.
@@ -62,11 +86,48 @@ pub trait RoomStore: Send + Sync {
     /// When they cannot be read.
     fn load_participants(&self) -> Result<Vec<ParticipantRecord>, StoreError>;
 
+    /// All participants of one room.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    fn load_participants_of(&self, room: &RoomId) -> Result<Vec<ParticipantRecord>, StoreError>;
+
+    /// The room with this id, or with this code in its normal form.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn find_room(&self, name: &str) -> Result<Option<RoomRecord>, StoreError>;
+
+    /// When each room was last used, and how many are in it.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn room_uses(&self) -> Result<Vec<RoomUse>, StoreError>;
+
     /// Stores a room, or replaces the one with its id.
     ///
     /// # Errors
     /// When it cannot be written, or another room has one of its codes; then nothing is changed.
     fn save_room(&self, room: &RoomRecord) -> Result<(), StoreError>;
+
+    /// Replaces the room with this id and this epoch. Returns whether there is one: another server may have taken it
+    /// over, or closed it.
+    ///
+    /// # Errors
+    /// When it cannot be written; then nothing is changed.
+    fn change_room(&self, room: &RoomRecord) -> Result<bool, StoreError>;
+
+    /// Gives a room of this epoch a home, which begins the next epoch. Returns the room as it is then; `None` when there
+    /// is no such room, or its epoch is another one. Of several that claim an epoch, one gets the room.
+    ///
+    /// # Errors
+    /// When it cannot be written; then nothing is changed.
+    fn claim_room(
+        &self,
+        id: &RoomId,
+        epoch: u64,
+        home: &RoomHome,
+    ) -> Result<Option<RoomRecord>, StoreError>;
 
     /// Stores when rooms were last used. Unknown rooms are skipped.
     ///

@@ -171,6 +171,11 @@ impl Keys {
         }
     }
 
+    /// The room that the key of this text is bound to; `None` if there is no such key, or it is for the server.
+    pub fn room_of(&self, text: &str, now: Moment) -> Option<RoomId> {
+        self.find(text, now)?.room().cloned()
+    }
+
     /// Whether this is the text of a valid key of the server. Keys of a single room do not count.
     pub fn is_valid(&self, text: &str, now: Moment) -> bool {
         self.find(text, now).is_some_and(|key| key.is_valid(now) && key.room().is_none())

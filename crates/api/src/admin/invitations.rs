@@ -12,7 +12,7 @@ use http::{HeaderMap, StatusCode};
 use protocol::admin::invitations::{
     CreateInvitation, InvitationJson, InvitationList, InviteToRoom, RoomCode,
 };
-use rooms::Caller;
+use rooms::{Caller, Place, Refused};
 use serde::de::DeserializeOwned;
 use store::InvitationRecord;
 
@@ -61,7 +61,7 @@ pub(crate) async fn create_for_room(
     let caller = Caller { from: Client::of(request.extensions()), token: None };
     let (_, InviteToRoom { room, password, url }) = asked(&api, request).await?;
     let password = password.filter(|password| !password.is_empty());
-    let found = api.rooms().rooms.enter(&room, password.as_deref(), caller).await;
+    let found = spoken_code(&api, &room, password.as_deref(), caller).await;
     let found = found.map_err(|refused| {
         let words = format!(
             "{refused}: name a room of `warren room list`, and its password with --password"
@@ -69,8 +69,23 @@ pub(crate) async fn create_for_room(
         ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, words)
     })?;
     let has_password = password.is_some();
-    let code = api.joining().invite_to_room(found.spoken_code().to_owned(), password, url)?;
+    let code = api.joining().invite_to_room(found, password, url)?;
     Ok(Json(RoomCode { code: code.text.expose().to_owned(), has_password, urls: code.urls }))
+}
+
+/// The spoken code of a room whose password this is, at this server or at another one that acts as one with it.
+async fn spoken_code(
+    api: &Api,
+    code: &str,
+    password: Option<&str>,
+    caller: Caller<'_>,
+) -> Result<String, Refused> {
+    let rooms = &api.rooms().rooms;
+    if let Place::There(known) = rooms.place(code) {
+        rooms.verify_elsewhere(&known, password).await?;
+        return Ok(known.spoken_code().to_owned());
+    }
+    Ok(rooms.enter(code, password, caller).await?.spoken_code().to_owned())
 }
 
 pub(crate) async fn revoke(

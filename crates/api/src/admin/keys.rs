@@ -7,7 +7,7 @@ use axum::{
     extract::{Path, Request, State, rejection::PathRejection},
     response::IntoResponse,
 };
-use base::{KeyId, KeyScope};
+use base::{KeyId, KeyScope, RoomId};
 use http::{HeaderMap, StatusCode};
 use jiff::Timestamp;
 use protocol::admin::{CreateKey, KeyJson, KeyList};
@@ -192,13 +192,16 @@ async fn change(
 }
 
 fn rooms(api: &Api) -> RoomNames {
-    let rooms = api.rooms().rooms.list();
-    let named = rooms.iter().map(|room| RoomName {
-        id: room.id().clone(),
-        short_code: room.short_code().to_owned(),
-        spoken_code: room.spoken_code().to_owned(),
+    let (rooms, name) = (&api.rooms().rooms, |id: &RoomId, short: &str, spoken: &str| RoomName {
+        id: id.clone(),
+        short_code: short.to_owned(),
+        spoken_code: spoken.to_owned(),
     });
-    named.collect()
+    let here = rooms.list().into_iter();
+    let here = here.map(|room| name(room.id(), room.short_code(), room.spoken_code()));
+    let there = rooms.list_elsewhere().into_iter();
+    let there = there.map(|room| name(room.id(), room.short_code(), room.spoken_code()));
+    here.chain(there).collect()
 }
 
 fn key_id(id: Id) -> Result<KeyId, ApiError> {

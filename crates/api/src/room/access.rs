@@ -8,12 +8,12 @@ use std::{borrow::Cow, net::IpAddr, sync::Arc};
 use access::{Denied, Foreign, Key, Moment};
 use base::{ClientAddress, KeyId, KeyScope};
 use http::{HeaderMap, StatusCode, Uri, request::Parts};
-use protocol::room::plane::ErrorCode;
-use rooms::{Caller, Refused, Room, Sight, Source};
+use protocol::room::{ParticipantInfo, RoomInfo, RoomSummary, plane::ErrorCode};
+use rooms::{Caller, KnownRoom, Refused, Room, Sight, Source};
 
 use super::failure::Failure;
 use crate::{
-    admin,
+    admin::{self, blocking},
     state::{Api, Client, Peer},
 };
 
@@ -179,6 +179,46 @@ fn is_local(api: &Api, parts: &Parts) -> bool {
     api.rules().is_local(peer(parts), &parts.uri, &parts.headers, Moment::now())
 }
 
+/// A room in a list.
+pub(super) enum ListedRoom {
+    /// One of this server.
+    Here(Arc<Room>),
+    /// One of another server.
+    There(Arc<KnownRoom>),
+}
+
+impl ListedRoom {
+    /// The fields that decide who may see it.
+    pub(super) fn source(&self) -> &Source {
+        match self {
+            Self::Here(room) => room.source(),
+            Self::There(room) => room.source(),
+        }
+    }
+
+    pub(super) fn summary(&self) -> RoomSummary {
+        match self {
+            Self::Here(room) => room.summary(),
+            Self::There(room) => room.summary(),
+        }
+    }
+
+    pub(super) fn info(&self) -> RoomInfo {
+        match self {
+            Self::Here(room) => room.info(),
+            Self::There(room) => room.info(),
+        }
+    }
+
+    /// Its participants, as far as this server knows them.
+    pub(super) fn participants(&self) -> Vec<ParticipantInfo> {
+        match self {
+            Self::Here(room) => room.participants(),
+            Self::There(_) => Vec::new(),
+        }
+    }
+}
+
 /// A client that lists rooms.
 #[derive(Debug, Clone)]
 pub(super) struct Viewer {
@@ -195,11 +235,20 @@ impl Viewer {
         Self { all: administers || is_local(api, parts), administers, key }
     }
 
-    /// The rooms that are listed for it, the oldest first.
-    pub(super) fn listed(&self, api: &Api) -> Vec<Arc<Room>> {
-        let mut rooms = api.rooms().rooms.list();
-        rooms.retain(|room| room.is_public() || self.is_at_home(room.source()));
-        rooms
+    /// The rooms that are listed for it, the oldest first: those of this server, and of others that act as one with
+    /// it.
+    pub(super) async fn listed(&self, api: &Api) -> Vec<ListedRoom> {
+        let rooms = &api.rooms().rooms;
+        let mut listed: Vec<_> = rooms.list().into_iter().map(ListedRoom::Here).collect();
+        if api.room_homes().is_some() {
+            let asking = rooms.clone();
+            // What is not known of their use is shown as it was.
+            let _asked = blocking(move || asking.refresh_uses()).await;
+            listed.extend(rooms.list_elsewhere().into_iter().map(ListedRoom::There));
+            listed.sort_by_cached_key(|room| room.info().created_at);
+        }
+        listed.retain(|room| room.source().is_public() || self.is_at_home(room.source()));
+        listed
     }
 
     /// How much of a room's participants and events it sees without a password.

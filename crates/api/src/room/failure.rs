@@ -28,6 +28,9 @@ const NO_ROOM: &str = "Run `warren room list` to see which rooms there are. A co
 const NO_PASSWORD: &str = "This room has a password: give it with `--password`, or send it as \
     `Authorization: Bearer PASSWORD`.";
 
+/// After this a client should try again that was at a server while its room went to another one.
+const MOVED: Duration = Duration::from_secs(2);
+
 /// An error of a room's request.
 #[derive(Debug)]
 pub(super) struct Failure {
@@ -69,6 +72,11 @@ impl Failure {
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.error.hint = Some(hint.into());
         self
+    }
+
+    /// After what time to try again.
+    pub(super) fn wait(&self) -> Option<Duration> {
+        self.retry_after
     }
 
     pub(super) fn retry_after(self, after: Duration) -> Self {
@@ -152,6 +160,10 @@ impl From<RoomError> for Failure {
             }
             RoomError::BadTunnelToken => {
                 Self::new(StatusCode::UNAUTHORIZED, ErrorCode::InvalidRequest, words)
+            }
+            RoomError::Moved => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, ErrorCode::InternalError, words)
+                    .retry_after(MOVED)
             }
             RoomError::Store(error) => admin::failed(&error).into(),
         }

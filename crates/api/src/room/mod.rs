@@ -9,6 +9,7 @@
 //! - `events`: the streams of events; `stream`: such a stream as a body; `watchers`: bounds on
 //!   their number
 //! - `inference`: `/rooms/{code}/v1/…`
+//! - [`homes`]: rooms whose home is another of several servers that act as one
 //! - `failure`: the errors of rooms, and their forms
 //! - [`MessageJobs`]: jobs that came as messages
 
@@ -17,6 +18,7 @@ mod ask;
 mod body;
 mod events;
 mod failure;
+pub mod homes;
 pub(crate) mod inference;
 pub(crate) mod message_jobs;
 mod messages;
@@ -31,7 +33,10 @@ use axum::{
 use http::Uri;
 
 use self::failure::Failure;
-pub use self::message_jobs::MessageJobs;
+pub use self::{
+    homes::{PassedOn, RoomHomes},
+    message_jobs::MessageJobs,
+};
 use crate::state::Api;
 
 /// All paths of rooms except a participant's tunnel, which belongs to the providers.

@@ -28,7 +28,7 @@ use scheduler::{
     Offer, Provider, Route, Scheduler,
 };
 use serde_json::Value;
-use store::{ModelMemory, VolatileStore};
+use store::{ModelMemory, RoomHome, VolatileStore};
 use tokio::sync::mpsc;
 use tower::ServiceExt;
 
@@ -111,6 +111,31 @@ impl Kit {
         change: impl FnOnce(&mut ConsumerRules, &mut Limits),
         change_rooms: impl FnOnce(&mut RoomRules),
     ) -> Self {
+        let store = Arc::new(VolatileStore::default());
+        let settings = Settings { idle: Duration::from_secs(3600) };
+        let rooms = Rooms::open(Arc::<VolatileStore>::clone(&store), settings, 0).unwrap();
+        Self::with_store(&store, rooms, aliases, change, change_rooms)
+    }
+
+    /// One of several servers that share this store and these keys. It knows of no room yet.
+    pub(crate) fn in_fleet(store: &Arc<VolatileStore>, keys: &Keys, own: RoomHome) -> Self {
+        let settings = Settings { idle: Duration::from_secs(3600) };
+        let rooms = Rooms::open_in_fleet(Arc::<VolatileStore>::clone(store), settings, 0);
+        rooms.set_own(own);
+        let change = |rules: &mut ConsumerRules, _: &mut Limits| rules.keys = keys.clone();
+        let mut kit = Self::with_store(store, rooms, Aliases::default(), change, |_| {});
+        kit.router = api::room::homes::with_homes(kit.router, kit.api.clone());
+        kit
+    }
+
+    fn with_store(
+        store: &Arc<VolatileStore>,
+        rooms: Rooms,
+        aliases: Aliases,
+        change: impl FnOnce(&mut ConsumerRules, &mut Limits),
+        change_rooms: impl FnOnce(&mut RoomRules),
+    ) -> Self {
+        let store = Arc::clone(store);
         let mut rules = ConsumerRules::default();
         let mut limits = Limits {
             max_body: 1 << 20,
@@ -121,9 +146,6 @@ impl Kit {
             route: Route::default(),
         };
         change(&mut rules, &mut limits);
-        let store = Arc::new(VolatileStore::default());
-        let settings = Settings { idle: Duration::from_secs(3600) };
-        let rooms = Rooms::open(Arc::<VolatileStore>::clone(&store), settings, 0).unwrap();
         let mut rules_of_rooms = RoomRules {
             rooms: rooms.clone(),
             permissions: Live::new(RoomPermissions {

@@ -18,6 +18,7 @@ mod kit;
 mod node_chat;
 mod ollama;
 mod ollama_models;
+mod room_homes;
 mod room_inference;
 mod room_keys;
 mod room_kit;

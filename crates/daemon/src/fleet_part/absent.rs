@@ -1,13 +1,17 @@
 //! A program without NATS.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::bail;
+use api::Api;
+use axum::Router;
 use protocol::admin::status::FleetHealth;
+use rooms::Rooms;
 use scheduler::{Observer, Scheduler};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::FleetCounts;
-use crate::{parts::Tokens, settings::Settings};
+use crate::{parts::Tokens, settings::Settings, stores::Stores};
 
 /// What hears of the scheduler's workers, which this program does not need.
 #[derive(Clone, Default)]
@@ -16,6 +20,20 @@ pub(crate) struct Hearing;
 impl Hearing {
     pub(crate) fn observers(&self, _: &Settings) -> Vec<Arc<dyn Observer>> {
         Vec::new()
+    }
+}
+
+/// The rooms of the fleet.
+#[derive(Clone)]
+pub(crate) enum RoomsOfFleet {}
+
+impl RoomsOfFleet {
+    pub(crate) async fn keep(self, _: CancellationToken) {
+        match self {}
+    }
+
+    pub(crate) async fn see_off(&self, _: Duration) {
+        match *self {}
     }
 }
 
@@ -48,6 +66,17 @@ impl FleetPart {
     }
 
     pub(crate) fn counts(&self) -> FleetCounts {
+        match *self {}
+    }
+
+    pub(crate) async fn share_rooms(
+        &self,
+        _: &Api,
+        _: Router,
+        _: (&Rooms, &Stores),
+        _: &Scheduler,
+        _: TaskTracker,
+    ) -> RoomsOfFleet {
         match *self {}
     }
 

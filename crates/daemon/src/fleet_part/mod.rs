@@ -14,7 +14,7 @@ pub(crate) mod metrics;
 
 use std::sync::{Arc, OnceLock};
 
-pub(crate) use self::present::{FleetPart, Hearing};
+pub(crate) use self::present::{FleetPart, Hearing, RoomsOfFleet};
 
 /// The part, once this server listens, if it is one of several.
 pub(crate) type FleetCell = Arc<OnceLock<FleetPart>>;

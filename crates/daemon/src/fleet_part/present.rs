@@ -3,17 +3,23 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use anyhow::Context;
+use api::Api;
+use axum::Router;
 use base::Secret;
 use fellows::{Announcements, Fellow, Fellows, NatsAddress, Running};
 use protocol::admin::status::{FellowJson, FleetHealth};
+use rooms::Rooms;
 use scheduler::{Observer, Scheduler};
 use tokio::sync::Mutex;
+use tokio_util::task::TaskTracker;
 
 use super::FleetCounts;
+pub(crate) use crate::room_homes::RoomsOfFleet;
 use crate::{
     VERSION,
     parts::{Kept, Tokens},
     settings::{FleetSettings, Settings},
+    stores::Stores,
 };
 
 /// An administrator's token below this length, in bytes, can be guessed by who sees what servers say to each other.
@@ -103,6 +109,18 @@ impl FleetPart {
             messages,
             unsent,
         }
+    }
+
+    /// Has the rooms together with the fellows. `router` has all paths, and serves what fellows pass on.
+    pub(crate) async fn share_rooms(
+        &self,
+        api: &Api,
+        router: Router,
+        kept: (&Rooms, &Stores),
+        scheduler: &Scheduler,
+        links: TaskTracker,
+    ) -> RoomsOfFleet {
+        RoomsOfFleet::start(api, router, kept, (self.fellows.clone(), scheduler), links).await
     }
 
     /// This server stops soon: fellows send it nothing new.

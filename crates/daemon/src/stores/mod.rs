@@ -15,8 +15,11 @@ use std::{path::Path, sync::Arc};
 use access::Desk;
 use base::Secret;
 use store::{
-    AgeStore, AuditStore, InvitationStore, KeyStore, PageSessionStore, SqliteStore, UsageStore,
+    AgeStore, AuditStore, InvitationStore, KeyStore, PageSessionStore, RoomStore, SqliteStore,
+    UsageStore,
 };
+#[cfg(feature = "nats")]
+use store::{Changes, RoomRecord, StoreError};
 
 pub(crate) use self::shared::{Shared, Sharing};
 use crate::data::{DataDir, private};
@@ -34,6 +37,8 @@ pub(crate) struct Stores {
     pub(crate) page_sessions: Arc<dyn PageSessionStore>,
     pub(crate) usage: Arc<dyn UsageStore>,
     pub(crate) audit: Arc<dyn AuditStore>,
+    /// The rooms of servers that act as one; a server that acts alone has them in `own`.
+    pub(crate) rooms: Arc<dyn RoomStore>,
     pub(crate) ages: Arc<dyn AgeStore>,
     /// What it shares with other servers, if it does.
     pub(crate) shared: Option<Arc<Shared>>,
@@ -62,6 +67,18 @@ impl Stores {
         }
     }
 
+    /// What others have changed of the rooms since the last call; without a shared database nothing. Blocks.
+    ///
+    /// # Errors
+    /// When the database is away.
+    #[cfg(feature = "nats")]
+    pub(crate) fn changed_rooms(&self) -> Result<Changes<RoomRecord>, StoreError> {
+        match &self.shared {
+            Some(shared) => shared.changed_rooms(),
+            None => Ok(Changes { whole: true, records: Vec::new() }),
+        }
+    }
+
     fn of<S>(own: &Arc<SqliteStore>, all: &Arc<S>, shared: Option<Arc<Shared>>) -> Self
     where
         S: KeyStore
@@ -69,6 +86,7 @@ impl Stores {
             + PageSessionStore
             + UsageStore
             + AuditStore
+            + RoomStore
             + AgeStore
             + 'static,
     {
@@ -79,6 +97,7 @@ impl Stores {
             page_sessions: Arc::<S>::clone(all),
             usage: Arc::<S>::clone(all),
             audit: Arc::<S>::clone(all),
+            rooms: Arc::<S>::clone(all),
             ages: Arc::<S>::clone(all),
             shared,
             desk: None,

@@ -8,6 +8,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use access::{Invitations, Keys, Moment};
 use base::{Backoff, Secret, error::chain};
+use rooms::Rooms;
 use scheduler::Scheduler;
 pub(crate) use store::SharedStore as Shared;
 use store::{SqliteStore, StoreError};
@@ -48,12 +49,14 @@ pub(crate) struct Sharing {
 }
 
 impl Sharing {
-    /// Starts them, if this server shares something. What others change is taken over until `stop`.
+    /// Starts them, if this server shares something. What others change is taken over until `stop`; of rooms, if servers
+    /// share these.
     pub(crate) fn start(
         stores: &Stores,
         keys: &Keys,
         invitations: &Invitations,
         scheduler: &Scheduler,
+        rooms: Option<Rooms>,
         stop: &CancellationToken,
     ) -> Option<Self> {
         let shared = Arc::clone(stores.shared.as_ref()?);
@@ -62,6 +65,7 @@ impl Sharing {
             keys: keys.clone(),
             invitations: invitations.clone(),
             scheduler: scheduler.clone(),
+            rooms,
         };
         let ending = CancellationToken::new();
         let taking_over = tokio::spawn(take_over(Arc::new(news), stop.clone()));
@@ -95,6 +99,8 @@ struct News {
     keys: Keys,
     invitations: Invitations,
     scheduler: Scheduler,
+    /// The rooms, if servers share them.
+    rooms: Option<Rooms>,
 }
 
 impl News {
@@ -111,6 +117,10 @@ impl News {
         }
         if stale.page_sessions {
             self.keys.page_sessions().refresh(|| self.shared.changed_page_sessions())?;
+        }
+        if let Some(rooms) = self.rooms.as_ref().filter(|_| stale.rooms) {
+            let closed = rooms.take_over(self.shared.changed_rooms()?, Moment::now().wall_ms);
+            closed.iter().for_each(|scope| self.scheduler.close(scope));
         }
         if stale.invitations {
             self.invitations.refresh(|| self.shared.changed_invitations())?;

@@ -4,6 +4,7 @@ use std::{future::poll_fn, sync::Arc};
 
 use base::{JobId, ProviderId};
 use bytes::{Buf, Bytes};
+use fleet::ServerId;
 use scheduler::{AnswerWriter, Assignment, CancelReason, WriteError, exchange::CreditSink};
 use tokio::sync::oneshot;
 
@@ -22,29 +23,45 @@ const CREDIT_PORTION: u32 = 32 * 1024;
 /// The reason when the writer refused an answer because another provider is asked.
 const REFUSED: &str = "its backend refused, and another is asked";
 
-/// A job on its way to a fellow.
+/// A fellow's worker that jobs go to.
+#[derive(Clone)]
 pub(super) struct Asked {
     pub(super) streams: Arc<Streams>,
-    pub(super) fellow: fleet::ServerId,
+    pub(super) fellow: ServerId,
     pub(super) provider: ProviderId,
-    pub(super) canceled: oneshot::Receiver<CancelReason>,
+}
+
+/// A job on its way to a fellow.
+pub(super) struct Asking {
+    /// `None` if the fellow takes no stream.
+    stream: Option<FellowStream>,
+    /// What was not sent of its body.
+    rest: Bytes,
+    job: JobId,
+    writer: AnswerWriter,
 }
 
 impl Asked {
-    /// Asks the fellow, and passes its answer on. Returns the writer if the worker does not serve the endpoint.
-    pub(super) async fn run(mut self, assignment: Assignment) -> Option<AnswerWriter> {
-        let Assignment { job, request, endpoint, alternatives, answer: mut writer, .. } =
-            assignment;
+    /// Sends the head of a job's request, and as much of its body as may go at once. Waits for nothing.
+    pub(super) fn begin(&self, assignment: Assignment) -> Asking {
+        let Assignment { job, request, endpoint, alternatives, answer: writer, .. } = assignment;
         let head = request::encode(job, self.provider, (endpoint, alternatives), &request);
-        let room = MOST_FIRST.saturating_sub(head.len());
         let mut rest = request.body.clone();
-        // The request itself is the scheduler's, which drops it once the answer has begun.
-        drop(request);
-        let first = rest.split_to(rest.len().min(room));
-        let parts: [&[u8]; 2] = [&head, &first];
-        let opened = self.streams.open(self.fellow, Service::JOBS, &parts, rest.is_empty());
-        drop((head, first));
-        let Some(stream) = opened else {
+        let first = rest.split_to(rest.len().min(MOST_FIRST.saturating_sub(head.len())));
+        let stream =
+            self.streams.open(self.fellow, Service::JOBS, &[&head, &first], rest.is_empty());
+        Asking { stream, rest, job, writer }
+    }
+}
+
+impl Asking {
+    /// Sends the rest, and passes the answer on. Returns the writer if the worker does not serve the endpoint.
+    pub(super) async fn run(
+        self,
+        mut canceled: oneshot::Receiver<CancelReason>,
+    ) -> Option<AnswerWriter> {
+        let Self { stream, mut rest, job, mut writer } = self;
+        let Some(stream) = stream else {
             writer.decline();
             return None;
         };
@@ -54,7 +71,7 @@ impl Asked {
         loop {
             let step = tokio::select! {
                 biased;
-                reason = &mut self.canceled => Step::Canceled(reason.ok()),
+                reason = &mut canceled => Step::Canceled(reason.ok()),
                 piece = poll_fn(|cx| stream.poll_piece(cx)) => Step::Piece(piece),
                 written = poll_fn(|cx| stream.poll_write(cx, &rest, true)), if !rest.is_empty() => {
                     Step::Written(written)
@@ -65,8 +82,7 @@ impl Asked {
                 // The reader says so, too, after what came before.
                 Step::Written(Err(_)) => rest = Bytes::new(),
                 Step::Canceled(reason) => {
-                    let words = reason.map_or("", told);
-                    stream.reset(Reason::Cancelled, words);
+                    stream.reset(Reason::Cancelled, reason.map_or("", told));
                     writer.abandon();
                     return None;
                 }

@@ -16,7 +16,7 @@ use tokio::{
     sync::{Notify, oneshot},
 };
 
-use super::asking::Asked;
+use super::asking::{Asked, Asking};
 use crate::{
     counts::Counts,
     facts::{Facts, WorkerFacts},
@@ -25,6 +25,9 @@ use crate::{
 
 /// The most workers of one fellow.
 const MOST_WORKERS: usize = 4_096;
+
+/// Requests with bodies up to this size, in bytes, are sent under the scheduler's lock.
+const SMALL: usize = 16 * 1024;
 
 /// How long jobs may take that are at a server when it begins to stop: it ends them itself, sooner.
 const GRACE: Duration = Duration::from_secs(24 * 60 * 60);
@@ -58,8 +61,7 @@ struct Taken {
 /// `standing` is locked before it.
 struct Seat {
     me: Weak<Seat>,
-    fellow: ServerId,
-    id: ProviderId,
+    worker: Asked,
     name: String,
     server: String,
     shared: Arc<Shared>,
@@ -163,8 +165,7 @@ impl Seat {
     ) -> Arc<Self> {
         let seat = Arc::new_cyclic(|me| Self {
             me: Weak::clone(me),
-            fellow,
-            id,
+            worker: Asked { streams: Arc::clone(&shared.streams), fellow, provider: id },
             name: worker.name.clone(),
             server: server.to_owned(),
             shared: Arc::clone(shared),
@@ -206,12 +207,16 @@ impl Seat {
         lock(&self.jobs).clear();
     }
 
-    /// Asks the fellow, and waits for the end of its answer.
-    async fn ask(self: Arc<Self>, assignment: Assignment, asked: Asked) {
-        let (job, attempt, endpoint) = (assignment.job, assignment.attempt, assignment.endpoint);
-        let asking = self.shared.counts.asking();
-        let unserved = asked.run(assignment).await;
-        drop(asking);
+    /// Waits for the end of an answer.
+    async fn ask(
+        self: Arc<Self>,
+        (job, attempt, endpoint): (JobId, u32, Endpoint),
+        asking: Asking,
+        canceled: oneshot::Receiver<CancelReason>,
+    ) {
+        let running = self.shared.counts.asking();
+        let unserved = asking.run(canceled).await;
+        drop(running);
         let mut jobs = lock(&self.jobs);
         if jobs.get(&job).is_some_and(|(its, _)| *its == attempt) {
             jobs.remove(&job);
@@ -243,16 +248,20 @@ impl Provider for Seat {
     }
 
     fn assign(&self, assignment: Assignment) {
+        // A seat that nobody has gets no jobs.
+        let Some(me) = self.me.upgrade() else { return };
         let (cancel, canceled) = oneshot::channel();
-        let Some(me) = self.me.upgrade() else { return assignment.answer.decline() };
         lock(&self.jobs).insert(assignment.job, (assignment.attempt, cancel));
-        let asked = Asked {
-            streams: Arc::clone(&self.shared.streams),
-            fellow: self.fellow,
-            provider: self.id,
-            canceled,
-        };
-        self.shared.runtime.spawn(me.ask(assignment, asked));
+        let job = (assignment.job, assignment.attempt, assignment.endpoint);
+        // A small request goes at once; sealing a large one takes too long for the scheduler's lock.
+        if assignment.request.body.len() <= SMALL {
+            let asking = self.worker.begin(assignment);
+            self.shared.runtime.spawn(me.ask(job, asking, canceled));
+        } else {
+            let worker = self.worker.clone();
+            let ask = async move { me.ask(job, worker.begin(assignment), canceled).await };
+            self.shared.runtime.spawn(ask);
+        }
         self.shared.demand.notify_one();
     }
 

@@ -142,7 +142,7 @@ impl Streams {
         match answer {
             ended::Answer::Open => self.opened(from, frame, has_room),
             ended::Answer::Reply(reply) => {
-                self.transport.send(from, Kind::Stream, [&reply.encode(), &[]])
+                self.transport.send(from, Kind::Stream, [&reply.encode(), &[]]);
             }
             ended::Answer::Silence => {}
         }

@@ -20,7 +20,7 @@ use wire::{Frame, Link, Outbox};
 use super::{
     RelayWorkers,
     codec::{MAX_WORDS, PROTOCOL_ERROR, RelayCodec},
-    scope::{Admission, LinkPermit, POLICY, WorkerScope},
+    scope::{self, Admission, LinkPermit, WorkerScope},
     sender::{Form, Sender},
 };
 use crate::{link::drive, served::ServedEndpoints};
@@ -65,7 +65,7 @@ impl RelayWorkers {
                 }
                 Err(why) => {
                     tracing::warn!(%why, "a worker cannot join its room");
-                    link.close(POLICY, &why.to_string()).await;
+                    link.close(scope::close_code(&why), &why.to_string()).await;
                 }
             }
         };

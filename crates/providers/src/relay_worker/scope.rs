@@ -7,7 +7,7 @@ use base::{ClientAddress, ModelName, ProviderId, Scope, Secret};
 use protocol::{
     json::clip,
     relay::{Normalised, Register, WorkerParticipant},
-    room::{Capabilities, limits},
+    room::{Capabilities, limits, tunnel::close},
 };
 use rooms::{Joined, Joining, Kind, Room, RoomError};
 use tokio::task::spawn_blocking;
@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Close code: the worker is not allowed, or no longer allowed, to be a worker.
-pub(super) const POLICY: u16 = 1008;
+const POLICY: u16 = 1008;
 
 /// Closes a link whose worker has dialled again.
 const REPLACED: Close = (1000, "a newer link of this worker takes its place");
@@ -87,6 +87,14 @@ impl Admission {
             presence,
             session_token: joined.session,
         })))
+    }
+}
+
+/// The close code for a worker that cannot join its room: whether it should try again.
+pub(super) fn close_code(why: &RoomError) -> u16 {
+    match why {
+        RoomError::Moved | RoomError::Store(_) => close::CLOSING.0,
+        _ => POLICY,
     }
 }
 
@@ -241,6 +249,17 @@ mod tests {
 
     fn texts(list: &[&str]) -> Vec<String> {
         list.iter().map(|&text| text.to_owned()).collect()
+    }
+
+    #[test]
+    fn a_worker_is_sent_away_for_good_only_if_the_room_does_not_want_it() {
+        let away = store::StoreError::Unavailable {
+            database: "d".to_owned(),
+            problem: "it is away".to_owned(),
+        };
+        assert_eq!(close_code(&RoomError::Moved), 1001);
+        assert_eq!(close_code(&RoomError::Store(away)), 1001);
+        assert_eq!(close_code(&RoomError::Conflict("p".to_owned())), 1008);
     }
 
     #[test]

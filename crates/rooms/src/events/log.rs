@@ -62,7 +62,15 @@ impl Log {
     /// An empty log that begins at `now`, in milliseconds since 1970: its ids are greater than
     /// those of every earlier log.
     pub fn new(bounds: Bounds, now: u64) -> Arc<Self> {
-        let ring = Ring::new(bounds, now);
+        Self::of(Ring::new(bounds, now))
+    }
+
+    /// An empty log of a room's epoch: its ids say which one, and are greater than those of earlier epochs.
+    pub fn of_epoch(bounds: Bounds, epoch: u64) -> Arc<Self> {
+        Self::of(Ring::of_epoch(bounds, epoch))
+    }
+
+    fn of(ring: Ring) -> Arc<Self> {
         let (watchers, due) = (Watchers::default(), Default::default());
         let state = LogState { ring, watchers, closed: false, era: 0, due };
         Arc::new(Self(Mutex::new(state)))

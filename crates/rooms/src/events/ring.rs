@@ -27,6 +27,10 @@ pub(super) const BATCH: usize = 16 * 1024;
 /// its start, so they keep increasing over restarts.
 const COUNTER_BITS: u32 = 20;
 
+/// The bits of an id that count the events of an epoch, which is above them. Nobody lives to see them all, and until
+/// the 8,192nd epoch an id is a number that JavaScript has.
+const EPOCH_COUNTER_BITS: u32 = 40;
+
 /// The last events of a log.
 pub(super) struct Ring {
     bounds: Bounds,
@@ -88,7 +92,16 @@ impl Bounds {
 impl Ring {
     /// An empty ring that begins at `now`, in milliseconds since 1970.
     pub(super) fn new(bounds: Bounds, now: u64) -> Self {
-        let origin = now.min(u64::MAX >> (COUNTER_BITS + 1)) << COUNTER_BITS;
+        Self::after(bounds, now.min(u64::MAX >> (COUNTER_BITS + 1)) << COUNTER_BITS)
+    }
+
+    /// An empty ring with the ids of this epoch: all are greater than those of earlier ones.
+    pub(super) fn of_epoch(bounds: Bounds, epoch: u64) -> Self {
+        let greatest = u64::MAX >> (EPOCH_COUNTER_BITS + 1);
+        Self::after(bounds, epoch.min(greatest) << EPOCH_COUNTER_BITS)
+    }
+
+    fn after(bounds: Bounds, origin: u64) -> Self {
         Self {
             bounds,
             entries: VecDeque::new(),

@@ -14,6 +14,7 @@ use crate::{
     error::RoomError,
     events::Announcement,
     password::{Password, PasswordCheck},
+    state::RoomEnd,
 };
 
 /// The least time between two writes of a room's last use, in milliseconds.
@@ -66,7 +67,10 @@ impl Room {
         let password = password.unwrap_or_else(|| state.password.clone());
         let defaults = defaults.unwrap_or_else(|| state.defaults.clone());
         drop(state);
-        self.house.store.save_room(&self.record(&name, password.as_ref(), &defaults))?;
+        let record = self.record(&name, password.as_ref(), &defaults);
+        if !self.house.store.change_room(&record)? {
+            return Err(RoomError::Moved);
+        }
         let mut state = self.state();
         self.source.set_guarded(password.is_some());
         (state.name, state.password, state.defaults) = (name, password, defaults);
@@ -139,11 +143,18 @@ impl Room {
     /// Ends everything in it and deletes it from the disk.
     pub(crate) fn close(&self, reason: &str) -> Result<(), StoreError> {
         let _writing = self.writing();
-        let mut state = self.state();
-        if std::mem::replace(&mut state.closed, true) {
+        if !self.end(reason) {
             return Ok(());
         }
-        state.close();
+        self.house.store.forget_room(self.id())
+    }
+
+    /// Ends everything in it: it is closed, and deleted from the disk or about to be. Returns whether it was open.
+    pub(crate) fn end(&self, reason: &str) -> bool {
+        let mut state = self.state();
+        if !state.close(RoomEnd::Closed) {
+            return false;
+        }
         let event = RoomEvent::RoomClosed(RoomClosed { reason: reason.to_owned() });
         let error = format!("the room was closed: {reason}");
         let message = ServerMessage::RoomError(RoomErrorMessage { error });
@@ -151,7 +162,17 @@ impl Room {
         drop(state);
         self.log.close();
         self.closed.cancel();
-        self.house.store.forget_room(self.id())
+        true
+    }
+
+    /// Ends everything that is here of it, since another server has taken it over: participants and watchers come
+    /// back, and find it there.
+    pub(crate) fn release(&self) {
+        let _writing = self.writing();
+        if self.state().close(RoomEnd::Moved) {
+            self.log.close();
+            self.closed.cancel();
+        }
     }
 
     /// Its record with this name, password and these defaults.
@@ -175,6 +196,8 @@ impl Room {
             idle_ms: self.idle,
             created: self.created,
             used: self.used.load(Ordering::Relaxed),
+            home: self.house.home(),
+            epoch: self.epoch,
         }
     }
 }

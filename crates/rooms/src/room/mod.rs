@@ -9,7 +9,7 @@
 //! - `telling`: its events for watchers
 
 use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
+    Arc, Mutex, MutexGuard, OnceLock, PoisonError,
     atomic::{AtomicU64, Ordering},
 };
 
@@ -17,7 +17,7 @@ use base::{KeyId, RoomId, Scope};
 use protocol::room::{
     Capabilities, ParticipantInfo, RoomInfo, RoomSummary, RuntimeConfig, Selector,
 };
-use store::{KeyDigest, RoomRecord, RoomStore};
+use store::{KeyDigest, RoomHome, RoomRecord, RoomStore};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -27,7 +27,7 @@ use crate::{
     events::{Bounds, Log, Source},
     participant::Kind,
     password::Password,
-    state::RoomState,
+    state::{RoomEnd, RoomState},
     token,
 };
 
@@ -45,6 +45,15 @@ pub(crate) struct House {
     pub(crate) log: Arc<Log>,
     /// Wakes the task that calls endpoints: a participant may be waiting for a connection.
     pub(crate) uncalled: Notify,
+    /// This server, if it is one of several that act as one.
+    pub(crate) own: OnceLock<RoomHome>,
+}
+
+impl House {
+    /// This server as the home of rooms; empty where servers do not act as one.
+    pub(crate) fn home(&self) -> RoomHome {
+        self.own.get().cloned().unwrap_or_default()
+    }
 }
 
 /// The holder of a token of a room.
@@ -63,6 +72,8 @@ pub struct Room {
     host_id: String,
     host_token: KeyDigest,
     created: u64,
+    /// How often it has got a home, this one included; 0 where servers do not act as one.
+    epoch: u64,
     /// It ends after this many milliseconds without use.
     idle: u64,
     /// When it was last used, and when that time was last written.
@@ -121,6 +132,10 @@ impl Room {
         let defaults = record.defaults.as_deref().and_then(|json| serde_json::from_str(json).ok());
         let source = Source::new(id, record.public, record.owner);
         source.set_guarded(password.is_some());
+        let log = match record.epoch {
+            0 => Log::new(Bounds::ROOM, house.clock.now()),
+            epoch => Log::of_epoch(Bounds::ROOM, epoch),
+        };
         Self {
             house: Arc::clone(house),
             source: Arc::new(source),
@@ -129,12 +144,13 @@ impl Room {
             host_id,
             host_token,
             created: record.created,
+            epoch: record.epoch,
             idle: record.idle_ms,
             used: AtomicU64::new(record.used),
             used_kept: AtomicU64::new(record.used),
             writing: Mutex::new(()),
             state: Mutex::new(RoomState::new(name, password, defaults.unwrap_or_default())),
-            log: Log::new(Bounds::ROOM, house.clock.now()),
+            log,
             closed: CancellationToken::new(),
         }
     }
@@ -237,7 +253,7 @@ impl Room {
         self.state().has_session(&digest).then_some(TokenHolder::Participant)
     }
 
-    /// Waits until the room is closed. Cancel safe.
+    /// Waits until the room is closed, or another server has taken it over. Cancel safe.
     pub async fn closed(&self) {
         self.closed.cancelled().await;
     }
@@ -247,6 +263,10 @@ impl Room {
 impl Room {
     pub(crate) const fn created(&self) -> u64 {
         self.created
+    }
+
+    pub(crate) const fn epoch(&self) -> u64 {
+        self.epoch
     }
 
     fn summary_of(&self, state: &RoomState) -> RoomSummary {
@@ -283,7 +303,11 @@ impl Room {
     /// Its state, unless it is closed.
     fn open(&self) -> Result<MutexGuard<'_, RoomState>, RoomError> {
         let state = self.state();
-        if state.closed { Err(RoomError::Invalid(CLOSED.to_owned())) } else { Ok(state) }
+        match state.end {
+            None => Ok(state),
+            Some(RoomEnd::Closed) => Err(RoomError::Invalid(CLOSED.to_owned())),
+            Some(RoomEnd::Moved) => Err(RoomError::Moved),
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, RoomState> {

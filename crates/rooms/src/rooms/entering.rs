@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The suggested wait when too many passwords wait for verification.
-const VERIFYING: Duration = Duration::from_secs(1);
+pub(super) const VERIFYING: Duration = Duration::from_secs(1);
 
 /// A client that wants to enter a room.
 #[derive(Debug, Clone, Copy)]
@@ -159,7 +159,7 @@ impl Rooms {
     }
 }
 
-fn may_try(wait: Option<Duration>) -> Result<(), Refused> {
+pub(super) fn may_try(wait: Option<Duration>) -> Result<(), Refused> {
     match wait {
         None => Ok(()),
         Some(retry_after) => Err(Refused::TooMany { retry_after }),

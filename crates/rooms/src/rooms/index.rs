@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use base::RoomId;
-use store::{ParticipantRecord, StoreError};
+use store::{ParticipantRecord, RoomRecord, StoreError};
 
 use super::MAX_ROOMS;
 use crate::{
@@ -29,13 +29,10 @@ impl Index {
     /// Loads all stored rooms.
     pub(super) fn load(house: &Arc<House>, now: u64) -> Result<Self, StoreError> {
         let mut index = Self::default();
-        for mut record in house.store.load_rooms()? {
-            let least = now.saturating_sub(record.idle_ms.saturating_sub(AFTER_RESTART));
-            record.used = record.used.max(least);
-            let password = record.password.as_deref().map(Password::kept);
-            index.insert(&Arc::new(Room::new(house, record, password)));
+        for record in house.store.load_rooms()? {
+            index.insert(&Arc::new(kept_room(house, record, now)));
         }
-        for (room, member) in kept_members(house, now)? {
+        for (room, member) in kept_members(&house.store.load_participants()?, now) {
             if let Some(room) = index.by_id.get(&room) {
                 room.add_kept(member);
             }
@@ -60,7 +57,7 @@ impl Index {
     }
 
     pub(super) fn insert(&mut self, room: &Arc<Room>) {
-        for code in codes_of(room) {
+        for code in codes_of(room.short_code(), room.spoken_code()) {
             self.by_code.insert(code, Arc::clone(room));
         }
         self.last_made = room.created();
@@ -69,7 +66,7 @@ impl Index {
 
     pub(super) fn remove(&mut self, id: &RoomId) -> Option<Arc<Room>> {
         let room = self.by_id.remove(id)?;
-        for code in codes_of(&room) {
+        for code in codes_of(room.short_code(), room.spoken_code()) {
             self.by_code.remove(&code);
         }
         Some(room)
@@ -85,10 +82,14 @@ impl Index {
 
     /// Generates a code that no room has. There are millions of codes and at most thousands of
     /// rooms: the first is nearly always free.
-    pub(super) fn free(&self, mut make: impl FnMut() -> String) -> String {
+    pub(super) fn free(
+        &self,
+        mut make: impl FnMut() -> String,
+        is_elsewhere: impl Fn(&Code) -> bool,
+    ) -> String {
         loop {
             let code = make();
-            let taken = |code: &Code| self.by_code.contains_key(code);
+            let taken = |code: &Code| self.by_code.contains_key(code) || is_elsewhere(code);
             if codes::normalise(&code).is_some_and(|code| !taken(&code)) {
                 return code;
             }
@@ -96,12 +97,21 @@ impl Index {
     }
 }
 
-fn codes_of(room: &Room) -> impl Iterator<Item = Code> {
-    [room.short_code(), room.spoken_code()].into_iter().filter_map(codes::normalise)
+/// A room's codes, in their normal form.
+pub(super) fn codes_of(short: &str, spoken: &str) -> impl Iterator<Item = Code> + use<> {
+    [short, spoken].map(codes::normalise).into_iter().flatten()
 }
 
-/// All stored participants, in the order in which they joined.
-fn kept_members(house: &House, now: u64) -> Result<Vec<(RoomId, Member)>, StoreError> {
+/// A stored room, without its participants.
+pub(super) fn kept_room(house: &Arc<House>, mut record: RoomRecord, now: u64) -> Room {
+    let least = now.saturating_sub(record.idle_ms.saturating_sub(AFTER_RESTART));
+    record.used = record.used.max(least);
+    let password = record.password.as_deref().map(Password::kept);
+    Room::new(house, record, password)
+}
+
+/// Stored participants, in the order in which they joined.
+pub(super) fn kept_members(records: &[ParticipantRecord], now: u64) -> Vec<(RoomId, Member)> {
     let load = |record: &ParticipantRecord| {
         let member = Member::load(record, now);
         if member.is_none() {
@@ -110,8 +120,7 @@ fn kept_members(house: &House, now: u64) -> Result<Vec<(RoomId, Member)>, StoreE
         }
         member.map(|member| (record.room.clone(), member))
     };
-    let records = house.store.load_participants()?;
     let mut members: Vec<_> = records.iter().filter_map(load).collect();
     members.sort_by(|(_, a), (_, b)| (a.kept.joined_at, &a.id).cmp(&(b.kept.joined_at, &b.id)));
-    Ok(members)
+    members
 }

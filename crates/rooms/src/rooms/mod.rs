@@ -2,28 +2,43 @@
 //!
 //! - `entering`: entry by code, id or password
 //! - `index`: rooms by their ids and codes
+//!
+//! Of several servers that act as one, each has the rooms whose home it is, and knows of the others:
+//!
+//! - `fleet`: which rooms are here, and which become so or are so no more
+//! - `known`: a room of another server; `directory`: all of them, pure
+//! - `finding`: rooms that were made a moment ago at another server
+//! - `passing`: whether a client may have its request passed on to another server
 
+mod directory;
 mod entering;
+mod finding;
+mod fleet;
 mod index;
+mod known;
+mod passing;
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock},
     time::Duration,
 };
 
 use base::{KeyId, Live, RoomId, Scope, Secret};
 use protocol::room::{RuntimeConfig, limits::MAX_EXPIRY_SECS};
-use store::{RoomRecord, RoomStore, StoreError};
+use store::{RoomHome, RoomRecord, RoomStore, StoreError};
 use tokio::sync::Notify;
 
 pub use entering::Caller;
+use fleet::Fleet;
+pub use fleet::Place;
 use index::Index;
+pub use known::KnownRoom;
 
 use crate::{
     attempts::Attempts,
     check,
     clock::Clock,
-    codes,
+    codes::{self, Code},
     error::RoomError,
     events::{Bounds, Form, Log, Sight, Source, Subscription},
     password::{Password, Verifier},
@@ -33,6 +48,9 @@ use crate::{
 
 /// The most rooms of a server.
 const MAX_ROOMS: usize = 10_000;
+
+/// How often codes are drawn for a new room.
+const DRAWS: usize = 5;
 
 /// The settings of rooms.
 #[derive(Debug, Clone)]
@@ -80,6 +98,8 @@ struct Inner {
     making: Mutex<()>,
     attempts: Mutex<Attempts>,
     verifier: Verifier,
+    /// The rooms of other servers, if there are others.
+    fleet: Option<Fleet>,
 }
 
 impl Rooms {
@@ -92,14 +112,16 @@ impl Rooms {
         settings: Settings,
         now: u64,
     ) -> Result<Self, StoreError> {
-        let log = Log::new(Bounds::ALL_ROOMS, now);
-        let house = House { store, clock: Clock::new(now), log, uncalled: Notify::new() };
-        let house = Arc::new(house);
-        let index = RwLock::new(Index::load(&house, now)?);
+        let house = house(store, now);
+        let index = Index::load(&house, now)?;
+        Ok(Self::with(house, settings, index, None))
+    }
+
+    fn with(house: Arc<House>, settings: Settings, index: Index, fleet: Option<Fleet>) -> Self {
         let (making, attempts) = (Mutex::default(), Mutex::default());
-        let verifier = Verifier::new();
+        let (index, verifier) = (RwLock::new(index), Verifier::new());
         let settings = Live::new(settings);
-        Ok(Self(Arc::new(Inner { house, settings, index, making, attempts, verifier })))
+        Self(Arc::new(Inner { house, settings, index, making, attempts, verifier, fleet }))
     }
 
     /// Replaces the settings. Rooms that are there keep what they were made with.
@@ -120,8 +142,7 @@ impl Rooms {
         let mut record = record(new, &host_token, self.0.settings.get().idle, now)?;
         record.password = password.as_ref().map(|password| password.phc().to_string());
         let making = self.making();
-        self.0.find_place(&mut record)?;
-        self.0.house.store.save_room(&record)?;
+        self.0.save_in_place(&mut record)?;
         let room = Arc::new(Room::new(&self.0.house, record, password));
         self.0.write(|index| index.insert(&room));
         drop(making);
@@ -140,7 +161,7 @@ impl Rooms {
         self.get(scope.room_id()?)
     }
 
-    /// All rooms, the oldest first.
+    /// All rooms that are here, the oldest first.
     pub fn list(&self) -> Vec<Arc<Room>> {
         let mut rooms: Vec<_> = self.0.read(|index| index.all().cloned().collect());
         rooms.sort_unstable_by(|a, b| (a.created(), a.id()).cmp(&(b.created(), b.id())));
@@ -172,6 +193,9 @@ impl Rooms {
                 continue;
             }
             ended.push(room.scope());
+            if self.is_elsewhere(room) {
+                continue;
+            }
             if let Err(error) = self.close(room.id(), "nobody has used it for long") {
                 tracing::warn!(room = %room.id(), %error, "an unused room is there again after a restart");
             }
@@ -230,17 +254,38 @@ impl Inner {
         write(&mut self.index.write().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Writes a new room, with codes that no other has. Another server may take one of them at the same time: then others
+    /// are drawn.
+    fn save_in_place(&self, record: &mut RoomRecord) -> Result<(), RoomError> {
+        let mut saved = Ok(());
+        for _ in 0..DRAWS {
+            self.find_place(record)?;
+            saved = self.house.store.save_room(record);
+            if !matches!(saved, Err(StoreError::Refused { .. })) {
+                break;
+            }
+        }
+        Ok(saved?)
+    }
+
     /// Finds a creation time and two free codes for a room.
     fn find_place(&self, record: &mut RoomRecord) -> Result<(), RoomError> {
+        let elsewhere = self.fleet.as_ref().map_or(0, Fleet::count);
+        let is_elsewhere =
+            |code: &Code| self.fleet.as_ref().is_some_and(|fleet| fleet.of_code(code).is_some());
         self.read(|index| {
-            if index.len() >= MAX_ROOMS {
+            if index.len() + elsewhere >= MAX_ROOMS {
                 let words = format!("this server has {MAX_ROOMS} rooms: close one first");
                 return Err(RoomError::TooMany(words));
             }
             let mut random = rand::rng();
             record.created = index.moment(record.created);
-            record.short_code = index.free(|| codes::short(&mut random));
-            record.spoken_code = index.free(|| codes::spoken(&mut random));
+            record.short_code = index.free(|| codes::short(&mut random), is_elsewhere);
+            record.spoken_code = index.free(|| codes::spoken(&mut random), is_elsewhere);
+            (record.home, record.epoch) = match &self.fleet {
+                Some(_) => (self.house.home(), 1),
+                None => (RoomHome::default(), 0),
+            };
             Ok(())
         })
     }
@@ -282,7 +327,16 @@ fn record(
         idle_ms: idle_ms(new.idle.unwrap_or(idle))?,
         created: now,
         used: now,
+        home: RoomHome::default(),
+        epoch: 0,
     })
+}
+
+/// What all rooms of a server share.
+fn house(store: Arc<dyn RoomStore>, now: u64) -> Arc<House> {
+    let log = Log::new(Bounds::ALL_ROOMS, now);
+    let (clock, uncalled) = (Clock::new(now), Notify::new());
+    Arc::new(House { store, clock, log, uncalled, own: OnceLock::new() })
 }
 
 fn idle_ms(idle: Duration) -> Result<u64, RoomError> {

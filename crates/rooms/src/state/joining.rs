@@ -3,7 +3,7 @@
 use base::ClientAddress;
 use store::KeyDigest;
 
-use super::{MAX_PARTICIPANTS, RoomState, joined, left, updated};
+use super::{MAX_PARTICIPANTS, RoomEnd, RoomState, joined, left, updated};
 use crate::{
     check,
     error::RoomError,
@@ -145,14 +145,22 @@ impl RoomState {
         Some(left(id, member.told_offline))
     }
 
-    /// Ends every connection: the room is closed.
-    pub(crate) fn close(&mut self) {
-        self.closed = true;
-        self.members.values().for_each(|member| member.end(Ended::RoomClosed));
+    /// Ends every connection, unless the room has ended before.
+    pub(crate) fn close(&mut self, end: RoomEnd) -> bool {
+        if self.end.is_some() {
+            return false;
+        }
+        self.end = Some(end);
+        let why = match end {
+            RoomEnd::Closed => Ended::RoomClosed,
+            RoomEnd::Moved => Ended::Moved,
+        };
+        self.members.values().for_each(|member| member.end(why));
         self.members.clear();
         self.providers.clear();
         self.models.clear();
         self.answering = 0;
+        true
     }
 }
 

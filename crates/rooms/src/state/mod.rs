@@ -40,7 +40,7 @@ pub(crate) struct RoomState {
     pub(crate) password: Option<Password>,
     pub(crate) defaults: RuntimeConfig,
     pub(crate) activity: Activity,
-    pub(crate) closed: bool,
+    pub(crate) end: Option<RoomEnd>,
     members: HashMap<String, Member>,
     /// The connected participants.
     providers: HashMap<ProviderId, String>,
@@ -52,6 +52,14 @@ pub(crate) struct RoomState {
     counted: u64,
     /// A full room stays full until then, unless a participant disconnects or leaves.
     full_until: u64,
+}
+
+/// Why a room is not here any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RoomEnd {
+    Closed,
+    /// Another server has taken it over.
+    Moved,
 }
 
 /// The changes that the passing of time made to a room.
@@ -71,7 +79,7 @@ impl RoomState {
             password,
             defaults,
             activity: Activity::default(),
-            closed: false,
+            end: None,
             members: HashMap::new(),
             providers: HashMap::new(),
             models: HashMap::new(),

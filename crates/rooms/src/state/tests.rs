@@ -7,7 +7,7 @@ use protocol::room::{
     Capabilities, MachineSpecs, Protocol, RuntimeConfig, Selector, ServerMessage, Status,
 };
 
-use super::{Linked, MAX_PARTICIPANTS, RoomState};
+use super::{Linked, MAX_PARTICIPANTS, RoomEnd, RoomState};
 use crate::{
     activity::JobStarted,
     error::RoomError,
@@ -177,7 +177,7 @@ fn a_closed_room_ends_every_connection() {
     let mut state = state();
     stock(&mut state, "p", 0);
     let linked = link(&mut state, "p", 1, 0);
-    state.close();
+    assert!(state.close(RoomEnd::Closed) && !state.close(RoomEnd::Moved));
     assert_eq!(ended(&linked), Some(Ended::RoomClosed));
     assert_eq!((state.count(), state.is_used()), (0, false));
 }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use base::{ParticipantId, RoomId};
 use rooms::{Kind, NewRoom, RoomError};
-use store::{ParticipantRecord, RoomRecord, RoomStore, StoreError};
+use store::{ParticipantRecord, RoomHome, RoomRecord, RoomStore, RoomUse, StoreError};
 
 use crate::kit::{HERE, NOW, empty, joining, locked, make, named, open};
 
@@ -22,6 +22,31 @@ impl RoomStore for Nowhere {
 
     fn save_room(&self, _: &RoomRecord) -> Result<(), StoreError> {
         Ok(())
+    }
+
+    fn load_participants_of(&self, _: &RoomId) -> Result<Vec<ParticipantRecord>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    fn find_room(&self, _: &str) -> Result<Option<RoomRecord>, StoreError> {
+        Ok(None)
+    }
+
+    fn room_uses(&self) -> Result<Vec<RoomUse>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    fn change_room(&self, _: &RoomRecord) -> Result<bool, StoreError> {
+        Ok(true)
+    }
+
+    fn claim_room(
+        &self,
+        _: &RoomId,
+        _: u64,
+        _: &RoomHome,
+    ) -> Result<Option<RoomRecord>, StoreError> {
+        Ok(None)
     }
 
     fn touch_rooms(&self, _: &[(RoomId, u64)]) -> Result<(), StoreError> {

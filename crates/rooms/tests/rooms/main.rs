@@ -9,6 +9,7 @@
 
 mod bounds;
 mod entering;
+mod fleet;
 mod keeping;
 mod kit;
 mod participants;

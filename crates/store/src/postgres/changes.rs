@@ -1,4 +1,4 @@
-//! What other servers have changed. Each change of a key, an invitation or a session of the page gets the next number
+//! What other servers have changed. Each change of a key, an invitation, a session of the page or a room gets the next number
 //! of its table, in the order in which changes are committed: a change holds the row of its table's number until
 //! then. So a server that has seen all up to a number asks for what came after it.
 //!
@@ -18,6 +18,8 @@ pub enum SharedTable {
     Invitations,
     /// Sessions of the page.
     PageSessions,
+    /// Rooms.
+    Rooms,
 }
 
 impl SharedTable {
@@ -26,6 +28,7 @@ impl SharedTable {
             Self::Keys => "keys",
             Self::Invitations => "invitations",
             Self::PageSessions => "page_sessions",
+            Self::Rooms => "rooms",
         }
     }
 }
@@ -39,6 +42,8 @@ pub struct Revisions {
     pub invitations: i64,
     /// Of sessions of the page.
     pub page_sessions: i64,
+    /// Of rooms.
+    pub rooms: i64,
 }
 
 impl PostgresStore {
@@ -74,6 +79,7 @@ impl Revisions {
             "keys" => self.keys = revision,
             "invitations" => self.invitations = revision,
             "page_sessions" => self.page_sessions = revision,
+            "rooms" => self.rooms = revision,
             _ => {}
         }
     }

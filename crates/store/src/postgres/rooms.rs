@@ -4,16 +4,65 @@ use base::{KeyId, ParticipantId, RoomId};
 use tokio_postgres::{Row, types::ToSql};
 
 use super::{
-    PostgresStore,
+    PostgresStore, SharedTable,
     columns::{digest, signed, text, unsigned, value},
     failure::Failure,
 };
-use crate::{ParticipantRecord, RoomRecord, RoomStore, StoreError};
+use crate::{Changes, ParticipantRecord, RoomHome, RoomRecord, RoomStore, RoomUse, StoreError};
 
 /// Another room with one of its codes is an error.
-const SAVE_ROOM: &str = "INSERT INTO rooms VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+const SAVE_ROOM: &str = "INSERT INTO rooms VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
+        $14, $15, $16)
     ON CONFLICT (id) DO UPDATE SET short_code = $2, spoken_code = $3, name = $4, host_id = $5, host_token = $6,
-        password = $7, defaults = $8, public = $9, owner = $10, idle_ms = $11, created = $12, used = $13";
+        password = $7, defaults = $8, public = $9, owner = $10, idle_ms = $11, created = $12, used = $13,
+        home = $14, home_start = $15, epoch = $16";
+
+/// Of the epoch that it has.
+const CHANGE_ROOM: &str =
+    "UPDATE rooms SET short_code = $2, spoken_code = $3, name = $4, host_id = $5, host_token = $6,
+        password = $7, defaults = $8, public = $9, owner = $10, idle_ms = $11, created = $12,
+        used = GREATEST(used, $13), home = $14, home_start = $15
+        WHERE id = $1 AND epoch = $16";
+
+impl PostgresStore {
+    /// The rooms that were changed after this number, and the number that this leads to. `None`: all rooms. That one is
+    /// used is no change.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn changed_rooms(
+        &self,
+        since: Option<i64>,
+    ) -> Result<(Changes<RoomRecord>, i64), StoreError> {
+        self.changes(SharedTable::Rooms, since, room)
+    }
+
+    /// Writes a room by a statement. Returns how many rooms that has written.
+    fn write_room(&self, statement: &'static str, room: &RoomRecord) -> Result<u64, StoreError> {
+        let room = room.clone();
+        self.write(async move |transaction| {
+            let values: [&(dyn ToSql + Sync); 16] = [
+                &text(room.id.as_str()),
+                &text(&room.short_code),
+                &text(&room.spoken_code),
+                &text(&room.name),
+                &text(&room.host_id),
+                &room.host_token.0.as_slice(),
+                &room.password.as_deref().map(text),
+                &room.defaults.as_deref().map(text),
+                &room.public,
+                &room.owner.as_ref().map(|owner| text(owner.as_str())),
+                &signed(room.idle_ms),
+                &signed(room.created),
+                &signed(room.used),
+                &text(&room.home.server),
+                &text(&room.home.start),
+                &signed(room.epoch),
+            ];
+            Ok(transaction.execute(statement, &values).await?)
+        })
+    }
+}
 
 impl RoomStore for PostgresStore {
     fn load_rooms(&self) -> Result<Vec<RoomRecord>, StoreError> {
@@ -30,26 +79,50 @@ impl RoomStore for PostgresStore {
         })
     }
 
+    fn load_participants_of(&self, room: &RoomId) -> Result<Vec<ParticipantRecord>, StoreError> {
+        let room = text(room.as_str());
+        self.read(async move |client| {
+            let which = "SELECT * FROM participants WHERE room = $1";
+            let rows = client.query(which, &[&room]).await?;
+            rows.iter().map(participant).collect()
+        })
+    }
+
+    fn find_room(&self, name: &str) -> Result<Option<RoomRecord>, StoreError> {
+        let name = text(name);
+        self.read(async move |client| {
+            let which = "SELECT * FROM rooms WHERE id = $1 OR short_code = $1 OR spoken_code = $1";
+            client.query_opt(which, &[&name]).await?.as_ref().map(room).transpose()
+        })
+    }
+
+    fn room_uses(&self) -> Result<Vec<RoomUse>, StoreError> {
+        let all = "SELECT rooms.id, used, count(participants.id) AS participants FROM rooms
+            LEFT JOIN participants ON participants.room = rooms.id GROUP BY rooms.id";
+        self.read(async move |client| client.query(all, &[]).await?.iter().map(room_use).collect())
+    }
+
     fn save_room(&self, room: &RoomRecord) -> Result<(), StoreError> {
-        let room = room.clone();
+        self.write_room(SAVE_ROOM, room).map(drop)
+    }
+
+    fn change_room(&self, room: &RoomRecord) -> Result<bool, StoreError> {
+        self.write_room(CHANGE_ROOM, room).map(|written| written > 0)
+    }
+
+    fn claim_room(
+        &self,
+        id: &RoomId,
+        epoch: u64,
+        home: &RoomHome,
+    ) -> Result<Option<RoomRecord>, StoreError> {
+        let (id, epoch) = (text(id.as_str()), signed(epoch));
+        let (server, start) = (text(&home.server), text(&home.start));
+        let update = "UPDATE rooms SET home = $3, home_start = $4, epoch = epoch + 1
+            WHERE id = $1 AND epoch = $2 RETURNING *";
         self.write(async move |transaction| {
-            let values: [&(dyn ToSql + Sync); 13] = [
-                &text(room.id.as_str()),
-                &text(&room.short_code),
-                &text(&room.spoken_code),
-                &text(&room.name),
-                &text(&room.host_id),
-                &room.host_token.0.as_slice(),
-                &room.password.as_deref().map(text),
-                &room.defaults.as_deref().map(text),
-                &room.public,
-                &room.owner.as_ref().map(|owner| text(owner.as_str())),
-                &signed(room.idle_ms),
-                &signed(room.created),
-                &signed(room.used),
-            ];
-            transaction.execute(SAVE_ROOM, &values).await?;
-            Ok(())
+            let claimed = transaction.query_opt(update, &[&id, &epoch, &server, &start]).await?;
+            claimed.as_ref().map(room).transpose()
         })
     }
 
@@ -109,7 +182,15 @@ fn room(row: &Row) -> Result<RoomRecord, Failure> {
         idle_ms: unsigned(row, "idle_ms")?,
         created: unsigned(row, "created")?,
         used: unsigned(row, "used")?,
+        home: RoomHome { server: value(row, "home")?, start: value(row, "home_start")? },
+        epoch: unsigned(row, "epoch")?,
     })
+}
+
+fn room_use(row: &Row) -> Result<RoomUse, Failure> {
+    let participants = u32::try_from(value::<i64>(row, "participants")?).unwrap_or(u32::MAX);
+    let room = RoomId::from(value::<String>(row, "id")?);
+    Ok(RoomUse { room, used: unsigned(row, "used")?, participants })
 }
 
 fn participant(row: &Row) -> Result<ParticipantRecord, Failure> {

@@ -19,6 +19,7 @@ const STEPS: &[&[&str]] = &[
         tables::SOURCES,
     ],
     &[tables::USAGE_KEYS, tables::POOLS],
+    &[tables::ROOM_HOMES],
 ];
 
 /// The version of the tables after all steps.

@@ -170,6 +170,18 @@ pub(super) const ROOMS: &str = r#"CREATE TABLE rooms (
         PRIMARY KEY (room, id)
     );"#;
 
+/// Where a room's events are ordered, and which rooms others have changed.
+pub(super) const ROOM_HOMES: &str = r#"ALTER TABLE rooms ADD COLUMN home TEXT COLLATE "C" NOT NULL DEFAULT '',
+        ADD COLUMN home_start TEXT NOT NULL DEFAULT '',
+        ADD COLUMN epoch BIGINT NOT NULL DEFAULT 0,
+        -- the number of its last change
+        ADD COLUMN changed BIGINT NOT NULL DEFAULT 0;
+    INSERT INTO revisions VALUES ('rooms', 0, 0);
+    CREATE TRIGGER changed BEFORE INSERT OR UPDATE OF short_code, spoken_code, name, host_token, password, defaults,
+        public, owner, idle_ms, home, home_start, epoch ON rooms
+        FOR EACH ROW EXECUTE FUNCTION note_change();
+    CREATE TRIGGER deleted AFTER DELETE ON rooms FOR EACH ROW EXECUTE FUNCTION note_deletion();"#;
+
 /// How far the time for deleting by age has come.
 pub(super) const REACHED: &str = "CREATE TABLE reached (
         id INTEGER PRIMARY KEY CHECK (id = 0),

@@ -6,10 +6,12 @@
 //!
 //! - `copies`: keys, invitations and page sessions
 //! - `limits`: limits of keys
+//! - `rooms`: rooms, of which there is no copy
 //! - `unsent`: the ledger and the audit log
 
 mod copies;
 mod limits;
+mod rooms;
 mod unsent;
 
 use std::{
@@ -60,6 +62,7 @@ struct Seen {
     keys: Option<i64>,
     invitations: Option<i64>,
     page_sessions: Option<i64>,
+    rooms: Option<i64>,
 }
 
 /// The tables of which others have changed something.
@@ -71,6 +74,8 @@ pub struct Stale {
     pub invitations: bool,
     /// Page sessions.
     pub page_sessions: bool,
+    /// Rooms.
+    pub rooms: bool,
 }
 
 impl SharedStore {
@@ -130,13 +135,14 @@ impl SharedStore {
     /// # Errors
     /// When the database is away.
     pub fn stale(&self) -> Result<Stale, StoreError> {
-        let Revisions { keys, invitations, page_sessions } =
+        let Revisions { keys, invitations, page_sessions, rooms } =
             self.told(self.database.revisions())?;
         let seen = self.seen();
         Ok(Stale {
             keys: seen.keys != Some(keys),
             invitations: seen.invitations != Some(invitations),
             page_sessions: seen.page_sessions != Some(page_sessions),
+            rooms: seen.rooms != Some(rooms),
         })
     }
 

@@ -62,6 +62,7 @@ const STEPS: &[M<'_>] = &[
     M::up(keys::COST),
     M::up(page_sessions::table::TABLE),
     M::up(unsent::table::TABLES),
+    M::up(rooms::HOME),
 ];
 
 /// A store in a database file.

@@ -1,10 +1,10 @@
 //! The tables of rooms and participants.
 
 use base::{KeyId, ParticipantId, RoomId};
-use rusqlite::{Connection, Row, Transaction, named_params, params};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params, params};
 
 use super::{SqliteStore, signed, unsigned};
-use crate::{KeyDigest, ParticipantRecord, RoomRecord, RoomStore, StoreError};
+use crate::{KeyDigest, ParticipantRecord, RoomHome, RoomRecord, RoomStore, RoomUse, StoreError};
 
 pub(super) const TABLES: &str = "CREATE TABLE rooms (
         id TEXT NOT NULL PRIMARY KEY,
@@ -32,6 +32,11 @@ pub(super) const TABLES: &str = "CREATE TABLE rooms (
         PRIMARY KEY (room, id)
     ) STRICT, WITHOUT ROWID;";
 
+/// Where a room's events are ordered.
+pub(super) const HOME: &str = "ALTER TABLE rooms ADD COLUMN home TEXT NOT NULL DEFAULT '';
+    ALTER TABLE rooms ADD COLUMN home_start TEXT NOT NULL DEFAULT '';
+    ALTER TABLE rooms ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;";
+
 impl RoomStore for SqliteStore {
     fn load_rooms(&self) -> Result<Vec<RoomRecord>, StoreError> {
         self.read(load_rooms)
@@ -41,8 +46,59 @@ impl RoomStore for SqliteStore {
         self.read(load_participants)
     }
 
+    fn load_participants_of(&self, room: &RoomId) -> Result<Vec<ParticipantRecord>, StoreError> {
+        let which = "SELECT room, id, session, json FROM participants WHERE room = ?1";
+        self.read(|connection| {
+            let mut query = connection.prepare(which)?;
+            let rows = query.query_map([room.as_str()], participant)?;
+            rows.collect()
+        })
+    }
+
+    fn find_room(&self, name: &str) -> Result<Option<RoomRecord>, StoreError> {
+        let which = "SELECT * FROM rooms WHERE id = ?1 OR short_code = ?1 OR spoken_code = ?1";
+        self.read(|connection| connection.query_row(which, [name], room).optional())
+    }
+
+    fn room_uses(&self) -> Result<Vec<RoomUse>, StoreError> {
+        let all =
+            "SELECT id, used, (SELECT count(*) FROM participants WHERE room = rooms.id) FROM rooms";
+        self.read(|connection| {
+            let mut query = connection.prepare(all)?;
+            let rows = query.query_map([], |row| {
+                let room = RoomId::from(row.get::<_, String>(0)?);
+                Ok(RoomUse { room, used: unsigned(row.get(1)?), participants: row.get(2)? })
+            })?;
+            rows.collect()
+        })
+    }
+
     fn save_room(&self, room: &RoomRecord) -> Result<(), StoreError> {
         self.write(|transaction| save_room(transaction, room))
+    }
+
+    fn change_room(&self, room: &RoomRecord) -> Result<bool, StoreError> {
+        let is_there = "SELECT count(*) FROM rooms WHERE id = ?1 AND epoch = ?2";
+        self.write(|transaction| {
+            let which = params![room.id.as_str(), signed(room.epoch)];
+            let is_there: bool = transaction.query_row(is_there, which, |row| row.get(0))?;
+            if is_there {
+                save_room(transaction, room)?;
+            }
+            Ok(is_there)
+        })
+    }
+
+    fn claim_room(
+        &self,
+        id: &RoomId,
+        epoch: u64,
+        home: &RoomHome,
+    ) -> Result<Option<RoomRecord>, StoreError> {
+        let update = "UPDATE rooms SET home = ?3, home_start = ?4, epoch = epoch + 1
+            WHERE id = ?1 AND epoch = ?2 RETURNING *";
+        let values = params![id.as_str(), signed(epoch), home.server, home.start];
+        self.write(|transaction| transaction.query_row(update, values, room).optional())
     }
 
     fn touch_rooms(&self, used: &[(RoomId, u64)]) -> Result<(), StoreError> {
@@ -96,17 +152,20 @@ fn room(row: &Row<'_>) -> rusqlite::Result<RoomRecord> {
         idle_ms: unsigned(row.get("idle_ms")?),
         created: unsigned(row.get("created")?),
         used: unsigned(row.get("used")?),
+        home: RoomHome { server: row.get("home")?, start: row.get("home_start")? },
+        epoch: unsigned(row.get("epoch")?),
     })
 }
 
 fn save_room(transaction: &Transaction<'_>, room: &RoomRecord) -> rusqlite::Result<()> {
     // Not OR REPLACE: that would delete another room with the same code.
     let insert = "INSERT INTO rooms VALUES (:id, :short_code, :spoken_code, :name, :host_id,
-            :host_token, :password, :defaults, :public, :owner, :idle_ms, :created, :used)
+            :host_token, :password, :defaults, :public, :owner, :idle_ms, :created, :used, :home, :home_start, :epoch)
         ON CONFLICT (id) DO UPDATE SET short_code = :short_code, spoken_code = :spoken_code,
             name = :name, host_id = :host_id, host_token = :host_token, password = :password,
             defaults = :defaults, public = :public, owner = :owner, idle_ms = :idle_ms,
-            created = :created, used = :used";
+            created = :created, used = :used, home = :home,
+            home_start = :home_start, epoch = :epoch";
     let values = named_params! {
         ":id": room.id.as_str(),
         ":short_code": room.short_code,
@@ -121,19 +180,24 @@ fn save_room(transaction: &Transaction<'_>, room: &RoomRecord) -> rusqlite::Resu
         ":idle_ms": signed(room.idle_ms),
         ":created": signed(room.created),
         ":used": signed(room.used),
+        ":home": room.home.server,
+        ":home_start": room.home.start,
+        ":epoch": signed(room.epoch),
     };
     transaction.execute(insert, values).map(drop)
 }
 
 fn load_participants(connection: &Connection) -> rusqlite::Result<Vec<ParticipantRecord>> {
     let mut query = connection.prepare("SELECT room, id, session, json FROM participants")?;
-    let rows = query.query_map([], |row| {
-        Ok(ParticipantRecord {
-            room: RoomId::from(row.get::<_, String>(0)?),
-            id: ParticipantId::from(row.get::<_, String>(1)?),
-            session: KeyDigest(row.get(2)?),
-            json: row.get(3)?,
-        })
-    })?;
+    let rows = query.query_map([], participant)?;
     rows.collect()
+}
+
+fn participant(row: &Row<'_>) -> rusqlite::Result<ParticipantRecord> {
+    Ok(ParticipantRecord {
+        room: RoomId::from(row.get::<_, String>(0)?),
+        id: ParticipantId::from(row.get::<_, String>(1)?),
+        session: KeyDigest(row.get(2)?),
+        json: row.get(3)?,
+    })
 }

@@ -3,7 +3,7 @@
 use base::{ParticipantId, RoomId};
 
 use super::{VolatileStore, lock};
-use crate::{ParticipantRecord, RoomRecord, RoomStore, StoreError};
+use crate::{ParticipantRecord, RoomHome, RoomRecord, RoomStore, RoomUse, StoreError};
 
 impl RoomStore for VolatileStore {
     fn load_rooms(&self) -> Result<Vec<RoomRecord>, StoreError> {
@@ -14,6 +14,28 @@ impl RoomStore for VolatileStore {
 
     fn load_participants(&self) -> Result<Vec<ParticipantRecord>, StoreError> {
         Ok(lock(&self.participants).clone())
+    }
+
+    fn load_participants_of(&self, room: &RoomId) -> Result<Vec<ParticipantRecord>, StoreError> {
+        let all = lock(&self.participants);
+        Ok(all.iter().filter(|participant| participant.room == *room).cloned().collect())
+    }
+
+    fn find_room(&self, name: &str) -> Result<Option<RoomRecord>, StoreError> {
+        let is_it = |room: &&RoomRecord| {
+            room.id.as_str() == name || room.short_code == name || room.spoken_code == name
+        };
+        Ok(lock(&self.rooms).iter().find(is_it).cloned())
+    }
+
+    fn room_uses(&self) -> Result<Vec<RoomUse>, StoreError> {
+        let participants = lock(&self.participants);
+        let of = |room: &RoomRecord| {
+            let own = participants.iter().filter(|participant| participant.room == room.id);
+            let participants = u32::try_from(own.count()).unwrap_or(u32::MAX);
+            RoomUse { room: room.id.clone(), used: room.used, participants }
+        };
+        Ok(lock(&self.rooms).iter().map(of).collect())
     }
 
     fn save_room(&self, room: &RoomRecord) -> Result<(), StoreError> {
@@ -27,6 +49,29 @@ impl RoomStore for VolatileStore {
         rooms.retain(|kept| kept.id != room.id);
         rooms.push(room.clone());
         Ok(())
+    }
+
+    fn change_room(&self, room: &RoomRecord) -> Result<bool, StoreError> {
+        let is_it = |kept: &RoomRecord| kept.id == room.id && kept.epoch == room.epoch;
+        let is_there = lock(&self.rooms).iter().any(is_it);
+        if is_there {
+            self.save_room(room)?;
+        }
+        Ok(is_there)
+    }
+
+    fn claim_room(
+        &self,
+        id: &RoomId,
+        epoch: u64,
+        home: &RoomHome,
+    ) -> Result<Option<RoomRecord>, StoreError> {
+        let mut rooms = self.writes(&self.rooms)?;
+        let claimed = rooms.iter_mut().find(|room| room.id == *id && room.epoch == epoch);
+        Ok(claimed.map(|room| {
+            (room.home, room.epoch) = (home.clone(), epoch + 1);
+            room.clone()
+        }))
     }
 
     fn touch_rooms(&self, used: &[(RoomId, u64)]) -> Result<(), StoreError> {

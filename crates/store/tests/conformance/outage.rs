@@ -69,7 +69,7 @@ fn without_its_database_a_server_starts_from_its_copy_and_only_if_it_has_one() {
     let problem = store.problem().unwrap();
     assert!(problem.contains("known keys work") && !problem.contains("warren@"), "{problem}");
     server.run();
-    let all = Stale { keys: true, invitations: true, page_sessions: true };
+    let all = Stale { keys: true, invitations: true, page_sessions: true, rooms: true };
     assert_eq!(until_it_is_back(&store, || store.stale()), all, "all is read again");
     assert!(store.changed_keys().unwrap().whole);
     assert!(!store.stale().unwrap().keys && store.problem().is_none());

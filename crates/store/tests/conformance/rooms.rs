@@ -2,12 +2,13 @@
 
 use base::KeyLimits;
 use store::{
-    KeyDigest, KeyRecord, KeyStore, ParticipantRecord, RoomRecord, RoomStore, SqliteStore,
+    KeyDigest, KeyRecord, KeyStore, ParticipantRecord, RoomHome, RoomRecord, RoomStore, RoomUse,
+    SqliteStore,
 };
 
 use super::{every_store, keys::key, old};
 
-fn room(id: &str, created: u64) -> RoomRecord {
+pub(crate) fn room(id: &str, created: u64) -> RoomRecord {
     RoomRecord {
         id: id.into(),
         short_code: format!("S-{id}"),
@@ -22,10 +23,16 @@ fn room(id: &str, created: u64) -> RoomRecord {
         idle_ms: u64::from(u32::MAX) + 1,
         created,
         used: created + 1,
+        home: RoomHome::default(),
+        epoch: 0,
     }
 }
 
-fn participant(room: &str, id: &str, digest: u8) -> ParticipantRecord {
+pub(crate) fn home(server: &str) -> RoomHome {
+    RoomHome { server: server.to_owned(), start: format!("{server}'s start") }
+}
+
+pub(crate) fn participant(room: &str, id: &str, digest: u8) -> ParticipantRecord {
     ParticipantRecord {
         room: room.into(),
         id: id.into(),
@@ -109,6 +116,71 @@ fn the_last_use_of_rooms_is_noted_together() {
         store.touch_rooms(&[]).unwrap();
         let used = RoomRecord { used: 50, ..room("b", 2) };
         assert_eq!(store.load_rooms().unwrap(), [room("a", 1), used]);
+    });
+}
+
+#[test]
+fn a_room_is_found_by_its_id_and_by_both_codes() {
+    every_store(|store| {
+        store.save_room(&room("a", 1)).unwrap();
+        store.save_room(&room("b", 2)).unwrap();
+        let homed = RoomRecord { home: home("kitchen"), epoch: 3, ..room("c", 3) };
+        store.save_room(&homed).unwrap();
+        for name in ["b", "S-b", "spoken-b-42"] {
+            assert_eq!(store.find_room(name).unwrap(), Some(room("b", 2)), "{name}");
+        }
+        assert_eq!(store.find_room("c").unwrap(), Some(homed));
+        for name in ["", "s-b", "d", "'; DROP TABLE rooms; --"] {
+            assert_eq!(store.find_room(name).unwrap(), None, "{name}");
+        }
+    });
+}
+
+#[test]
+fn of_several_servers_that_claim_a_room_one_gets_it_and_a_new_epoch_begins() {
+    every_store(|store| {
+        store.save_room(&room("a", 1)).unwrap();
+        let claimed = |epoch, by: &str| store.claim_room(&"a".into(), epoch, &home(by)).unwrap();
+        let of = |by: &str, epoch| RoomRecord { home: home(by), epoch, ..room("a", 1) };
+        assert_eq!(claimed(0, "one"), Some(of("one", 1)));
+        assert_eq!(claimed(0, "two"), None, "it came too late");
+        assert_eq!(claimed(1, "two"), Some(of("two", 2)));
+        assert_eq!(store.find_room("a").unwrap(), Some(of("two", 2)));
+        assert_eq!(store.claim_room(&"gone".into(), 0, &home("one")).unwrap(), None);
+    });
+}
+
+#[test]
+fn a_former_home_changes_nothing_and_a_closed_room_stays_closed() {
+    every_store(|store| {
+        store.save_room(&room("a", 1)).unwrap();
+        let before = store.claim_room(&"a".into(), 0, &home("one")).unwrap().unwrap();
+        let renamed = RoomRecord { name: "new".to_owned(), ..before.clone() };
+        assert!(store.change_room(&renamed).unwrap());
+        let after = store.claim_room(&"a".into(), 1, &home("two")).unwrap().unwrap();
+        assert_eq!(after, RoomRecord { home: home("two"), epoch: 2, ..renamed });
+        assert!(!store.change_room(&before).unwrap());
+        assert_eq!(store.find_room("a").unwrap(), Some(after.clone()));
+        store.forget_room(&"a".into()).unwrap();
+        assert!(!store.change_room(&after).unwrap());
+        assert_eq!(store.load_rooms().unwrap(), []);
+    });
+}
+
+#[test]
+fn the_use_of_rooms_is_told_with_the_number_of_participants() {
+    every_store(|store| {
+        store.save_room(&room("a", 1)).unwrap();
+        store.save_room(&room("b", 2)).unwrap();
+        for id in ["p", "q"] {
+            store.save_participant(&participant("b", id, 1)).unwrap();
+        }
+        let mut uses = store.room_uses().unwrap();
+        uses.sort_by(|one, other| one.room.cmp(&other.room));
+        let of = |room: &str, used, participants| RoomUse { room: room.into(), used, participants };
+        assert_eq!(uses, [of("a", 2, 0), of("b", 3, 2)]);
+        assert_eq!(store.load_participants_of(&"a".into()).unwrap(), []);
+        assert_eq!(store.load_participants_of(&"b".into()).unwrap().len(), 2);
     });
 }
 

@@ -9,12 +9,16 @@ use std::{
 use base::Secret;
 use store::{
     Action, AuditStore, InvitationRecord, InvitationStore, KeyDigest, KeyRecord, KeyStore,
-    PostgresStore, StoreError, UsageQuery, UsageStore, postgres::Revisions,
+    PostgresStore, RoomRecord, RoomStore, StoreError, UsageQuery, UsageStore, postgres::Revisions,
 };
 
 use testkit::postgres::PostgresServer;
 
-use super::{keys::key, usage::entry};
+use super::{
+    keys::key,
+    rooms::{home, participant, room},
+    usage::entry,
+};
 
 /// A store in a new database.
 pub(crate) fn store() -> PostgresStore {
@@ -95,6 +99,27 @@ fn what_one_server_changes_another_hears_of_and_reads_alone() {
     assert!(restored.whole, "a number from after a backup");
     let after = Revisions { keys: third, ..Revisions::default() };
     assert_eq!(one.revisions().unwrap(), after);
+}
+
+#[test]
+fn what_becomes_of_a_room_is_heard_of_and_its_use_is_not() {
+    let url = database(PostgresServer::shared());
+    let (one, other) = (open(&url), open(&url));
+    one.save_room(&room("a", 1)).unwrap();
+    let (all, first) = other.changed_rooms(None).unwrap();
+    assert!(all.whole && all.records == [room("a", 1)]);
+    one.touch_rooms(&[("a".into(), 99)]).unwrap();
+    one.save_participant(&participant("a", "p", 1)).unwrap();
+    assert_eq!(other.revisions().unwrap().rooms, first);
+    let claimed = one.claim_room(&"a".into(), 0, &home("kitchen")).unwrap().unwrap();
+    let (news, second) = other.changed_rooms(Some(first)).unwrap();
+    assert_eq!((news.whole, news.records), (false, vec![claimed.clone()]));
+    assert!(one.change_room(&RoomRecord { used: 3, name: "new".to_owned(), ..claimed }).unwrap());
+    let (news, third) = other.changed_rooms(Some(second)).unwrap();
+    assert_eq!((&*news.records[0].name, news.records[0].used), ("new", 99), "the latest use holds");
+    one.forget_room(&"a".into()).unwrap();
+    let (rest, _) = other.changed_rooms(Some(third)).unwrap();
+    assert!(rest.whole && rest.records.is_empty());
 }
 
 #[test]

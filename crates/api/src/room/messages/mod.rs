@@ -28,9 +28,10 @@ use rooms::{Created, Endpoints, Joining, NewRoom, Reached, Room, RoomError, Sigh
 use serde::de::IgnoredAny;
 
 use super::{
-    access::{Viewer, caller, enter, enter_by_id, enter_with, maker, peer, session},
+    access::{ListedRoom, Viewer, caller, enter, enter_by_id, enter_with, maker, peer, session},
     body::read_body,
     failure::Failure,
+    homes::carry_message,
     plane::{participants::join, rooms::make},
 };
 use crate::{
@@ -84,6 +85,11 @@ impl Posted<'_> {
             Ok(message) => message,
             Err(bad) => return misread(self.parts, body, bad),
         };
+        if let Some(name) = named(&message).filter(|_| self.code.is_none())
+            && let Some(response) = carry_message(self.api, self.parts, name, body).await
+        {
+            return response;
+        }
         let answer = match message {
             ClientMessage::RoomCreate(create) => self.create(create).await,
             ClientMessage::RoomJoin(join) => self.join(join).await,
@@ -173,16 +179,16 @@ impl Posted<'_> {
                 self.expect(&room)?;
                 (vec![room.info()], room.participants())
             }
-            None => self.seen(),
+            None => self.seen().await,
         };
         let registered = TuiRegistered { rooms, participants };
         Ok(told(StatusCode::OK, ServerMessage::TuiRegistered(registered)))
     }
 
     /// The rooms that are listed for the caller, and those of their participants that it may see.
-    fn seen(&self) -> (Vec<protocol::room::RoomInfo>, Vec<ParticipantInfo>) {
+    async fn seen(&self) -> (Vec<protocol::room::RoomInfo>, Vec<ParticipantInfo>) {
         let viewer = Viewer::of(self.api, self.parts);
-        let rooms = viewer.listed(self.api);
+        let rooms = viewer.listed(self.api).await;
         let shown = rooms.iter().filter(|room| viewer.sight(room.source()) == Sight::All);
         let participants = shown.flat_map(|room| room.participants()).take(TOLD).collect();
         (rooms.iter().map(|room| room.info()).collect(), participants)
@@ -197,11 +203,22 @@ impl Posted<'_> {
 
     async fn list(&self) -> Result<Response, Failure> {
         let rooms = match self.code {
-            Some(code) => vec![enter(self.api, self.parts, code).await?],
-            None => Viewer::of(self.api, self.parts).listed(self.api),
+            Some(code) => vec![ListedRoom::Here(enter(self.api, self.parts, code).await?)],
+            None => Viewer::of(self.api, self.parts).listed(self.api).await,
         };
-        let rooms = rooms.iter().map(|room| summary(room)).collect();
+        let rooms = rooms.iter().map(summary).collect();
         Ok(told(StatusCode::OK, ServerMessage::ListRooms(ListRoomsResponse { rooms })))
+    }
+}
+
+/// The code or id of the room that a message is about.
+fn named(message: &ClientMessage) -> Option<&str> {
+    match message {
+        ClientMessage::RoomJoin(join) => Some(&join.code),
+        ClientMessage::LlmRequest(request) => request.room_code.as_deref(),
+        ClientMessage::TuiRegister(register) => register.room_code.as_deref(),
+        ClientMessage::HostRegister(register) => Some(&register.room_id),
+        ClientMessage::RoomCreate(_) | ClientMessage::ListRooms(_) => None,
     }
 }
 
@@ -268,6 +285,6 @@ fn not_called(error: RoomError) -> Failure {
     Failure::new(status, code, failure.error.message).hint(hint)
 }
 
-fn summary(room: &Room) -> RoomSummary {
+fn summary(room: &ListedRoom) -> RoomSummary {
     RoomSummary { room: room.info(), participant_count: room.summary().participant_count }
 }

@@ -17,6 +17,7 @@ use crate::{
         access::{enter, enter_with, find, from, host_or_session, session},
         body::read_body,
         failure::Failure,
+        homes::PassedOn,
     },
     state::Api,
 };
@@ -100,12 +101,13 @@ fn server_url(api: &Api, parts: &Parts) -> Result<String, Failure> {
     Ok(format!("{scheme}://{}", host(parts)?))
 }
 
-/// Whether the client speaks TLS, with this server or with a proxy in front of it. The proxy's header is
+/// Whether the client speaks TLS, with the server that it reached or with a proxy in front of it. The proxy's header is
 /// trusted, because it only changes the URL in the answer to its own client.
 fn is_secure(api: &Api, parts: &Parts) -> bool {
     let forwarded = parts.headers.get("x-forwarded-proto").and_then(|value| value.to_str().ok());
     let first = forwarded.and_then(|protocols| protocols.split(',').next()).map(str::trim);
-    first.map_or(api.rooms().tls, |protocol| protocol.eq_ignore_ascii_case("https"))
+    let by_server = || PassedOn::tells_of_tls(&parts.extensions).unwrap_or(api.rooms().tls);
+    first.map_or_else(by_server, |protocol| protocol.eq_ignore_ascii_case("https"))
 }
 
 fn host(parts: &Parts) -> Result<&str, Failure> {

@@ -51,7 +51,7 @@ pub(in crate::room) async fn make(
 pub(super) async fn list(State(api): State<Api>, request: Request) -> Answer {
     let (parts, _) = request.into_parts();
     check_key(&api, &parts)?;
-    let rooms = Viewer::of(&api, &parts).listed(&api);
+    let rooms = Viewer::of(&api, &parts).listed(&api).await;
     let summaries: Vec<_> = rooms.iter().map(|room| room.summary()).collect();
     Ok(good(StatusCode::OK, summaries))
 }

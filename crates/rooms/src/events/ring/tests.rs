@@ -89,6 +89,25 @@ fn ids_begin_with_the_time_of_the_start_and_rise() {
 }
 
 #[test]
+fn ids_of_an_epoch_say_which_one_and_an_id_of_another_epoch_is_never_taken_for_one_of_them() {
+    let filled = |epoch, count| {
+        let mut ring = Ring::of_epoch(Bounds::ROOM, epoch);
+        (0..count).for_each(|_| ring.push(&said("say"), None));
+        ring
+    };
+    let (first, second) = (filled(1, 5), filled(2, 9));
+    assert_eq!((first.last >> 40, second.last >> 40), (1, 2));
+    assert!(second.last < 1 << 53, "a number of JavaScript");
+    for old in [first.last, first.origin, START, 0, second.last + 1, u64::MAX] {
+        let place = second.place(Form::Messages, Some(old));
+        assert_eq!(place, StartPosition { after: second.origin, missed: true }, "{old}");
+    }
+    let begun = second.place(Form::Messages, Some(second.origin));
+    assert_eq!(begun, StartPosition { after: second.origin, missed: false });
+    assert!(filled(u64::MAX, 1).last > filled(1 << 20, 1).last);
+}
+
+#[test]
 fn it_keeps_so_many_events_and_no_more() {
     let mut ring = told((4, 100_000), 10);
     assert_eq!(ring.entries.len(), 4);

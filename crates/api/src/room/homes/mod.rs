@@ -1,0 +1,108 @@
+//! Rooms of several servers that act as one: a request about a room whose home is another server is carried there
+//! whole, and its answer comes back as it is.
+//!
+//! - [`PassedOn`]: what the server that a client reached says of a request
+//! - `named`: which room a request is about
+//! - `passing`: requests on their way to another server, and their answers
+//! - [`arrival`]: the same at the room's home
+//! - `refusal`: why a request is not carried, in the form of its path
+
+pub mod arrival;
+mod named;
+mod passed_on;
+mod passing;
+mod refusal;
+
+use std::{future::Future, pin::Pin, sync::Arc};
+
+use axum::{
+    Router,
+    body::Body,
+    extract::{Request, State},
+    middleware::{Next, from_fn_with_state},
+    response::Response,
+};
+use base::ClientAddress;
+use http::request::Parts;
+use rooms::{Caller, KnownRoom};
+use store::RoomHome;
+
+use self::named::Named;
+pub use self::passed_on::PassedOn;
+pub(super) use self::passing::carry;
+use super::access::{caller, from};
+use crate::{admin, state::Api};
+
+/// The way to the other servers, among servers that act as one.
+pub trait RoomHomes: Send + Sync {
+    /// Carries a request to the home of its room. An error of the answer's body says in words why it broke off.
+    ///
+    /// # Errors
+    /// Why the home cannot be reached, in words.
+    fn carry(
+        &self,
+        home: &RoomHome,
+        passed_on: PassedOn,
+        request: Request,
+    ) -> Pin<Box<dyn Future<Output = Result<Response, String>> + Send>>;
+}
+
+/// The same paths, whose requests about rooms of other servers are carried there.
+pub fn with_homes(router: Router, api: Api) -> Router {
+    router.layer(from_fn_with_state(api, pass_on))
+}
+
+async fn pass_on(State(api): State<Api>, request: Request, next: Next) -> Response {
+    let (mut parts, body) = request.into_parts();
+    let named = named::of(&api, &mut parts).await;
+    let (name, is_by_code) = match &named {
+        None => return next.run(Request::from_parts(parts, body)).await,
+        Some(Named::Code(code)) => (code.as_str(), true),
+        Some(Named::Bound(room)) => (room.as_str(), false),
+    };
+    match (api.rooms().rooms.find_elsewhere(name, from(&parts)).await, is_by_code) {
+        (Ok(None), _) => next.run(Request::from_parts(parts, body)).await,
+        (Ok(Some(known)), true) => carry_for(&api, &known, caller_of(&parts), parts, body).await,
+        (Ok(Some(known)), false) => carry(&api, &known, parts, body).await,
+        (Err(error), _) => refusal::refusal(&parts.uri, admin::failed(&error)),
+    }
+}
+
+/// Carries the request of a client that names a room by its code, unless it has tried too many.
+async fn carry_for(
+    api: &Api,
+    known: &Arc<KnownRoom>,
+    (from, token): (ClientAddress, Option<String>),
+    parts: Parts,
+    body: Body,
+) -> Response {
+    let caller = Caller { from, token: token.as_deref() };
+    match api.rooms().rooms.may_pass(known, caller).await {
+        Ok(()) => carry(api, known, parts, body).await,
+        Err(refused) => refusal::refusal(&parts.uri, refused),
+    }
+}
+
+fn caller_of(parts: &Parts) -> (ClientAddress, Option<String>) {
+    let Caller { from, token } = caller(parts);
+    (from, token.map(str::to_owned))
+}
+
+/// The answer to a message about a room that the path does not name, if the room's home is another server. `body` is
+/// what was read of the message.
+pub(super) async fn carry_message(
+    api: &Api,
+    parts: &Parts,
+    name: &str,
+    body: &[u8],
+) -> Option<Response> {
+    if api.room_homes().is_none() || parts.extensions.get::<Arc<PassedOn>>().is_some() {
+        return None;
+    }
+    let known = match api.rooms().rooms.find_elsewhere(name, from(parts)).await {
+        Ok(known) => known?,
+        Err(error) => return Some(refusal::refusal(&parts.uri, admin::failed(&error))),
+    };
+    let body = Body::from(body.to_vec());
+    Some(carry_for(api, &known, caller_of(parts), parts.clone(), body).await)
+}

@@ -1,0 +1,72 @@
+//! Requests that other servers pass on to the home of their room, which is here.
+
+use std::{convert::Infallible, time::Duration};
+
+use api::{
+    Api, PassedOn,
+    room::homes::arrival::{arrive, send_back},
+};
+use axum::{Router, body::Body, response::Response};
+use http::Request;
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite},
+    time::timeout,
+};
+use tower::ServiceExt;
+
+/// How long another server may take for the head of a request. It has it already.
+const HEAD: Duration = Duration::from_secs(10);
+
+/// The longest words about a client, in bytes.
+const LONGEST: u16 = 4096;
+
+/// The longest head of a request, in bytes: that of a client, and some more.
+const BUFFER: usize = 80 * 1024;
+
+/// Answers the request that comes over a stream. `router` carries no request further.
+pub(super) async fn serve<S>(mut stream: S, api: Api, router: Router)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let Ok(Some(passed_on)) = timeout(HEAD, read_words(&mut stream)).await else {
+        tracing::debug!("another server says nothing of the request that it passes on");
+        return;
+    };
+    let service = service_fn(move |request: Request<Incoming>| {
+        answer(api.clone(), router.clone(), passed_on.clone(), request.map(Body::new))
+    });
+    let served = http().serve_connection(TokioIo::new(stream), service).with_upgrades().await;
+    if let Err(error) = served {
+        tracing::debug!(%error, "a request that was passed on broke off");
+    }
+}
+
+/// HTTP between servers. Connections are kept alive, though they serve one request: else hyper would say `close` where the
+/// protocol changes.
+pub(super) fn http() -> http1::Builder {
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(BUFFER);
+    http
+}
+
+async fn read_words(stream: &mut (impl AsyncRead + Unpin)) -> Option<PassedOn> {
+    let length = stream.read_u16().await.ok().filter(|length| *length <= LONGEST)?;
+    let mut json = vec![0; length.into()];
+    stream.read_exact(&mut json).await.ok()?;
+    serde_json::from_slice(&json).ok()
+}
+
+async fn answer(
+    api: Api,
+    router: Router,
+    passed_on: PassedOn,
+    request: Request<Body>,
+) -> Result<Response, Infallible> {
+    let response = match arrive(&api, passed_on, request) {
+        Ok(request) => router.oneshot(request).await?,
+        Err(moved) => moved,
+    };
+    Ok(send_back(response))
+}
