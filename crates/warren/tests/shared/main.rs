@@ -10,5 +10,6 @@
 )]
 
 mod changes;
+mod limits;
 mod outage;
 mod servers;
