@@ -10,6 +10,8 @@
 )]
 
 mod changes;
+mod doctor;
 mod limits;
 mod outage;
 mod servers;
+mod tls;
