@@ -80,6 +80,7 @@ pub use running::ServerFile;
 pub use server::Server;
 pub use sessions_fate::{RunningSessions, SessionsFate};
 pub use settings::Settings;
+pub use stores::database;
 
 /// The version of this Warren.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

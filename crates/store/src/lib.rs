@@ -16,12 +16,14 @@
 //! - `postgres`: the database that several servers share, with the feature `postgres`
 //! - `shared`: the same as one of them has it, with a copy for the time while it is away
 //! - [`volatile`]: the same in memory, for tests
+//! - [`examination`]: what a shared database is like, from outside of a server
 //! - [`error`]: why it cannot be read or written
 
 pub mod age;
 pub mod audit;
 pub mod changes;
 pub mod error;
+pub mod examination;
 pub mod invitations;
 pub mod keys;
 pub mod models;
@@ -42,6 +44,7 @@ pub use age::{AgeClock, AgeStore};
 pub use audit::{Action, AuditStore};
 pub use changes::Changes;
 pub use error::StoreError;
+pub use examination::Examination;
 pub use invitations::{InvitationRecord, InvitationStore};
 pub use keys::{KeyDigest, KeyRecord, KeyStore};
 pub use models::{ModelMemory, ModelStore, SeenModel};

@@ -45,6 +45,8 @@ pub struct PostgresServer {
     databases: AtomicU32,
     /// Whether it lives as long as the process, and so is never dropped.
     is_shared: bool,
+    /// The port at which it speaks TLS on the loopback, too, if it does.
+    port: Option<u16>,
 }
 
 impl PostgresServer {
@@ -59,19 +61,42 @@ impl PostgresServer {
         Self::start_as(false)
     }
 
+    /// A server for one test that speaks TLS on the loopback, with this certificate and key in PEM.
+    pub fn start_with_tls(certificate: &str, key: &str) -> Self {
+        let mut server = Self::made(false);
+        for (name, text) in [("server.crt", certificate), ("server.key", key)] {
+            let path = server.data().join(name);
+            fs::write(&path, text).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+            if is_root() {
+                chown(&path, Some(NOBODY), Some(NOBODY)).unwrap();
+            }
+        }
+        server.port = Some(free_port());
+        server.run();
+        server
+    }
+
     fn start_as(is_shared: bool) -> Self {
+        let mut server = Self::made(is_shared);
+        server.run();
+        server
+    }
+
+    /// A server that does not run.
+    fn made(is_shared: bool) -> Self {
         let directory = tempfile::tempdir().unwrap();
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
         if is_root() {
             chown(directory.path(), Some(NOBODY), Some(NOBODY)).unwrap();
         }
-        let mut server = Self { directory, watcher: None, databases: AtomicU32::new(0), is_shared };
+        let databases = AtomicU32::new(0);
+        let server = Self { directory, watcher: None, databases, is_shared, port: None };
         let data = server.data();
         let options =
             ["--no-sync", "--auth=trust", "--username=warren", "--encoding=UTF8", "--no-locale"];
         let made = server.as_user("initdb").args(options).arg("-D").arg(&data).output().unwrap();
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        server.run();
         server
     }
 
@@ -80,7 +105,13 @@ impl PostgresServer {
         assert!(self.watcher.is_none(), "it runs");
         let mut server = self.as_user("postgres");
         server.arg("-D").arg(self.data()).arg("-k").arg(self.directory.path());
-        server.args(["-c", "listen_addresses=", "-c", "fsync=off", "-c", "autovacuum=off"]);
+        server.args(["-c", "fsync=off", "-c", "autovacuum=off"]);
+        match self.port {
+            None => server.args(["-c", "listen_addresses="]),
+            Some(port) => server
+                .args(["-c", "listen_addresses=127.0.0.1", "-c", "ssl=on", "-p"])
+                .arg(port.to_string()),
+        };
         let mut shell = Command::new("sh");
         shell.args(["-c", WATCHED, "sh"]).arg(server.get_program()).args(server.get_args());
         let log = fs::File::create(self.directory.path().join("log")).unwrap();
@@ -98,7 +129,15 @@ impl PostgresServer {
         let name = format!("d{}", self.databases.fetch_add(1, Ordering::Relaxed));
         self.psql("postgres", &format!("CREATE DATABASE {name}")).unwrap();
         let host = self.directory.path().display().to_string().replace('/', "%2F");
-        format!("postgres://warren@{host}/{name}")
+        let port = self.port.map(|port| format!(":{port}")).unwrap_or_default();
+        format!("postgres://warren@{host}{port}/{name}")
+    }
+
+    /// The URL of a new, empty database over TCP on the loopback, by this name of it.
+    pub fn database_at(&self, host: &str) -> String {
+        let url = self.database();
+        let (_, name) = url.rsplit_once('/').unwrap();
+        format!("postgres://warren@{host}:{}/{name}", self.port.unwrap())
     }
 
     /// Runs SQL in the database of this URL, past everything, and returns what it prints.
@@ -165,6 +204,7 @@ impl PostgresServer {
     fn psql_command(&self, database: &str) -> Command {
         let mut psql = Command::new(program("psql"));
         psql.args(["-qXAt", "-v", "ON_ERROR_STOP=1", "-U", "warren", "-d", database]);
+        psql.args(self.port.iter().flat_map(|port| ["-p".to_owned(), port.to_string()]));
         psql.arg("-h").arg(self.directory.path());
         psql
     }
@@ -199,6 +239,12 @@ impl Drop for PostgresServer {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+/// A port that nobody uses now: the server cannot be told to find one.
+fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
 }
 
 /// Debian's package keeps its programs out of the path.

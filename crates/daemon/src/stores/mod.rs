@@ -3,7 +3,9 @@
 //! - `shared`: keys, invitations, page sessions, the ledger and the audit log of several servers, with the feature
 //!   `postgres`
 //! - `absent`: the same in a program without it
+//! - `database`: the shared database, looked at from outside of a server
 
+pub mod database;
 #[cfg(not(feature = "postgres"))]
 #[path = "absent.rs"]
 mod shared;

@@ -34,7 +34,8 @@ impl Address {
         if !(text.starts_with("postgres://") || text.starts_with("postgresql://")) {
             return Err(wrong("this is no URL of a PostgreSQL database".to_owned()));
         }
-        let parsed = text.parse::<Config>().map_err(|error| wrong(base::error::chain(&error)));
+        let parsed =
+            understood(text).parse::<Config>().map_err(|error| wrong(base::error::chain(&error)));
         let mut config = parsed?;
         if config.get_hosts().is_empty() {
             return Err(wrong("this URL has no host".to_owned()));
@@ -45,8 +46,24 @@ impl Address {
     }
 }
 
+/// Whether all hosts are this machine.
+pub(super) fn is_here(config: &Config) -> bool {
+    config.get_hosts().iter().all(is_this_machine)
+}
+
+/// A URL with modes of TLS that the library has no words for: a certificate is checked in any case, with its name.
+fn understood(text: &str) -> String {
+    let Some((place, query)) = text.split_once('?') else { return text.to_owned() };
+    let part = |part: &str| match part {
+        "sslmode=verify-full" | "sslmode=verify-ca" => "sslmode=require".to_owned(),
+        other => other.to_owned(),
+    };
+    let parts: Vec<String> = query.split('&').map(part).collect();
+    format!("{place}?{}", parts.join("&"))
+}
+
 fn fill_in(config: &mut Config, text: &str) {
-    if !says(text, "sslmode") && !config.get_hosts().iter().all(is_this_machine) {
+    if !says(text, "sslmode") && !is_here(config) {
         config.ssl_mode(SslMode::Require);
     }
     if !says(text, "target_session_attrs") && config.get_hosts().len() > 1 {
@@ -109,6 +126,10 @@ mod tests {
         assert_eq!(mode("postgres://u@db.example/x"), SslMode::Require);
         assert_eq!(mode("postgres://u@localhost,10.0.0.7/x"), SslMode::Require);
         assert_eq!(mode("postgres://u@db.example/x?sslmode=disable"), SslMode::Disable);
+        for checked in ["verify-full", "verify-ca", "require"] {
+            let url = format!("postgres://u@localhost/x?connect_timeout=3&sslmode={checked}");
+            assert_eq!(mode(&url), SslMode::Require);
+        }
         assert_eq!(mode("postgres://sslmode=disable:x@db.example/x"), SslMode::Require);
     }
 

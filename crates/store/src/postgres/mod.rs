@@ -6,6 +6,7 @@
 //!
 //! - `address`: where the database is
 //! - `connections`: the thread and its connections; `connecting`, `tls`: how one is made; `bell`: what others announce
+//! - `examination`: what is found from outside of a server
 //! - `failure`: what an error means
 //! - `schema`: the tables, made once however many servers start; `tables`: their text
 //! - `changes`: what other servers have changed
@@ -21,6 +22,7 @@ mod changes;
 mod columns;
 mod connecting;
 mod connections;
+mod examination;
 mod failure;
 mod invitations;
 mod keys;
@@ -39,8 +41,11 @@ use std::time::Duration;
 use base::{KeyId, Secret};
 use tokio_postgres::{Client, Transaction};
 
-pub use self::changes::{Revisions, SharedTable};
 use self::{address::Address, connections::Connections, failure::Failure};
+pub use self::{
+    changes::{Revisions, SharedTable},
+    examination::{examine, waiting_rows},
+};
 use crate::StoreError;
 
 /// How long a statement may take, with the wait for a connection.

@@ -46,7 +46,7 @@ pub(super) async fn bring_up_to_date(client: &mut Client) -> Result<(), Failure>
 }
 
 /// The version of the tables, if there are any.
-async fn version(client: &Client) -> Result<Option<i32>, Failure> {
+pub(super) async fn version(client: &Client) -> Result<Option<i32>, Failure> {
     let are_there = "SELECT to_regclass('warren.tables') IS NOT NULL";
     if !client.query_one(are_there, &[]).await?.try_get::<_, bool>(0)? {
         return Ok(None);

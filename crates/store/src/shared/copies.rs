@@ -8,10 +8,10 @@ use std::{
 
 use base::KeyId;
 
-use super::SharedStore;
+use super::{ENDED, SharedStore};
 use crate::{
-    Changes, InvitationRecord, InvitationStore, KeyRecord, KeyStore, PageSessionRecord,
-    PageSessionStore, StoreError,
+    Change, Changes, Fact, InvitationRecord, InvitationStore, KeyRecord, KeyStore,
+    PageSessionRecord, PageSessionStore, StoreError, WorkspaceStore,
 };
 
 impl SharedStore {
@@ -56,9 +56,18 @@ impl SharedStore {
         let ended: Vec<String> = self.ended().iter().cloned().collect();
         for id in ended {
             self.told(self.database.forget_page_session(&id))?;
+            let kind = ENDED.to_owned();
+            self.own.change_facts(&[Change::Forget { kind, id: id.clone() }])?;
             self.ended().remove(&id);
         }
         Ok(())
+    }
+
+    /// Notes that a page session was ended while the database is away, also for the next start.
+    fn note_ended(&self, id: &str) -> Result<(), StoreError> {
+        self.ended().insert(id.to_owned());
+        let (kind, id, json) = (ENDED.to_owned(), id.to_owned(), "{}".to_owned());
+        self.own.change_facts(&[Change::Keep(Fact { kind, id, json })])
     }
 
     fn ended(&self) -> MutexGuard<'_, BTreeSet<String>> {
@@ -160,7 +169,7 @@ impl PageSessionStore for SharedStore {
     fn forget_page_session(&self, id: &str) -> Result<(), StoreError> {
         let forgotten = self.told(self.database.forget_page_session(id));
         if forgotten.as_ref().is_err_and(StoreError::is_unavailable) {
-            self.ended().insert(id.to_owned());
+            self.note_ended(id)?;
             self.own.forget_page_session(id)?;
         }
         forgotten

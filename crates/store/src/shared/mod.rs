@@ -36,12 +36,16 @@ use crate::{
 /// The kind of the fact that says which database the file has a copy of.
 const COPY_OF: &str = "copy_of";
 
+/// The kind of the facts that say which page sessions have ended and are to be ended in the database.
+const ENDED: &str = "ended_page_session";
+
 /// The store of a server that shares its state with others.
 pub struct SharedStore {
     database: PostgresStore,
     own: SqliteStore,
     seen: Mutex<Seen>,
-    /// Page sessions that were ended while the database was away. There are no more of them than sessions.
+    /// Page sessions that were ended while the database was away, also before this start. There are no more of them
+    /// than sessions.
     ended: Mutex<BTreeSet<String>>,
     /// This run of the server, as a source of rows.
     source: String,
@@ -92,7 +96,8 @@ impl SharedStore {
             return Err(error);
         }
         let source = format!("{:032x}", rand::rng().random::<u128>());
-        let (seen, ended) = (Mutex::default(), Mutex::default());
+        let ended = own.load_facts(ENDED)?.into_iter().map(|fact| fact.id).collect();
+        let (seen, ended) = (Mutex::default(), Mutex::new(ended));
         let waiting = AtomicU64::new(own.sent_usage(i64::MIN)?);
         let (rows, batch) = (Arc::default(), AtomicUsize::new(unsent::BATCH));
         let (reports, servers) = (AtomicU64::new(0), AtomicU64::new(0));

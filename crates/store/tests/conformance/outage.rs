@@ -100,6 +100,30 @@ fn what_was_revoked_or_ended_without_the_database_stays_so() {
 }
 
 #[test]
+fn a_page_session_that_was_ended_without_the_database_stays_so_after_a_restart() {
+    let mut server = PostgresServer::start();
+    let (url, directory) = (database(&server), tempfile::tempdir().unwrap());
+    let store = open(&url, directory.path());
+    for (id, at) in [("ps-1", 1), ("ps-2", 2)] {
+        store.save_page_session(&session(id, at, 1)).unwrap();
+    }
+    store.load_keys().unwrap();
+    store.load_page_sessions().unwrap();
+    server.kill();
+    assert!(store.forget_page_session("ps-1").unwrap_err().is_unavailable());
+    drop(store);
+    let away = open(&url, directory.path());
+    assert_eq!(away.load_page_sessions().unwrap(), [session("ps-2", 2, 1)]);
+    drop(away);
+    server.run();
+    let back = open(&url, directory.path());
+    assert_eq!(back.load_page_sessions().unwrap(), [session("ps-2", 2, 1)]);
+    let elsewhere = tempfile::tempdir().unwrap();
+    let other = open(&url, elsewhere.path());
+    assert_eq!(other.load_page_sessions().unwrap(), [session("ps-2", 2, 1)]);
+}
+
+#[test]
 fn rows_wait_on_the_disk_and_each_counts_once() {
     let mut server = PostgresServer::start();
     let (url, directory) = (database(&server), tempfile::tempdir().unwrap());

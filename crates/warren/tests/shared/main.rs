@@ -10,6 +10,9 @@
 )]
 
 mod changes;
+mod doctor;
+mod limits;
 mod outage;
 mod servers;
 mod slow;
+mod tls;

@@ -123,7 +123,7 @@ impl SharedLimits {
         late: bool,
     ) -> Result<Standing, Refusal> {
         let mode = match (self.desk.is_away(now.steady), late) {
-            (true, _) => Mode::Away,
+            (true, _) => Mode::Away { servers: self.desk.servers() },
             (false, true) => Mode::Late,
             (false, false) => Mode::Usual,
         };

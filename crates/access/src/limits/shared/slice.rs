@@ -13,14 +13,14 @@ use super::{
 /// How long a slice that nobody uses is kept.
 pub(super) const REST: Duration = Duration::from_secs(3);
 
-/// How soon what was used is told.
+/// How soon what was used is told, and for how long a pool that is used up is not asked again.
 const TELL: Duration = Duration::from_secs(1);
+
+/// The same for requests at the same time, which come back all the time.
+const TELL_PLACES: Duration = Duration::from_millis(200);
 
 /// How soon a slice that is nearly used up is asked for again.
 const TOP_UP: Duration = Duration::from_millis(50);
-
-/// For how long a pool that is used up is not asked again.
-pub(super) const USED_UP: Duration = Duration::from_secs(1);
 
 /// The first pause, and the longest, while others give back.
 const RECALL: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(320));
@@ -55,7 +55,10 @@ pub(super) enum Mode {
     /// It has waited for more, and takes what there is.
     Late,
     /// From the slice and this server's share: the database is away.
-    Away,
+    Away {
+        /// The number of servers when that was last heard.
+        servers: u64,
+    },
 }
 
 pub(super) struct Slice {
@@ -121,7 +124,7 @@ impl Slice {
             return Offer::Enough;
         }
         match mode {
-            Mode::Away => self.of_share(now),
+            Mode::Away { servers } => self.of_share(servers, now),
             Mode::Late => self.what_is_left(now),
             Mode::Usual if self.used_up_until.is_some_and(|until| now < until) => {
                 self.what_is_left(now)
@@ -143,7 +146,7 @@ impl Slice {
 
     /// Notes that a request came too late: the next ones are refused without a wait, for a while.
     pub(super) fn gave_up(&mut self, now: Instant) {
-        (self.used_up_until, self.recall) = (Some(now + USED_UP / 2), None);
+        (self.used_up_until, self.recall) = (Some(now + self.pace() / 2), None);
     }
 
     /// Takes an amount. Returns whether little is left, and more should be asked for.
@@ -198,7 +201,7 @@ impl Slice {
         let recalled = (self.recalled && self.available() > 0).then_some(now);
         let is_open = self.used_up_until.is_none_or(|until| now >= until);
         let low = (is_open && self.is_low(now)).then(|| self.asked_at + TOP_UP);
-        let tell = self.changed.then(|| self.asked_at + TELL);
+        let tell = self.changed.then(|| self.asked_at + self.pace());
         let rested = (self.available() > 0).then(|| self.demand.rested_at(REST));
         [need, recalled, low, tell, rested].into_iter().flatten().min()
     }
@@ -232,7 +235,8 @@ impl Slice {
         match (answer.short, answer.idle) {
             (false, _) => (self.used_up_until, self.recall) = (None, None),
             (true, 0) => {
-                self.used_up_until = Some(now + self.next.map_or(USED_UP, |it| it.min(USED_UP)));
+                let pace = self.pace();
+                self.used_up_until = Some(now + self.next.map_or(pace, |it| it.min(pace)));
                 self.recall = None;
             }
             (true, _) => self.recall = Some(self.next_recall(now)),
@@ -261,7 +265,10 @@ impl Slice {
             true => u64::try_from(passed * u128::from(limit) / MINUTE_MS).unwrap_or(u64::MAX),
             false => 0,
         };
-        let remaining = left.saturating_add(back).min(limit).saturating_sub(used);
+        let remaining = match self.used_up_until.is_some_and(|until| now < until) {
+            true => u64::try_from(self.available()).unwrap_or(0),
+            false => left.saturating_add(back).min(limit).saturating_sub(used),
+        };
         let reset = match self.limit.measure.is_rate() {
             true => time_for(limit - remaining, limit),
             false => until_new,
@@ -269,20 +276,22 @@ impl Slice {
         Gauge { limit, remaining, reset }
     }
 
-    fn of_share(&mut self, now: Instant) -> Offer {
+    fn of_share(&mut self, servers: u64, now: Instant) -> Offer {
         let left = self.available();
         let Limit { measure, most, .. } = self.limit;
-        let contact = self.contact;
+        // Some may have come since this pool was asked for.
+        let servers = servers.max(self.contact.servers);
+        let contact = Contact { servers, ..self.contact };
         let share = self.share.get_or_insert_with(|| Share::of(measure, most, &contact));
         if measure.is_rate() {
-            share.refill(most, contact.servers, left, now);
+            share.refill(most, servers, left, now);
         }
         let more = match measure {
             // Places that it holds are part of its share.
             Measure::Concurrent => share.extra.saturating_sub(self.granted),
             _ => share.extra,
         };
-        let part = most.div_ceil(contact.servers.max(1));
+        let part = most.div_ceil(servers.max(1));
         match left + i128::from(more) > 0 {
             true => Offer::Enough,
             false => Offer::UsedUp(measure.is_rate().then(|| time_for(1, part))),
@@ -330,6 +339,13 @@ impl Slice {
         let tries = self.recall.map_or(0, |(_, tries)| tries);
         let (first, longest) = RECALL;
         (now + (first * 2_u32.saturating_pow(tries.min(8))).min(longest), tries + 1)
+    }
+
+    fn pace(&self) -> Duration {
+        match self.limit.measure {
+            Measure::Concurrent => TELL_PLACES,
+            _ => TELL,
+        }
     }
 
     fn available(&self) -> i128 {

@@ -9,7 +9,12 @@ use std::{
 };
 
 use client::Warren;
-use daemon::{ConfigFile, ServeOptions, Settings, options::WorkerOptions, settings::data_dir};
+use daemon::{
+    ConfigFile, ServeOptions, Settings,
+    database::{Examined, examine},
+    options::WorkerOptions,
+    settings::data_dir,
+};
 use discovery::Service;
 use jiff::Timestamp;
 use rustix::{
@@ -52,6 +57,7 @@ pub(super) struct Facts {
     pub(super) configuration: Configuration,
     pub(super) certificate: Option<Certificate>,
     pub(super) data: Data,
+    pub(super) database: Option<Examined>,
     pub(super) port: Port,
     pub(super) server: Server,
     pub(super) reach: Reach,
@@ -83,6 +89,7 @@ pub(super) async fn gather(
         configuration: configuration(path.and_then(|path| environment.map(|()| path)), &options),
         certificate: options.tls_cert.as_deref().map(certificate),
         data: data(&options),
+        database: database(&options).await,
         port: port(listen),
         reach: reach(listen, &server).await,
         service: services().await,
@@ -166,6 +173,13 @@ fn data(options: &ServeOptions) -> Data {
         free: hardware::free_space(nearest).ok(),
         path,
     }
+}
+
+/// The database that servers share, if these settings name one.
+async fn database(options: &ServeOptions) -> Option<Examined> {
+    let url = options.database.clone()?;
+    let directory = data_dir(options.data_dir.clone()).unwrap_or_default();
+    spawn_blocking(move || examine(&url, &directory)).await.ok()
 }
 
 fn port(address: SocketAddr) -> Port {

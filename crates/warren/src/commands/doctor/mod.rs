@@ -5,12 +5,14 @@
 //! - `finding`: what a check found
 //! - `settings`: the configuration, and its certificate
 //! - `data`: the data directory
+//! - `database`: the PostgreSQL that several servers share
 //! - `network`: the port, the server, its addresses, proxies, mDNS
 //! - `machine`: limits, clock, the service
 //! - `backends`: the model servers; `engines`: those that this machine runs itself
 
 mod backends;
 mod data;
+mod database;
 mod engines;
 mod facts;
 mod finding;
@@ -25,7 +27,7 @@ use self::finding::{Finding, State};
 use super::{run_client, say, say_json, target::RunningServer, words::count};
 use crate::exit;
 
-/// Check configuration, data, port, server, clock, limits and model servers, and say what to do
+/// Check configuration, data, database, port, server, clock, limits and model servers, and say what to do
 #[derive(Args)]
 #[command(
     after_help = "A fault keeps Warren from working; a note may be as you want it. The exit code is 1 if there is a \
@@ -61,9 +63,9 @@ impl Doctor {
 fn findings(facts: &facts::Facts) -> Vec<Finding> {
     let mut findings = vec![settings::configuration(&facts.configuration)];
     findings.extend(facts.certificate.as_ref().map(|it| settings::certificate(it, facts.now)));
+    findings.extend([data::directory(&facts.data), data::space(&facts.data)]);
+    findings.extend(database::all(facts.database.as_ref()));
     findings.extend([
-        data::directory(&facts.data),
-        data::space(&facts.data),
         network::port(&facts.port, &facts.server),
         network::server(&facts.server, facts.data.holder),
         network::reach(&facts.reach),

@@ -97,8 +97,10 @@ fn headers_tell_what_all_servers_have_left() {
     let mut slices = Slices::new("k".into(), world.limits);
     let job = base::JobId::from_random(1);
     let charge = crate::Charge { tokens: 100, money: base::Money(0) };
-    let told =
-        slices.reserve(job, charge, Mode::Away, world.now, &super::world::Count(1)).unwrap().0;
+    let told = slices
+        .reserve(job, charge, Mode::Away { servers: 1 }, world.now, &super::world::Count(1))
+        .unwrap()
+        .0;
     let gauge = told.tokens.unwrap();
     assert_eq!((gauge.limit, gauge.remaining), (1_000, 900));
     assert!(gauge.reset <= Duration::from_secs(31 * 24 * 3_600) && told.requests.is_none());

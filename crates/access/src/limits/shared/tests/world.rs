@@ -152,7 +152,7 @@ impl World {
         let (job, now) = (JobId::from_random(self.jobs), self.now);
         let server = &mut self.servers[at];
         let mode = match (server.away, late) {
-            (true, _) => Mode::Away,
+            (true, _) => Mode::Away { servers: server.count.0 },
             (false, true) => Mode::Late,
             (false, false) => Mode::Usual,
         };
@@ -163,7 +163,7 @@ impl World {
         let charge = Charge { tokens: estimate, money: base::Money(estimate) };
         match server.slices.reserve(job, charge, mode, now, &server.count) {
             Ok(_) => {
-                if mode == Mode::Away && !server.shares {
+                if matches!(mode, Mode::Away { .. }) && !server.shares {
                     server.shares = true;
                     self.unheard += server.share;
                 }
