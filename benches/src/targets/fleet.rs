@@ -102,7 +102,7 @@ async fn start_server(
     let dir = warren::directory()?;
     let mut command = warren::clean(program, dir.path());
     command.args(["serve", "--listen", "127.0.0.1:0", "--worker-secret", SECRET]);
-    command.args(["--admin-token", ADMIN, "--node-name", name]);
+    command.args(["--admin-token", ADMIN, "--server-name", name]);
     command.args(["--cluster", &format!("nats://{nats}")]);
     command.arg("--data-dir").arg(dir.path().join("data"));
     let mut server = Process::spawn(command, name, dir.path())?;

@@ -128,7 +128,7 @@ impl Server {
             .set("--database", database)
             .set("--cluster", &format!("nats://{}/soak", way.address()))
             .set("--admin-token", OWNER)
-            .set("--node-name", &format!("server-{number}"))
+            .set("--server-name", &format!("server-{number}"))
             .set("--max-queue-len", "1000")
             .flag("--require-key");
         for (flag, value) in PATIENCE.flags() {
