@@ -93,6 +93,19 @@ pub enum StoreError {
         /// The last version that this program knows.
         known: i32,
     },
+    /// Another key of the shared database has the text of one that was to be taken along.
+    #[error(
+        "the key {key} of this server has the same text as the key {other} in the database {database}: nothing was \
+         taken along. Revoke or rotate one of them, then try again"
+    )]
+    Clash {
+        /// Which one, without its secrets.
+        database: String,
+        /// The key of the server's own file.
+        key: String,
+        /// The key in the database.
+        other: String,
+    },
     /// Too many rows wait for the database that several servers share.
     #[error("{most} rows wait for the database already, and no more are kept")]
     Full {

@@ -16,6 +16,7 @@
 //! - `postgres`: the database that several servers share, with the feature `postgres`
 //! - `shared`: the same as one of them has it, with a copy for the time while it is away
 //! - [`volatile`]: the same in memory, for tests
+//! - [`import`]: what a server takes along into a database that several share
 //! - [`examination`]: what a shared database is like, from outside of a server
 //! - [`error`]: why it cannot be read or written
 
@@ -24,6 +25,7 @@ pub mod audit;
 pub mod changes;
 pub mod error;
 pub mod examination;
+pub mod import;
 pub mod invitations;
 pub mod keys;
 pub mod models;

@@ -13,6 +13,9 @@ mod age;
 mod audit;
 #[path = "conformance/file.rs"]
 mod file;
+#[cfg(feature = "testing")]
+#[path = "conformance/import.rs"]
+mod import;
 #[path = "conformance/invitations.rs"]
 mod invitations;
 #[path = "conformance/keys.rs"]

@@ -71,7 +71,7 @@ enum Command {
     Backup(Box<commands::backup::Backup>),
     /// Restore a server's data from such a file
     Restore(Box<commands::restore::Restore>),
-    /// Check configuration, data, port, server, clock, limits and model servers, and say what to do
+    /// Check configuration, data, database, port, server, clock, limits and model servers, and say what to do
     Doctor(Box<commands::doctor::Doctor>),
     /// Keep Warren running without a terminal, as a service of systemd
     #[command(
@@ -127,6 +127,13 @@ enum Command {
         warren key remove laptop"
     )]
     Key(Box<commands::key::Key>),
+    /// Take what a server has along into a PostgreSQL that several servers share
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  \
+        warren database import --dry-run"
+    )]
+    Database(Box<commands::database::Database>),
     /// Make a self-signed certificate with which a server speaks TLS
     Cert(Box<commands::cert::Cert>),
     /// Show usage by key, model, provider, API or day
@@ -201,6 +208,7 @@ fn run(cli: Cli, found: &ArgMatches) -> anyhow::Result<()> {
         Command::Web(web) => web.run(&file),
         Command::Tui(tui) => tui.run(&file),
         Command::Key(key) => key.run(&file),
+        Command::Database(database) => database.run(&file),
         Command::Cert(cert) => cert.run(),
         Command::Usage(usage) => usage.run(&file),
         Command::Logs(logs) => logs.run(&file),

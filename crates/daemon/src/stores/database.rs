@@ -1,9 +1,12 @@
-//! The shared database, looked at from outside of a server.
+//! The shared database, from outside of a server: looked at, and what a server takes along into it.
 
 use std::path::Path;
 
 use base::Secret;
-pub use store::Examination;
+pub use store::{
+    Examination,
+    import::{Imported, Taken},
+};
 
 use super::SHARED;
 
@@ -22,6 +25,35 @@ pub struct Examined {
 pub fn examine(url: &Secret, data_dir: &Path) -> Examined {
     let waiting = waiting(&data_dir.join(SHARED));
     Examined { shown: base::redact_url(url.expose()), found: found(url), waiting }
+}
+
+/// Takes the keys, open invitations, page sessions, usage and the audit log of a stopped server's own file into the
+/// database of this URL. What is there already stays; a dry run changes nothing. Blocks.
+///
+/// # Errors
+/// When the server runs, one of them cannot be used, or a key has another id in the database.
+#[cfg(feature = "postgres")]
+pub fn import(url: &Secret, data_dir: &Path, is_dry: bool) -> anyhow::Result<Imported> {
+    use anyhow::Context;
+    if !crate::data::has_database(data_dir) {
+        anyhow::bail!(
+            "there is no database in {}: is this the server's data directory?",
+            data_dir.display()
+        );
+    }
+    let data = crate::data::DataDir::open(data_dir).context("stop the server first")?;
+    let own = store::SqliteStore::open(&data.database()?)?;
+    let now = access::Moment::now().seconds();
+    Ok(store::PostgresStore::new(url)?.import(&own, now, is_dry)?)
+}
+
+/// The same in a program without PostgreSQL.
+///
+/// # Errors
+/// Always.
+#[cfg(not(feature = "postgres"))]
+pub fn import(_: &Secret, _: &Path, _: bool) -> anyhow::Result<Imported> {
+    anyhow::bail!("this program was built without PostgreSQL: build it with the feature postgres")
 }
 
 #[cfg(feature = "postgres")]

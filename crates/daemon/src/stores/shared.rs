@@ -11,7 +11,7 @@ use base::{Backoff, Secret, error::chain};
 use rooms::Rooms;
 use scheduler::Scheduler;
 pub(crate) use store::SharedStore as Shared;
-use store::{SqliteStore, StoreError};
+use store::{KeyStore, SqliteStore, StoreError};
 use tokio::{
     task::{JoinHandle, spawn_blocking},
     time::{sleep, timeout},
@@ -35,8 +35,22 @@ const LAST_ROWS: Duration = Duration::from_secs(5);
 pub(super) fn open(own: &Arc<SqliteStore>, url: &Secret, file: &Path) -> anyhow::Result<Stores> {
     let shared = Arc::new(Shared::open(url, file)?);
     tracing::info!(database = shared.shown(), "keys, usage and the audit log are shared");
+    hint_at_import(own, &shared)?;
     let desk = limits::desk(&shared)?;
     Ok(Stores { desk: Some(desk), ..Stores::of(own, &shared, Some(Arc::clone(&shared))) })
+}
+
+/// Says how to take keys of before along, when the database has none.
+fn hint_at_import(own: &SqliteStore, shared: &Shared) -> Result<(), StoreError> {
+    let own = own.load_keys()?.len();
+    if own > 0 && shared.load_keys()?.is_empty() {
+        tracing::warn!(
+            own,
+            "this server has keys of its own, and the shared database has none: `warren database import` takes keys \
+             and usage along"
+        );
+    }
+    Ok(())
 }
 
 /// The tasks of a server that shares its state.

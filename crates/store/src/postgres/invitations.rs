@@ -52,7 +52,7 @@ impl InvitationStore for PostgresStore {
 }
 
 /// Stores an invitation, or replaces the one with its id if that is so. Returns whether it did.
-async fn save(
+pub(super) async fn save(
     transaction: &Transaction<'_>,
     invitation: &InvitationRecord,
     if_so: &str,

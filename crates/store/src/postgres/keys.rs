@@ -56,7 +56,10 @@ impl KeyStore for PostgresStore {
 }
 
 /// A key that is revoked stays so, even if a server that has not heard of it writes it.
-async fn save_key(transaction: &Transaction<'_>, key: &KeyRecord) -> Result<(), Failure> {
+pub(super) async fn save_key(
+    transaction: &Transaction<'_>,
+    key: &KeyRecord,
+) -> Result<(), Failure> {
     let insert = "INSERT INTO keys VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
             $17, 0)
         ON CONFLICT (id) DO UPDATE SET digest = $2, name = $3, prefix = $4, scopes = $5, models = $6, rpm = $7,

@@ -12,7 +12,7 @@
 //! - `changes`: what other servers have changed
 //! - `keys`, `invitations`, `page_sessions`, `usage`, `audit`, `rooms`, `reached`: a table each
 //! - `pools`: limits that servers share
-//! - `sources`: rows that waited on a server's disk
+//! - `sources`: rows that waited on a server's disk; `import`: what a server takes along from its own file
 //! - `columns`: values of rows
 
 mod address;
@@ -24,6 +24,7 @@ mod connecting;
 mod connections;
 mod examination;
 mod failure;
+mod import;
 mod invitations;
 mod keys;
 mod page_sessions;

@@ -1,7 +1,7 @@
 //! The table of the page's sessions.
 
 use base::KeyId;
-use tokio_postgres::Row;
+use tokio_postgres::{Row, Transaction};
 
 use super::{
     PostgresStore, SharedTable,
@@ -30,23 +30,7 @@ impl PageSessionStore for PostgresStore {
 
     fn save_page_session(&self, session: &PageSessionRecord) -> Result<(), StoreError> {
         let session = session.clone();
-        let insert = "INSERT INTO page_sessions VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0)
-            ON CONFLICT (id) DO UPDATE SET digest = $2, key = $3, holder = $4, created = $5, expires = $6,
-                last_used = $7, browser = $8";
-        self.write(async move |transaction| {
-            let values: [&(dyn tokio_postgres::types::ToSql + Sync); 8] = [
-                &text(&session.id),
-                &session.digest.0.as_slice(),
-                &session.key.as_ref().map(|key| text(key.as_str())),
-                &session.holder.0.as_slice(),
-                &signed(session.created),
-                &signed(session.expires),
-                &session.last_used.map(signed),
-                &text(&session.browser),
-            ];
-            transaction.execute(insert, &values).await?;
-            Ok(())
-        })
+        self.write(async move |transaction| save(transaction, &session).await)
     }
 
     fn forget_page_session(&self, id: &str) -> Result<(), StoreError> {
@@ -69,6 +53,28 @@ impl PageSessionStore for PostgresStore {
             Ok(())
         })
     }
+}
+
+/// Stores a session, or replaces the one with its id.
+pub(super) async fn save(
+    transaction: &Transaction<'_>,
+    session: &PageSessionRecord,
+) -> Result<(), Failure> {
+    let insert = "INSERT INTO page_sessions VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0)
+        ON CONFLICT (id) DO UPDATE SET digest = $2, key = $3, holder = $4, created = $5, expires = $6,
+            last_used = $7, browser = $8";
+    let values: [&(dyn tokio_postgres::types::ToSql + Sync); 8] = [
+        &text(&session.id),
+        &session.digest.0.as_slice(),
+        &session.key.as_ref().map(|key| text(key.as_str())),
+        &session.holder.0.as_slice(),
+        &signed(session.created),
+        &signed(session.expires),
+        &session.last_used.map(signed),
+        &text(&session.browser),
+    ];
+    transaction.execute(insert, &values).await?;
+    Ok(())
 }
 
 fn record(row: &Row) -> Result<PageSessionRecord, Failure> {

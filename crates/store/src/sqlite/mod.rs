@@ -6,11 +6,13 @@
 //! - `keys`, `invitations`, `page_sessions`, `usage`, `audit`, `models`: a table each
 //! - [`copy`]: copies of files, while others write to them
 //! - `files`, `soundness`: whether the open files are still the ones at their paths, and whole
+//! - `export`: what is taken along into such a database
 //! - `unsent`: what waits for the database that several servers share
 //! - `reached`: how far the time for deleting by age has come
 
 mod audit;
 pub mod copy;
+mod export;
 mod files;
 mod invitations;
 mod keys;

@@ -24,6 +24,7 @@ pub(crate) mod chat;
 pub(crate) mod cluster;
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod database;
 pub(crate) mod doctor;
 mod farewell;
 pub(crate) mod files;

@@ -11,6 +11,7 @@
 
 mod changes;
 mod doctor;
+mod import;
 mod limits;
 mod outage;
 mod servers;

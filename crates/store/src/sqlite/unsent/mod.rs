@@ -3,7 +3,7 @@
 //! - `table`: their tables
 //! - `rows`: one row
 
-mod rows;
+pub(super) mod rows;
 pub(super) mod table;
 
 use base::KeyId;

@@ -40,7 +40,7 @@ pub(super) fn of_usage(entry: &UsageEntry) -> Vec<Box<dyn ToSql + '_>> {
     ]
 }
 
-pub(super) fn usage(row: &Row<'_>) -> rusqlite::Result<UsageEntry> {
+pub(in crate::sqlite) fn usage(row: &Row<'_>) -> rusqlite::Result<UsageEntry> {
     let text = |column| row.get::<_, String>(column);
     let maybe = |column| row.get::<_, Option<i64>>(column).map(|it| it.map(unsigned));
     Ok(UsageEntry {
@@ -70,7 +70,7 @@ pub(super) fn of_action(action: &Action) -> Vec<Box<dyn ToSql + '_>> {
     vec![Box::new(signed(*at)), Box::new(who), Box::new(what), Box::new(target), Box::new(outcome)]
 }
 
-pub(super) fn action(row: &Row<'_>) -> rusqlite::Result<Action> {
+pub(in crate::sqlite) fn action(row: &Row<'_>) -> rusqlite::Result<Action> {
     Ok(Action {
         at: unsigned(row.get("at")?),
         who: row.get("who")?,
