@@ -9,17 +9,13 @@ use std::{
 };
 
 use access::Keys;
-use api::{
-    Api, Client, PassedOn, RoomHomes,
-    room::homes::arrival::{arrive, send_back},
-};
+use api::{Api, Client, PassedOn, RoomHomes, room::homes::arrival};
 use axum::{Router, body::Body};
 use base::{ClientAddress, Endpoint};
 use http::{Request, Response, StatusCode};
 use rooms::Room;
 use serde_json::{Value, json};
 use store::{Changes, RoomHome, RoomStore, VolatileStore};
-use tower::ServiceExt;
 
 use crate::{
     kit::{Kit, head, next, text},
@@ -49,11 +45,7 @@ impl RoomHomes for Ways {
         let request = Request::from_parts(parts, body);
         Box::pin(async move {
             let (api, router) = way.ok_or("it is not there")?;
-            let answered = match arrive(&api, passed_on, request) {
-                Ok(request) => router.oneshot(request).await.unwrap(),
-                Err(moved) => moved,
-            };
-            Ok(send_back(answered))
+            Ok(arrival::answer(&api, router, passed_on, request).await)
         })
     }
 }

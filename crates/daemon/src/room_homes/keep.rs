@@ -44,7 +44,7 @@ impl Keeper {
     /// Takes over which servers are there, and whether this one is in touch with them.
     pub(super) fn members(
         &mut self,
-        fellows: HashMap<ServerId, ServerName>,
+        fellows: &HashMap<ServerId, ServerName>,
         is_connected: bool,
         now: Instant,
     ) {
@@ -52,7 +52,7 @@ impl Keeper {
         if self.is_connected && !is_connected {
             self.machine.handle(now, Input::Disconnected);
         }
-        for (fellow, name) in &fellows {
+        for (fellow, name) in fellows {
             self.missed.remove(fellow);
             if self.fellows.insert(*fellow, name.clone()).is_none() {
                 let (fellow, name) = (*fellow, name.clone());
@@ -234,7 +234,7 @@ mod tests {
                 fellows.remove(&server.id);
                 let fellows = if connected { fellows } else { HashMap::new() };
                 server.hear(&self.store);
-                server.keeper.members(fellows, connected, self.now);
+                server.keeper.members(&fellows, connected, self.now);
                 given_up += server.keeper.step(self.now, WALL).len();
             }
             given_up

@@ -93,7 +93,7 @@ impl RoomsOfFleet {
             let is_connected = fellows.is_connected();
             let step = move || {
                 let now = Instant::now();
-                keeper.members(others, is_connected, now);
+                keeper.members(&others, is_connected, now);
                 let given_up = keeper.step(now, Moment::now().wall_ms);
                 (keeper, given_up)
             };

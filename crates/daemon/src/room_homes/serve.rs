@@ -2,11 +2,8 @@
 
 use std::{convert::Infallible, time::Duration};
 
-use api::{
-    Api, PassedOn,
-    room::homes::arrival::{arrive, send_back},
-};
-use axum::{Router, body::Body, response::Response};
+use api::{Api, PassedOn, room::homes::arrival};
+use axum::{Router, body::Body};
 use http::Request;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -14,7 +11,6 @@ use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite},
     time::timeout,
 };
-use tower::ServiceExt;
 
 /// How long another server may take for the head of a request. It has it already.
 const HEAD: Duration = Duration::from_secs(10);
@@ -35,7 +31,9 @@ where
         return;
     };
     let service = service_fn(move |request: Request<Incoming>| {
-        answer(api.clone(), router.clone(), passed_on.clone(), request.map(Body::new))
+        let (api, router, passed_on) = (api.clone(), router.clone(), passed_on.clone());
+        let request = request.map(Body::new);
+        async move { Ok::<_, Infallible>(arrival::answer(&api, router, passed_on, request).await) }
     });
     let served = http().serve_connection(TokioIo::new(stream), service).with_upgrades().await;
     if let Err(error) = served {
@@ -56,17 +54,4 @@ async fn read_words(stream: &mut (impl AsyncRead + Unpin)) -> Option<PassedOn> {
     let mut json = vec![0; length.into()];
     stream.read_exact(&mut json).await.ok()?;
     serde_json::from_slice(&json).ok()
-}
-
-async fn answer(
-    api: Api,
-    router: Router,
-    passed_on: PassedOn,
-    request: Request<Body>,
-) -> Result<Response, Infallible> {
-    let response = match arrive(&api, passed_on, request) {
-        Ok(request) => router.oneshot(request).await?,
-        Err(moved) => moved,
-    };
-    Ok(send_back(response))
 }

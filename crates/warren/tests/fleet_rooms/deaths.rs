@@ -174,7 +174,7 @@ async fn when_nats_hangs_all_fall_silent_and_nobody_takes_over_a_room() {
         let alone = async || {
             let metrics = daemon.metrics().await;
             metrics.contains("warren_fleet_servers 1\n")
-                && metrics.contains("warren_fleet_nats_connected 0\n")
+                && metrics.contains("warren_fleet_connected 0\n")
         };
         eventually("the silence", DEADLINE, alone).await;
     }
