@@ -13,6 +13,7 @@ use super::FleetCounts;
 use crate::{
     VERSION,
     parts::{Kept, Tokens},
+    running,
     settings::{FleetSettings, Settings},
 };
 
@@ -58,7 +59,7 @@ impl FleetPart {
             name: name(fleet, listening),
             admin_token: tokens.admin.clone(),
             version: VERSION,
-            url: None,
+            url: url(settings, listening),
             max_body: settings.max_body,
         };
         let running = Fellows::start(started, scheduler, hearing.0)
@@ -128,6 +129,12 @@ fn fellow(fellow: &Fellow) -> FellowJson {
         url: facts.url.clone(),
         workers: facts.workers.len() as u64,
     }
+}
+
+/// Where other machines reach this server; `None` if it is only for its own.
+fn url(settings: &Settings, listening: SocketAddr) -> Option<String> {
+    let is_reached = !listening.ip().is_loopback();
+    is_reached.then(|| running::urls(listening, settings.tls.is_some()).pop()).flatten()
 }
 
 fn name(fleet: &FleetSettings, listening: SocketAddr) -> String {
