@@ -16,6 +16,7 @@ use http::{HeaderValue, StatusCode, header};
 use mesh::Mesh;
 use providers::{ModelNodes, Participants, RelayWorkers};
 use scheduler::Scheduler;
+use traces::Traces;
 
 use crate::{
     configuration,
@@ -23,7 +24,7 @@ use crate::{
     reload::Reloading,
     sockets,
     stopping::{self, Pending, StopCell},
-    telemetry::{log_requests, metrics::Metrics},
+    telemetry::{log_requests, metrics::Metrics, tracing_export},
     workspace_part::{self, WorkspacePart},
 };
 
@@ -38,6 +39,7 @@ struct MetricsState {
     mesh: Option<Mesh>,
     relay: Option<Relay>,
     workspace: Option<WorkspacePart>,
+    traces: Option<Traces>,
 }
 
 /// The parts that accept connections of providers, peers and clients of the workspace, and what ends them all.
@@ -51,6 +53,7 @@ pub(crate) struct Acceptors {
     pub(crate) stop: StopCell,
     pub(crate) pending: Pending,
     pub(crate) reloading: Reloading,
+    pub(crate) traces: Option<Traces>,
 }
 
 /// The router of the listener. `local`: the pages that may use the server without a key.
@@ -73,6 +76,7 @@ pub(crate) fn router(
         mesh,
         relay: relay.clone(),
         workspace: workspace.clone(),
+        traces: doors.traces,
     };
     let connect = get(async move |mut request: Request| {
         let from = Client::of(request.extensions());
@@ -111,7 +115,7 @@ fn upgrade(mut response: Response) -> Response {
 }
 
 async fn show_metrics(State(operator): State<MetricsState>, request: Request) -> Response {
-    let MetricsState { api, scheduler, metrics, mesh, relay, workspace } = operator;
+    let MetricsState { api, scheduler, metrics, mesh, relay, workspace, traces } = operator;
     let (uri, headers) = (request.uri(), request.headers());
     if !api.may_read_metrics(request.extensions(), uri, headers) {
         let words = "metrics are for local requests, or those with the administrator's token \
@@ -124,6 +128,7 @@ async fn show_metrics(State(operator): State<MetricsState>, request: Request) ->
     let text = metrics.encode(&scheduler, &api.refused(), |text| {
         peering::encode(text, mesh.as_ref(), relay.as_ref());
         workspace_part::encode(text, workspace.and_then(|it| it.counts()).as_ref());
+        tracing_export::encode(text, traces.as_ref());
     });
     ([(header::CONTENT_TYPE, kind)], text).into_response()
 }

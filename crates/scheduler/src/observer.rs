@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use base::{Endpoint, JobId, KeyId, ModelName, Money, ProviderId, Scope};
+use base::{Endpoint, JobId, KeyId, ModelName, Money, ProviderId, Scope, trace::RequestTrace};
 use dispatch::{CancelReason, Ending, LeaveReason};
 use http::StatusCode;
 
@@ -50,6 +50,9 @@ pub struct JobFacts {
     pub path: Arc<str>,
     /// Whether it asked for a stream.
     pub streaming: bool,
+    /// Its trace, if it is traced. The span of its first assignment is that of [attempt](base::trace::TraceContext::attempt)
+    /// 1, and so on.
+    pub trace: Option<RequestTrace>,
 }
 
 /// The end of a job, and its figures.

@@ -152,6 +152,7 @@ mod tests {
             key: "k-1".into(),
             path: "/v1/messages".into(),
             streaming: true,
+            trace: None,
         }
     }
 

@@ -123,6 +123,7 @@ mod tests {
             key: "k-1".into(),
             path: "/v1/chat/completions".into(),
             streaming,
+            trace: None,
         }
     }
 

@@ -448,6 +448,7 @@ fn traced(job: &Job) -> TracedJob {
         key: job.key.clone(),
         path: path.into(),
         streaming: job.request.streaming,
+        trace: job.trace,
     };
     TracedJob { facts, span }
 }

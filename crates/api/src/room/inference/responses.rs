@@ -129,6 +129,7 @@ impl StoredResponse {
             pinned: Some(self.provider),
             route: Route::default(),
             clouds: false,
+            trace: None,
             request,
             meter: Box::new(Uncounted),
         }
