@@ -32,6 +32,7 @@ use crate::{
     room::inference::recorder::Recorder,
     shape::{self, Shape},
     state::Api,
+    trace,
     translation::{Origin, Translation},
     uploads::{HeldBody, HeldMemory},
 };
@@ -179,12 +180,14 @@ async fn accept(
         return Ok(Taken::Answered(response));
     }
     let pinned = pinned(&parts.headers)?;
+    let trace = trace::of(api.sampler(), &parts.headers);
     let route = route(&parts.headers)?.unwrap_or(api.limits().route);
     let draft = JobDraft { shape, id, request_scope, pinned, route, peeked };
     let headers = head::put_via(head::for_provider(std::mem::take(&mut parts.headers)), via);
     let path = request_scope::path_and_query(&parts.uri);
     let request = draft.request(parts.method.clone(), path, model, headers, body);
-    let accepted = draft.accept(api, request, held).await?;
+    let mut accepted = draft.accept(api, request, held).await?;
+    accepted.job.trace = trace;
     let may_be_early = early::may_be_early(&accepted.job.request, shape.endpoint(), passed_on);
     Ok(Taken::Job(Accepted { may_be_early, ..accepted }))
 }
@@ -355,6 +358,7 @@ impl JobDraft {
             lent: None,
             route: self.route,
             clouds: self.may_use_clouds(),
+            trace: None,
             request,
             meter: Box::new(UsageMeter::new(endpoint, self.peeked.prompt_tokens)),
         }

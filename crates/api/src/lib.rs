@@ -29,6 +29,7 @@
 //! - [`joining`]: the codes by which machines join
 //! - `nearest`: the names most like an unknown one
 //! - [`cors`]: pages of other origins, in browsers
+//! - `trace`: which requests are traced
 //! - `web`: the web page
 //! - [`meter`]: tokens, counted as they pass
 
@@ -64,6 +65,7 @@ pub mod room;
 mod room_path;
 pub mod shape;
 pub mod state;
+mod trace;
 mod translation;
 mod uploads;
 mod web;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use access::{ConsumerRules, Keys};
-use base::{ClientAddress, Live, ModelName, Scope};
+use base::{ClientAddress, Live, ModelName, Scope, trace::Sampler};
 use http::{Extensions, HeaderValue};
 use protocol::via::Marks;
 use rooms::Rooms;
@@ -68,6 +68,7 @@ struct Inner {
     uploads: Uploads,
     refusals: Refusals,
     version: &'static str,
+    sampler: Option<Sampler>,
     started: Instant,
     watchers: Arc<Watchers>,
     response_makers: ResponseMakers,
@@ -81,6 +82,8 @@ pub struct Identity {
     pub marks: Marks,
     /// Its version.
     pub version: &'static str,
+    /// Which requests are traced; `None`: none.
+    pub sampler: Option<Sampler>,
 }
 
 /// The names that a request may use.
@@ -169,7 +172,7 @@ impl Api {
         limits: Limits,
         identity: Identity,
     ) -> Self {
-        let Identity { marks, version } = identity;
+        let Identity { marks, version, sampler } = identity;
         let via = marks.pass(&Scope::server(), []).ok();
         let via = via.and_then(|via| HeaderValue::try_from(via).ok());
         let web = Web::new(administration.joining.server_id());
@@ -189,6 +192,7 @@ impl Api {
             elsewhere: OnceLock::new(),
             room_homes: OnceLock::new(),
             version,
+            sampler,
             started: Instant::now(),
             watchers: Arc::default(),
             response_makers: ResponseMakers::default(),
@@ -329,6 +333,10 @@ impl Api {
 
     pub(crate) fn version(&self) -> &'static str {
         self.0.version
+    }
+
+    pub(crate) fn sampler(&self) -> Option<Sampler> {
+        self.0.sampler
     }
 
     pub(crate) fn uptime(&self) -> Duration {

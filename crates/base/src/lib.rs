@@ -18,6 +18,7 @@
 //! - [`model_facts`]: what is known of a model beside its name
 //! - [`key`]: what a key may do and how much
 //! - [`money`]: amounts of money as whole numbers
+//! - [`trace`]: where a request is in a distributed trace
 //! - [`usage`]: by what usage is summed up
 //! - [`time`]: spans of time as numbers
 //! - [`error`]: errors as text
@@ -42,6 +43,7 @@ pub mod pace;
 pub mod plain;
 pub mod secret;
 pub mod time;
+pub mod trace;
 pub mod usage;
 
 pub use backoff::Backoff;

@@ -226,6 +226,19 @@ options! {
         #[arg(long, env = "WARREN_LOG", value_name = "FILTER", help_heading = heading::LOGGING,
             hide_short_help = true)]
         log: Option<String>,
+        /// A collector of OpenTelemetry that traces of requests are sent to, by OTLP over HTTP, such as http://localhost:4318
+        /// [default: none]
+        #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_name = "URL", help_heading = heading::LOGGING,
+            hide_short_help = true)]
+        otlp_endpoint: Option<String>,
+        /// Headers for the collector: name=value, with commas between
+        #[arg(long, env = "OTEL_EXPORTER_OTLP_HEADERS", value_name = "HEADERS", hide_env_values = true,
+            help_heading = heading::LOGGING, hide_short_help = true)]
+        otlp_headers: Option<Secret>,
+        /// The share of requests that are traced, from 0 to 1, if their clients do not decide it [default: 1]
+        #[arg(long, env = "OTEL_TRACES_SAMPLER_ARG", value_name = "SHARE", help_heading = heading::LOGGING,
+            hide_short_help = true)]
+        otlp_sample: Option<f64>,
         /// A stream that is silent for this long, its wait for a head included, gets a comment as a
         /// sign of life; 0: never [default: 15]
         #[arg(long, env = "WARREN_SSE_KEEPALIVE_SECS", value_name = "SECONDS",
@@ -413,6 +426,19 @@ pub struct ProcessOptions {
     #[arg(long, env = "WARREN_LOG", value_name = "FILTER", help_heading = heading::LOGGING,
         hide_short_help = true)]
     pub log: Option<String>,
+    /// A collector of OpenTelemetry that traces of requests are sent to, by OTLP over HTTP, such as http://localhost:4318
+    /// [default: none]
+    #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_name = "URL", help_heading = heading::LOGGING,
+        hide_short_help = true)]
+    pub otlp_endpoint: Option<String>,
+    /// Headers for the collector: name=value, with commas between
+    #[arg(long, env = "OTEL_EXPORTER_OTLP_HEADERS", value_name = "HEADERS", hide_env_values = true,
+        help_heading = heading::LOGGING, hide_short_help = true)]
+    pub otlp_headers: Option<Secret>,
+    /// The share of requests that are traced, from 0 to 1, if their clients do not decide it [default: 1]
+    #[arg(long, env = "OTEL_TRACES_SAMPLER_ARG", value_name = "SHARE", help_heading = heading::LOGGING,
+        hide_short_help = true)]
+    pub otlp_sample: Option<f64>,
 }
 
 impl From<ProcessOptions> for ServeOptions {
@@ -422,6 +448,9 @@ impl From<ProcessOptions> for ServeOptions {
             drain_timeout_secs: process.drain_timeout_secs,
             log_format: process.log_format,
             log: process.log,
+            otlp_endpoint: process.otlp_endpoint,
+            otlp_headers: process.otlp_headers,
+            otlp_sample: process.otlp_sample,
             ..Self::default()
         }
     }

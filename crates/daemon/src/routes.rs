@@ -16,6 +16,7 @@ use http::{HeaderValue, StatusCode, header};
 use mesh::Mesh;
 use providers::{ModelNodes, Participants, RelayWorkers};
 use scheduler::Scheduler;
+use traces::Traces;
 
 use crate::{
     configuration,
@@ -24,7 +25,7 @@ use crate::{
     reload::Reloading,
     sockets,
     stopping::{self, Pending, StopCell},
-    telemetry::{log_requests, metrics::Metrics},
+    telemetry::{log_requests, metrics::Metrics, tracing_export},
     workspace_part::{self, WorkspacePart},
 };
 
@@ -40,6 +41,7 @@ struct MetricsState {
     relay: Option<Relay>,
     fleet: FleetCell,
     workspace: Option<WorkspacePart>,
+    traces: Option<Traces>,
 }
 
 /// The parts that accept connections of providers, peers and clients of the workspace, and what ends them all.
@@ -54,6 +56,7 @@ pub(crate) struct Acceptors {
     pub(crate) stop: StopCell,
     pub(crate) pending: Pending,
     pub(crate) reloading: Reloading,
+    pub(crate) traces: Option<Traces>,
 }
 
 /// All paths.
@@ -76,6 +79,7 @@ pub(crate) fn router(
         relay: relay.clone(),
         fleet,
         workspace: workspace.clone(),
+        traces: doors.traces,
     };
     let connect = get(async move |mut request: Request| {
         let from = Client::of(request.extensions());
@@ -124,7 +128,7 @@ fn upgrade(mut response: Response) -> Response {
 }
 
 async fn show_metrics(State(operator): State<MetricsState>, request: Request) -> Response {
-    let MetricsState { api, scheduler, metrics, mesh, relay, fleet, workspace } = operator;
+    let MetricsState { api, scheduler, metrics, mesh, relay, fleet, workspace, traces } = operator;
     let (uri, headers) = (request.uri(), request.headers());
     if !api.may_read_metrics(request.extensions(), uri, headers) {
         let words = "metrics are for local requests, or those with the administrator's token \
@@ -138,6 +142,7 @@ async fn show_metrics(State(operator): State<MetricsState>, request: Request) ->
         peering::encode(text, mesh.as_ref(), relay.as_ref());
         fleet_part::metrics::encode(text, fleet.get().map(FleetPart::counts).as_ref());
         workspace_part::encode(text, workspace.and_then(|it| it.counts()).as_ref());
+        tracing_export::encode(text, traces.as_ref());
     });
     ([(header::CONTENT_TYPE, kind)], text).into_response()
 }

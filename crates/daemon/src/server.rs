@@ -24,6 +24,7 @@ use scheduler::Scheduler;
 use store::AgeClock;
 use tokio::time::{Instant, MissedTickBehavior, timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use traces::{Export, Traces};
 
 use crate::{
     VERSION,
@@ -49,7 +50,7 @@ use crate::{
     stopping::{Pending, StopCell},
     storage,
     stores::{Sharing, Stores},
-    telemetry::metrics::Metrics,
+    telemetry::{metrics::Metrics, traced_jobs::TracedJobs, tracing_export::TraceSettings},
     whereabouts::Here,
     workspace_part::WorkspacePart,
 };
@@ -100,6 +101,9 @@ pub struct Server {
     /// The links of workers, nodes, participants and nodes of the mesh at the relay.
     links: TaskTracker,
     reloading: Reloading,
+    traces: Option<Traces>,
+    /// What sends spans, once the server runs.
+    export: Option<Export>,
     /// The signals by which it reads its configuration again.
     hang_ups: Option<HangUps>,
     /// What ends it, once it runs.
@@ -137,6 +141,8 @@ impl Server {
         observers.push(Arc::new(OwnJobs(of_rooms)));
         let hearing = Hearing::default();
         observers.extend(hearing.observers(&settings));
+        let (traces, export) = traces(&settings)?.unzip();
+        observers.extend(traces.clone().map(|traces| Arc::new(TracedJobs::new(traces)) as _));
         let scheduler = parts::scheduler(&settings, observers);
         let links = TaskTracker::new();
         let lenders = LenderSecrets::default();
@@ -171,7 +177,11 @@ impl Server {
             Arc::new(condition),
             parts::names(&settings, &models, &rooms, by_message),
             parts::limits(&settings),
-            Identity { marks, version: VERSION },
+            Identity {
+                marks,
+                version: VERSION,
+                sampler: settings.tracing.as_ref().map(TraceSettings::sampler),
+            },
         );
         let cluster_models = workspace.as_ref().map(|workspace| {
             let models = Arc::new(ClusterModels::of(&api, &keys));
@@ -207,6 +217,7 @@ impl Server {
                 workspace: workspace.clone(),
                 stop: Arc::clone(&stop),
                 pending: pending.clone(),
+                traces: traces.clone(),
                 reloading: reloading.clone(),
             },
             scheduler.clone(),
@@ -271,6 +282,8 @@ impl Server {
             closing,
             links,
             reloading,
+            traces,
+            export,
             hang_ups: None,
             stop,
             pending,
@@ -351,6 +364,11 @@ impl Server {
         self.workers.clone()
     }
 
+    /// Where spans go, for a worker in this process.
+    pub fn traces(&self) -> Option<Traces> {
+        self.traces.clone()
+    }
+
     /// Serves until `asked`, by a signal or over HTTP, then drains: nothing new is taken, what is in flight may
     /// finish within the drain time-out, and then ends. `tell` hears first what it waits for.
     ///
@@ -399,6 +417,8 @@ impl Server {
         );
         let connections = tokio::spawn(self.listener.run(closing.clone()));
         let mesh = self.mesh.map(MeshPart::run);
+        let exported = CancellationToken::new();
+        let exporting = self.export.map(|export| tokio::spawn(export.run(exported.clone())));
         let following = self.hang_ups.map(|hang_ups| {
             tokio::spawn(reload::follow(hang_ups, self.reloading.clone(), asked.clone()))
         });
@@ -452,6 +472,10 @@ impl Server {
         // All jobs have ended, so the ledger has every row.
         self.ledger.close(FLUSH_WITHIN);
         writer.await?;
+        exported.cancel();
+        if let Some(exporting) = exporting {
+            exporting.await?;
+        }
         if let Some(sharing) = sharing {
             sharing.end().await;
         }
@@ -466,6 +490,13 @@ impl Server {
         running::forget(self.data.path());
         Ok(())
     }
+}
+
+/// The queue for spans, if requests are traced, and what sends them.
+fn traces(settings: &Settings) -> anyhow::Result<Option<(Traces, Export)>> {
+    let Some(tracing) = &settings.tracing else { return Ok(None) };
+    let started = tracing.start("warren-server");
+    started.map(Some).context("spans cannot be sent: see SSL_CERT_FILE")
 }
 
 /// Ends the steps of the series in time, forever.

@@ -26,6 +26,7 @@ use crate::{
     options::{
         AliasOptions, LogFormat, RoomEndpoints, Routing, Seconds, ServeOptions, home_directory,
     },
+    telemetry::tracing_export::TraceSettings,
 };
 
 pub use self::cluster::ClusterSettings;
@@ -124,6 +125,8 @@ pub struct Settings {
     pub log_format: LogFormat,
     /// The log filter.
     pub log: String,
+    /// Whether requests are traced, and where their spans go.
+    pub tracing: Option<TraceSettings>,
     /// The settings as they were given and where each is from, if the caller says so.
     pub configuration: Configuration,
 }
@@ -150,6 +153,7 @@ impl Settings {
         let data_dir = data_dir(options.data_dir.clone())?;
         Ok(Self {
             listen,
+            tracing: TraceSettings::of(&options)?,
             tls: tls(options.tls_cert.as_deref(), options.tls_key.as_deref())?.map(Live::new),
             tls_certificate: options.tls_cert.clone(),
             tls_key: options.tls_key.clone(),

@@ -12,6 +12,7 @@
 //! - [`invitation`]: the code by which a machine joins a server, and how a server proves which one it is
 //! - [`sse`]: streams of events, forwarded unchanged or read
 //! - [`gemini`]: Gemini's paths, and its errors
+//! - [`otlp`]: spans for a collector of OpenTelemetry
 //! - [`usage`]: token counts, read from a side copy of an answer
 //! - [`endpoint`]: detects whether a backend serves an endpoint at all
 //! - [`failure`]: failures of providers and backends, in the form of each API
@@ -33,6 +34,7 @@ pub mod model_use;
 pub mod node;
 pub mod ollama;
 pub mod openai;
+pub mod otlp;
 pub mod relay;
 pub mod room;
 pub mod sse;

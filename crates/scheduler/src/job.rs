@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use base::{Endpoint, Endpoints, JobId, KeyId, ModelName, PageSessionId, ProviderId, Scope};
+use base::{
+    Endpoint, Endpoints, JobId, KeyId, ModelName, PageSessionId, ProviderId, Scope,
+    trace::{RequestTrace, TRACEPARENT, TraceContext},
+};
 use bytes::Bytes;
 use dispatch::{Affinity, Ending, Route};
-use http::{HeaderMap, Method};
+use http::{HeaderMap, HeaderValue, Method};
 
 use crate::translate::{Translator, Untranslated};
 
@@ -43,6 +46,8 @@ pub struct Job {
     pub clouds: bool,
     /// Whether the job should wait when no provider serves its model now.
     pub known: bool,
+    /// Its trace, if it is traced.
+    pub trace: Option<RequestTrace>,
     /// The client's request.
     pub request: JobRequest,
     /// Counts tokens as the answer passes.
@@ -70,6 +75,7 @@ impl Job {
             route: Route::default(),
             clouds: true,
             known: true,
+            trace: None,
             request,
             meter,
         }
@@ -100,6 +106,19 @@ pub struct JobRequest {
     pub headers: HeaderMap,
     /// The body as the client sent it. UTF-8.
     pub body: Bytes,
+}
+
+impl JobRequest {
+    /// The same request, sent as a part of this span.
+    #[must_use]
+    pub(crate) fn within(&self, span: TraceContext) -> Self {
+        let mut request = self.clone();
+        // Digits, letters and hyphens.
+        if let Ok(value) = HeaderValue::try_from(span.to_string()) {
+            request.headers.insert(TRACEPARENT, value);
+        }
+        request
+    }
 }
 
 /// Counts tokens as an answer passes. It sees every byte once, in order, as the provider sent it.

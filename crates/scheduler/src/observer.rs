@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use base::{Endpoint, JobId, KeyId, ModelName, Money, ProviderId, Scope};
+use base::{Endpoint, JobId, KeyId, ModelName, Money, ProviderId, Scope, trace::RequestTrace};
 use dispatch::{CancelReason, Ending, LeaveReason};
 use http::StatusCode;
 
@@ -52,6 +52,9 @@ pub struct JobFacts {
     pub streaming: bool,
     /// Whose job it is, if it is a fellow's: what it uses is counted there.
     pub lent: Option<LentFor>,
+    /// Its trace, if it is traced. The span of its first assignment is that of [attempt](base::trace::TraceContext::attempt)
+    /// 1, and so on.
+    pub trace: Option<RequestTrace>,
 }
 
 /// The end of a job, and its figures.

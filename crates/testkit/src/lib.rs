@@ -21,6 +21,7 @@
 //! - [`process`]: a child process with its log, its signals and its exit code
 //! - [`processes`]: what runs on this machine, and programs that are built for tests
 //! - [`daemon`]: `warren serve` and `warren worker`, the real binary
+//! - [`collector`]: a collector of OpenTelemetry in the hands of a test
 //! - [`client`]: an HTTP client that sees bytes as they arrive and hangs up where a test wants
 //! - [`http1`]: just enough HTTP/1.1 to read either side of a connection
 //! - [`lab`]: the harness of the soak programs
@@ -46,6 +47,7 @@
 pub mod agents;
 pub mod backend;
 pub mod client;
+pub mod collector;
 pub mod connect_proxy;
 pub mod daemon;
 pub mod gguf;
@@ -76,6 +78,7 @@ pub use backend::{
     Received, RefusingPort, Reply,
 };
 pub use client::{Client, Connection, Request, Response, Streaming};
+pub use collector::{Collector, TakenSpan};
 pub use connect_proxy::ConnectProxy;
 pub use daemon::{Daemon, Serve, WorkerProcess};
 pub use gguf::GgufFile;

@@ -5,6 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use backend::{BackendConfig, DemoConfig, ModelEngines};
 use base::{Fingerprint, Secret, redact_url};
 use protocol::{node, room::tunnel::CANCELS};
+use traces::Traces;
 use url::Url;
 use wire::server_url;
 
@@ -33,6 +34,8 @@ pub struct WorkerConfig {
     /// How long a job waits for a backend that takes no requests, on links whose server cannot have it
     /// wait. As long as a server waits for an absent worker, by default.
     pub patience: Duration,
+    /// Where the spans of jobs go whose server traces them; `None`: nowhere.
+    pub traces: Option<Traces>,
 }
 
 impl WorkerConfig {
@@ -48,6 +51,7 @@ impl WorkerConfig {
             drain_timeout: Duration::from_secs(30),
             heartbeat: Duration::from_secs(10),
             patience: Duration::from_secs(30),
+            traces: None,
         }
     }
 }

@@ -92,8 +92,9 @@ impl<'a> Crew<'a> {
 
     fn add(&mut self, lend: &Lend) {
         let config = &self.worker.config;
-        match LentBackend::new(lend, Arc::clone(&config.aliases), config.patience).map(Arc::new) {
+        match LentBackend::new(lend, Arc::clone(&config.aliases), config.patience) {
             Ok(lent) => {
+                let lent = Arc::new(lent.traced_by(config.traces.clone()));
                 let withdrawn = self.shutdown.child_token();
                 let is_alone = config.backends.is_empty() && self.found.is_empty();
                 let kept = (withdrawn.clone(), Arc::clone(&lent));

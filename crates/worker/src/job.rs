@@ -16,6 +16,7 @@ use crate::{
     lent::{LentBackend, LoadGuard},
     order::Order,
     reply::{Reply, ReplyError},
+    traced::BackendSpan,
 };
 
 /// How long a backend may take to end an answer that is complete: its connection can be used again then.
@@ -84,8 +85,12 @@ async fn serve<'a>(
     lent: &'a LentBackend,
     reply: &mut Reply,
 ) -> Result<Rest<'a>, ReplyError> {
+    let mut span = BackendSpan::begin(lent.traces(), lent.backend().label(), &mut order);
     // Several servers may send more than the backend takes at once: the rest waits here.
     let slot = lent.slot().await;
+    if let Some(span) = &mut span {
+        span.has_slot();
+    }
     let path = order.path.split('?').next().unwrap_or_default();
     let endpoint = Endpoint::of_path(path);
     // Boxed: a stream may last for hours, and need not hold room for what its request takes.
@@ -94,6 +99,9 @@ async fn serve<'a>(
         false => Box::pin(lent.send_patiently(&mut order)).await?,
     };
     drop(order);
+    if let Some(span) = &mut span {
+        span.answered(answer.status);
+    }
     let mut end = endpoint.filter(|_| is_stream(&answer)).map(StreamEnd::of);
     reply.head(answer.status, answer.headers).await?;
     while let Some(bytes) = next_piece(&mut answer.body, reply).await? {
@@ -107,6 +115,9 @@ async fn serve<'a>(
             reply.chunk(end.closing().into()).await?;
             break;
         }
+    }
+    if let Some(span) = &mut span {
+        span.is_whole();
     }
     reply.end().await?;
     lent.count_answer();

@@ -16,6 +16,7 @@ use bytes::Bytes;
 use http::Method;
 use protocol::openai;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
+use traces::Traces;
 
 use crate::{
     config::{Lend, LentAlias},
@@ -74,6 +75,7 @@ pub(crate) struct LentBackend {
     aliases: Arc<[LentAlias]>,
     offer: watch::Sender<Offer>,
     refresh: Notify,
+    traces: Option<Traces>,
 }
 
 impl LentBackend {
@@ -109,7 +111,17 @@ impl LentBackend {
             aliases,
             offer: watch::Sender::default(),
             refresh: Notify::new(),
+            traces: None,
         })
+    }
+
+    /// The same, whose traced jobs have spans.
+    pub(crate) fn traced_by(self, traces: Option<Traces>) -> Self {
+        Self { traces, ..self }
+    }
+
+    pub(crate) fn traces(&self) -> Option<&Traces> {
+        self.traces.as_ref()
     }
 
     pub(crate) fn backend(&self) -> &Backend {

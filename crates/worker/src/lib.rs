@@ -15,6 +15,7 @@
 //! - `context`, `link`: what the links of one backend to one server share, and how they follow each other
 //! - `driver`: the driver of a link that stands, and what a protocol must bring
 //! - `relay`, `node`, `tunnel`: the protocols: workers', nodes', stock participants'
+//! - `traced`: the spans of requests to a backend
 //! - `tasks`, `job`, `order`, `reply`, `credit`: the jobs of a link, from a request to the frames of its answer
 //! - [`room`]: a room that a backend is lent to, and what there is to ask of its server over HTTP
 //! - [`failures`]: which of many failures in a row are told (pure)
@@ -44,6 +45,7 @@ mod reply;
 pub mod roaming;
 pub mod room;
 mod tasks;
+mod traced;
 mod tunnel;
 pub mod worker;
 

@@ -122,7 +122,8 @@ impl Worker {
         }
         let new = |lend| {
             let aliases = Arc::clone(&config.aliases);
-            LentBackend::new(lend, aliases, config.patience).map(Arc::new)
+            let lent = LentBackend::new(lend, aliases, config.patience);
+            lent.map(|lent| Arc::new(lent.traced_by(config.traces.clone())))
         };
         let lent = config.backends.iter().map(new);
         let lent: Vec<Arc<LentBackend>> = lent.collect::<Result<_, _>>()?;

@@ -153,6 +153,7 @@ mod tests {
             path: "/v1/messages".into(),
             streaming: true,
             lent: None,
+            trace: None,
         }
     }
 

@@ -124,6 +124,7 @@ mod tests {
             path: "/v1/chat/completions".into(),
             streaming,
             lent: None,
+            trace: None,
         }
     }
 

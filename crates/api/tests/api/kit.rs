@@ -176,7 +176,7 @@ impl Kit {
         let well = Arc::new(());
         let scheduling = scheduler.clone();
         let marks = Marks::new(std::hash::RandomState::new());
-        let identity = Identity { marks, version: "0.0.0" };
+        let identity = Identity { marks, version: "0.0.0", sampler: None };
         let api = Api::new(scheduling, rules, administration, well, names, limits, identity);
         let (sender, assignments) = mpsc::channel(16);
         let provider = Arc::new(TestProvider(sender.clone()));

@@ -9,6 +9,7 @@ use crate::{
         RoomEndpoints,
         listed::{secs, word},
     },
+    telemetry::tracing_export::RATIO,
 };
 
 impl Settings {
@@ -36,6 +37,7 @@ impl Settings {
             ("drain_timeout_secs", secs(self.drain)),
             ("log_format", word(&self.log_format)),
             ("log", json!(self.log)),
+            ("otlp_sample", json!(RATIO)),
             ("sse_keepalive_secs", secs(self.keepalive)),
             ("routing", word(&self.routing)),
             ("ledger", json!(self.ledger)),

@@ -173,6 +173,7 @@ impl Core {
         // Before the provider has the writer: it may write at once, from another thread.
         entry.exchange.begin_attempt(attempt, answer);
         let alternatives = entry.alternatives(endpoint);
+        let request = entry.traced(request);
         let exchange = Arc::clone(&entry.exchange);
         let answer = AnswerWriter::new(exchange, scheduler.clone(), claim);
         provider.assign(Assignment { job, attempt, request, endpoint, alternatives, answer });

@@ -48,6 +48,8 @@ pub(super) struct Entry {
     /// Whether its last provider still has it.
     held: bool,
     attempt: u32,
+    /// How often a provider has got it.
+    given: u32,
     /// The claim that begins once its request is translated. Its provider does not know of the job
     /// yet.
     preparing: Option<Claim>,
@@ -113,6 +115,7 @@ impl Entry {
             served_model: None,
             held: false,
             attempt: 0,
+            given: 0,
             preparing: None,
         }
     }
@@ -156,8 +159,17 @@ impl Entry {
         self.served_model = (*model != self.job.facts.model).then(|| model.clone());
         self.held = true;
         self.attempt = claim.attempt;
+        self.given += 1;
         let job = Arc::clone(&self.job);
         notes.push(Note::Assigned(job, claim.provider, at - self.accepted));
+    }
+
+    /// The request as its present provider gets it: as a part of that attempt's span, if the job is traced.
+    pub(super) fn traced(&self, request: Arc<JobRequest>) -> Arc<JobRequest> {
+        match self.job.facts.trace {
+            None => request,
+            Some(trace) => Arc::new(request.within(trace.own.attempt(self.given))),
+        }
     }
 
     /// Whether the claim still holds.

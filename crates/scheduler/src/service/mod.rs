@@ -465,6 +465,7 @@ fn traced(job: &Job) -> TracedJob {
         path: path.into(),
         streaming: job.request.streaming,
         lent: job.lent.clone(),
+        trace: job.trace,
     };
     TracedJob { facts, span }
 }

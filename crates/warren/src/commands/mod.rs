@@ -1,5 +1,6 @@
 //! Every command, in a file each. What they share:
 //!
+//! - `exporting`: the spans of a worker's jobs, on their way to a collector
 //! - `farewell`: what a server or a worker says when it ends
 //! - `found`: model servers that come and go; `banner`: what `warren up` says at the start
 //! - `servers`: where the server is
@@ -26,6 +27,7 @@ pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod database;
 pub(crate) mod doctor;
+pub(crate) mod exporting;
 mod farewell;
 pub(crate) mod files;
 mod found;

@@ -104,6 +104,7 @@ async fn up(settings: Settings, mut options: WorkerOptions, again: Source) -> an
     let clouds = lending::clouds(&config.backends);
     let finder = finder(&config.backends, fleet.as_ref(), &options).await;
     config.backends.extend(fleet.iter().flat_map(Fleet::lent));
+    config.traces = server.traces();
     let offers = Arc::<Offers>::default();
     let worker = worker(config, finder.as_ref(), &server, &offers)?;
     let secrets = server.secrets().clone();

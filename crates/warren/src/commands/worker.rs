@@ -19,6 +19,7 @@ use worker::{
 };
 
 use super::{
+    exporting::Exporting,
     farewell,
     found::{Demo, Finder},
     join::{JoinedServer, JoinedServers, lent_to},
@@ -83,6 +84,7 @@ pub(super) async fn lend(
     };
     config.protocol = protocol(&options);
     config.drain_timeout = process.drain_timeout_secs.map_or(DRAIN, |seconds| seconds.0);
+    let exporting = Exporting::start(&process, &mut config)?;
     let fleet = fleet(&mut options, &process).await.map_err(usage)?;
     config.backends = named_backends(&options).map_err(usage)?;
     clouds(&config.backends).iter().for_each(|words| tracing::warn!("{words}"));
@@ -99,6 +101,7 @@ pub(super) async fn lend(
     if let Some(fleet) = fleet {
         fleet.stop().await;
     }
+    exporting.end().await;
     ended
 }
 

@@ -79,6 +79,7 @@ mod stock_relay;
 mod strangers;
 mod stream_errors;
 mod terminal;
+mod tracing;
 mod translation;
 mod transport;
 mod tui;

@@ -133,6 +133,7 @@ impl StoredResponse {
             lent: None,
             route: Route::default(),
             clouds: false,
+            trace: None,
             request,
             meter: Box::new(Uncounted),
         }

@@ -33,7 +33,7 @@ use super::worker_runtime;
 #[derive(Subcommand)]
 pub(crate) enum Room {
     /// Make a room, and show how friends join
-    Create(create::Create),
+    Create(Box<create::Create>),
     /// List rooms
     List(list::List),
     /// Show a room and its participants

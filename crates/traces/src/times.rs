@@ -1,0 +1,23 @@
+//! Moments as spans have them, and new ids.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use base::trace::{SpanId, TraceId};
+use rand::RngExt;
+
+/// A moment in nanoseconds since 1970.
+pub fn nanoseconds(at: SystemTime) -> u64 {
+    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The id of a new trace.
+pub fn new_trace() -> TraceId {
+    // Zero is drawn once in 2^128 times.
+    rand::rng().random::<u128>().max(1).to_be_bytes()
+}
+
+/// The id of a new span.
+pub fn new_span() -> SpanId {
+    rand::rng().random::<u64>().max(1).to_be_bytes()
+}

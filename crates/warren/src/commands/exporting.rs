@@ -1,0 +1,36 @@
+//! The spans of a worker's jobs, on their way to a collector.
+
+use daemon::{ServeOptions, telemetry::tracing_export::TraceSettings};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use worker::WorkerConfig;
+
+use crate::exit::usage;
+
+/// What sends the spans of a worker's jobs, if there is a collector.
+pub(crate) struct Exporting(Option<(CancellationToken, JoinHandle<()>)>);
+
+impl Exporting {
+    /// Has a worker record spans, if its options name a collector.
+    ///
+    /// # Errors
+    /// When the options are not right.
+    pub(crate) fn start(options: &ServeOptions, config: &mut WorkerConfig) -> anyhow::Result<Self> {
+        let Some(tracing) = TraceSettings::of(options).map_err(usage)? else {
+            return Ok(Self(None));
+        };
+        let (traces, export) = tracing.start("warren-worker")?;
+        config.traces = Some(traces);
+        let over = CancellationToken::new();
+        Ok(Self(Some((over.clone(), tokio::spawn(export.run(over))))))
+    }
+
+    /// Sends the last ones.
+    pub(crate) async fn end(self) {
+        if let Some((over, exporting)) = self.0 {
+            over.cancel();
+            // It ends by itself.
+            let _ = exporting.await;
+        }
+    }
+}
