@@ -101,6 +101,7 @@ pub(crate) struct Limits {
 }
 
 /// Where use is counted.
+#[expect(clippy::large_enum_variant, reason = "a server that counts alone has it without a detour")]
 enum Count {
     /// By this server alone.
     Own(Mutex<Meters>),

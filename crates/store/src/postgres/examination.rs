@@ -94,8 +94,10 @@ async fn announces(
 /// A connection, and what it hears.
 async fn connect(config: &Config) -> Result<(Client, mpsc::Receiver<()>), Failure> {
     let late = |_| Failure::late(PATIENCE);
-    let (client, mut connection) =
-        timeout(PATIENCE, config.connect(Tls)).await.map_err(late)?.map_err(told)?;
+    let (client, mut connection) = timeout(PATIENCE, config.connect(Tls))
+        .await
+        .map_err(late)?
+        .map_err(|error| told(&error))?;
     let (hears, heard) = mpsc::channel(1);
     let _drives: JoinHandle<()> = tokio::spawn(async move {
         while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
@@ -107,14 +109,17 @@ async fn connect(config: &Config) -> Result<(Client, mpsc::Receiver<()>), Failur
     Ok((client, heard))
 }
 
-fn told(error: tokio_postgres::Error) -> Failure {
-    Failure::Away(chain(&error))
+fn told(error: &tokio_postgres::Error) -> Failure {
+    Failure::Away(chain(error))
 }
 
 async fn in_time<T>(
     asked: impl Future<Output = Result<T, tokio_postgres::Error>>,
 ) -> Result<T, Failure> {
-    timeout(PATIENCE, asked).await.map_err(|_| Failure::late(PATIENCE))?.map_err(told)
+    timeout(PATIENCE, asked)
+        .await
+        .map_err(|_| Failure::late(PATIENCE))?
+        .map_err(|error| told(&error))
 }
 
 async fn in_time_of<T>(asked: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {

@@ -133,7 +133,7 @@ impl Slice {
         }
     }
 
-    /// The database has not heard of this server for so long that it may have given away what was not used.
+    /// The database may have given away what was not used: this server was silent for too long.
     pub(super) fn let_go(&mut self) {
         self.changed |= self.granted > self.busy();
         self.granted = self.granted.min(self.busy());

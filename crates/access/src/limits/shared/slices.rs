@@ -88,7 +88,7 @@ impl Slices {
         Ok((self.standing(now), is_low))
     }
 
-    /// The database has not heard of this server for so long that it may have given away what was not used.
+    /// The database may have given away what was not used: this server was silent for too long.
     pub(super) fn let_go(&mut self) {
         self.slices.iter_mut().for_each(Slice::let_go);
     }
@@ -280,7 +280,7 @@ fn wanted(limits: &KeyLimits, now_ms: u64) -> [Option<Limit>; 5] {
     })
 }
 
-/// The limit as clients are told of it. A key has the limits of its slices.
+/// The limit in an error for clients. A key has the limits of its slices.
 fn limited(limit: &Limit, limits: &KeyLimits) -> Limited {
     let most = limit.most;
     let small = || u32::try_from(most).unwrap_or(u32::MAX);

@@ -8,7 +8,7 @@ use crate::commands::words::count;
 /// The oldest version that Warren works with.
 const OLDEST: i32 = 130_000;
 
-/// Clocks that differ by more are worth a word: budgets begin anew by a server's clock.
+/// Clocks that differ by more are worth a word: a server's clock says which day a budget is of.
 const CLOCK_OFF_S: u64 = 5;
 
 /// So many rows of usage wait at a busy moment.
@@ -112,7 +112,11 @@ fn clock(shown: &str, found: &Examination) -> Option<Finding> {
     (off > CLOCK_OFF_S).then(|| {
         let how = if ahead > 0 { "ahead of" } else { "behind" };
         let what = format!("the clock of {shown} is {off} s {how} this machine's");
-        Finding::note(CHECK, what, "set both by NTP: budgets begin anew by a server's clock")
+        Finding::note(
+            CHECK,
+            what,
+            "set both by NTP: a server's clock says which day a budget is of",
+        )
     })
 }
 

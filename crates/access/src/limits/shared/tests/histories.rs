@@ -174,7 +174,7 @@ proptest! {
             world.pass(400);
         }
         world.settle_down();
-        // The first to be heard of was told of what the others then took: a few tokens.
+        // The first to ask did not know what the others then took: a few tokens.
         let most = MOST + world.in_flight_at_last() + 3 * SERVERS as u64;
         prop_assert!(world.used() <= most, "{} of {most}", world.used());
     }

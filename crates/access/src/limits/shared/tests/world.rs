@@ -21,7 +21,7 @@ pub(super) enum Rule {
     Order,
     /// What is in flight or idle at other servers is not given again.
     Held,
-    /// Who was not heard of for long uses nothing that may have been given away.
+    /// A server that was silent for long uses nothing that may have been given away.
     Silence,
 }
 
