@@ -73,6 +73,7 @@ pub mod telemetry;
 mod whereabouts;
 mod workspace_part;
 
+pub use fleet_part::examination as nats;
 pub use offline::OfflineServer;
 pub use options::{ConfigFile, ServeOptions};
 pub use parts::{Kept, KeptSecrets};

@@ -193,7 +193,6 @@ impl Connection {
     fn options(&self, events: mpsc::Sender<Event>) -> ConnectOptions {
         let options = ConnectOptions::new()
             .name(format!("warren {}", self.node.name))
-            .require_tls(self.address.tls)
             .connection_timeout(PATIENCE)
             .ping_interval(PING)
             .subscription_capacity(MOST_WAITING)
@@ -207,13 +206,7 @@ impl Connection {
                     let _stopping = events.send(event).await;
                 }
             });
-        match &self.address.credentials {
-            Credentials::None => options,
-            Credentials::Token(token) => options.token(token.expose().to_owned()),
-            Credentials::Password { user, password } => {
-                options.user_and_password(user.clone(), password.expose().to_owned())
-            }
-        }
+        signed_in(options, &self.address)
     }
 
     /// The bucket of the group. It is made where it is not there.
@@ -291,6 +284,18 @@ impl Connection {
     }
 }
 
+/// The same options, with TLS and credentials as the address has them.
+pub(crate) fn signed_in(options: ConnectOptions, address: &NatsAddress) -> ConnectOptions {
+    let options = options.require_tls(address.tls);
+    match &address.credentials {
+        Credentials::None => options,
+        Credentials::Token(token) => options.token(token.expose().to_owned()),
+        Credentials::Password { user, password } => {
+            options.user_and_password(user.clone(), password.expose().to_owned())
+        }
+    }
+}
+
 /// Hands the messages of fellows on, for ever.
 async fn receive(node: Arc<Node>, mut opener: Opener, subject: String, mut inbox: Subscriber) {
     while let Some(message) = inbox.next().await {
@@ -333,7 +338,8 @@ fn check(client: &Client) -> Result<(), Unusable> {
     if info.jetstream { Ok(()) } else { Err(Unusable::NoJetStream) }
 }
 
-fn is_new_enough(version: &str) -> bool {
+/// Whether this version of NATS has what is used here.
+pub(crate) fn is_new_enough(version: &str) -> bool {
     let mut numbers = version.split(['.', '-']).map(str::parse::<u64>);
     match (numbers.next(), numbers.next()) {
         (Some(Ok(major)), Some(Ok(minor))) => (major, minor) >= OLDEST,

@@ -22,6 +22,7 @@ pub mod address;
 mod clock;
 mod connection;
 mod counts;
+pub mod examination;
 pub mod facts;
 mod jobs;
 pub mod membership;

@@ -71,7 +71,7 @@ enum Command {
     Backup(Box<commands::backup::Backup>),
     /// Restore a server's data from such a file
     Restore(Box<commands::restore::Restore>),
-    /// Check configuration, data, database, port, server, clock, limits and model servers, and say what to do
+    /// Check configuration, data, database, NATS, port, server, clock, limits and model servers, and say what to do
     Doctor(Box<commands::doctor::Doctor>),
     /// Keep Warren running without a terminal, as a service of systemd
     #[command(

@@ -2,6 +2,7 @@
 //!
 //! - `present`: the part, with the feature `nats`
 //! - `absent`: the same in a program without it
+//! - [`examination`]: a look at NATS from outside of a server
 //! - [`metrics`]: its figures
 
 #[cfg(not(feature = "nats"))]
@@ -10,6 +11,7 @@ mod present;
 #[cfg(feature = "nats")]
 mod present;
 
+pub mod examination;
 pub(crate) mod metrics;
 
 use std::sync::{Arc, OnceLock};

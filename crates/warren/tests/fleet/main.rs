@@ -10,6 +10,7 @@
 )]
 
 mod answers;
+mod doctor;
 mod ends;
 mod outage;
 mod servers;

@@ -12,6 +12,7 @@ use client::Warren;
 use daemon::{
     ConfigFile, ServeOptions, Settings,
     database::{Examined, examine},
+    nats::{self, ExaminedNats},
     options::WorkerOptions,
     settings::data_dir,
 };
@@ -58,6 +59,7 @@ pub(super) struct Facts {
     pub(super) certificate: Option<Certificate>,
     pub(super) data: Data,
     pub(super) database: Option<Examined>,
+    pub(super) nats: Option<Result<ExaminedNats, String>>,
     pub(super) port: Port,
     pub(super) server: Server,
     pub(super) reach: Reach,
@@ -90,6 +92,7 @@ pub(super) async fn gather(
         certificate: options.tls_cert.as_deref().map(certificate),
         data: data(&options),
         database: database(&options).await,
+        nats: nats_server(&options).await,
         port: port(listen),
         reach: reach(listen, &server).await,
         service: services().await,
@@ -180,6 +183,11 @@ async fn database(options: &ServeOptions) -> Option<Examined> {
     let url = options.database.clone()?;
     let directory = data_dir(options.data_dir.clone()).unwrap_or_default();
     spawn_blocking(move || examine(&url, &directory)).await.ok()
+}
+
+/// The NATS server by which servers act as one, if these settings name one.
+async fn nats_server(options: &ServeOptions) -> Option<Result<ExaminedNats, String>> {
+    Some(nats::examine(options.fleet.as_ref()?).await)
 }
 
 fn port(address: SocketAddr) -> Port {

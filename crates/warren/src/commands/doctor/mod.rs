@@ -5,7 +5,7 @@
 //! - `finding`: what a check found
 //! - `settings`: the configuration, and its certificate
 //! - `data`: the data directory
-//! - `database`: the PostgreSQL that several servers share
+//! - `database`: the PostgreSQL that several servers share; `nats`: the NATS server over which they act as one
 //! - `network`: the port, the server, its addresses, proxies, mDNS
 //! - `machine`: limits, clock, the service
 //! - `backends`: the model servers; `engines`: those that this machine runs itself
@@ -17,6 +17,7 @@ mod engines;
 mod facts;
 mod finding;
 mod machine;
+mod nats;
 mod network;
 mod settings;
 
@@ -27,7 +28,7 @@ use self::finding::{Finding, State};
 use super::{run_client, say, say_json, target::RunningServer, words::count};
 use crate::exit;
 
-/// Check configuration, data, database, port, server, clock, limits and model servers, and say what to do
+/// Check configuration, data, database, NATS, port, server, clock, limits and model servers, and say what to do
 #[derive(Args)]
 #[command(
     after_help = "A fault keeps Warren from working; a note may be as you want it. The exit code is 1 if there is a \
@@ -65,6 +66,7 @@ fn findings(facts: &facts::Facts) -> Vec<Finding> {
     findings.extend(facts.certificate.as_ref().map(|it| settings::certificate(it, facts.now)));
     findings.extend([data::directory(&facts.data), data::space(&facts.data)]);
     findings.extend(database::all(facts.database.as_ref()));
+    findings.extend(facts.nats.as_ref().map(nats::server));
     findings.extend([
         network::port(&facts.port, &facts.server),
         network::server(&facts.server, facts.data.holder),
