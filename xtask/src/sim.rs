@@ -1,4 +1,4 @@
-//! The simulator of the workspace cluster.
+//! The simulators: of a workspace cluster, and of several servers as one.
 
 use std::process::Command;
 
@@ -19,19 +19,24 @@ pub(crate) struct Arguments {
     /// The first of their seeds
     #[arg(long, value_name = "S", default_value_t = 0)]
     from: u64,
+    /// Runs of several servers as one, instead of a workspace cluster
+    #[arg(long)]
+    fleet: bool,
 }
 
 pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
     // Only this package: it has few dependencies, and a build of everything would take minutes.
+    let (package, example) =
+        if arguments.fleet { ("fleet", "fleet_sim") } else { ("replica", "sim") };
     command::run(workspace.cargo(&[
         "build",
         "--release",
         "--package",
-        "replica",
+        package,
         "--example",
-        "sim",
+        example,
     ]))?;
-    let mut sim = Command::new(workspace.binary()?.with_file_name("examples").join("sim"));
+    let mut sim = Command::new(workspace.binary()?.with_file_name("examples").join(example));
     sim.current_dir(workspace.root()).args(options(arguments));
     command::run(sim)
 }
@@ -52,9 +57,9 @@ mod tests {
 
     #[test]
     fn one_run_or_many() {
-        let one = Arguments { seed: Some(7), seeds: None, from: 0 };
+        let one = Arguments { seed: Some(7), seeds: None, from: 0, fleet: false };
         assert_eq!(options(&one), ["7"]);
-        let many = Arguments { seed: None, seeds: Some(9), from: 3 };
+        let many = Arguments { seed: None, seeds: Some(9), from: 3, fleet: true };
         assert_eq!(options(&many), ["--seeds", "9", "--from", "3"]);
     }
 }

@@ -11,25 +11,7 @@ use access::Network;
 use anyhow::{Context, bail};
 use base::{Currency, Secret};
 use clap::{Args, builder::BoolishValueParser};
-use serde::{Deserialize, Deserializer, de::DeserializeOwned};
-
-/// An address with its port; `localhost` is this machine's own.
-///
-/// # Errors
-/// What is wrong with it.
-pub fn listen_address(text: &str) -> Result<SocketAddr, String> {
-    let numeric = match text.split_once(':') {
-        Some((host, port)) if host.eq_ignore_ascii_case("localhost") => format!("127.0.0.1:{port}"),
-        _ => text.to_owned(),
-    };
-    let wrong = |_| format!("{text:?} is no ADDRESS:PORT, such as 127.0.0.1:9178 or [::]:9178");
-    numeric.parse().map_err(wrong)
-}
-
-fn deserialize_listen<'de, D: Deserializer<'de>>(from: D) -> Result<Option<SocketAddr>, D::Error> {
-    let text = String::deserialize(from)?;
-    listen_address(&text).map(Some).map_err(serde::de::Error::custom)
-}
+use serde::{Deserialize, de::DeserializeOwned};
 
 /// A key of the configuration file, as its struct declares it. The settings reference is made of
 /// these.
@@ -118,8 +100,10 @@ pub use cluster::ClusterOptions;
 pub use engines::{EngineCommand, EngineModelOptions, EngineOptions};
 pub use mesh::{MeshOptions, MeshRelayServe, MeshRoute, MeshShare, ShareOptions};
 pub use prices::{PriceOptions, ProviderPriceOptions};
-pub use values::{LendAs, LogFormat, RoomEndpoints, Routing, Seconds, Span};
+pub use values::{LendAs, LogFormat, RoomEndpoints, Routing, Seconds, Span, listen_address};
 pub use workspace::{AgentOptions, WorkspaceOptions};
+
+use values::deserialize_listen;
 
 options! {
     /// Settings of `warren serve`, as they were given: the defaults are in

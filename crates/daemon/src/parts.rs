@@ -61,6 +61,7 @@ pub(crate) struct Tokens {
     pub(crate) admin: Secret,
     pub(crate) client: Option<Secret>,
     pub(crate) kept: KeptSecrets,
+    #[cfg(feature = "nats")]
     pub(crate) kept_admin: Kept,
 }
 
@@ -86,13 +87,14 @@ impl Tokens {
         };
         let (client, of_client) = client.unzip();
         let (worker, of_worker) = load(&settings.worker_secret, WORKER_SECRET, "ws_")?;
-        let (admin, kept_admin) = load(&settings.admin_token, ADMIN_TOKEN, "wa_")?;
+        let (admin, _kept_admin) = load(&settings.admin_token, ADMIN_TOKEN, "wa_")?;
         Ok(Self {
             worker,
             admin,
             client,
             kept: KeptSecrets { client: of_client, worker: of_worker },
-            kept_admin,
+            #[cfg(feature = "nats")]
+            kept_admin: _kept_admin,
         })
     }
 }

@@ -56,7 +56,7 @@ pub(crate) struct Connection {
     pub(crate) group: GroupKey,
     pub(crate) node: Arc<Node>,
     pub(crate) records: SharedRecords,
-    /// Who is told of the records.
+    /// Hears of the records.
     pub(crate) heard: mpsc::Sender<Heard>,
     /// The newest own record.
     pub(crate) own: watch::Receiver<Option<Record<Arc<Told>>>>,
@@ -89,7 +89,7 @@ impl Connection {
             () = stop.cancelled() => return,
             client = self.first(&events) => client,
         };
-        self.node.transport.set_client(first.clone());
+        self.node.transport.set_carrier(Box::new(first.clone()));
         let subject = self.node.transport.subject(self.node.id);
         let inbox = match first.subscribe(subject.clone()).await {
             Ok(inbox) => inbox,

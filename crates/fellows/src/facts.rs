@@ -62,7 +62,7 @@ pub(crate) struct Told {
 }
 
 impl WorkerFacts {
-    /// Its id; `None` for text that is none.
+    /// Its id; `None` for another text.
     pub fn provider(&self) -> Option<ProviderId> {
         self.id.parse().ok()
     }

@@ -6,7 +6,7 @@
 //! it. The decisions are made in [`fleet`], which is pure; this crate keeps async-nats to itself and drives the machines.
 //!
 //! - [`address`]: where NATS is, and the group of servers that meets there
-//! - [`facts`]: what a server tells of itself
+//! - [`facts`]: what a server says of itself
 //! - [`membership`]: the fellows that are there
 //! - [`streams`]: ordered streams of bytes between servers, as tokio's reader and writer
 //! - `jobs`: jobs at fellows' workers, and fellows' jobs at workers of this server
@@ -32,6 +32,10 @@ mod sealing;
 pub mod shared;
 mod slots;
 pub mod streams;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
 mod transport;
 
 use std::{sync::Arc, time::Duration};
@@ -147,6 +151,17 @@ impl Fellows {
         scheduler: &Scheduler,
         announcements: Announcements,
     ) -> Option<Running> {
+        let (fellows, tasks, connection) = Self::parts(settings, scheduler, announcements)?;
+        let connection = tokio::spawn(connection.run(fellows.stop.clone()));
+        Some(Running { fellows, connection, tasks })
+    }
+
+    /// All of it, but for the connection, which does not run yet.
+    fn parts(
+        settings: Settings,
+        scheduler: &Scheduler,
+        announcements: Announcements,
+    ) -> Option<(Self, JoinSet<()>, Connection)> {
         let id = ServerId::from_random(rand::random());
         let name = ServerName::from(settings.name.as_str());
         let group = GroupKey::new(&settings.admin_token, settings.address.group());
@@ -154,28 +169,25 @@ impl Fellows {
         let node = node(id, &name, scheduler, transport);
         let (heard, hears) = mpsc::channel(MOST_HEARD);
         let (publish, own) = watch::channel(None);
-        let members = Members::new(id, name, Told::new(Facts::default()));
         let (state, states) = watch::channel(State::Active);
+        let members = Members::new(id, name, Told::new(Facts::default()));
         let membership = Membership::new(members, (hears, states), publish, Arc::clone(&node));
-        let (stop, address) = (CancellationToken::new(), settings.address);
-        let transport = Arc::clone(&node.transport);
+        let (address, version, url) = (settings.address, settings.version, settings.url);
+        let (of_connection, transport) = (address.clone(), Arc::clone(&node.transport));
         let records = SharedRecords::new(address.group(), group.clone(), transport);
-        let state = Arc::new(state);
-        let fellows = Self { node: Arc::clone(&node), address, records, state, stop };
+        let (stop, state) = (CancellationToken::new(), Arc::new(state));
+        let of_own = heard.clone();
+        let told = Own { node: Arc::clone(&node), version, url, announcements, heard: of_own };
+        let fellows =
+            Self { node: Arc::clone(&node), address, records: records.clone(), state, stop };
         fellows.serve_jobs(settings.max_body);
         let mut tasks = JoinSet::new();
         tasks.spawn(Arc::clone(&node.streams).keep());
         tasks.spawn(Arc::clone(&node.slots).keep());
         tasks.spawn(membership.run());
-        let (version, url) = (settings.version, settings.url);
-        let of_own = heard.clone();
-        let told = Own { node: Arc::clone(&node), version, url, announcements, heard: of_own };
         tasks.spawn(told.keep());
-        let address = fellows.address.clone();
-        let records = fellows.records.clone();
-        let connection = Connection { address, group, node, records, heard, own };
-        let connection = tokio::spawn(connection.run(fellows.stop.clone()));
-        Some(Running { fellows, connection, tasks })
+        let connection = Connection { address: of_connection, group, node, records, heard, own };
+        Some((fellows, tasks, connection))
     }
 
     /// The id of this start of the server.

@@ -19,10 +19,10 @@ use crate::{
 /// How often the own workers are looked at, beside each time that one comes, changes or goes.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// How often the use of the workers is told anew.
+/// How often the use of the workers is told again.
 const TOLD_AGAIN: Duration = Duration::from_secs(2);
 
-/// How long nothing strange must come until nobody is told of it any more.
+/// How long nothing strange must come until it is forgotten.
 const QUIET: Duration = Duration::from_secs(10);
 
 /// An observer of the scheduler that tells when its workers change. Give it to the scheduler.

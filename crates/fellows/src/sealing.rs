@@ -1,6 +1,6 @@
 //! What servers send each other, sealed: only servers of the group can read or write it.
 //!
-//! Whoever reaches the NATS server may publish to every subject. So each message and each record is sealed with a
+//! A client that reaches the NATS server may publish to every subject. So each message and each record is sealed with a
 //! key that follows from the administrator's token, which all servers of a group share, the group's name, and the
 //! id of the sender's start. The sender counts what it seals, so no two messages have one nonce, and a message
 //! that comes again is refused.

@@ -67,7 +67,7 @@ pub enum Sight {
     },
     /// NATS is reached, and every record that there is was shown since.
     Complete,
-    /// NATS is not reached. What is shown next is of another connection, and may begin anew.
+    /// NATS is not reached. What is shown next is of another connection, and may begin again.
     Lost,
 }
 

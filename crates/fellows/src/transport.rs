@@ -6,6 +6,7 @@ use std::sync::{
 };
 
 use async_nats::Client;
+use bytes::Bytes;
 use fleet::ServerId;
 use futures_util::FutureExt;
 
@@ -26,12 +27,27 @@ impl Kind {
     }
 }
 
+/// What carries messages: NATS, or a test.
+pub(crate) trait Carrier: Send + Sync {
+    /// Sends a message without waiting. Returns whether it was taken.
+    fn publish(&self, subject: String, sealed: Bytes) -> bool;
+}
+
+impl Carrier for Client {
+    fn publish(&self, subject: String, sealed: Bytes) -> bool {
+        // Its queue has room, or the message is lost: nobody here may wait. The runtime's budget for a task would
+        // look like a full queue.
+        let publishing = tokio::task::unconstrained(Client::publish(self, subject, sealed));
+        publishing.now_or_never().is_some_and(|published| published.is_ok())
+    }
+}
+
 /// The way to fellows. A message that cannot be sent now is lost, as it may be in NATS: those who send notice it.
 pub(crate) struct Transport {
     group: String,
     sealer: Sealer,
     /// There once NATS was reached for the first time.
-    client: OnceLock<Client>,
+    carrier: OnceLock<Box<dyn Carrier>>,
     is_up: AtomicBool,
     sent: AtomicU64,
     lost: AtomicU64,
@@ -42,16 +58,16 @@ impl Transport {
         Self {
             group: group.to_owned(),
             sealer,
-            client: OnceLock::new(),
+            carrier: OnceLock::new(),
             is_up: AtomicBool::new(false),
             sent: AtomicU64::new(0),
             lost: AtomicU64::new(0),
         }
     }
 
-    pub(crate) fn set_client(&self, client: Client) {
+    pub(crate) fn set_carrier(&self, carrier: Box<dyn Carrier>) {
         // There is one connection, which is kept for good.
-        let _earlier = self.client.set(client);
+        let _earlier = self.carrier.set(carrier);
     }
 
     /// NATS is reached from now on, or not any more.
@@ -86,12 +102,9 @@ impl Transport {
 
     fn give(&self, to: ServerId, kind: Kind, [first, second]: [&[u8]; 2]) -> bool {
         // Without a connection the client would gather messages that are stale when it has one again.
-        let Some(client) = self.client.get().filter(|_| self.is_up()) else { return false };
+        let Some(carrier) = self.carrier.get().filter(|_| self.is_up()) else { return false };
         let subject = self.subject(to);
         let sealed = self.sealer.seal(&subject, &[&[kind as u8], first, second]);
-        // Its queue has room, or the message is lost: nobody here may wait. The runtime's budget for a task would
-        // look like a full queue.
-        let publishing = tokio::task::unconstrained(client.publish(subject, sealed));
-        publishing.now_or_never().is_some_and(|published| published.is_ok())
+        carrier.publish(subject, sealed)
     }
 }

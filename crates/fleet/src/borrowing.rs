@@ -3,7 +3,7 @@
 //! For each provider of a fellow, the machine asks for as many slots as there are jobs for it, says how
 //! many may be used now, and gives back what is not used. A grant is good for a time from when the want
 //! was sent that it answers, so a borrower stops before the lender takes the slot back, however late the
-//! grant came. A slot stays for a second after its last use, so that the next job needs no round trip.
+//! grant came. A slot stays for a second or two after its last use, so that the next job needs no round trip.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -18,14 +18,14 @@ use crate::{lending::LEASE, message::Message, rules::Rules, server::ServerId};
 pub const RENEWAL: Duration = Duration::from_millis(500);
 /// The shortest time between two wants for one provider.
 const SHORTEST: Duration = Duration::from_millis(20);
-/// How long an unused slot is kept.
+/// After this time without use a slot is given back, at the latest after twice that.
 pub const KEEP: Duration = Duration::from_secs(1);
 /// The most slots of one provider that a server asks for.
 pub const MOST_SLOTS: u32 = 1_024;
 
 /// One event. Inputs about providers that are not known are ignored.
 #[expect(missing_docs, reason = "ids are what their types say")]
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Input {
     /// A fellow has a provider that it may lend.
     Offered { fellow: ServerId, provider: ProviderId },
@@ -43,7 +43,7 @@ pub enum Input {
 
 /// One action, to be carried out in order.
 #[expect(missing_docs, reason = "ids are what their types say")]
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Output {
     /// So many jobs may be there at once from now on. Jobs that are there already may stay, even if they
     /// are more.
@@ -277,5 +277,221 @@ impl Loan {
 
     fn next(&self) -> Option<Instant> {
         [self.until, self.want_at, self.look_at].into_iter().flatten().min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn lender() -> ServerId {
+        ServerId::from_random(1)
+    }
+
+    fn provider() -> ProviderId {
+        ProviderId::from_random(1)
+    }
+
+    struct Borrower {
+        borrowing: Borrowing,
+        now: Instant,
+        sent: Vec<Message>,
+        slots: Vec<u32>,
+        serial: u64,
+    }
+
+    impl Borrower {
+        fn new() -> Self {
+            let (mut borrowing, now) = (Borrowing::new(), Instant::now());
+            let (fellow, provider) = (lender(), provider());
+            borrowing.handle(now, Input::Offered { fellow, provider });
+            Self { borrowing, now, sent: Vec::new(), slots: Vec::new(), serial: 0 }
+        }
+
+        fn input(&mut self, input: Input) {
+            self.borrowing.handle(self.now, input);
+            self.follow();
+        }
+
+        fn follow(&mut self) {
+            while let Some(output) = self.borrowing.poll_output() {
+                match output {
+                    Output::Capacity { slots, .. } => self.slots.push(slots),
+                    Output::Send { message, .. } => self.sent.push(message),
+                }
+            }
+        }
+
+        fn pass(&mut self, time: Duration) {
+            let end = self.now + time;
+            while let Some(at) = self.borrowing.poll_timeout().filter(|at| *at <= end) {
+                self.now = self.now.max(at);
+                self.borrowing.handle_timeout(self.now);
+                self.follow();
+            }
+            self.now = end;
+        }
+
+        fn demand(&mut self, jobs: u32) {
+            self.input(Input::Demand { fellow: lender(), provider: provider(), jobs });
+        }
+
+        fn used(&mut self, jobs: u32) {
+            self.input(Input::Used { fellow: lender(), provider: provider(), jobs });
+        }
+
+        /// The newest message: its number, and what it wants and keeps.
+        fn said(&self) -> (u64, u32, u32) {
+            match self.sent.last() {
+                Some(
+                    Message::Want { number, slots, keeps, .. }
+                    | Message::Return { number, slots, keeps, .. },
+                ) => (*number, *slots, *keeps),
+                other => panic!("{other:?}"),
+            }
+        }
+
+        fn granted(&mut self, number: u64, slots: u32) {
+            self.serial += 1;
+            let (provider, serial) = (provider(), self.serial);
+            let message = Message::Grant { provider, number, serial, slots };
+            self.input(Input::Message { from: lender(), message });
+        }
+
+        fn recalled(&mut self, number: u64, slots: u32) {
+            self.serial += 1;
+            let (provider, serial) = (provider(), self.serial);
+            let message = Message::Recall { provider, number, serial, slots };
+            self.input(Input::Message { from: lender(), message });
+        }
+
+        fn usable(&self) -> u32 {
+            self.borrowing.usable(self.now, lender(), provider())
+        }
+    }
+
+    #[test]
+    fn a_want_is_sent_at_once_and_again_and_a_grant_may_be_used() {
+        let mut borrower = Borrower::new();
+        borrower.demand(1);
+        assert_eq!(borrower.said(), (1, 1, 0));
+        borrower.demand(3);
+        assert_eq!(borrower.sent.len(), 1, "a moment later");
+        borrower.pass(SHORTEST);
+        assert_eq!(borrower.said(), (2, 3, 0));
+        borrower.granted(2, 2);
+        assert_eq!(borrower.slots, [2]);
+        borrower.pass(RENEWAL);
+        assert_eq!(borrower.said(), (3, 3, 2));
+    }
+
+    #[test]
+    fn a_lease_counts_from_the_want_and_is_over_however_late_the_grant_came() {
+        let mut borrower = Borrower::new();
+        borrower.demand(1);
+        borrower.pass(LEASE - MS);
+        borrower.granted(1, 1);
+        assert_eq!(borrower.usable(), 1);
+        borrower.pass(MS);
+        assert_eq!((borrower.usable(), &borrower.slots[..]), (0, &[1, 0][..]));
+        borrower.granted(1, 1);
+        assert_eq!(borrower.usable(), 0, "that want is too old");
+    }
+
+    #[test]
+    fn each_renewal_that_is_granted_makes_the_lease_longer() {
+        let mut borrower = Borrower::new();
+        borrower.demand(1);
+        for _ in 0..20 {
+            let (number, ..) = borrower.said();
+            borrower.granted(number, 1);
+            borrower.used(1);
+            borrower.pass(RENEWAL);
+            assert_eq!(borrower.usable(), 1);
+        }
+        assert_eq!(borrower.slots, [1]);
+    }
+
+    #[test]
+    fn an_unused_slot_is_kept_for_a_moment_and_then_given_back() {
+        let mut borrower = Borrower::new();
+        borrower.demand(2);
+        borrower.granted(1, 2);
+        borrower.demand(0);
+        borrower.used(1);
+        borrower.used(0);
+        for _ in 0..3 {
+            borrower.pass(RENEWAL);
+            let (number, ..) = borrower.said();
+            borrower.granted(number, 2);
+            assert_eq!(borrower.usable(), 2);
+        }
+        borrower.pass(RENEWAL);
+        assert_eq!((borrower.usable(), borrower.said().2), (0, 0));
+        assert!(matches!(borrower.sent.last(), Some(Message::Return { .. })));
+        borrower.pass(LEASE);
+        assert_eq!(borrower.borrowing.poll_timeout(), None);
+    }
+
+    #[test]
+    fn a_recall_is_answered_at_once_and_again_when_a_job_ends() {
+        let mut borrower = Borrower::new();
+        borrower.demand(3);
+        borrower.granted(1, 3);
+        borrower.demand(0);
+        borrower.used(2);
+        borrower.recalled(1, 1);
+        assert_eq!((borrower.usable(), borrower.said().2), (1, 2), "two are in use");
+        borrower.used(1);
+        assert_eq!(borrower.said().2, 1);
+        assert!(matches!(borrower.sent.last(), Some(Message::Return { .. })));
+    }
+
+    #[test]
+    fn older_words_of_the_lender_are_void() {
+        let mut borrower = Borrower::new();
+        borrower.demand(3);
+        let grant = |serial, slots| Input::Message {
+            from: lender(),
+            message: Message::Grant { provider: provider(), number: 1, serial, slots },
+        };
+        borrower.input(grant(2, 1));
+        borrower.input(grant(1, 3));
+        borrower.input(grant(2, 3));
+        assert_eq!(borrower.slots, [1]);
+    }
+
+    #[test]
+    fn a_want_that_is_not_wanted_any_more_is_withdrawn() {
+        let mut borrower = Borrower::new();
+        borrower.demand(1);
+        borrower.demand(0);
+        assert_eq!(borrower.said(), (2, 0, 0));
+        borrower.pass(RENEWAL * 4);
+        assert_eq!(borrower.sent.len(), 2);
+    }
+
+    #[test]
+    fn wants_and_what_is_remembered_of_them_are_bounded() {
+        let mut borrower = Borrower::new();
+        borrower.demand(u32::MAX);
+        assert_eq!(borrower.said().1, MOST_SLOTS);
+        for jobs in 0..1_000 {
+            borrower.demand(jobs);
+            borrower.pass(SHORTEST);
+        }
+        let loan = &borrower.borrowing.loans[&(lender(), provider())];
+        assert!(loan.sent.len() <= 1 + (LEASE.as_millis() / SHORTEST.as_millis()) as usize);
+    }
+
+    #[test]
+    fn nothing_is_left_of_who_is_gone() {
+        let mut borrower = Borrower::new();
+        borrower.demand(1);
+        borrower.input(Input::Left { fellow: lender() });
+        borrower.granted(1, 1);
+        assert_eq!((borrower.usable(), borrower.borrowing.poll_timeout()), (0, None));
     }
 }

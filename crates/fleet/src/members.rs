@@ -282,3 +282,173 @@ impl<F: Clone> Members<F> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn id(number: u128) -> ServerId {
+        ServerId::from_random(number)
+    }
+
+    fn server(number: u128) -> Members<u8> {
+        Members::new(id(number), format!("n{number}").as_str().into(), 0)
+    }
+
+    fn record(number: u128, beat: u64) -> Record<u8> {
+        let name = format!("n{number}").as_str().into();
+        Record { id: id(number), name, beat, revision: 0, state: State::Active, facts: 0 }
+    }
+
+    fn outputs(members: &mut Members<u8>) -> Vec<Output<u8>> {
+        std::iter::from_fn(|| members.poll_output()).collect()
+    }
+
+    fn seen(members: &mut Members<u8>, now: Instant, record: Record<u8>) -> Vec<Output<u8>> {
+        members.handle(now, Input::Seen(record));
+        outputs(members)
+    }
+
+    /// What the deadlines up to this time put out.
+    fn wait(members: &mut Members<u8>, until: Instant) -> Vec<(Instant, Output<u8>)> {
+        let mut all = Vec::new();
+        while let Some(at) = members.poll_timeout().filter(|at| *at <= until) {
+            members.handle_timeout(at);
+            all.extend(outputs(members).into_iter().map(|output| (at, output)));
+        }
+        all
+    }
+
+    /// A server with this fellow.
+    fn with_fellow(now: Instant, number: u128) -> Members<u8> {
+        let mut members = server(1);
+        for beat in 1..=2 {
+            members.handle(now, Input::Seen(record(number, beat)));
+        }
+        outputs(&mut members);
+        members
+    }
+
+    #[test]
+    fn a_record_is_written_twice_at_first_then_at_each_beat_and_at_once_after_a_change() {
+        let start = Instant::now();
+        let mut members = server(1);
+        members.handle(start, Input::Facts(1));
+        assert_eq!(members.poll_timeout(), None, "there is nowhere to write it");
+        members.handle(start, Input::Connected);
+        assert!(matches!(outputs(&mut members)[..], [Output::Publish(_)]));
+        let written = wait(&mut members, start + SHORTEST + BEAT);
+        let times: Vec<_> = written.iter().map(|(at, _)| *at - start).collect();
+        assert_eq!(times, [SHORTEST, SHORTEST + BEAT]);
+        let now = start + SHORTEST + BEAT + MS;
+        for facts in [2, 3] {
+            members.handle(now, Input::Facts(facts));
+        }
+        assert_eq!(outputs(&mut members), [], "a moment after the last");
+        members.handle(now, Input::State(State::Draining));
+        let written = wait(&mut members, now + SHORTEST);
+        let [(at, Output::Publish(record))] = &written[..] else { panic!("{written:?}") };
+        assert_eq!(*at, now - MS + SHORTEST);
+        assert_eq!((record.facts, record.state, record.beat), (3, State::Draining, 4));
+        members.handle(now, Input::Disconnected);
+        assert_eq!(members.poll_timeout(), None);
+    }
+
+    #[test]
+    fn a_fellow_joins_with_its_second_beat_and_is_forgotten_after_silence() {
+        let start = Instant::now();
+        let mut members = server(1);
+        assert_eq!(seen(&mut members, start, record(1, 9)), [], "its own");
+        assert_eq!(seen(&mut members, start, record(2, 7)), [], "it may be a dead one's");
+        assert_eq!(seen(&mut members, start, record(2, 7)), [], "the same again");
+        let joined = Output::Joined(record(2, 8));
+        assert_eq!(seen(&mut members, start, record(2, 8)), [joined]);
+        let later = start + Duration::from_secs(2);
+        assert_eq!(seen(&mut members, later, record(2, 8)), [], "no sign of life");
+        let left = wait(&mut members, start + Duration::from_secs(9));
+        assert_eq!(left, [(start + SILENCE, Output::Left(id(2)))]);
+        assert_eq!(members.poll_timeout(), None);
+        assert!(SILENCE < Duration::from_secs(3));
+    }
+
+    #[test]
+    fn three_lost_records_are_needed_for_silence() {
+        assert!(BEAT * 3 < SILENCE && BEAT * 4 > SILENCE && BEAT < Duration::from_secs(1));
+    }
+
+    #[test]
+    fn a_change_is_put_out_and_a_deleted_record_is_a_farewell() {
+        let now = Instant::now();
+        let mut members = with_fellow(now, 2);
+        let changed = Record { revision: 1, state: State::Draining, ..record(2, 3) };
+        assert_eq!(seen(&mut members, now, changed.clone()), [Output::Changed(changed)]);
+        members.handle(now, Input::Deleted(id(2)));
+        assert_eq!(outputs(&mut members), [Output::Left(id(2))]);
+        assert_eq!(members.fellows().count(), 0);
+    }
+
+    #[test]
+    fn without_a_transport_all_fellows_leave_after_the_same_silence() {
+        let now = Instant::now();
+        let mut members = with_fellow(now, 2);
+        members.handle(now + MS, Input::Disconnected);
+        assert_eq!(wait(&mut members, now + SILENCE), [(now + SILENCE, Output::Left(id(2)))]);
+    }
+
+    #[test]
+    fn a_newcomer_is_answered_at_once() {
+        let start = Instant::now();
+        let mut members = server(1);
+        members.handle(start, Input::Connected);
+        wait(&mut members, start + MS * 200);
+        outputs(&mut members);
+        let written = seen(&mut members, start + MS * 200, record(2, 1));
+        assert!(matches!(written[..], [Output::Publish(_)]), "{written:?}");
+    }
+
+    #[test]
+    fn of_two_servers_with_one_name_the_greater_says_so() {
+        let now = Instant::now();
+        for (own, other, says) in [(1, 2, None), (2, 1, Some(id(1)))] {
+            let mut members: Members<u8> = Members::new(id(own), "same".into(), 0);
+            let of = |beat| Record { name: "same".into(), ..record(other, beat) };
+            members.handle(now, Input::Seen(of(1)));
+            let both = seen(&mut members, now, of(2));
+            assert_eq!(both[1..], [Output::SameName { other: id(other) }]);
+            assert_eq!(members.same_name(), says);
+            members.handle(now, Input::Deleted(id(other)));
+            assert_eq!(members.same_name(), None);
+        }
+    }
+
+    #[test]
+    fn more_than_the_most_fellows_are_refused_until_one_leaves() {
+        let now = Instant::now();
+        let mut members = server(0);
+        let last = MOST_FELLOWS as u128 + 1;
+        for (number, beat) in (1..=last).flat_map(|number| [(number, 1), (number, 2)]) {
+            members.handle(now, Input::Seen(record(number, beat)));
+        }
+        let refused = |output: &Output<u8>| matches!(output, Output::Refused(_));
+        assert_eq!(outputs(&mut members).iter().filter(|it| refused(it)).count(), 1);
+        assert_eq!(members.fellows().count(), MOST_FELLOWS);
+        assert_eq!(seen(&mut members, now, record(last, 3)), [], "it is said once");
+        members.handle(now, Input::Deleted(id(1)));
+        outputs(&mut members);
+        assert_eq!(seen(&mut members, now, record(last, 4)), [Output::Joined(record(last, 4))]);
+    }
+
+    #[test]
+    fn records_that_are_only_found_are_bounded() {
+        let now = Instant::now();
+        let mut members = server(0);
+        for number in 1..=MOST_WATCHED as u128 + 9 {
+            members.handle(now, Input::Seen(record(number, 1)));
+        }
+        assert_eq!(members.watched.len(), MOST_WATCHED);
+        assert!(wait(&mut members, now + SILENCE).is_empty(), "none was a fellow");
+        assert!(members.watched.is_empty());
+    }
+}

@@ -1,20 +1,11 @@
 //! For servers that act as one: what is lent and borrowed, decided under the scheduler's lock.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
-use base::{JobId, ProviderId};
+use base::ProviderId;
 use dispatch::Input;
 
 use crate::service::{FleetCore, Scheduler};
-
-/// Whose job a lent job is: another server's of the fleet, which has its client.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LentFor {
-    /// The name of that server.
-    pub home: Arc<str>,
-    /// The job's id there.
-    pub job: JobId,
-}
 
 /// The slots of providers, while the scheduler's lock is held: what is read here is true until the last change made
 /// here.

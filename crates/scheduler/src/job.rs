@@ -7,10 +7,7 @@ use bytes::Bytes;
 use dispatch::{Affinity, Ending, Route};
 use http::{HeaderMap, Method};
 
-use crate::{
-    fleet::LentFor,
-    translate::{Translator, Untranslated},
-};
+use crate::translate::{Translator, Untranslated};
 
 /// One inference request, as an API submits it.
 pub struct Job {
@@ -77,6 +74,15 @@ impl Job {
             meter,
         }
     }
+}
+
+/// Whose job a lent job is: another server's of the fleet, which has its client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LentFor {
+    /// The name of that server.
+    pub home: Arc<str>,
+    /// The job's id there.
+    pub job: JobId,
 }
 
 /// A request for a provider, with the client's bytes.

@@ -32,8 +32,8 @@ pub use dispatch::{
     Affinity, CancelReason, Config, Distance, Ending, LeaveReason, NoRoute, Route, Wait,
 };
 pub use exchange::{Answer, AnswerWriter, Event, Head, WriteError};
-pub use fleet::{FleetAccess, LentFor};
-pub use job::{Failure, Job, JobRequest, Meter, Usage};
+pub use fleet::FleetAccess;
+pub use job::{Failure, Job, JobRequest, LentFor, Meter, Usage};
 pub use observer::{Announcement, JobEnd, JobFacts, Observer, Outcome};
 pub use provider::{Assignment, Membership, Offer, Provider};
 pub use service::Scheduler;

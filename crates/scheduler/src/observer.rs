@@ -9,10 +9,7 @@ use base::{Endpoint, JobId, KeyId, ModelName, Money, ProviderId, Scope};
 use dispatch::{CancelReason, Ending, LeaveReason};
 use http::StatusCode;
 
-use crate::{
-    fleet::LentFor,
-    job::{Failure, Usage},
-};
+use crate::job::{Failure, LentFor, Usage};
 
 /// Receives the steps of each job and provider. Its methods are called synchronously, so they must
 /// be quick. Two steps that happen on two threads at the same moment may arrive in either order.

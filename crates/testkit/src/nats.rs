@@ -1,7 +1,8 @@
 //! A NATS server of its own for tests: it listens on a free port of loopback, keeps its streams in a temporary
 //! directory, and ends with the test's process, however that ends.
 //!
-//! The program is the one that `NATS_SERVER` names, or `nats-server` in the path or in `target/tools`.
+//! The program is the one that `NATS_SERVER` names, or the one in `target/tools`, or `nats-server` in the
+//! path.
 
 use std::{
     fs,

@@ -663,6 +663,22 @@ export interface ErrorMessage {
 /** What is known of models, by name. A model of which nothing is known is left out. */
 export type FactsByModel = Record<string, ModelFacts>;
 
+/** Another server that acts as one with this one. */
+export interface FellowJson {
+  /** Its name. */
+  name: string;
+  /** The id of its start. */
+  id: string;
+  /** The version of its program. */
+  version: string;
+  /** `active`, or `draining` when it stops. */
+  state: string;
+  /** Where it is reached, as far as it knows. */
+  url?: string;
+  /** How many workers it has that this server may use. */
+  workers: number;
+}
+
 /** The entries of a directory. */
 export interface FileEntry {
   /** Its name. */
@@ -695,6 +711,26 @@ export interface FileVersion {
    * that a second change would have the same time.
    */
   settled: boolean;
+}
+
+/** The part of `/health` about servers that act as one (`--cluster`). */
+export interface FleetHealth {
+  /** The name of this server among them. */
+  name: string;
+  /** The group of servers. */
+  group: string;
+  /** Whether NATS is reached. */
+  connected: boolean;
+  /** The other servers, by name. */
+  servers: FellowJson[];
+  /** Slots of this server's workers that are lent to the others. */
+  slots_lent: number;
+  /** Slots of the others' workers that are lent to this server. */
+  slots_borrowed: number;
+  /** Requests of this server at workers of the others. */
+  requests_sent: number;
+  /** Requests of the others at workers of this server. */
+  requests_served: number;
 }
 
 /** Parameters of generation (the spec's `GenerationConfig`). */
@@ -881,6 +917,8 @@ export interface HealthDetails {
   models: string[];
   /** The aliases, each with its targets in order of preference. */
   aliases?: Record<string, string[]>;
+  /** The servers that act as one with this one, where there are such. */
+  fleet?: FleetHealth;
   /** The workspace of the machine, where it has one. */
   workspace?: WorkspaceHealth;
 }
@@ -2782,6 +2820,8 @@ export interface WorkerJson {
   id: string;
   /** The name that it gave itself. */
   worker_name: string;
+  /** The server that it is connected to, if that is another one of several that act as one. */
+  server?: string;
   /** Where its jobs come from: `server`, or a room. */
   scope: string;
   /** Its models. */
@@ -2793,16 +2833,18 @@ export interface WorkerJson {
   /** The paths of requests that it serves without translation. */
   endpoints: string[];
   /**
-   * How far away it is: `here`, `near` (another machine on this network) or `far` (through a
-   * relay).
+   * How far away it is: `here`, `fellow` (connected to another of several servers that act as one), `near`
+   * (another machine on this network) or `far` (through a relay).
    */
   distance: string;
   /** Tokens a second: measured, or else as it reports; `null` while neither is known. */
   speed: number | null;
   /** How much of its speed it gives, in per cent; 0 while it is paused. */
   throttle: number;
-  /** How many jobs it takes at once. */
+  /** How many jobs it takes at once; of another server's, how many of its slots are lent to this one now. */
   max_concurrent: number;
+  /** How many of its slots are lent to other servers. */
+  lent?: number;
   /** The load that it reports, including work from other servers. */
   reported_load: number;
   /** Jobs that it has from here. */

@@ -15,7 +15,7 @@ use crate::{parts::Tokens, settings::Settings, stores::Stores};
 
 /// What hears of the scheduler's workers, which this program does not need.
 #[derive(Clone, Default)]
-pub(crate) struct Hearing;
+pub(crate) struct Hearing(());
 
 impl Hearing {
     pub(crate) fn observers(&self, _: &Settings) -> Vec<Arc<dyn Observer>> {

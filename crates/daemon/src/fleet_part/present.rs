@@ -18,6 +18,7 @@ pub(crate) use crate::room_homes::RoomsOfFleet;
 use crate::{
     VERSION,
     parts::{Kept, Tokens},
+    running,
     settings::{FleetSettings, Settings},
     stores::Stores,
 };
@@ -64,7 +65,7 @@ impl FleetPart {
             name: name(fleet, listening),
             admin_token: tokens.admin.clone(),
             version: VERSION,
-            url: None,
+            url: url(settings, listening),
             max_body: settings.max_body,
         };
         let running = Fellows::start(started, scheduler, hearing.0)
@@ -146,6 +147,12 @@ fn fellow(fellow: &Fellow) -> FellowJson {
         url: facts.url.clone(),
         workers: facts.workers.len() as u64,
     }
+}
+
+/// Where other machines reach this server; `None` if it is only for its own.
+fn url(settings: &Settings, listening: SocketAddr) -> Option<String> {
+    let is_reached = !listening.ip().is_loopback();
+    is_reached.then(|| running::urls(listening, settings.tls.is_some()).pop()).flatten()
 }
 
 fn name(fleet: &FleetSettings, listening: SocketAddr) -> String {

@@ -1,9 +1,29 @@
 //! Values that several options take.
 
-use std::{str::FromStr, time::Duration};
+use std::{net::SocketAddr, str::FromStr, time::Duration};
 
 use clap::ValueEnum;
 use serde::{Deserialize, Deserializer};
+
+/// An address with its port; `localhost` is this machine's own.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    let numeric = match text.split_once(':') {
+        Some((host, port)) if host.eq_ignore_ascii_case("localhost") => format!("127.0.0.1:{port}"),
+        _ => text.to_owned(),
+    };
+    let wrong = |_| format!("{text:?} is no ADDRESS:PORT, such as 127.0.0.1:9178 or [::]:9178");
+    numeric.parse().map_err(wrong)
+}
+
+pub(super) fn deserialize_listen<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<SocketAddr>, D::Error> {
+    let text = String::deserialize(from)?;
+    listen_address(&text).map(Some).map_err(serde::de::Error::custom)
+}
 
 /// Seconds; fractions are allowed.
 #[derive(Debug, Clone, Copy, PartialEq)]

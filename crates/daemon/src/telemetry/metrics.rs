@@ -339,7 +339,9 @@ impl Snapshot {
     fn take(&self, status: &Status) {
         self.queue_depth.set(count(status.queue_depth));
         self.in_flight.set(count(status.in_flight));
-        self.workers.set(count(status.workers.len()));
+        // Those of other servers count there.
+        let own = status.workers.iter().filter(|worker| worker.fellow.is_none());
+        self.workers.set(count(own.count()));
         self.queue.clear();
         self.oldest.clear();
         for queue in &status.queues {

@@ -43,7 +43,7 @@ struct Shared {
     scheduler: Scheduler,
     streams: Arc<Streams>,
     counts: Arc<Counts>,
-    /// Told of each job, so that its slot counts as used.
+    /// Notified of each job, so that its slot counts as used.
     demand: Arc<Notify>,
     runtime: Handle,
 }

@@ -21,8 +21,9 @@ use crate::{
     transport::{Kind, Transport},
 };
 
-/// How long a stream that its user has left, after it had written all, may take to deliver that.
-const LINGERS: Duration = Duration::from_secs(10);
+/// How long a stream that its user has left, after it had written all, may take to deliver that. It ends sooner when the
+/// other end is silent; this is for one that goes on writing what nobody reads.
+const LINGERS: Duration = Duration::from_secs(60);
 
 pub(super) struct Cell {
     pub(super) fellow: ServerId,
@@ -50,13 +51,19 @@ struct CellState {
 }
 
 impl Cell {
-    pub(super) fn new(fellow: ServerId, stream: Stream, transport: Arc<Transport>) -> Arc<Self> {
+    /// `is_finished`: this end has written all.
+    pub(super) fn new(
+        fellow: ServerId,
+        stream: Stream,
+        is_finished: bool,
+        transport: Arc<Transport>,
+    ) -> Arc<Self> {
         let id = stream.id();
         let state = CellState {
             stream,
             pieces: VecDeque::new(),
             is_ended: false,
-            is_finished: false,
+            is_finished,
             over: None,
             is_done: false,
             left: None,

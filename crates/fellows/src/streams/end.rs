@@ -105,7 +105,7 @@ impl FellowStream {
         self.cell.poll_write(cx, bytes, is_last)
     }
 
-    /// Waits until the stream is over before its end. It does not wake for what comes: whoever waits here reads
+    /// Waits until the stream is over before its end. What comes does not wake it: a task that waits here reads
     /// nothing.
     pub async fn over(&self) -> Over {
         poll_fn(|cx| self.cell.poll_over(cx)).await

@@ -35,7 +35,7 @@ use crate::{
 const LOOK: Duration = Duration::from_millis(100);
 
 /// The most streams with one fellow.
-const MOST_STREAMS: usize = 8_192;
+pub(crate) const MOST_STREAMS: usize = 8_192;
 
 /// What a stream is for: its first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,7 +91,7 @@ impl Streams {
         first.iter().for_each(|part| bytes.extend_from_slice(part));
         let mut stream = Stream::open(now(), id);
         stream.write(now(), bytes.into(), is_last);
-        let cell = Cell::new(to, stream, Arc::clone(&self.transport));
+        let cell = Cell::new(to, stream, is_last, Arc::clone(&self.transport));
         let mut table = self.lock();
         let streams = table.fellows.get_mut(&to).filter(|its| its.len() < MOST_STREAMS)?;
         streams.insert(id, Arc::clone(&cell));
@@ -166,7 +166,7 @@ impl Streams {
     fn opened(self: &Arc<Self>, from: ServerId, frame: Frame, has_room: bool) {
         let service = frame.payload.first().map(|byte| Service(*byte));
         let Some(stream) = Stream::accept(now(), frame) else { return };
-        let cell = Cell::new(from, stream, Arc::clone(&self.transport));
+        let cell = Cell::new(from, stream, false, Arc::clone(&self.transport));
         let handlers = self.handlers.read().unwrap_or_else(PoisonError::into_inner);
         let handler = service.and_then(|service| handlers.get(&service).cloned());
         drop(handlers);

@@ -3,6 +3,7 @@
 //!
 //! - `fleet_sim SEED`: one run, line by line
 //! - `fleet_sim --seeds N [--from S]`: many runs on all cores
+//! - `fleet_sim --without RULE SEED`, `--seeds N`: the same without a rule; the seeds that notice that
 
 #![expect(clippy::print_stdout, reason = "a tool for the terminal")]
 
@@ -27,22 +28,24 @@ fn main() -> ExitCode {
     let texts: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let number = |text: &str| text.parse::<u64>().ok();
     let wanted = match texts[..] {
-        [seed] => number(seed).map(one),
+        [seed] => number(seed).map(|seed| one((seed, Mutant::default()))),
+        ["--without", rule, seed] => number(seed).zip(without(rule)).map(one),
         ["--seeds", seeds] => number(seeds).map(|seeds| many(0, seeds)),
+        ["--without", rule, "--seeds", seeds] => number(seeds).zip(without(rule)).map(noticed),
         ["--seeds", seeds, "--from", from] => {
             number(seeds).zip(number(from)).map(|(seeds, from)| many(from, seeds))
         }
         _ => None,
     };
     wanted.unwrap_or_else(|| {
-        println!("usage: fleet_sim SEED | fleet_sim --seeds N [--from S]");
+        println!("usage: fleet_sim [--without RULE] SEED | fleet_sim [--without RULE] --seeds N [--from S]");
         ExitCode::FAILURE
     })
 }
 
-fn one(seed: u64) -> ExitCode {
+fn one((seed, mutant): (u64, Mutant)) -> ExitCode {
     let plan = Plan::new(seed);
-    let (result, lines) = run::traced(&plan, Mutant::default());
+    let (result, lines) = run::traced(&plan, mutant);
     lines.iter().for_each(|line| println!("{line}"));
     let servers = plan.workers.len();
     match result {
@@ -55,6 +58,28 @@ fn one(seed: u64) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn without(rule: &str) -> Option<Mutant> {
+    let mut mutant = Mutant::default();
+    match rule {
+        "leases" => mutant.rules.leases = false,
+        "margin" => mutant.rules.margin = false,
+        "recall" => mutant.rules.recall = false,
+        "gaps" => mutant.rules.gaps = false,
+        "compare-and-set" => mutant.compare_and_set = false,
+        _ => return None,
+    }
+    Some(mutant)
+}
+
+fn noticed((seeds, mutant): (u64, Mutant)) -> ExitCode {
+    for seed in 0..seeds {
+        if let Err(fault) = run::run(&Plan::new(seed), mutant) {
+            println!("seed {seed}: {fault}");
+        }
+    }
+    ExitCode::SUCCESS
 }
 
 fn many(from: u64, seeds: u64) -> ExitCode {

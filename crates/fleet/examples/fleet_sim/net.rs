@@ -143,6 +143,7 @@ pub(crate) struct Net {
     pub(crate) lost: u64,
     pub(crate) doubled: u64,
     pub(crate) late_ms: u64,
+    pub(crate) is_noisy: bool,
     /// The servers without transport, and pairs of servers of which the first is not heard by the second.
     pub(crate) cut: BTreeSet<usize>,
     pub(crate) deaf: BTreeSet<(usize, usize)>,
@@ -160,8 +161,13 @@ pub(crate) struct Net {
     pub(crate) jobs: BTreeMap<JobId, ClientJob>,
     /// The streams whose request was given to a worker.
     pub(crate) served: BTreeSet<StreamId>,
-    /// When something last went wrong with a server by a fault of the plan.
-    pub(crate) trouble: BTreeMap<ServerId, Duration>,
+    /// When something last went wrong with a server by a fault of the plan, and by what followed.
+    trouble: BTreeMap<ServerId, Duration>,
+    unease: BTreeMap<ServerId, Duration>,
+    /// When a server last lost a fellow.
+    pub(crate) lefts: BTreeMap<(ServerId, ServerId), Duration>,
+    /// The streams that the homes of jobs still have.
+    pub(crate) at_home: BTreeSet<StreamId>,
     pub(crate) fault: Option<String>,
     pub(crate) lines: Option<Vec<String>>,
     pub(crate) account: Account,
@@ -210,6 +216,7 @@ impl Net {
             lost: plan.lost,
             doubled: plan.doubled,
             late_ms: plan.late_ms,
+            is_noisy: plan.is_noisy,
             cut: BTreeSet::new(),
             deaf: BTreeSet::new(),
             ids: vec![None; plan.workers.len()],
@@ -222,6 +229,9 @@ impl Net {
             jobs: BTreeMap::new(),
             served: BTreeSet::new(),
             trouble: BTreeMap::new(),
+            unease: BTreeMap::new(),
+            lefts: BTreeMap::new(),
+            at_home: BTreeSet::new(),
             fault: None,
             lines: is_traced.then(Vec::new),
             account: Account::default(),
@@ -273,7 +283,19 @@ impl Net {
     pub(crate) fn send(&mut self, from: usize, to: ServerId, event: Event) {
         let Some(node) = self.node_of(to) else { return };
         let is_cut = self.cut.contains(&from) || self.cut.contains(&node);
-        if is_cut || self.deaf.contains(&(from, node)) || self.stream.below(100) < self.lost {
+        let before = (self.lost, self.late_ms);
+        if self.is_noisy {
+            let is_word = matches!(event, Event::Lent { .. });
+            (self.lost, self.late_ms) = if is_word { (65, 5) } else { (0, 450) };
+        }
+        if !is_cut && !self.deaf.contains(&(from, node)) {
+            self.carry(event);
+        }
+        (self.lost, self.late_ms) = before;
+    }
+
+    fn carry(&mut self, event: Event) {
+        if self.stream.below(100) < self.lost {
             return;
         }
         if self.stream.below(100) < self.doubled {
@@ -317,12 +339,12 @@ impl Net {
 
     /// A job has its outcome, once.
     pub(crate) fn conclude(&mut self, job: JobId, outcome: Outcome) {
-        let Some(it) = self.jobs.get_mut(&job) else { return };
-        if let Some(before) = it.outcome.replace(outcome.clone()) {
-            self.fail(format!("{job} ended twice: {before:?} and {outcome:?}"));
-        }
-        self.account.answered += u64::from(outcome == Outcome::Answered);
         self.say(|| format!("{job} is over: {outcome:?}"));
+        let Some(it) = self.jobs.get_mut(&job) else { return };
+        self.account.answered += u64::from(outcome == Outcome::Answered);
+        if let Some(before) = it.outcome.replace(outcome) {
+            self.fail(format!("{job} ended twice, first as {before:?}"));
+        }
     }
 
     pub(crate) fn trouble(&mut self, node: usize) {
@@ -331,10 +353,24 @@ impl Net {
         }
     }
 
-    /// Whether nothing was wrong with either for a while.
-    pub(crate) fn is_calm(&self, one: ServerId, other: ServerId) -> bool {
-        let recent = |id| self.trouble.get(&id).is_some_and(|at| *at + CALM > self.now);
-        !recent(one) && !recent(other)
+    pub(crate) fn unease(&mut self, id: ServerId) {
+        self.unease.insert(id, self.now);
+    }
+
+    /// Whether the plan did nothing to a server for a while.
+    pub(crate) fn is_calm(&self, id: ServerId) -> bool {
+        self.trouble.get(&id).is_none_or(|at| *at + CALM < self.now)
+    }
+
+    /// Whether nothing was wrong with a server for a while, and messages come.
+    pub(crate) fn is_easy(&self, id: ServerId) -> bool {
+        let calm = self.unease.get(&id).is_none_or(|at| *at + CALM < self.now);
+        calm && self.is_calm(id) && self.lost < 20 && !self.is_noisy
+    }
+
+    /// Whether a server had a fellow all the time, lately.
+    pub(crate) fn had(&self, server: ServerId, fellow: ServerId) -> bool {
+        self.lefts.get(&(server, fellow)).is_none_or(|at| *at + CALM < self.now)
     }
 
     fn delay(&mut self) -> Duration {

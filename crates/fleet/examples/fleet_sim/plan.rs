@@ -50,6 +50,9 @@ pub(crate) struct Plan {
     pub(crate) doubled: u64,
     /// How late a message may come, in milliseconds; above 30 they overtake each other.
     pub(crate) late_ms: u64,
+    /// Instead, words about slots are lost so often that leases end while their holders are busy, and frames
+    /// are late.
+    pub(crate) is_noisy: bool,
     pub(crate) steps: Vec<Step>,
 }
 
@@ -74,28 +77,31 @@ pub(crate) enum Act {
     Kill,
     /// A server loses the transport.
     Cut,
+    /// All servers lose the transport.
+    Outage,
     /// Messages between two servers are lost, one way or both.
     Deafen,
     /// Everything is whole again.
     Heal,
     /// A room is created.
     Room,
-    /// A room gets participants at a server, or loses them.
+    /// All rooms get participants at a server, or lose them.
     Use,
     /// The place of the records loses all of them.
     Forget,
 }
 
-const ACTS: [(Act, u64); 10] = [
+const ACTS: [(Act, u64); 11] = [
     (Act::Jobs, 50),
     (Act::HangUp, 8),
     (Act::Pause, 5),
     (Act::Kill, 5),
     (Act::Cut, 5),
+    (Act::Outage, 2),
     (Act::Deafen, 3),
     (Act::Heal, 8),
     (Act::Room, 6),
-    (Act::Use, 6),
+    (Act::Use, 10),
     (Act::Forget, 1),
 ];
 
@@ -105,6 +111,7 @@ impl Plan {
         let servers = [2, 2, 3, 3, 4, 5][stream.index(6)];
         let is_harsh = stream.one_in(2);
         let is_kind = stream.one_in(3);
+        let is_noisy = is_kind && is_harsh && stream.one_in(2);
         let count = 20 + stream.below(50);
         let workers = (0..servers).map(|_| worker(&mut stream)).collect();
         let steps = (1..=count).map(|index| Step::new(seed, index));
@@ -114,6 +121,7 @@ impl Plan {
             lost: if is_harsh { stream.below(40) } else { 0 },
             doubled: if is_harsh { stream.below(20) } else { 0 },
             late_ms: if is_harsh { 30 + stream.below(1_500) } else { 10 },
+            is_noisy,
             steps: steps.filter(|step| !is_kind || step.act.is_kind()).collect(),
         }
     }

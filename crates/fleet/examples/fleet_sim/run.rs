@@ -37,18 +37,34 @@ fn live(world: &mut World<'_>) -> Result<(), String> {
     for step in &world.plan.steps {
         world.step(step)?;
     }
-    world.pass(STARTS)?;
+    pass_until(world, STARTS, |world| {
+        world.servers.iter().all(|it| it.as_ref().is_some_and(|it| !it.is_paused))
+    })?;
     (world.net.lost, world.net.doubled, world.net.late_ms) = (0, 0, 10);
+    world.net.is_noisy = false;
     world.heal();
     world.net.say(|| "all is well from now on".to_owned());
     world.pass(VIEWS)?;
     check_views(world)?;
     world.pass(HOMES)?;
     check_rooms(world)?;
-    world.pass(JOBS)?;
+    pass_until(world, JOBS, |world| world.net.jobs.values().all(|it| it.outcome.is_some()))?;
     check_jobs(world)?;
     world.pass(SLOTS)?;
     check_slots(world)
+}
+
+/// Lets time pass until something holds, and no longer than this.
+fn pass_until(
+    world: &mut World<'_>,
+    longest: Duration,
+    holds: impl Fn(&World<'_>) -> bool,
+) -> Result<(), String> {
+    let end = world.net.now + longest;
+    while world.net.now < end && !holds(world) {
+        world.pass(Duration::from_millis(500))?;
+    }
+    Ok(())
 }
 
 fn check_views(world: &World<'_>) -> Result<(), String> {

@@ -183,7 +183,6 @@ impl Server {
     pub(crate) fn hang_up(&mut self, net: &mut Net, job: JobId) {
         let now = self.now(net);
         net.conclude(job, Outcome::HungUp);
-        net.trouble(self.node);
         self.dispatcher.handle(now, dispatch::Input::ClientGone { job });
         self.settle(net);
     }
@@ -285,6 +284,7 @@ impl Server {
         net.account.through_fellows += 1;
         net.say(|| format!("n{} sends {job} to {fellow} as {id:?}", self.node));
         let side = Side::Home { job, provider, got: 0, ended: false };
+        net.at_home.insert(id);
         self.exchanges.insert(id, Exchange { peer: fellow, stream, side });
     }
 
@@ -318,7 +318,7 @@ impl Server {
             self.lending.handle(now, lending::Input::Ended { job });
             return;
         }
-        net.trouble(self.node);
+        net.unease(self.id);
         let mut theirs = self.exchanges.values_mut().filter(|it| it.side.is_home_of(job, provider));
         if let Some(it) = theirs.next() {
             it.stream.reset(now, Reason::Cancelled, Bytes::new());
@@ -407,7 +407,8 @@ impl Server {
     fn left(&mut self, net: &mut Net, fellow: ServerId) {
         let now = self.now(net);
         net.account.left += 1;
-        net.trouble(self.node);
+        net.unease(self.id);
+        net.lefts.insert((self.id, fellow), net.now);
         net.say(|| format!("n{} has lost {fellow}", self.node));
         self.lending.handle(now, lending::Input::Left { fellow });
         self.borrowing.handle(now, borrowing::Input::Left { fellow });
@@ -553,6 +554,9 @@ impl Server {
             stream::Output::Done => {}
             stream::Output::Reset(reason, _) => {
                 net.account.resets += 1;
+                if reason == Reason::Silent {
+                    net.unease(self.id);
+                }
                 if let Side::Home { job, provider, .. } = it.side {
                     let refused = reason == Reason::Refused;
                     let verdict = if refused { Verdict::Declined } else { Verdict::Failed };
@@ -566,6 +570,9 @@ impl Server {
     fn dropped(&mut self, net: &mut Net, id: StreamId) {
         let now = self.now(net);
         let Some(it) = self.exchanges.remove(&id) else { return };
+        if let Side::Home { .. } = it.side {
+            net.at_home.remove(&id);
+        }
         if let Side::Serving { job, .. } = it.side {
             self.dispatcher.handle(now, dispatch::Input::ClientGone { job });
             self.lending.handle(now, lending::Input::Ended { job });
@@ -637,26 +644,39 @@ impl Server {
         if !net.served.insert(id) {
             net.fail(format!("{id:?} is served twice"));
         }
-        let Some(it) = self.exchanges.get_mut(&id) else { return };
-        let job = JobId::from_random(net.stream.wide());
-        let (peer, provider) = (it.peer, request.provider);
+        let Some(peer) = self.exchanges.get(&id).map(|it| it.peer) else { return };
+        let (job, provider) = (JobId::from_random(net.stream.wide()), request.provider);
         if !self.lending.begin(peer, provider, job) {
             net.account.refused += 1;
             net.say(|| format!("n{} refuses {id:?} of {peer}", self.node));
-            if net.now < sent + COVERED && net.is_calm(self.id, peer) {
+            let is_wanted = net.at_home.contains(&id) && net.now < sent + COVERED;
+            if is_wanted && self.must_take(net, peer) {
                 net.fail(format!(
                     "n{} refuses a job for which it lent a slot to {peer}",
                     self.node
                 ));
             }
-            return it.stream.reset(now, Reason::Refused, Bytes::new());
+            let refused = self.exchanges.get_mut(&id);
+            return refused.into_iter().for_each(|it| {
+                it.stream.reset(now, Reason::Refused, Bytes::new());
+            });
         }
+        let Some(it) = self.exchanges.get_mut(&id) else { return };
         it.side = Side::serving(job, request);
         if self.short_since.is_some_and(|since| since + MOST_SHORT < net.now) {
             net.fail(format!("n{} takes a job of {peer} while own jobs wait", self.node));
         }
         let spec = spec(job, request.model, Some(provider));
         self.dispatcher.handle(now, dispatch::Input::Submit(spec));
+    }
+
+    /// Whether a job that a fellow sent just now must find the slot that was lent for it: the fellow was
+    /// there all the time, and this server has no job of it that is over at its home.
+    fn must_take(&self, net: &Net, fellow: ServerId) -> bool {
+        let theirs = self.exchanges.iter().filter(|(_, it)| it.peer == fellow);
+        let mut served = theirs.filter(|(_, it)| matches!(it.side, Side::Serving { .. }));
+        let calm = net.is_calm(self.id) && net.is_calm(fellow) && net.had(self.id, fellow);
+        calm && served.all(|(id, _)| net.at_home.contains(id))
     }
 
     /// The worker has finished a fellow's job when all is written.

@@ -84,6 +84,7 @@ impl<'a> World<'a> {
             Act::Pause if runs => self.pause(node, stream),
             Act::Kill if runs => self.kill(node, stream),
             Act::Cut => self.cut(node, stream),
+            Act::Outage => (0..self.servers.len()).for_each(|node| self.cut(node, stream)),
             Act::Deafen => {
                 let other = stream.index(self.servers.len());
                 self.net.deaf.insert((node, other));
@@ -101,12 +102,12 @@ impl<'a> World<'a> {
                 }
             }
             Act::Use if runs => {
-                let rooms: Vec<_> = self.net.rooms.keys().cloned().collect();
-                let Some(room) = rooms.get(stream.index(rooms.len())).cloned() else { return };
-                let is_used = !stream.one_in(3);
-                self.with(node, |server, net| {
-                    server.room(net, room_homes::Input::Used { room, is_used });
-                });
+                let is_used = !stream.one_in(4);
+                for room in self.net.rooms.keys().cloned().collect::<Vec<_>>() {
+                    self.with(node, |server, net| {
+                        server.room(net, room_homes::Input::Used { room, is_used });
+                    });
+                }
             }
             Act::Forget => self.forget(),
             _ => {}
@@ -117,6 +118,7 @@ impl<'a> World<'a> {
         let many = if stream.one_in(6) { 14 } else { 4 };
         let model = u8::try_from(stream.below(3)).unwrap_or(0);
         let long = if stream.one_in(4) { 2_500 } else { 500 };
+        let long = if self.plan.is_noisy { 60 } else { long };
         for _ in 0..1 + stream.below(many) {
             let job = JobId::from_random(stream.wide());
             let bytes = if stream.one_in(8) { stream.below(900_000) } else { stream.below(3_000) };
@@ -312,7 +314,7 @@ impl<'a> World<'a> {
         let now = self.net.now;
         for it in self.servers.iter_mut().flatten() {
             let Some((provider, _)) = it.worker else { continue };
-            let calm = !it.is_paused && self.net.is_calm(it.id, it.id);
+            let calm = !it.is_paused && self.net.is_easy(it.id);
             let short = calm && it.dispatcher.short(provider) > 0;
             let view = it.dispatcher.provider(provider);
             let idle = short && view.is_some_and(|view| view.lent > view.lent_jobs);

@@ -54,6 +54,11 @@ impl Ended {
         }
     }
 
+    /// How many streams are known.
+    pub fn known(&self) -> usize {
+        self.words.len()
+    }
+
     fn forget(&mut self, now: Instant) {
         while self.order.front().is_some_and(|(at, _)| *at + REMEMBERED <= now) {
             self.forget_first();

@@ -290,7 +290,7 @@ impl Stream {
         if self.receiving.says_end() {
             self.outputs.push_back(Output::End);
             // Nothing else would carry the acknowledgement.
-            if self.sending.is_finished() {
+            if self.sending.has_sent_all() {
                 self.send(now, Kind::Credit, 0, Bytes::new(), false);
             }
         }

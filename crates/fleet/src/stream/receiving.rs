@@ -91,9 +91,8 @@ impl Receiving {
         if offset > self.received && self.rules.gaps {
             // Of two pieces with one beginning the longer is kept.
             let known = self.early.get(&offset).map_or(0, Bytes::len);
-            let kept: usize = self.early.values().map(Bytes::len).sum();
             // Pieces that overlap could be more than a window: what is not kept is asked for again.
-            if payload.len() > known && (kept + payload.len()) as u64 <= WINDOW {
+            if payload.len() > known && (self.kept() + payload.len()) as u64 <= WINDOW {
                 self.early.insert(offset, payload);
             }
             return false;
@@ -122,6 +121,11 @@ impl Receiving {
         }
         self.asked = Some((self.received, now));
         Some(self.early.keys().next().map_or(offset, |early| offset.min(*early)))
+    }
+
+    /// How many bytes are kept that came too early.
+    pub(super) fn kept(&self) -> usize {
+        self.early.values().map(Bytes::len).sum()
     }
 
     fn append(&mut self, offset: u64, mut payload: Bytes) {

@@ -133,7 +133,7 @@ impl Sending {
     }
 
     /// Whether all was sent.
-    pub(super) fn is_finished(&self) -> bool {
+    pub(super) fn has_sent_all(&self) -> bool {
         self.is_end_sent
     }
 

@@ -4,7 +4,9 @@ use base::LoadState;
 use clap::Args;
 use client::admin::{
     requests::RequestJson,
-    status::{Health, HealthDetails, ModelFacts, QueueJson, Stats, WorkerJson},
+    status::{
+        FellowJson, FleetHealth, Health, HealthDetails, ModelFacts, QueueJson, Stats, WorkerJson,
+    },
 };
 use daemon::ConfigFile;
 use jiff::Timestamp;
@@ -64,6 +66,7 @@ impl Tables {
         let details = health.details.clone().unwrap_or_default();
         let all = [
             Some(summary(health, &details)),
+            details.fleet.as_ref().and_then(servers),
             self.workers(&details.workers),
             self.in_memory(&details.workers),
             queues(&stats.queues),
@@ -73,19 +76,27 @@ impl Tables {
         all.join("\n\n")
     }
 
-    /// The workers. Their scope is shown if one of them is in a room.
+    /// The workers. Their scope is shown if one of them is in a room, and their server if one is connected to another.
     fn workers(&self, workers: &[WorkerJson]) -> Option<String> {
         let in_rooms = workers.iter().any(|worker| worker.scope != SERVER);
+        let elsewhere = workers.iter().any(|worker| worker.server.is_some());
         let row = |worker: &WorkerJson| {
             let scope = in_rooms.then(|| plain(&worker.scope));
             let numbers = [worker.in_flight, worker.reported_load, worker.max_concurrent];
-            let texts = [self.names.shown(&worker.worker_name)].into_iter().chain(scope);
+            let server = worker.server.as_deref().map_or("-".to_owned(), plain);
+            let server = elsewhere.then_some(server);
+            let texts =
+                [self.names.shown(&worker.worker_name)].into_iter().chain(server).chain(scope);
             let texts = texts.chain([first_of(&worker.models), state(worker)]);
             texts.chain(numbers.map(|number| number.to_string())).collect()
         };
-        let header = ["worker", "scope", "models", "state", "in flight", "load", "slots"];
-        let header: Vec<&str> =
-            header.into_iter().filter(|name| in_rooms || *name != "scope").collect();
+        let header = ["worker", "server", "scope", "models", "state", "in flight", "load", "slots"];
+        let is_shown = |name: &&str| match *name {
+            "scope" => in_rooms,
+            "server" => elsewhere,
+            _ => true,
+        };
+        let header: Vec<&str> = header.into_iter().filter(is_shown).collect();
         filled(&header, workers.iter().map(row), 3)
     }
 
@@ -165,6 +176,24 @@ fn summary(health: &Health, details: &HealthDetails) -> String {
         Some(why) => format!("{told}\n{}", plain(why)),
         None => told,
     }
+}
+
+/// The servers that act as one with this one, if there are any.
+fn servers(fleet: &FleetHealth) -> Option<String> {
+    let row = |server: &FellowJson| {
+        let url = server.url.as_deref().map_or("-".to_owned(), plain);
+        let told = [&server.name, &server.version, &server.state].map(|text| plain(text));
+        told.into_iter().chain([url, server.workers.to_string()]).collect()
+    };
+    let table = filled(
+        &["server", "version", "state", "address", "workers"],
+        fleet.servers.iter().map(row),
+        1,
+    )?;
+    let (name, group) = (plain(&fleet.name), plain(&fleet.group));
+    let (lent, borrowed) =
+        (count(fleet.slots_lent.into(), "slot"), count(fleet.slots_borrowed.into(), "slot"));
+    Some(format!("{name}, in the group {group}: {lent} lent, {borrowed} borrowed\n{table}"))
 }
 
 /// The scope that is no room's.
@@ -314,6 +343,33 @@ ENDED      KEY    MODEL     PROVIDER  OUTCOME              PROMPT  ANSWER  FIRST
         assert_eq!(rows[0], ["a", "gpu\u{fffd}", "loaded", "3m", "5.0", "GiB", "-"], "{told}");
         assert_eq!(rows[1], ["c", "gpu\u{fffd}", "loading", "-", "5.0", "GiB", "-"], "{told}");
         assert_eq!(rows.len(), 2);
+    }
+
+    #[test]
+    fn servers_that_act_as_one_are_listed_and_workers_have_theirs() {
+        let other = FellowJson {
+            name: "b:9178".to_owned(),
+            version: "0.1.0".to_owned(),
+            state: "active".to_owned(),
+            workers: 1,
+            ..FellowJson::default()
+        };
+        let fleet = FleetHealth {
+            name: "a:9178".to_owned(),
+            group: "warren".to_owned(),
+            servers: vec![other],
+            slots_borrowed: 1,
+            ..FleetHealth::default()
+        };
+        let expected = "\
+a:9178, in the group warren: 0 slots lent, 1 slot borrowed
+SERVER  VERSION  STATE   ADDRESS  WORKERS
+b:9178  0.1.0    active  -              1";
+        assert_eq!(servers(&fleet).as_deref(), Some(expected));
+        assert_eq!(servers(&FleetHealth::default()), None);
+        let theirs = WorkerJson { server: Some("b:9178".to_owned()), ..worker() };
+        let told = tables().workers(&[worker(), theirs]).unwrap();
+        assert!(told.contains("SERVER") && told.contains("b:9178"), "{told}");
     }
 
     #[test]
