@@ -1,4 +1,4 @@
-//! Whether a NATS server can be used, for who sets servers up.
+//! Whether a NATS server can be used, for people who set servers up.
 
 use std::time::{Duration, Instant};
 

@@ -19,8 +19,8 @@ use store::RoomHome;
 const NOBODY: u128 = 0;
 
 /// How long a server is missed before it is taken for gone. When NATS hangs, all servers fall silent, and it takes this
-/// long until this server knows that it is NATS: nobody takes over rooms then.
-const SURE: Duration = Duration::from_secs(2);
+/// long, and what the machine waits besides, until this server knows that it is NATS: nobody takes over rooms then.
+const SURE: Duration = Duration::from_secs(1);
 
 /// The homes of rooms, as this server sees them.
 pub(super) struct Keeper {
@@ -63,10 +63,14 @@ impl Keeper {
             self.missed.entry(*fellow).or_insert(now);
         }
         self.forget_missed(is_connected, now);
-        if !self.is_connected && is_connected {
+        let connects = !self.is_connected && is_connected;
+        self.is_connected = is_connected;
+        if connects {
+            // The machine wants to see all records of a connection first.
+            self.told.clear();
+            self.look(now);
             self.machine.handle(now, Input::Connected);
         }
-        self.is_connected = is_connected;
     }
 
     /// Takes for gone whom this server has missed for long enough, while it was in touch with the others itself.
@@ -187,7 +191,7 @@ fn placement(home: &RoomHome, number: u64) -> Placement {
 mod tests {
     use std::sync::Arc;
 
-    use fleet::room_homes::SETTLING;
+    use fleet::room_homes::{ADOPTION, SETTLING};
     use rooms::{NewRoom, Settings};
     use store::{Changes, RoomStore, VolatileStore};
 
@@ -240,6 +244,14 @@ mod tests {
             given_up
         }
 
+        /// They wait until they are sure who is gone.
+        fn wait(&mut self, servers: &mut [&mut Server]) {
+            for time in [SURE, ADOPTION] {
+                self.pass(time);
+                self.meet(servers, true);
+            }
+        }
+
         fn pass(&mut self, time: Duration) {
             self.now += time;
         }
@@ -274,8 +286,7 @@ mod tests {
         assert!(one.has(&room) && !two.has(&room) && !three.has(&room));
         house.meet(&mut [&mut three, &mut two], true);
         assert!(!two.has(&room) && two.keeper.due() == Some(house.now + SURE));
-        house.pass(SURE);
-        house.meet(&mut [&mut three, &mut two], true);
+        house.wait(&mut [&mut three, &mut two]);
         assert!(two.has(&room) && !three.has(&room), "the lowest id, whoever hears first");
         let mut again = house.server("one", 1);
         house.meet(&mut [&mut again, &mut two, &mut three], true);
@@ -329,12 +340,14 @@ mod tests {
         house.meet(&mut [&mut one, &mut two], true);
         house.pass(SETTLING);
         house.meet(&mut [&mut one, &mut two], true);
-        house.meet(&mut [&mut one], true);
-        house.meet(&mut [&mut two], true);
-        house.pass(SURE / 2);
+        for _ in 0..2 {
+            house.meet(&mut [&mut one], true);
+            house.meet(&mut [&mut two], true);
+            house.pass(SURE);
+        }
         house.meet(&mut [&mut one], false);
         house.meet(&mut [&mut two], false);
-        house.pass(2 * SURE);
+        house.pass(SURE + ADOPTION);
         house.meet(&mut [&mut one, &mut two], false);
         house.meet(&mut [&mut one, &mut two], true);
         house.pass(SETTLING);
@@ -368,8 +381,7 @@ mod tests {
         house.meet(&mut [&mut one, &mut two], true);
         house.store.fail_writes(true);
         house.meet(&mut [&mut two], true);
-        house.pass(SURE);
-        house.meet(&mut [&mut two], true);
+        house.wait(&mut [&mut two]);
         assert!(!two.has(&room) && two.keeper.due().is_some());
         house.store.fail_writes(false);
         house.pass(Duration::from_secs(1));
