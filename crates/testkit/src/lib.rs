@@ -22,6 +22,7 @@
 //! - [`processes`]: what runs on this machine, and programs that are built for tests
 //! - [`daemon`]: `warren serve` and `warren worker`, the real binary
 //! - [`collector`]: a collector of OpenTelemetry in the hands of a test
+//! - [`clock`]: servers whose clock is wrong
 //! - [`client`]: an HTTP client that sees bytes as they arrive and hangs up where a test wants
 //! - [`http1`]: just enough HTTP/1.1 to read either side of a connection
 //! - [`lab`]: the harness of the soak programs
@@ -47,6 +48,7 @@
 pub mod agents;
 pub mod backend;
 pub mod client;
+pub mod clock;
 pub mod collector;
 pub mod connect_proxy;
 pub mod daemon;

@@ -1,12 +1,11 @@
 //! What the tests share: a server, a worker in either form, a request, the shapes of errors.
 
-use std::{os::unix::fs::PermissionsExt, path::Path};
+use std::path::Path;
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use testkit::{
     Client, Connect, DEADLINE, Daemon, FakeWorker, Form, Gate, Job, MockBackend, Reply, Response,
-    Serve, Streaming, WorkerProcess, eventually,
+    Serve, Streaming, WorkerProcess, clock::WrongClock, eventually,
 };
 
 pub(crate) const CHAT: &str = "/v1/chat/completions";
@@ -46,33 +45,9 @@ pub(crate) fn skipped(reason: &str) {
     eprintln!("skipped: {reason}");
 }
 
-/// How far a server's clock is off.
-pub(crate) struct WrongClock(TempDir);
-
-impl WrongClock {
-    /// From the next start on it is off by this, such as `+1h`.
-    pub(crate) fn set(&self, by: &str) {
-        std::fs::write(self.0.path().join("by"), by).expect("it can be written");
-    }
-}
-
 /// A server to be started whose clock is off by this. `None` where nothing can do that.
 pub(crate) fn with_clock(by: &str) -> Option<(Serve, WrongClock)> {
-    let library = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1";
-    if !Path::new(library).exists() {
-        return None;
-    }
-    let clock = WrongClock(TempDir::new().expect("a directory"));
-    clock.set(by);
-    let (dir, warren) = (clock.0.path().display(), binary().display());
-    let text = format!(
-        "#!/bin/sh\nexport FAKETIME=$(cat {dir}/by) FAKETIME_DONT_FAKE_MONOTONIC=1\n\
-         export LD_PRELOAD={library}\nexec {warren} \"$@\"\n"
-    );
-    let script = clock.0.path().join("warren-with-a-wrong-clock");
-    std::fs::write(&script, text).expect("it can be written");
-    std::fs::set_permissions(&script, PermissionsExt::from_mode(0o700)).expect("it is ours");
-    Some((Serve::new(script), clock))
+    testkit::clock::with_clock(binary(), by)
 }
 
 /// A fake worker `name` with the model `m`, which the server has agreed to speak `form` with.

@@ -12,6 +12,7 @@
 mod answers;
 mod doctor;
 mod ends;
+mod odd;
 mod outage;
 mod servers;
 mod setting_up;
