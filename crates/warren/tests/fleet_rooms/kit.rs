@@ -80,7 +80,7 @@ impl Room {
         format!("/v1/rooms/{}{rest}", self.code)
     }
 
-    /// Whoever lends the model `m` by a tunnel.
+    /// A participant that lends the model `m` by a tunnel.
     pub(crate) async fn tunnel(&self, at: &Daemon, id: &str) -> FakeParticipant {
         let put = Put::new(at.address(), &self.code).id(id);
         let mut participant = put.beating(Duration::from_millis(200)).join().await;
