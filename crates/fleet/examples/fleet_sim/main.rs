@@ -12,6 +12,7 @@ mod net;
 mod plan;
 mod run;
 mod server;
+mod serving;
 mod world;
 
 use std::{
