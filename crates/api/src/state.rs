@@ -24,7 +24,7 @@ use crate::{
     models::served,
     refusals::Refusals,
     response_makers::ResponseMakers,
-    room::{RoomHomes, message_jobs::MessageJobs, watchers::Watchers},
+    room::{homes::way::RoomHomes, message_jobs::MessageJobs, watchers::Watchers},
     uploads::Uploads,
     web::{cookie::SessionCookie, state::Web},
 };

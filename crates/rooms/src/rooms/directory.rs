@@ -35,7 +35,7 @@ impl Directory {
         self.by_id.values()
     }
 
-    /// Takes over a room as its store has it, unless something later is known.
+    /// Takes over a room's record, unless a later one is known.
     pub(super) fn insert(&mut self, record: RoomRecord) {
         if self.by_id.get(&record.id).is_some_and(|known| known.epoch() > record.epoch) {
             return;

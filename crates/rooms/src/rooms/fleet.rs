@@ -124,7 +124,7 @@ impl Rooms {
         }
     }
 
-    /// Takes over rooms as the store has them. Those whose home is this server and that are not here begin an epoch
+    /// Takes over changed records of rooms. Those whose home is this server and that are not here begin an epoch
     /// here: at a start these are all. Returns the scopes of rooms that were closed elsewhere: the scheduler has to end
     /// their jobs. Blocks.
     pub fn take_over(&self, changes: Changes<RoomRecord>, now: u64) -> Vec<Scope> {

@@ -6,6 +6,7 @@
 //! - `named`: which room a request is about
 //! - `passing`: requests on their way to another server, and their answers
 //! - [`arrival`]: the same at the room's home
+//! - `way`: the way to the other servers
 //! - `refusal`: why a request is not carried, in the form of its path
 
 pub mod arrival;
@@ -13,7 +14,7 @@ mod named;
 mod passed_on;
 mod passing;
 mod refusal;
-mod way;
+pub(crate) mod way;
 
 use std::sync::Arc;
 
@@ -29,9 +30,8 @@ use http::request::Parts;
 use rooms::{Caller, KnownRoom};
 
 use self::named::Named;
-pub use self::passed_on::PassedOn;
 pub(super) use self::passing::carry;
-pub use self::way::RoomHomes;
+pub use self::{passed_on::PassedOn, way::RoomHomes};
 use super::access::{caller, from};
 use crate::{admin, state::Api};
 

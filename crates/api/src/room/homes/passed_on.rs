@@ -7,11 +7,8 @@ use std::{
 };
 
 use base::{ClientAddress, RoomId};
-use http::{Extensions, request::Parts};
-use rooms::KnownRoom;
+use http::Extensions;
 use serde::{Deserialize, Serialize};
-
-use crate::state::{Api, Client, Peer};
 
 /// What is said of a request beside the request itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,31 +28,21 @@ pub struct PassedOn {
 }
 
 impl PassedOn {
-    pub(super) fn of(api: &Api, parts: &Parts, room: &KnownRoom) -> Self {
-        let client = Client::of(&parts.extensions);
-        let peer = Peer::of(&parts.extensions).to_canonical();
-        let nobody = IpAddr::from(Ipv4Addr::UNSPECIFIED);
+    /// What is said of a request of this client, over a connection from `peer`, about a room.
+    pub(super) fn new(room: &RoomId, client: ClientAddress, peer: IpAddr, tls: bool) -> Self {
+        let (peer, nobody) = (peer.to_canonical(), IpAddr::from(Ipv4Addr::UNSPECIFIED));
         Self {
-            room: room.id().as_str().to_owned(),
+            room: room.as_str().to_owned(),
             client: client.ip(),
             by_proxy: client.is_by_proxy(),
             foreign_page: client.is_of_foreign_page(),
             peer: if peer.is_loopback() { nobody } else { peer },
-            tls: api.rooms().tls,
+            tls,
         }
     }
 
-    /// Puts it where handlers look for it.
-    pub(super) fn put(self, extensions: &mut Extensions) {
-        extensions.insert(Client { address: self.address(), peer: self.peer });
-        extensions.insert(Arc::new(self));
-    }
-
-    pub(super) fn room(&self) -> RoomId {
-        RoomId::from(self.room.as_str())
-    }
-
-    fn address(&self) -> ClientAddress {
+    /// The client, as the server that it reached counts it.
+    pub(super) fn address(&self) -> ClientAddress {
         let address = ClientAddress::new(self.client);
         let address = if self.by_proxy { address.by_proxy() } else { address };
         if self.foreign_page { address.of_foreign_page() } else { address }
@@ -73,27 +60,24 @@ mod tests {
 
     #[test]
     fn a_client_counts_at_the_home_as_at_the_server_that_it_reached() {
-        let here: IpAddr = "192.0.2.7".parse().unwrap();
-        for address in [
-            ClientAddress::new(here),
-            ClientAddress::new(here).by_proxy(),
-            ClientAddress::new(here).of_foreign_page(),
-            ClientAddress::new(here).by_proxy().of_foreign_page(),
+        let there: IpAddr = "192.0.2.7".parse().unwrap();
+        for client in [
+            ClientAddress::new(there),
+            ClientAddress::new(there).by_proxy(),
+            ClientAddress::new(there).of_foreign_page(),
+            ClientAddress::new(there).by_proxy().of_foreign_page(),
         ] {
-            let passed_on = PassedOn {
-                room: "r".to_owned(),
-                client: address.ip(),
-                by_proxy: address.is_by_proxy(),
-                foreign_page: address.is_of_foreign_page(),
-                peer: here,
-                tls: true,
-            };
-            let mut extensions = Extensions::new();
-            passed_on.put(&mut extensions);
-            assert_eq!(Client::of(&extensions), address);
-            assert_eq!(Peer::of(&extensions), here);
-            assert_eq!(PassedOn::tells_of_tls(&extensions), Some(true));
+            let passed_on = PassedOn::new(&"r".into(), client, there, true);
+            assert_eq!((passed_on.address(), passed_on.peer), (client, there));
         }
-        assert_eq!(PassedOn::tells_of_tls(&Extensions::new()), None);
+    }
+
+    #[test]
+    fn a_program_of_another_servers_machine_is_none_of_this_one() {
+        for own in ["127.0.0.1", "::1", "::ffff:127.0.0.1"] {
+            let own = own.parse().unwrap();
+            let passed_on = PassedOn::new(&"r".into(), ClientAddress::new(own), own, true);
+            assert!(passed_on.peer.is_unspecified(), "{own}");
+        }
     }
 }

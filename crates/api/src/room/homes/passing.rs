@@ -21,7 +21,7 @@ use crate::{
     cors, elsewhere,
     request_scope::{path, split_room},
     shape::{self, Shape, in_room},
-    state::Api,
+    state::{Api, Client, Peer},
 };
 
 /// Carries a request to the home of its room.
@@ -32,7 +32,8 @@ pub(in crate::room) async fn carry(
     body: Body,
 ) -> Response {
     let (uri, shape) = (parts.uri.clone(), shape_of(&parts.method, &parts.uri));
-    let passed_on = PassedOn::of(api, &parts, room);
+    let (client, peer) = (Client::of(&parts.extensions), Peer::of(&parts.extensions));
+    let passed_on = PassedOn::new(room.id(), client, peer, api.rooms().tls);
     let Some(homes) = api.room_homes() else { return refusal::away(&uri, room, "it is stopping") };
     let request = Request::from_parts(parts, body);
     match homes.carry(room.home(), passed_on, request).await {

@@ -1,4 +1,4 @@
-//! The way to the other servers.
+//! The way to the other servers, which the daemon knows.
 
 use std::{future::Future, pin::Pin};
 
