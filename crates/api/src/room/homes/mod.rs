@@ -1,12 +1,11 @@
 //! Rooms of several servers that act as one: a request about a room whose home is another server is carried there
 //! whole, and its answer comes back as it is.
 //!
-//! - [`RoomHomes`]: the way to the other servers
 //! - [`PassedOn`]: what the server that a client reached says of a request
 //! - `named`: which room a request is about
 //! - `passing`: requests on their way to another server, and their answers
 //! - [`arrival`]: the same at the room's home
-//! - `way`: the way to the other servers
+//! - [`way`]: the way to the other servers ([`RoomHomes`])
 //! - `refusal`: why a request is not carried, in the form of its path
 
 pub mod arrival;
