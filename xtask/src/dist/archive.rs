@@ -14,7 +14,7 @@ use crate::{command, workspace::Workspace};
 const FILES: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"];
 
 /// The shells whose completions the binary prints, and where they go.
-const COMPLETIONS: [(&str, &str); 3] =
+pub(super) const COMPLETIONS: [(&str, &str); 3] =
     [("bash", "warren.bash"), ("zsh", "_warren"), ("fish", "warren.fish")];
 
 /// Packs it as `NAME.tar.gz` in `directory`, and gives that name. The same binary always makes the same archive.
@@ -48,7 +48,7 @@ pub(super) fn pack(
 }
 
 /// What the packed binary writes itself.
-fn written(packed: &Path, arguments: &[&str]) -> Result<String> {
+pub(super) fn written(packed: &Path, arguments: &[&str]) -> Result<String> {
     let mut warren = Command::new(packed.join("warren"));
     warren.args(arguments).current_dir(packed).stdin(Stdio::null());
     command::output(warren)

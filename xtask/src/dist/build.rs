@@ -58,6 +58,11 @@ impl Build {
         format!("for {} with {with}; profile {}", self.processor, self.profile)
     }
 
+    /// The processor that it is for.
+    pub(super) fn processor(&self) -> &str {
+        &self.processor
+    }
+
     /// The machine that it is for, as the archive's name has it.
     pub(super) fn machine(&self) -> String {
         format!("{}-linux", self.processor)

@@ -1,15 +1,19 @@
-//! The archive that is handed out: a binary for old systems too, its checksum, and the script that installs it.
+//! What is handed out: an archive with a binary for old systems too, a package for Debian, a bill of materials, their checksums, and
+//! the script that installs the archive.
 //!
 //! - `build`: builds the binary, by default against the oldest C library that Rust supports
 //! - `tools`: what that takes, under `target/tools`
 //! - `glibc`: which version of the C library a binary needs
-//! - `archive`: packs it with its licences, completions and manual pages
+//! - `archive`: packs it with its licences, completions and manual pages; `deb`: the same as a package for Debian
+//! - `sbom`: what it is made of
 
 mod archive;
 mod build;
+mod deb;
 mod glibc;
 #[cfg(test)]
 mod install_tests;
+mod sbom;
 mod tools;
 
 use std::{fs, path::Path, time::Instant};
@@ -18,7 +22,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use sha2::{Digest, Sha256};
 
-use self::build::Build;
+use self::{build::Build, deb::Package, glibc::Glibc};
 use crate::workspace::Workspace;
 
 /// The script that installs the archive.
@@ -35,19 +39,31 @@ pub(crate) struct Arguments {
     profile: String,
 }
 
-/// Makes `dist/`: the archive, `install.sh`, and `SHA256SUMS` of both.
+/// Makes `dist/`: the archive, the package, the bill of materials, `install.sh`, and `SHA256SUMS` of all.
 pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
     let began = Instant::now();
     let build = Build::chosen(arguments.native, &arguments.profile)?;
     println!("dist: {}", build.describe());
     let binary = build.run(workspace)?;
-    let needs = build.check(&fs::read(&binary)?)?;
+    let bytes = fs::read(&binary)?;
+    let needs = build.check(&bytes)?;
     let name = format!("warren-{}-{}", env!("CARGO_PKG_VERSION"), build.machine());
     let directory = workspace.root().join("dist");
     fs::create_dir_all(&directory)?;
     let archive = archive::pack(workspace, &binary, &name, &directory)?;
     fs::copy(workspace.root().join(INSTALLER), directory.join("install.sh"))?;
-    let sums = sums(&directory, &[&archive, "install.sh"])?;
+    let sbom = sbom::make(workspace)?;
+    let of_sbom = format!("{name}.cdx.json");
+    fs::write(directory.join(&of_sbom), &sbom)?;
+    let package = Package {
+        workspace,
+        binary: &binary,
+        processor: build.processor(),
+        glibc: glibc::newest(&bytes).map(|Glibc(major, minor)| format!("{major}.{minor}")),
+        sbom: &sbom,
+    };
+    let package = package.make(env!("CARGO_PKG_VERSION"), &directory)?;
+    let sums = sums(&directory, &[&archive, &package, &of_sbom, "install.sh"])?;
     fs::write(directory.join("SHA256SUMS"), &sums)?;
     let size = |path: &Path| fs::metadata(path).map(|file| mebibytes(file.len()));
     println!(
@@ -56,6 +72,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
         size(&binary)?,
         began.elapsed().as_secs()
     );
+    println!("dist/{package}\ndist/{of_sbom}");
     print!("dist/SHA256SUMS\n{sums}");
     println!("dist/install.sh installs the archive that lies beside it");
     Ok(())
