@@ -41,14 +41,17 @@ impl Oracle {
 
     pub(crate) fn has_lent_slot(&self, peer: &Peer, job: &JobRecord) -> bool {
         let spec = &job.spec;
-        let free = self.lent_jobs(peer) < peer.lent && self.load(peer) < peer.capacity();
-        let takes = peer.throttle > 0 && peer.may_be_tried() && !peer.is_out();
         let fits = peer.serves(&spec.scope, &spec.model)
             && spec.size <= peer.offer.max_size
             && spec.serve_as.iter().any(|shape| peer.offer.endpoints.contains(shape))
             && !job.avoided.contains(&peer.id);
         let is_it = spec.pinned == Some(peer.id) && !peer.offer.borrowed;
-        !self.stopping && free && takes && fits && is_it
+        !self.stopping && self.has_free_lent_slot(peer) && fits && is_it
+    }
+
+    pub(crate) fn has_free_lent_slot(&self, peer: &Peer) -> bool {
+        let free = self.lent_jobs(peer) < peer.lent && self.load(peer) < peer.capacity();
+        free && peer.throttle > 0 && peer.may_be_tried() && !peer.is_out()
     }
 
     /// What each provider has, and what is wanted of it.

@@ -358,10 +358,16 @@ impl History {
     /// A fellow's job, most often for a provider of which a slot is lent.
     fn lent(&mut self, a: u8, b: u8) -> Input {
         self.jobs += 1;
-        let slots = |peer: &&known::Peer| peer.lent > 0 && !peer.offer.models.is_empty();
+        // Some have none left, sleep or are paused.
+        let slots = |peer: &&known::Peer| {
+            let lends = peer.lent > 0 && !peer.offer.models.is_empty();
+            lends && (b.is_multiple_of(4) || self.oracle.has_free_lent_slot(peer))
+        };
         let lent: Vec<_> = self.oracle.peers.iter().filter(slots).collect();
         let peer = lent.get(usize::from(a) % lent.len().max(1));
-        let (endpoint, serve_as) = shapes(a / 32);
+        let served = peer.map(|peer| peer.offer.endpoints).filter(|_| !a.is_multiple_of(4));
+        let shape = served.and_then(|all| Some((all.iter().next()?, all)));
+        let (endpoint, serve_as) = shape.unwrap_or_else(|| shapes(a / 32));
         Input::Submit(JobSpec {
             id: JobId::from_random(scattered(self.jobs)),
             scope: peer.map_or_else(|| scope(a), |peer| peer.offer.scope.clone()),
@@ -371,7 +377,7 @@ impl History {
             serve_as,
             key: key(b / 4),
             page_session: None,
-            size: u64::from(b % 12),
+            size: u64::from(b % 11),
             affinity: Affinity::default(),
             pinned: Some(peer.map_or_else(|| self.provider(a), |peer| peer.id)),
             lent: true,
