@@ -4,6 +4,7 @@
 //! - [`nginx`]: a plain reverse proxy
 //! - [`bare`]: a pair of relays without features
 //! - [`warren`]: a server and a worker, as two processes or one
+//! - [`postgres`]: the database that several servers share
 //! - [`engines`]: model engines that a server has started
 //! - [`rooms`]: a server with rooms
 //! - [`mesh`]: servers that are peers, and a relay
@@ -15,6 +16,7 @@ pub(crate) mod direct;
 pub(crate) mod engines;
 pub(crate) mod mesh;
 pub(crate) mod nginx;
+pub(crate) mod postgres;
 pub(crate) mod rooms;
 pub(crate) mod warren;
 pub(crate) mod ways;
