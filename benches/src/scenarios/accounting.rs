@@ -7,11 +7,17 @@ use super::requests::{COLUMNS, RATE, Row, lines};
 use crate::{
     lab::Lab,
     report::{Report, Section},
-    targets::warren::{self, Accounting},
+    targets::{
+        postgres::Postgres,
+        warren::{self, Accounting},
+    },
 };
 
 /// The least rate with accounting, as a share of the rate without.
 const LEAST: f64 = 0.95;
+
+/// The least rate with limits that several servers share, as a share of the rate of one that counts alone.
+const LEAST_SHARED: f64 = 0.9;
 
 pub(crate) async fn measure(lab: &Lab, report: &mut Report) -> Result<()> {
     let Some(program) = lab.launcher.warren() else { return Ok(()) };
@@ -32,5 +38,31 @@ pub(crate) async fn measure(lab: &Lab, report: &mut Report) -> Result<()> {
     for target in targets {
         target.stop().await;
     }
+    Ok(())
+}
+
+/// The same limits, counted by one server alone and in a database that several share.
+pub(crate) async fn measure_shared(lab: &Lab, report: &mut Report) -> Result<()> {
+    let Some(program) = lab.launcher.warren() else { return Ok(()) };
+    let Some(postgres) = Postgres::launch().await? else { return Ok(()) };
+    let url = postgres.url();
+    let mut targets = Vec::new();
+    for accounting in [Accounting::Whole, Accounting::Shared(&url)] {
+        targets.push(warren::launch(program, lab.backend, accounting).await?);
+    }
+    for row in Row::busiest() {
+        report.add(Section {
+            name: format!("shared/{}", row.name()),
+            title: format!("keys and limits of one server and of several: {}", row.title()),
+            columns: COLUMNS.to_vec(),
+            lines: lines(row, lab, &mut targets).await?,
+            bases: &["with"],
+            goals: vec![RATE.at_least("shared", LEAST_SHARED).beside("with")],
+        })?;
+    }
+    for target in targets {
+        target.stop().await;
+    }
+    postgres.stop().await;
     Ok(())
 }

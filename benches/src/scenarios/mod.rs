@@ -1,7 +1,7 @@
 //! What is measured.
 //!
 //! - [`requests`]: plain and streamed, one connection and many, small and large bodies
-//! - [`accounting`]: what keys, limits and the ledger cost
+//! - [`accounting`]: what keys, limits and the ledger cost, of one server and of several
 //! - [`translate`]: what translation costs
 //! - [`startup`]: time to ready, idle memory, size of the binary
 //! - [`cancel`]: from a client that hangs up to the abort at the backend
@@ -36,6 +36,7 @@ pub(crate) enum Scenario {
     Startup,
     Requests(Row),
     Accounting,
+    SharedAdmission,
     Translate,
     Cancel,
     SlowStreams,
@@ -54,7 +55,8 @@ impl Scenario {
     pub(crate) fn all(options: &Options) -> Vec<Self> {
         let mut all = vec![Self::Startup];
         all.extend(Row::all().map(Self::Requests));
-        all.extend([Self::Accounting, Self::Translate, Self::Cancel, Self::SlowStreams]);
+        all.extend([Self::Accounting, Self::SharedAdmission, Self::Translate]);
+        all.extend([Self::Cancel, Self::SlowStreams]);
         all.extend([Self::Engines, Self::RoomRequests, Self::RoomEvents]);
         all.extend([Self::ScaleDispatch, Self::ScaleServer]);
         all.extend(fleet::Part::ALL.map(Self::Fleet));
@@ -69,6 +71,7 @@ impl Scenario {
             Self::Startup => "startup".into(),
             Self::Requests(row) => row.name(),
             Self::Accounting => "accounting".into(),
+            Self::SharedAdmission => "shared/admission".into(),
             Self::Translate => "translate".into(),
             Self::Cancel => "cancel".into(),
             Self::SlowStreams => "slow-streams".into(),
@@ -95,6 +98,7 @@ impl Scenario {
             None => Ok(()),
             Some(Self::Startup) => startup::measure(lab, report).await,
             Some(Self::Accounting) => accounting::measure(lab, report).await,
+            Some(Self::SharedAdmission) => accounting::measure_shared(lab, report).await,
             Some(Self::Translate) => translate::measure(lab, report).await,
             Some(Self::Cancel) => cancel::measure(lab, report).await,
             Some(Self::SlowStreams) => slow_streams::measure(lab, report).await,
@@ -131,10 +135,10 @@ mod tests {
     #[test]
     fn names_are_unique_and_select() {
         let mut names: Vec<String> = asked(&[]).iter().map(Scenario::name).collect();
-        assert_eq!(names.len(), 42);
+        assert_eq!(names.len(), 43);
         names.sort();
         names.dedup();
-        assert_eq!(names.len(), 42);
+        assert_eq!(names.len(), 43);
         assert_eq!(asked(&["--only", "plain/32/1KiB"]).len(), 1);
     }
 
@@ -142,6 +146,6 @@ mod tests {
     fn request_rows_share_their_targets() {
         let all = asked(&[]);
         let groups: Vec<usize> = all.chunk_by(Scenario::same_targets).map(<[_]>::len).collect();
-        assert_eq!(groups, [&[1, 12][..], &[1; 29]].concat());
+        assert_eq!(groups, [&[1, 12][..], &[1; 30]].concat());
     }
 }

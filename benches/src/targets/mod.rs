@@ -5,6 +5,7 @@
 //! - [`bare`]: a pair of relays without features
 //! - [`warren`]: a server and a worker, as two processes or one
 //! - [`fleet`]: servers that act as one over NATS
+//! - [`postgres`]: the database that several servers share
 //! - [`engines`]: model engines that a server has started
 //! - [`rooms`]: a server with rooms
 //! - [`mesh`]: servers that are peers, and a relay
@@ -17,6 +18,7 @@ pub(crate) mod engines;
 pub(crate) mod fleet;
 pub(crate) mod mesh;
 pub(crate) mod nginx;
+pub(crate) mod postgres;
 pub(crate) mod rooms;
 pub(crate) mod warren;
 pub(crate) mod ways;

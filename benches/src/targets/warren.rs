@@ -37,24 +37,27 @@ pub(crate) async fn find(given: Option<&Path>) -> Result<PathBuf> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Accounting {
+pub(crate) enum Accounting<'a> {
     /// The default: a ledger, and no key on this machine.
     Usual,
     None,
     /// Each request has a key with limits of every kind, and is in the ledger.
     Whole,
+    /// The same in the database of this URL.
+    Shared(&'a str),
 }
 
 /// Starts both on `backend` and waits until the model can be asked for.
 pub(crate) async fn launch(
     program: &Path,
     backend: SocketAddr,
-    accounting: Accounting,
+    accounting: Accounting<'_>,
 ) -> Result<Target> {
     let dir = directory()?;
     let secret = secret();
     let key = match accounting {
-        Accounting::Whole => Some(make_key(program, dir.path()).await?),
+        Accounting::Whole => Some(make_key(program, dir.path(), None).await?),
+        Accounting::Shared(url) => Some(make_key(program, dir.path(), Some(url)).await?),
         Accounting::Usual | Accounting::None => None,
     };
     let mut server = serve(program, dir.path(), &secret, accounting)?;
@@ -70,6 +73,7 @@ pub(crate) async fn launch(
         Accounting::Usual => Kind::Warren.name(),
         Accounting::None => "without",
         Accounting::Whole => "with",
+        Accounting::Shared(_) => "shared",
     };
     let mut target = Target::new(name, addr, vec![server, worker], Some(dir));
     target.parts[1].name = "worker";
@@ -141,13 +145,14 @@ pub(crate) async fn start_server(program: &Path) -> Result<Started> {
 }
 
 /// A key whose limits are never reached, made before the server starts.
-async fn make_key(program: &Path, dir: &Path) -> Result<String> {
+async fn make_key(program: &Path, dir: &Path, database: Option<&str>) -> Result<String> {
     let most = "1000000000";
     let mut command = clean(program, dir);
     command.args(["key", "create", "--name", "bench", "--scope", "inference", "--json"]);
     command.args(["--rpm", most, "--tpm", "1000000000000", "--concurrent", most]);
     command.args(["--budget-tokens", "1000000000000/day"]);
     command.arg("--data-dir").arg(dir.join("data"));
+    command.envs(database.map(|url| ("WARREN_DATABASE", url)));
     let output = command.kill_on_drop(true).output().await.context("start warren key create")?;
     let words = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "no key could be made: {words}");
@@ -160,7 +165,7 @@ struct CreatedKey {
     key: String,
 }
 
-fn serve(program: &Path, dir: &Path, secret: &str, accounting: Accounting) -> Result<Process> {
+fn serve(program: &Path, dir: &Path, secret: &str, accounting: Accounting<'_>) -> Result<Process> {
     let mut command = clean(program, dir);
     command.args(["serve", "--listen", "127.0.0.1:0", "--worker-secret", secret]);
     command.arg("--data-dir").arg(dir.join("data"));
@@ -168,6 +173,9 @@ fn serve(program: &Path, dir: &Path, secret: &str, accounting: Accounting) -> Re
         Accounting::Usual => {}
         Accounting::None => drop(command.arg("--ledger=false")),
         Accounting::Whole => drop(command.arg("--require-key")),
+        Accounting::Shared(url) => {
+            command.arg("--require-key").env("WARREN_DATABASE", url);
+        }
     }
     Process::spawn(command, "warren-serve", dir)
 }

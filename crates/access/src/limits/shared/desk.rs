@@ -72,10 +72,15 @@ impl Desk {
         self.0.work.notified().await;
     }
 
-    /// What the database should hear now. It has to be answered with [`Desk::answered`] or [`Desk::unanswered`]
-    /// before the next call.
-    pub fn reports(&self, now: Moment) -> Vec<Report> {
-        self.gather(now, false)
+    /// What the database should hear now; `None`: nothing, unless it is to hear of this server in any case. It has to be
+    /// answered with [`Desk::answered`] or [`Desk::unanswered`] before the next call.
+    pub fn reports(&self, now: Moment, in_any_case: bool) -> Option<Vec<Report>> {
+        let reports = self.gather(now, false);
+        let speaks = in_any_case || !reports.is_empty();
+        if speaks {
+            self.line().asked = Some(now.steady);
+        }
+        speaks.then_some(reports)
     }
 
     /// The last reports of a server that ends: it gives everything back that is not in flight, and admits nothing.
@@ -94,7 +99,6 @@ impl Desk {
             }
             reports.extend(limits.reports(now, all));
         }
-        self.line().asked = Some(now.steady);
         reports
     }
 

@@ -77,6 +77,8 @@ pub(super) struct Slice {
     closed: bool,
     /// Whether something was used that is not told.
     changed: bool,
+    /// What the database knows to be idle.
+    told_idle: u64,
     /// Whether the database has not answered yet.
     asked: bool,
     /// When it was asked last.
@@ -105,6 +107,7 @@ impl Slice {
             recalled: false,
             closed: false,
             changed: false,
+            told_idle: 0,
             asked: false,
             asked_at: contact.at,
             used_up_until: None,
@@ -201,7 +204,7 @@ impl Slice {
         let recalled = (self.recalled && self.available() > 0).then_some(now);
         let is_open = self.used_up_until.is_none_or(|until| now >= until);
         let low = (is_open && self.is_low(now)).then(|| self.asked_at + TOP_UP);
-        let tell = self.changed.then(|| self.asked_at + self.pace());
+        let tell = self.changed.then(|| self.asked_at + self.tells_after(now));
         let rested = (self.available() > 0).then(|| self.demand.rested_at(REST));
         [need, recalled, low, tell, rested].into_iter().flatten().min()
     }
@@ -213,6 +216,7 @@ impl Slice {
         let kept = self.busy().saturating_add(keep);
         self.granted = self.granted.min(kept);
         (self.recalled, self.changed) = (false, false);
+        self.told_idle = self.granted.saturating_sub(self.busy());
         (self.asked, self.asked_at) = (true, now);
         let settled = self.base.map(|base| base.saturating_add(self.settled));
         let reserved = if settled.is_some() { self.reserved } else { self.busy() };
@@ -229,6 +233,7 @@ impl Slice {
         (self.asked, self.share) = (false, None);
         self.contact = Contact { free: answer.free, servers, at: now };
         let own = u64::try_from(self.available()).unwrap_or(0);
+        self.told_idle = own;
         let left = answer.free.saturating_add(answer.idle).saturating_add(own);
         self.left = (left, self.busy());
         self.next = answer.next_ms.map(Duration::from_millis);
@@ -339,6 +344,12 @@ impl Slice {
         let tries = self.recall.map_or(0, |(_, tries)| tries);
         let (first, longest) = RECALL;
         (now + (first * 2_u32.saturating_pow(tries.min(8))).min(longest), tries + 1)
+    }
+
+    /// Places that have become free are told soon: others may wait for them.
+    fn tells_after(&mut self, now: Instant) -> Duration {
+        let known = self.told_idle.saturating_add(self.target(now) / 2);
+        if self.available() > i128::from(known) { self.pace() } else { TELL }
     }
 
     fn pace(&self) -> Duration {

@@ -34,10 +34,13 @@ pub(super) fn desk(shared: &Shared) -> Result<Desk, StoreError> {
 /// Runs until `ending`, and gives everything back then.
 pub(super) async fn keep(shared: Arc<Shared>, desk: Desk, ending: CancellationToken) {
     let mut told = Told::default();
-    let mut forget_at = Instant::now();
+    let (mut forget_at, mut heartbeat) = (Instant::now(), Instant::now());
     while !ending.is_cancelled() {
-        let now = Moment::now();
-        let reports = desk.reports(now);
+        let Some(reports) = desk.reports(Moment::now(), Instant::now() >= heartbeat) else {
+            wait(&shared, &desk, heartbeat, &ending).await;
+            continue;
+        };
+        heartbeat = Instant::now() + HEARTBEAT;
         let reported = report(&shared, &desk, reports).await;
         told.tell(
             "limits are not shared: this server uses its part of them",
@@ -48,7 +51,7 @@ pub(super) async fn keep(shared: Arc<Shared>, desk: Desk, ending: CancellationTo
             forget(&shared).await;
         }
         match reported {
-            Ok(()) => wait(&shared, &desk, &ending).await,
+            Ok(()) => wait(&shared, &desk, heartbeat, &ending).await,
             // Nothing that happens here brings the database back.
             Err(_) => drop(timeout(HEARTBEAT, ending.cancelled()).await),
         }
@@ -91,8 +94,9 @@ async fn forget(shared: &Arc<Shared>) {
 }
 
 /// Waits until there is something to tell, or other servers need something.
-async fn wait(shared: &Shared, desk: &Desk, ending: &CancellationToken) {
-    let most = desk.pause(Moment::now().steady, HEARTBEAT);
+async fn wait(shared: &Shared, desk: &Desk, until: Instant, ending: &CancellationToken) {
+    let most = until.saturating_duration_since(Instant::now());
+    let most = desk.pause(Moment::now().steady, most);
     let recalled = async {
         desk.recall(&shared.recalled().await);
     };

@@ -47,7 +47,7 @@ async fn a_request_waits_for_the_answer_and_not_for_its_patience() {
         tokio::spawn(async move { limits.admit(job(1), Charge::default(), Moment::now()).await })
     };
     desk.work().await;
-    give(&desk, &desk.reports(Moment::now()), 2);
+    give(&desk, &desk.reports(Moment::now(), false).unwrap(), 2);
     asking.await.unwrap().unwrap();
     assert_eq!(began.elapsed().as_millis(), 0);
     limits.settle(job(1), Charge::default(), Moment::now());
@@ -61,7 +61,7 @@ async fn what_is_used_up_is_refused_with_the_answer() {
         tokio::spawn(async move { limits.admit(job(2), Charge::default(), Moment::now()).await })
     };
     desk.work().await;
-    give(&desk, &desk.reports(Moment::now()), 0);
+    give(&desk, &desk.reports(Moment::now(), false).unwrap(), 0);
     assert_eq!(asking.await.unwrap().unwrap_err().limited, Limited::Concurrent(1));
     let again = limits.admit(job(3), Charge::default(), Moment::now()).await;
     again.expect_err("nobody is asked again for a second");
@@ -73,7 +73,7 @@ async fn without_an_answer_it_takes_its_share_after_a_second() {
     let began = tokio::time::Instant::now();
     let reports = async {
         desk.work().await;
-        desk.reports(Moment::now());
+        desk.reports(Moment::now(), false).unwrap();
         desk.unanswered();
     };
     let (admitted, ()) =
@@ -82,6 +82,15 @@ async fn without_an_answer_it_takes_its_share_after_a_second() {
     assert_eq!(began.elapsed().as_millis(), 0, "the database is known to be away");
     let second = limits.admit(job(2), Charge::default(), Moment::now()).await;
     assert_eq!(second.unwrap_err().limited, Limited::Concurrent(1));
+}
+
+#[test]
+fn nothing_is_told_while_there_is_nothing_to_tell() {
+    let (desk, limits) = shared(2);
+    assert_eq!(desk.reports(Moment::now(), false), None);
+    assert_eq!(desk.reports(Moment::now(), true), Some(Vec::new()), "that it is there");
+    limits.at_once(job(1), Charge::default(), Moment::now()).unwrap_err();
+    assert_eq!(desk.reports(Moment::now(), false), None, "it holds nothing");
 }
 
 #[tokio::test(start_paused = true)]
