@@ -7,7 +7,9 @@ use anyhow::bail;
 use base::Secret;
 use rooms::Rooms;
 use scheduler::Scheduler;
-use store::{Changes, RoomRecord, SqliteStore, StoreError};
+use store::SqliteStore;
+#[cfg(feature = "nats")]
+use store::{Changes, RoomRecord, StoreError};
 use tokio_util::sync::CancellationToken;
 
 use super::Stores;
@@ -24,6 +26,7 @@ impl Shared {
         match *self {}
     }
 
+    #[cfg(feature = "nats")]
     pub(crate) fn changed_rooms(&self) -> Result<Changes<RoomRecord>, StoreError> {
         match *self {}
     }
