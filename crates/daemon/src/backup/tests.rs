@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    io::Read,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
 };
@@ -198,6 +199,13 @@ fn assert_refused(place: &Place, archive: &Path, words: &str) {
     }
 }
 
+/// What is in a compressed file, if that is whole.
+fn unpacked(file: &[u8]) -> Option<Vec<u8>> {
+    let mut text = Vec::new();
+    flate2::read::GzDecoder::new(file).read_to_end(&mut text).ok()?;
+    Some(text)
+}
+
 #[test]
 fn a_damaged_archive_is_refused_wherever_it_is_damaged() {
     let place = Place::new();
@@ -212,6 +220,10 @@ fn a_damaged_archive_is_refused_wherever_it_is_damaged() {
     for at in (10..good.len()).step_by(good.len() / 150) {
         let mut flipped = good.clone();
         flipped[at] ^= 0x10;
+        // A few bits only fill bytes up between two blocks: whatever they are, the same comes out.
+        if unpacked(&flipped) == unpacked(&good) {
+            continue;
+        }
         fs::write(&bad, flipped).unwrap();
         assert_refused(&place, &bad, "cannot be restored");
     }
