@@ -14,7 +14,7 @@ pub(super) const GROUPS: [(&str, &[&str]); 5] = [
             "team",
         ],
     ),
-    ("Share", &["invite", "join", "room", "mesh", "cluster"]),
+    ("Share", &["invite", "join", "room", "mesh", "cluster", "database"]),
     (
         "Administer",
         &[
