@@ -69,8 +69,12 @@ mod tests {
         let script = format!("echo ready; sleep 60; : {mark}");
         let mut child = ChildProcess::start("shell", Path::new("/bin/sh"), &["-c", &script]);
         child.line_with("ready").await;
-        let found = with(&mark, "sleep 60");
-        assert_eq!(found.iter().map(|it| it.pid).collect::<Vec<_>>(), [child.pid()]);
+        // Until it is another program, what the shell has started has the shell's command line.
+        let is_alone = async || {
+            let found = with(&mark, "sleep 60");
+            found.iter().map(|it| it.pid).collect::<Vec<_>>() == [child.pid()]
+        };
+        eventually("that it is found", DEADLINE, is_alone).await;
         kill9(child.pid());
         eventually("its end", DEADLINE, async || with(&mark, "sleep").is_empty()).await;
         assert_eq!(child.exit().await, None);
