@@ -5,7 +5,6 @@
 //!
 //! - [`id`]: jobs, providers, scopes, models, keys, rooms and participants as types of their own
 //! - [`id_map`]: maps by ids that are random
-//! - [`id_map`]: maps by ids that are random
 //! - [`node_id`]: who a node of the mesh is
 //! - [`client_address`]: where a client is, for everything that is counted by address
 //! - [`endpoint`]: the shapes of requests

@@ -126,7 +126,7 @@ options! {
         /// [default: it works alone]
         ///
         /// nats://USER:PASSWORD@HOST:4222, or tls://…; several with commas between them. A path is the group.
-        /// In the file it is called fleet: [cluster] there is the workspace's. Better in the environment or the file
+        /// In the file it is called fleet: the table cluster there is the workspace's. Better in the environment or the file
         /// than on a command line, which other users see.
         #[arg(id = "fleet", long = "cluster", env = "WARREN_CLUSTER", value_name = "URL", hide_env_values = true,
             hide_short_help = true)]

@@ -7,7 +7,7 @@
 //! sums, so that a file that was cut is noticed.
 //!
 //! - `contents`: what is in it, and what is not
-//! - [`write`]: makes it; [`read`]: lists and checks it; [`restore`]: puts it back
+//! - `write`: makes it; `read`: lists and checks it; `restore`: puts it back
 //! - `tar`: heads of entries, as bytes
 //! - `partial`: files and directories that are removed unless they are kept
 

@@ -1,8 +1,8 @@
 //! Streams of bytes between servers.
 //!
 //! A stream is opened with its first bytes, which go in the message that opens it. Both ends are the pure machine
-//! of [`fleet::stream`]; this drives it. One task of the node hands frames to the streams ([`Streams::arrived`]), and one looks at
-//! their deadlines ([`Streams::keep`]).
+//! of [`fleet::stream`]; this drives it. One task of the node hands frames to the streams (`Streams::arrived`), and one looks at
+//! their deadlines (`Streams::keep`).
 //!
 //! - `cell`: one end of a stream, shared between its user and the node
 //! - [`end`]: what a user has of it

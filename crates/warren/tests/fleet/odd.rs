@@ -2,7 +2,9 @@
 
 use testkit::{DEADLINE, clock::with_clock, eventually, nats::NatsServer};
 
-use crate::servers::{OWNER, asked, binary, completion, fleet, own_group, sees, serve, worker};
+use crate::servers::{
+    OWNER, asked, binary, completion, fleet, has_workers, own_group, sees, serve, worker,
+};
 
 #[tokio::test]
 async fn servers_whose_clocks_are_an_hour_apart_act_as_one() {
@@ -20,6 +22,10 @@ async fn servers_whose_clocks_are_an_hour_apart_act_as_one() {
         let job = lent.expect_job().await;
         lent.complete(&job, 200, &completion("x")).await;
         assert_eq!(answer.await.unwrap().finish().await.status, 200);
+        drop(lent);
+        for server in [&one, &fast] {
+            has_workers(server, 0).await;
+        }
     }
 }
 

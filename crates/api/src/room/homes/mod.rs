@@ -5,7 +5,7 @@
 //! - `named`: which room a request is about
 //! - `passing`: requests on their way to another server, and their answers
 //! - [`arrival`]: the same at the room's home
-//! - [`way`]: the way to the other servers ([`RoomHomes`])
+//! - `way`: the way to the other servers ([`RoomHomes`])
 //! - `refusal`: why a request is not carried, in the form of its path
 
 pub mod arrival;
