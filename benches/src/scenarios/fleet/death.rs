@@ -91,7 +91,7 @@ async fn crowd(lab: &Lab, addr: SocketAddr, workers: u64) -> Result<Process> {
     Ok(crowd)
 }
 
-/// Waits until each of the servers tells so many workers.
+/// Waits until each of the servers lists this number of workers.
 async fn until(servers: &[Target], workers: u64) -> Result<()> {
     let begun = Instant::now();
     for server in servers {

@@ -22,7 +22,7 @@ const THREE: &str = "three servers";
 /// The least rate of the three, as a share of that of the one.
 const LEAST: f64 = 0.8;
 
-/// So many that they can be shared out.
+/// Clients in all. Three servers get the same number each.
 const CONNECTIONS: u32 = 30;
 
 const BODY: usize = 1 << 10;

@@ -88,7 +88,7 @@ pub(super) struct Slice {
     recall: Option<(Instant, u32)>,
     contact: Contact,
     share: Option<Share>,
-    /// What all servers together had left when this server had used so much.
+    /// What all servers together had left, and what this server had used by then.
     left: (u64, u64),
     next: Option<Duration>,
 }
