@@ -9,13 +9,12 @@ use serde_json::{Value, json};
 use testkit::{Connect, DEADLINE, Daemon, FakeWorker, Form, Job, Response, eventually};
 
 use crate::servers::{
-    CHAT, ask, asked, completion, delta, has_workers, is_idle, own_group, sees, serve, two, worker,
+    CHAT, EVENTS, ask, asked, begun, completion, delta, has_workers, is_idle, own_group, sees,
+    serve, two, worker,
 };
 
 /// A worker's first credit for an answer, in bytes.
 const FIRST_CREDIT: u64 = 256 * 1024;
-
-const EVENTS: &[(&str, &str)] = &[("content-type", "text/event-stream")];
 
 #[tokio::test]
 async fn a_client_that_leaves_stops_the_worker_of_the_other_server() {
@@ -25,12 +24,7 @@ async fn a_client_that_leaves_stops_the_worker_of_the_other_server() {
     let unbegun = lent.expect_job().await;
     waiting.reset();
     assert_eq!(lent.expect_cancel().await.0, unbegun.request_id);
-    let answer = asked(&other, true);
-    let begun = lent.expect_job().await;
-    lent.begin(&begun, 200, EVENTS).await;
-    lent.chunk(&begun, &delta("a")).await;
-    let mut answer = answer.await.unwrap();
-    answer.expect(&delta("a")).await;
+    let (answer, begun) = begun(&other, &mut lent).await;
     answer.reset();
     assert_eq!(lent.expect_cancel().await.0, begun.request_id);
     for server in [&one, &other] {

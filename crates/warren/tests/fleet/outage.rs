@@ -5,13 +5,11 @@ use std::time::{Duration, Instant};
 use testkit::{Connect, DEADLINE, Daemon, Form, eventually, nats::NatsServer};
 
 use crate::servers::{
-    asked, completion, delta, fleet, has_workers, own_group, sees, serve, two, worker,
+    asked, begun, completion, delta, fleet, has_workers, own_group, sees, serve, two, worker,
 };
 
 /// How soon the end of a server is noticed at all. On an idle machine it takes 3 s.
 const SOON: Duration = Duration::from_secs(10);
-
-const EVENTS: &[(&str, &str)] = &[("content-type", "text/event-stream")];
 
 /// Waits until a server's health is as expected; returns what it says of it.
 async fn is_degraded(daemon: &Daemon, degraded: bool) -> String {
@@ -34,12 +32,7 @@ async fn works_alone(daemon: &Daemon) {
 async fn the_serving_server_is_lost(lose: impl AsyncFnOnce(&mut Daemon)) {
     let (mut one, other) = two(&own_group()).await;
     let mut lent = worker(&one, 2, &[&other]).await;
-    let begun = asked(&other, true);
-    let job = lent.expect_job().await;
-    lent.begin(&job, 200, EVENTS).await;
-    lent.chunk(&job, &delta("a")).await;
-    let mut begun = begun.await.unwrap();
-    begun.expect(&delta("a")).await;
+    let (begun, _) = begun(&other, &mut lent).await;
     let unbegun = asked(&other, false);
     lent.expect_job().await;
     let mut own = Connect::to(&other).form(Form::Binary).join("own", &["m"], 1).await;
@@ -82,12 +75,7 @@ async fn a_server_that_hangs_is_as_good_as_dead_and_comes_back() {
 async fn a_server_that_stops_finishes_what_it_serves_and_gets_nothing_new() {
     let (mut one, other) = two(&own_group()).await;
     let mut lent = worker(&one, 2, &[&other]).await;
-    let answer = asked(&other, true);
-    let job = lent.expect_job().await;
-    lent.begin(&job, 200, EVENTS).await;
-    lent.chunk(&job, &delta("a")).await;
-    let mut answer = answer.await.unwrap();
-    answer.expect(&delta("a")).await;
+    let (mut answer, job) = begun(&other, &mut lent).await;
     one.sigterm();
     let draining = async || fleet(&other).await["servers"][0]["state"] == "draining";
     eventually("the other server to hear of it", DEADLINE, draining).await;
@@ -132,12 +120,7 @@ async fn a_nats_that_hangs_is_as_good_as_away() {
     let nats = NatsServer::start();
     let (one, other) = two(&nats.url("g")).await;
     let mut lent = worker(&one, 1, &[&other]).await;
-    let begun = asked(&other, true);
-    let job = lent.expect_job().await;
-    lent.begin(&job, 200, EVENTS).await;
-    lent.chunk(&job, &delta("a")).await;
-    let mut begun = begun.await.unwrap();
-    begun.expect(&delta("a")).await;
+    let (begun, job) = begun(&other, &mut lent).await;
     nats.freeze();
     let rest = begun.finish().await.text();
     assert!(rest.starts_with("data: {\"error\":"), "{rest}");

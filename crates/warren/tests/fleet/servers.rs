@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::{Value, json};
 use testkit::{
-    Client, Connect, DEADLINE, Daemon, FakeWorker, Form, Serve, Streaming, eventually,
+    Client, Connect, DEADLINE, Daemon, FakeWorker, Form, Job, Serve, Streaming, eventually,
     nats::NatsServer,
 };
 
@@ -102,6 +102,20 @@ pub(crate) fn ask(stream: bool) -> Value {
 pub(crate) fn asked(daemon: &Daemon, stream: bool) -> tokio::task::JoinHandle<Streaming> {
     let request = daemon.client().post(CHAT, &ask(stream));
     tokio::spawn(request.start())
+}
+
+/// The head of a model's stream.
+pub(crate) const EVENTS: &[(&str, &str)] = &[("content-type", "text/event-stream")];
+
+/// A stream at a server whose first event has come from the other server's worker, and its job there.
+pub(crate) async fn begun(home: &Daemon, worker: &mut FakeWorker) -> (Streaming, Job) {
+    let answer = asked(home, true);
+    let job = worker.expect_job().await;
+    worker.begin(&job, 200, EVENTS).await;
+    worker.chunk(&job, &delta("a")).await;
+    let mut answer = answer.await.unwrap();
+    answer.expect(&delta("a")).await;
+    (answer, job)
 }
 
 pub(crate) fn usage() -> Value {
