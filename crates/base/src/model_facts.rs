@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::plain;
+use crate::{Continuation, plain};
 
 /// The longest text among the facts of a model, in bytes.
 pub const MAX_FACT: usize = 64;
@@ -45,6 +45,9 @@ pub struct ModelFacts {
     /// When it was last asked, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_used_ms: Option<u64>,
+    /// How its backend goes on with an answer that has begun; `None` when it cannot, or does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continuation: Option<Continuation>,
 }
 
 /// What is known of models, by name. A model of which nothing is known is left out.
@@ -85,6 +88,7 @@ impl ModelFacts {
             load: self.load.or(other.load),
             load_ms: self.load_ms.or(other.load_ms),
             last_used_ms: self.last_used_ms.or(other.last_used_ms),
+            continuation: self.continuation.or(other.continuation),
         }
     }
 }
