@@ -1,7 +1,9 @@
 //! The rules of the house that no compiler knows.
 
+mod architecture;
 mod manifests;
 mod metrics;
+mod names;
 mod pages;
 mod settings;
 mod sources;
@@ -19,6 +21,8 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     findings.extend(settings::check(workspace)?);
     findings.extend(metrics::check(workspace)?);
     findings.extend(words::check(workspace)?);
+    findings.extend(architecture::check(workspace)?);
+    findings.extend(names::check(workspace)?);
     if !findings.is_empty() {
         bail!("the house is not tidy:\n  {}", findings.join("\n  "));
     }

@@ -26,7 +26,7 @@ const PHRASES: [(&str, &str); 14] = [
 const OPENERS: [(&str, &str); 1] =
     [(concat!("Wh", "o "), "name the subject: the client, the identity, the rights")];
 
-/// Names every line with such a phrase: of comments in Rust, and of the book.
+/// Names every line with such a phrase: of comments in Rust, of the book, and of the pages about the code.
 pub(crate) fn check(workspace: &Workspace) -> Result<Vec<String>> {
     let mut findings = Vec::new();
     for path in workspace.files(&["crates", "xtask", "benches", "fuzz"], ".rs")? {
@@ -35,7 +35,9 @@ pub(crate) fn check(workspace: &Workspace) -> Result<Vec<String>> {
         findings.extend(unclear(&path, comments));
         findings.extend(badly_opened(&path, text.lines()));
     }
-    for path in workspace.files(&["docs/src"], ".md")? {
+    let mut pages = workspace.files(&["docs"], ".md")?;
+    pages.push("ARCHITECTURE.md".to_owned());
+    for path in pages {
         findings.extend(unclear(&path, workspace.read(&path)?.lines()));
     }
     Ok(findings)
