@@ -1,6 +1,6 @@
 //! What the pages about the code name exists: files, types, functions, modules.
 //!
-//! Words in back quotes are names, outside of blocks of code:
+//! Words in back quotes are names:
 //!
 //! - with a slash inside, or with the ending of a file of ours: a path from the root or from `crates`.
 //!   `{a,b}` stands for several names, a part in capitals or `*` for any
@@ -8,7 +8,8 @@
 //! - `Type`, `function()`: defined in some crate
 //! - `with_underscore`: a word of the code
 //!
-//! Everything else is a word of a command, of a protocol or of a file that users have.
+//! Everything else is a word of a command, of a protocol or of a file that users have. In blocks of code, which are
+//! drawings here, only words with `::` are names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,15 +40,18 @@ pub(crate) fn check(workspace: &Workspace) -> Result<Vec<String>> {
     let mut findings = Vec::new();
     for page in pages.iter().filter(|page| workspace.root().join(page).is_file()) {
         let text = workspace.read(page)?;
-        let lost = quoted(&text).into_iter().filter(|name| !exists(name, workspace, &sources));
+        let lost = names(&text).into_iter().filter(|name| !exists(name, workspace, &sources));
         findings.extend(lost.map(|name| format!("{page} names `{name}`, which is not there")));
     }
     Ok(findings)
 }
 
-/// All that stands in back quotes, once each.
-fn quoted(text: &str) -> BTreeSet<&str> {
-    text.split("```").step_by(2).flat_map(|prose| prose.split('`').skip(1).step_by(2)).collect()
+/// All that stands in back quotes, and the paths of symbols in blocks of code, once each.
+fn names(text: &str) -> BTreeSet<&str> {
+    let (prose, blocks) = (text.split("```").step_by(2), text.split("```").skip(1).step_by(2));
+    let quoted = prose.flat_map(|prose| prose.split('`').skip(1).step_by(2));
+    let words = blocks.flat_map(|block| block.split(|letter| !of_word(letter) && letter != ':'));
+    quoted.chain(words.filter(|word| word.contains("::"))).collect()
 }
 
 fn exists(name: &str, workspace: &Workspace, sources: &Sources) -> bool {
@@ -142,13 +146,13 @@ impl Sources {
             || self.files_of(from, house).any(|path| has_word(&self.texts[path], to))
     }
 
-    /// The crate of this name, or those that define it.
+    /// The crate of this name, or the crates that define this type.
     fn crates_of(&self, name: &str) -> BTreeSet<String> {
         let house = format!("crates/{name}/");
         if self.texts.keys().any(|path| path.starts_with(&house)) {
             return BTreeSet::from([house]);
         }
-        let files = self.defined.get(name).into_iter().flatten();
+        let files = self.defined.get(name).filter(|_| is_type(name)).into_iter().flatten();
         files
             .filter_map(|path| path.match_indices('/').nth(1).map(|(at, _)| path[..=at].to_owned()))
             .collect()
@@ -221,13 +225,15 @@ mod tests {
             let expected = [format!("ARCHITECTURE.md names `{name}`, which is not there")];
             assert_eq!(found(&format!("See `a::b` and `{name}`.")), expected);
         }
+        let expected = ["ARCHITECTURE.md names `a::c`, which is not there"];
+        assert_eq!(found("```\na::b ─► a::c\n```\n"), expected);
     }
 
     #[test]
     fn other_words_and_blocks_of_code_are_no_names() {
         let words =
             "`warren serve` `--json` `/api/chat` `local-only` `x-warren-route` `stream` `GET` `*`";
-        let found = found(&format!("{words}\n```\n`Missing` missing::Missing\n```\n"));
+        let found = found(&format!("{words}\n```\nMissing missing() ─► a::Output::Assign\n```\n"));
         assert!(found.is_empty(), "{found:?}");
     }
 }
