@@ -1,6 +1,9 @@
 //! Rules about what people read: every page is in the book, and every link leads somewhere.
 
-use std::path::{Component, Path, PathBuf};
+use std::{
+    fs,
+    path::{Component, Path, PathBuf},
+};
 
 use anyhow::Result;
 
@@ -53,13 +56,41 @@ fn unlisted(workspace: &Workspace) -> Result<Vec<String>> {
 }
 
 fn dead_links(workspace: &Workspace, page: &str, text: &str) -> Vec<String> {
-    let directory = Path::new(page).parent().unwrap_or(Path::new(""));
     let local = links(text).into_iter().filter(|link| !link.contains("://"));
-    let targets = local.filter_map(|link| link.split('#').next()).filter(|link| !link.is_empty());
-    targets
-        .filter(|link| !workspace.root().join(normal(&directory.join(link))).exists())
-        .map(|link| format!("{page}: links to {link}, which is not there"))
+    local
+        .filter_map(|link| {
+            let fault = fault(workspace, page, link)?;
+            Some(format!("{page}: links to {link}, {fault}"))
+        })
         .collect()
+}
+
+/// What is wrong with a link: its file is not there, or the page has no such heading.
+fn fault(workspace: &Workspace, page: &str, link: &str) -> Option<&'static str> {
+    let (path, heading) = link.split_once('#').unwrap_or((link, ""));
+    let directory = Path::new(page).parent().unwrap_or(Path::new(""));
+    let target = if path.is_empty() { page.into() } else { normal(&directory.join(path)) };
+    let target = workspace.root().join(target);
+    if !target.exists() {
+        return Some("which is not there");
+    }
+    if heading.is_empty() {
+        return None;
+    }
+    // What is no text has no headings.
+    let text = fs::read_to_string(target).unwrap_or_default();
+    let is_there = headings(&text).any(|known| known == heading);
+    (!is_there).then_some("where there is no such heading")
+}
+
+/// The headings of a page, as links name them.
+fn headings(text: &str) -> impl Iterator<Item = String> {
+    text.lines().filter(|line| line.starts_with('#')).map(|line| {
+        let words = line.trim_start_matches('#').trim().to_lowercase();
+        let kept =
+            words.chars().filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
+        kept.map(|letter| if letter == ' ' { '-' } else { letter }).collect()
+    })
 }
 
 /// The targets of `[text](target)`, outside of blocks of code.
@@ -103,12 +134,16 @@ mod tests {
         let book = directory.path().join(BOOK);
         fs::create_dir_all(&book).unwrap();
         fs::write(book.join("SUMMARY.md"), "- [A](a.md)\n").unwrap();
-        fs::write(book.join("a.md"), "[b](../nowhere.md) [c](#here) [d](b.md)\n").unwrap();
-        fs::write(book.join("b.md"), "not in the summary\n").unwrap();
+        let links =
+            "[b](../nowhere.md) [c](#here) [d](b.md) [e](b.md#and-there-it-is) [f](b.md#no)";
+        fs::write(book.join("a.md"), format!("## Here\n\n{links}\n")).unwrap();
+        fs::write(book.join("b.md"), "not in the summary\n\n# And `there`: it is\n").unwrap();
         let findings = check(&Workspace::at(directory.path())).unwrap();
-        assert_eq!(findings.len(), ROOT_FILES.len() + 2, "{findings:?}");
+        assert_eq!(findings.len(), ROOT_FILES.len() + 3, "{findings:?}");
         assert!(findings.contains(&"docs/src/b.md: SUMMARY.md does not list it".to_owned()));
         let dead = "docs/src/a.md: links to ../nowhere.md, which is not there".to_owned();
         assert!(findings.contains(&dead));
+        let lost = "docs/src/a.md: links to b.md#no, where there is no such heading".to_owned();
+        assert!(findings.contains(&lost));
     }
 }
