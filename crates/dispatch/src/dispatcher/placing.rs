@@ -381,12 +381,13 @@ mod tests {
         let policy = Box::new(crate::PrefixAffinity::default());
         let mut dispatcher = super::Dispatcher::new(Config::default(), policy);
         let now = Instant::now();
-        let affinity = crate::Affinity { heads: [7, 0, 0, 0] };
+        let affinity = crate::Affinity::of(&[], &[b'x'; 600]);
         for number in 1..=2 {
             let join = crate::Input::Join { provider: provider(number), offer: offer(9) };
             dispatcher.handle(now, join);
         }
         for number in 1..=3 {
+            let affinity = affinity.clone();
             dispatcher.handle(now, crate::Input::Submit(JobSpec { affinity, ..spec(number) }));
         }
         let outputs: Vec<_> = std::iter::from_fn(|| dispatcher.poll_output()).collect();
