@@ -32,6 +32,7 @@ mod load;
 mod payload;
 mod proc;
 mod programs;
+mod replay;
 mod report;
 mod rooms;
 mod scenarios;

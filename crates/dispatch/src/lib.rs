@@ -44,5 +44,5 @@ pub use dispatcher::Dispatcher;
 pub use distance::{Distance, NoRoute, Route};
 pub use input::{BlockedOn, Input, JobSpec, LeaveReason, Offer, Unloaded, Verdict};
 pub use output::{CancelReason, Ending, Output};
-pub use route::{Candidate, LeastLoaded, Policy, PrefixAffinity, Start};
+pub use route::{Candidate, Known, LeastLoaded, Policy, PrefixAffinity, Start};
 pub use view::{Loading, ProviderView, QueueView, Wait};

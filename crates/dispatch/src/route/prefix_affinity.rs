@@ -6,14 +6,11 @@ use base::{ModelName, ProviderId};
 
 use crate::{
     input::JobSpec,
-    route::{Candidate, LeastLoaded, Policy},
+    route::{Candidate, Known, LeastLoaded, Policy},
 };
 
 /// How many providers are remembered for a head: those that served it last.
 const HOLDERS: usize = 4;
-
-/// How many providers are weighed for a job.
-const WEIGHED: usize = 8;
 
 /// How many bytes of a prompt a provider must know for each job that it has more than the least loaded one.
 const BYTES_PER_JOB: u64 = 8 * 1024;
@@ -21,10 +18,10 @@ const BYTES_PER_JOB: u64 = 8 * 1024;
 /// Sends conversations to the provider whose cache is warm for them.
 ///
 /// It remembers which providers last served each head of a prompt ([`Affinity`](crate::Affinity)), for each model. Of
-/// the candidates that know a head of the job, it takes the one that has the most of it to gain: the bytes that it
-/// knows, less [`BYTES_PER_JOB`] for each job that it has more than the least loaded one. Where there is nothing to
+/// the candidates that know a head of the job, it takes the one with the greatest gain: the bytes that it
+/// knows, less 8 KiB for each job that it has more than the least loaded one. Where there is nothing to
 /// gain, the least loaded one gets the job. A candidate whose load is above the least load by more than 2, or
-/// a quarter of its capacity if that is more, gets it in no case.
+/// by a quarter of its capacity if that is more, gets it in no case.
 ///
 /// The memory holds a fixed number of heads; the least recently used goes first. A provider that left is not among the
 /// candidates, and a new one has no heads.
@@ -41,13 +38,6 @@ pub struct PrefixAffinity {
 struct Holders {
     providers: [Option<ProviderId>; HOLDERS],
     used: u64,
-}
-
-/// A candidate that knows a part of the prompt.
-#[derive(Debug, Clone, Copy)]
-struct Warm {
-    position: usize,
-    gain: u64,
 }
 
 impl PrefixAffinity {
@@ -70,36 +60,11 @@ impl PrefixAffinity {
         self.by_hash.is_empty()
     }
 
-    /// The candidate with the most to gain. O(heads × log + candidates).
-    fn warm(&self, job: &JobSpec, candidates: &[Candidate]) -> Option<usize> {
-        let least = candidates.iter().map(|candidate| candidate.load).min()?;
-        let mut seen: [Option<ProviderId>; WEIGHED] = [None; WEIGHED];
-        let mut weighed = 0;
-        let mut best: Option<Warm> = None;
-        let seed = seed(&job.model);
-        for head in job.affinity.heads() {
-            let Some(holders) = self.by_hash.get(&(head.hash ^ seed)) else { continue };
-            for provider in holders.providers.iter().flatten() {
-                if seen.contains(&Some(*provider)) {
-                    continue;
-                }
-                let Some(place) = seen.get_mut(weighed) else {
-                    return best.map(|warm| warm.position);
-                };
-                *place = Some(*provider);
-                weighed += 1;
-                let warm = weigh(*provider, head.length, least, candidates);
-                best = better(best, warm, candidates);
-            }
-        }
-        best.map(|warm| warm.position)
-    }
-
     fn remember(&mut self, hash: u64, provider: ProviderId) {
         self.uses += 1;
         let used = self.uses;
-        let holders =
-            self.by_hash.entry(hash).or_insert(Holders { providers: [None; HOLDERS], used });
+        let new = Holders { providers: [None; HOLDERS], used };
+        let holders = self.by_hash.entry(hash).or_insert(new);
         self.by_use.remove(&holders.used);
         holders.served_by(provider, used);
         self.by_use.insert(used, hash);
@@ -118,8 +83,30 @@ impl Default for PrefixAffinity {
 }
 
 impl Policy for PrefixAffinity {
+    /// O(heads × log + candidates).
     fn choose(&mut self, job: &JobSpec, candidates: &[Candidate]) -> usize {
-        self.warm(job, candidates).unwrap_or_else(|| LeastLoaded.choose(job, candidates))
+        let least = candidates.iter().map(|candidate| candidate.load).min().unwrap_or_default();
+        let warm = self.known(job).iter().filter_map(|(provider, bytes)| {
+            let is_it = |candidate: &Candidate| candidate.provider == provider;
+            let position = candidates.iter().position(is_it)?;
+            let candidate = candidates.get(position)?;
+            Some((gain(candidate, bytes, least)?, Reverse(candidate.last_given), position))
+        });
+        let best = warm.max().map(|(.., position)| position);
+        best.unwrap_or_else(|| LeastLoaded.choose(job, candidates))
+    }
+
+    /// O(heads × log).
+    fn known(&self, job: &JobSpec) -> Known {
+        let (seed, mut known) = (seed(&job.model), Known::default());
+        for head in job.affinity.heads() {
+            let holders = self.by_hash.get(&(head.hash ^ seed));
+            let mut providers = holders.iter().flat_map(|it| it.providers.iter().flatten());
+            if !providers.all(|provider| known.note(*provider, head.length)) {
+                break;
+            }
+        }
+        known
     }
 
     fn placed(&mut self, job: &JobSpec, provider: ProviderId) {
@@ -141,23 +128,12 @@ impl Holders {
     }
 }
 
-/// What a job gains at a provider that knows so many bytes of it; `None` if that is nothing, or it is no candidate.
-fn weigh(provider: ProviderId, known: u32, least: u32, candidates: &[Candidate]) -> Option<Warm> {
-    let position = candidates.iter().position(|candidate| candidate.provider == provider)?;
-    let candidate = candidates.get(position).filter(|it| within_guard(it, least))?;
-    let cost = u64::from(candidate.load - least) * BYTES_PER_JOB;
-    let gain = u64::from(known).checked_sub(cost).filter(|gain| *gain > 0)?;
-    Some(Warm { position, gain })
-}
-
-/// The one with the greater gain; of equals, the one that has gone longest without a job.
-fn better(a: Option<Warm>, b: Option<Warm>, candidates: &[Candidate]) -> Option<Warm> {
-    let last_given = |warm: &Warm| candidates.get(warm.position).map(|it| it.last_given);
-    a.into_iter().chain(b).max_by_key(|warm| (warm.gain, Reverse(last_given(warm))))
-}
-
-fn within_guard(warm: &Candidate, least: u32) -> bool {
-    warm.load <= least.saturating_add((warm.capacity / 4).max(2))
+/// What a job gains at a candidate that knows so many bytes of it; `None` if that is nothing, or its load is too much.
+fn gain(candidate: &Candidate, known: u32, least: u32) -> Option<u64> {
+    let more = candidate.load - least;
+    let is_within = more <= (candidate.capacity / 4).max(2);
+    let gain = u64::from(known).checked_sub(u64::from(more) * BYTES_PER_JOB)?;
+    (is_within && gain > 0).then_some(gain)
 }
 
 /// Tells models apart: a cache for one is none for another.
