@@ -5,10 +5,12 @@
 //! - [`cache`]: which beginning of a prompt is computed already; [`engine`]: how long the rest takes
 //! - [`simulation`]: all of it with Warren's dispatcher, without a clock
 //! - [`oracle`]: the policy that sees into the caches
+//! - [`serve`]: such a model server in real time
 
 pub(crate) mod cache;
 pub(crate) mod engine;
 pub(crate) mod oracle;
+pub(crate) mod serve;
 pub(crate) mod simulation;
 pub(crate) mod talk;
 

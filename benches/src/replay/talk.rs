@@ -1,7 +1,10 @@
 //! The conversations: chats with one of a few assistants, and agents, whose instructions are long and whose turns follow
 //! each other closely. The same seed makes the same conversations.
 
+use bytes::Bytes;
+
 use super::BYTES_PER_TOKEN;
+use crate::payload::MODEL;
 
 /// Of so many conversations, one less than half are agents'.
 const AGENTS: f64 = 0.45;
@@ -108,6 +111,22 @@ impl Conversation {
         }
         let message = format!("{{\"role\":\"{role}\",\"content\":\"{words}\"}}");
         self.text.extend_from_slice(message.as_bytes());
+    }
+
+    /// The request of a turn. The messages come last, and nothing has to be added on the way.
+    pub(crate) fn body(&self, turn: usize) -> Bytes {
+        let most = self.turns.get(turn).map_or(0, |turn| turn.answer);
+        let head = format!(
+            "{{\"model\":\"{MODEL}\",\"stream\":true,\"stream_options\":{{\"include_usage\":true}},\
+             \"max_tokens\":{most},\"messages\":"
+        );
+        [head.as_bytes(), self.prompt(turn), b"]}"].concat().into()
+    }
+
+    /// How many bytes a model server keeps of a turn when it has answered.
+    #[cfg(test)]
+    pub(crate) fn kept(&self, turn: usize) -> usize {
+        self.prompt(turn).len() + answered(self.turns[turn].answer).len()
     }
 
     /// The messages of a turn, as a list that is not closed: what a model server keeps.

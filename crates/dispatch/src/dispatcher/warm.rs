@@ -92,9 +92,15 @@ fn patience(bytes: u32) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use base::JobId;
+    use proptest::prelude::*;
+
     use super::*;
     use crate::{
-        Affinity, Config, Distance, Input, JobSpec, LeaveReason, Offer, PrefixAffinity, Verdict,
+        Affinity, Config, Distance, Input, JobSpec, LeaveReason, Offer, Output, PrefixAffinity,
+        Verdict,
         fixture::{Bench, SECOND, assign, offer, provider, spec},
     };
 
@@ -198,5 +204,49 @@ mod tests {
         let outputs = bench.finished(99, 2, Verdict::Answered);
         let passed = 2 + u128::from(MOST_PASSED);
         assert_eq!(outputs, [assign(passed, 2, 0)], "the first after those that are passed over");
+    }
+
+    /// Who has which job, as the dispatcher says.
+    fn follow(running: &mut BTreeMap<JobId, ProviderId>, outputs: Vec<Output>) {
+        for output in outputs {
+            match output {
+                Output::Assign { job, provider, .. } => drop(running.insert(job, provider)),
+                Output::End { job, .. } | Output::Cancel { job, .. } => drop(running.remove(&job)),
+                _ => {}
+            }
+        }
+    }
+
+    proptest! {
+        /// Whatever happens, a job that waits beside a free provider is looked at again within ten seconds, and goes to
+        /// one that has much room.
+        #[test]
+        fn every_wait_ends(steps in prop::collection::vec((0u8..6, 1u64..4, 0usize..4), 1..80)) {
+            let mut bench = bench();
+            let (mut running, mut there) = (BTreeMap::new(), BTreeSet::new());
+            for (number, (what, who, kib)) in (100..).zip(steps) {
+                let outputs = match what {
+                    0 if there.insert(who) => bench.join(who, offer(1)),
+                    1 if there.remove(&who) => bench.leave(who),
+                    2 => bench.wait(SECOND * 2),
+                    3 => running.pop_first().map_or(Vec::new(), |(job, provider)| {
+                        let (verdict, tokens) = (Verdict::Answered, None);
+                        bench.input(Input::Finished { job, provider, verdict, tokens })
+                    }),
+                    _ => bench.submit(with_prompt(number, kib * 12)),
+                };
+                follow(&mut running, outputs);
+                let is_free = there.iter().any(|who| {
+                    running.values().all(|provider_of| *provider_of != provider(*who))
+                });
+                if is_free && bench.dispatcher.queue_depth() > 0 {
+                    let due = bench.dispatcher.poll_timeout().map(|(at, _)| at);
+                    prop_assert!(due.is_some_and(|due| due <= bench.now + LONGEST));
+                }
+            }
+            bench.join(9, offer(100));
+            bench.wait(LONGEST);
+            prop_assert_eq!(bench.dispatcher.queue_depth(), 0);
+        }
     }
 }
