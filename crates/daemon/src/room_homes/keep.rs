@@ -192,6 +192,7 @@ mod tests {
     use std::sync::Arc;
 
     use fleet::room_homes::{ADOPTION, SETTLING};
+    use proptest::prelude::*;
     use rooms::{NewRoom, Settings};
     use store::{Changes, RoomStore, VolatileStore};
 
@@ -387,5 +388,44 @@ mod tests {
         house.pass(Duration::from_secs(1));
         house.meet(&mut [&mut two], true);
         assert!(two.has(&room));
+    }
+
+    /// What one server sees or does next.
+    fn see(house: &mut House, servers: &mut [Server; 2], which: usize, what: u8) {
+        let other = &servers[1 - which];
+        let fellows = HashMap::from([(other.id, other.name.into())]);
+        let (now, server) = (house.now, &mut servers[which]);
+        match what {
+            0 => server.hear(&house.store),
+            1 => server.keeper.members(&fellows, true, now),
+            2 => server.keeper.members(&HashMap::new(), true, now),
+            3 => server.keeper.members(&HashMap::new(), false, now),
+            4 => server.keeper.members(&fellows, false, now),
+            5 => drop(server.keeper.step(now, WALL)),
+            _ => house.pass(SURE / 2),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_they_see_and_when_each_room_has_one_home_in_the_end(
+            steps in prop::collection::vec((0usize..2, 0u8..9), 0..60),
+        ) {
+            let mut house = House::new();
+            let mut servers = [house.server("one", 9), house.server("two", 5)];
+            let room = servers[0].make();
+            for _ in 0..2 {
+                house.meet(&mut servers.each_mut(), true);
+                house.pass(SETTLING);
+            }
+            for (which, what) in steps {
+                see(&mut house, &mut servers, which, what);
+            }
+            for _ in 0..5 {
+                house.meet(&mut servers.each_mut(), true);
+                house.pass(SETTLING);
+            }
+            prop_assert_eq!(servers.iter().filter(|server| server.has(&room)).count(), 1);
+        }
     }
 }
