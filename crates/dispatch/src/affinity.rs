@@ -22,7 +22,7 @@ const MOST_HEADS: usize = 96;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Affinity {
     /// The longest first.
-    heads: Box<[Head]>,
+    heads: Vec<Head>,
 }
 
 /// The beginning of a prompt.
@@ -51,7 +51,7 @@ impl Affinity {
         if offset >= GRAIN {
             heads.push(Head { length: length(offset), is_round: true, hash: finish(start) });
         }
-        Self { heads: heads.into() }
+        Self { heads }
     }
 
     /// All heads, the longest first.

@@ -59,7 +59,8 @@ impl Dispatcher {
         (id, provider): (ProviderId, &Provider),
         warmth: &Warmth,
     ) -> Option<Instant> {
-        if job.spec.affinity.heads().is_empty() || job.spec.lent {
+        let most = job.spec.affinity.heads().first().map_or(0, |head| head.length);
+        if patience(most).is_none() || job.spec.lent {
             return None;
         }
         let known = warmth.0.get_or_init(|| self.policy.known(&job.spec));

@@ -23,7 +23,7 @@ const BYTES_PER_JOB: u64 = 8 * 1024;
 /// gain, the least loaded one gets the job. A candidate whose load is above the least load by more than 2, or
 /// by a quarter of its capacity if that is more, gets it in no case.
 ///
-/// The memory holds a fixed number of heads; the least recently used goes first. A provider that left is not among the
+/// The memory holds a fixed number of heads; those that were not used for long go first. A provider that left is not among the
 /// candidates, and a new one has no heads.
 #[derive(Debug)]
 pub struct PrefixAffinity {
@@ -61,12 +61,18 @@ impl PrefixAffinity {
     }
 
     fn remember(&mut self, hash: u64, provider: ProviderId) {
-        self.uses += 1;
-        let used = self.uses;
+        let used = self.uses + 1;
         let new = Holders { providers: [None; HOLDERS], used };
         let holders = self.by_hash.entry(hash).or_insert(new);
+        holders.served_by(provider);
+        // Fewer heads than half of the memory are newer: it is not forgotten soon.
+        let is_recent = used - holders.used <= self.capacity as u64 / 2 && holders.used < used;
+        if is_recent {
+            return;
+        }
         self.by_use.remove(&holders.used);
-        holders.served_by(provider, used);
+        holders.used = used;
+        self.uses = used;
         self.by_use.insert(used, hash);
         if self.by_hash.len() > self.capacity
             && let Some((_, oldest)) = self.by_use.pop_first()
@@ -85,6 +91,9 @@ impl Default for PrefixAffinity {
 impl Policy for PrefixAffinity {
     /// O(heads × log + candidates).
     fn choose(&mut self, job: &JobSpec, candidates: &[Candidate]) -> usize {
+        if candidates.len() < 2 {
+            return 0;
+        }
         let least = candidates.iter().map(|candidate| candidate.load).min().unwrap_or_default();
         let warm = self.known(job).iter().filter_map(|(provider, bytes)| {
             let is_it = |candidate: &Candidate| candidate.provider == provider;
@@ -119,12 +128,11 @@ impl Policy for PrefixAffinity {
 
 impl Holders {
     /// Puts a provider before the others; the last one of too many is forgotten.
-    fn served_by(&mut self, provider: ProviderId, used: u64) {
+    fn served_by(&mut self, provider: ProviderId) {
         let was = self.providers.iter().position(|holder| *holder == Some(provider));
         let end = was.unwrap_or(HOLDERS - 1);
         self.providers[..=end].rotate_right(1);
         self.providers[0] = Some(provider);
-        self.used = used;
     }
 }
 
