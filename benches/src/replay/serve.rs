@@ -138,6 +138,7 @@ impl Server {
     }
 
     async fn chat(&self, body: Incoming) -> Response<Body> {
+        #[expect(clippy::disallowed_methods, reason = "it is limited to 4 MiB")]
         let body = Limited::new(body, MOST).collect().await.map(|whole| whole.to_bytes());
         let Some((prompt, answer)) = body.ok().and_then(|body| read(&body)) else {
             return plain(StatusCode::BAD_REQUEST, &json!({"error": "an odd request"}));
@@ -158,7 +159,7 @@ impl Server {
         typed(StatusCode::OK, "text/event-stream", StreamBody::new(frames).boxed_unsync())
     }
 
-    /// Who is told of the first token and of the last one, and what is said at the end.
+    /// Gives the engine a request. Returns when its first token is there and when its last one is, and what is said at the end.
     fn ask(
         &self,
         prompt: Vec<u8>,

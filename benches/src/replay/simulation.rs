@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{payload::MODEL, stats::Times};
 
-/// Who chooses the worker.
+/// How a worker is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Chooser {
     Oracle,

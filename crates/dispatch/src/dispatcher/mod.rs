@@ -83,7 +83,7 @@ use crate::{
 /// ways, whichever that is. A provider that is given a job counts as loading the model for it.
 ///
 /// **Prompts.** The same holds for a job of which another provider knows a long part of the prompt, as the [`Policy`] says: it
-/// waits for that one, for as long as it would take to compute that part anew, and ten seconds at most. A provider
+/// waits for that one, for as long as it would take to compute that part again, and ten seconds at most. A provider
 /// passes over a bounded number of such jobs.
 ///
 /// **Clouds.** A provider of others is a last resort: after its models, a job goes through them once

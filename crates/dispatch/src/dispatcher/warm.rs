@@ -1,4 +1,4 @@
-//! Jobs whose prompt others know: whom they wait for rather than have it computed anew.
+//! Jobs whose prompt others know: whom they wait for rather than have it computed again.
 
 use std::{
     cell::OnceCell,
@@ -23,7 +23,7 @@ const SHORTEST: Duration = Duration::from_secs(1);
 /// How many jobs a provider passes over in one look before those after them wait for nobody that knows their prompts.
 const MOST_PASSED: u32 = 32;
 
-/// Who knows a job's prompt; found out at most once, and only if it matters.
+/// The providers that know a job's prompt; found out at most once, and only if it matters.
 #[derive(Debug, Default)]
 pub(super) struct Warmth(OnceCell<Known>);
 
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(outputs, [assign(passed, 2, 0)], "the first after those that are passed over");
     }
 
-    /// Who has which job, as the dispatcher says.
+    /// Follows which provider has which job, as the dispatcher says.
     fn follow(running: &mut BTreeMap<JobId, ProviderId>, outputs: Vec<Output>) {
         for output in outputs {
             match output {

@@ -2,7 +2,7 @@
 
 use base::ProviderId;
 
-/// How many providers are told of.
+/// How many providers are listed.
 const MOST: usize = 8;
 
 /// Providers and the bytes of a prompt that each of them knows, as far as is remembered: those that know most first, and

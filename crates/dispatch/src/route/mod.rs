@@ -59,7 +59,7 @@ pub trait Policy: Debug + Send {
     /// an index outside it stands for the first.
     fn choose(&mut self, job: &JobSpec, candidates: &[Candidate]) -> usize;
 
-    /// Who knows how much of the job's prompt. A job may wait for a provider that knows much more than the others.
+    /// The providers that know a part of the job's prompt, and how much. A job may wait for a provider that knows much more than the others.
     fn known(&self, job: &JobSpec) -> Known {
         let _ = job;
         Known::default()

@@ -33,7 +33,7 @@ pub struct PrefixAffinity {
     uses: u64,
 }
 
-/// Who has served a head: the last first.
+/// The providers that have served a head: the last first.
 #[derive(Debug, Clone, Copy)]
 struct Holders {
     providers: [Option<ProviderId>; HOLDERS],
