@@ -59,6 +59,13 @@ pub(crate) enum Role {
         #[arg(long)]
         port: u16,
     },
+    /// A model server of the replay of conversations
+    #[command(hide = true)]
+    ReplayEngine {
+        /// How many seconds of the load pass in a second
+        #[arg(long)]
+        pace: f64,
+    },
     /// The bare WebSocket echo
     #[command(hide = true)]
     Echo,

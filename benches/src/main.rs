@@ -15,6 +15,7 @@
 //! - [`count`]: instructions and allocations of requests, which `cargo xtask budget` compares
 //! - [`programs`]: what runs in terminals
 //! - [`payload`]: request bodies and answers, known to both of these byte for byte
+//! - [`replay`]: conversations, and model servers with caches of prompts
 //! - [`rooms`]: rooms of a server, over HTTP
 //! - [`child`], [`proc`]: processes, and what they use
 //! - [`stats`], [`report`]: numbers, and how they are shown
@@ -32,6 +33,7 @@ mod load;
 mod payload;
 mod proc;
 mod programs;
+mod replay;
 mod report;
 mod rooms;
 mod scenarios;
@@ -95,6 +97,7 @@ fn alone(role: Option<&Role>) -> Option<anyhow::Result<()>> {
         | Role::BareFront
         | Role::BareBack { .. }
         | Role::Engine { .. }
+        | Role::ReplayEngine { .. }
         | Role::Echo
         | Role::Load { .. }
         | Role::Count { .. } => None,
@@ -108,6 +111,7 @@ async fn play(cli: Cli) -> anyhow::Result<()> {
         Some(Role::BareFront) => bare::front().await,
         Some(Role::BareBack { front, backend }) => bare::back(front, backend).await,
         Some(Role::Engine { model, port }) => backend::engine(&model, port).await,
+        Some(Role::ReplayEngine { pace }) => replay::serve::run(pace).await,
         Some(Role::Echo) => echo::run().await,
         Some(Role::Count { warren, dir }) => count::run(&warren, &dir).await,
         // The others were played before.

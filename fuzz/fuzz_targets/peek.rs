@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
-use protocol::openai::{BadBody, Peek, peek, prompt_heads, replace_model};
+use protocol::openai::{BadBody, Peek, peek, replace_model};
 use serde_json::Value;
 
 fuzz_target!(|data: &[u8]| {
@@ -27,12 +27,9 @@ fn check(data: &[u8], found: Peek, value: Option<&Value>) {
         assert_eq!(value["model"], Value::from(model));
         assert_eq!(value.get("stream").unwrap_or(&Value::from(false)), &Value::from(found.stream));
     }
-    let prompt = found.prompt_span.clone().map(|span| &data[span]);
-    let heads = prompt.map(prompt_heads);
+    let parts = found.prompt_parts(data);
     let renamed = replace_model(&Bytes::copy_from_slice(data), found.model_span, "x\"\\");
     let again = peek(&renamed).unwrap();
     assert_eq!((again.model.as_str(), again.stream), ("x\"\\", found.stream));
-    let prompt_again = again.prompt_span.map(|span| &renamed[span]);
-    assert_eq!(prompt_again, prompt);
-    assert_eq!(prompt_again.map(prompt_heads), heads);
+    assert_eq!(again.prompt_parts(&renamed), parts);
 }

@@ -3,6 +3,7 @@
 //! - [`closed`]: a fixed number of connections, each with one request after another
 //! - [`slow`]: many streams held open
 //! - [`cancel`]: clients that hang up in the middle of a stream
+//! - [`replay`]: conversations, each with one turn after another
 //! - [`watch`]: watchers of rooms
 //! - [`mesh`]: messages and nodes at mesh relays
 //! - [`scale`]: many workers, and many requests that wait for them
@@ -13,6 +14,7 @@ pub(crate) mod cancel;
 pub(crate) mod closed;
 mod failures;
 pub(crate) mod mesh;
+pub(crate) mod replay;
 pub(crate) mod scale;
 pub(crate) mod slow;
 pub(crate) mod watch;
@@ -31,6 +33,7 @@ pub(crate) enum Plan {
     Closed(closed::Closed),
     Slow(slow::Slow),
     Cancel(cancel::Cancel),
+    Replay(replay::Replay),
     Watch(watch::Watch),
     Frames(mesh::frames::Frames),
     Nodes(mesh::nodes::Nodes),
@@ -45,6 +48,7 @@ pub(crate) async fn run(plan: &str) -> Result<()> {
     match serde_json::from_str(plan).context("an odd plan")? {
         Plan::Closed(plan) => told(closed::run(&plan)).await,
         Plan::Cancel(plan) => told(cancel::run(&plan)).await,
+        Plan::Replay(plan) => told(replay::run(&plan)).await,
         Plan::Slow(plan) => {
             let held = slow::open(&plan).await?;
             say(&held.opened)?;

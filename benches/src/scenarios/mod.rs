@@ -2,6 +2,7 @@
 //!
 //! - [`requests`]: plain and streamed, one connection and many, small and large bodies
 //! - [`accounting`]: what keys, limits and the ledger cost, of one server and of several
+//! - [`affinity`]: how much of their prompts conversations find computed
 //! - [`translate`]: what translation costs
 //! - [`startup`]: time to ready, idle memory, size of the binary
 //! - [`cancel`]: from a client that hangs up to the abort at the backend
@@ -14,6 +15,7 @@
 //! - [`workspace`]: terminals and agents
 
 mod accounting;
+mod affinity;
 mod cancel;
 mod engines;
 mod fleet;
@@ -37,6 +39,7 @@ pub(crate) enum Scenario {
     Requests(Row),
     Accounting,
     SharedAdmission,
+    Affinity(affinity::Part),
     Translate,
     Cancel,
     SlowStreams,
@@ -58,6 +61,7 @@ impl Scenario {
         all.extend([Self::Accounting, Self::SharedAdmission, Self::Translate]);
         all.extend([Self::Cancel, Self::SlowStreams]);
         all.extend([Self::Engines, Self::RoomRequests, Self::RoomEvents]);
+        all.extend(affinity::Part::ALL.map(Self::Affinity));
         all.extend([Self::ScaleDispatch, Self::ScaleServer]);
         all.extend(fleet::Part::ALL.map(Self::Fleet));
         all.extend(mesh::Part::ALL.map(Self::Mesh));
@@ -72,6 +76,7 @@ impl Scenario {
             Self::Requests(row) => row.name(),
             Self::Accounting => "accounting".into(),
             Self::SharedAdmission => "shared/admission".into(),
+            Self::Affinity(part) => part.name().into(),
             Self::Translate => "translate".into(),
             Self::Cancel => "cancel".into(),
             Self::SlowStreams => "slow-streams".into(),
@@ -99,6 +104,7 @@ impl Scenario {
             Some(Self::Startup) => startup::measure(lab, report).await,
             Some(Self::Accounting) => accounting::measure(lab, report).await,
             Some(Self::SharedAdmission) => accounting::measure_shared(lab, report).await,
+            Some(Self::Affinity(part)) => part.measure(lab, report).await,
             Some(Self::Translate) => translate::measure(lab, report).await,
             Some(Self::Cancel) => cancel::measure(lab, report).await,
             Some(Self::SlowStreams) => slow_streams::measure(lab, report).await,
@@ -135,10 +141,10 @@ mod tests {
     #[test]
     fn names_are_unique_and_select() {
         let mut names: Vec<String> = asked(&[]).iter().map(Scenario::name).collect();
-        assert_eq!(names.len(), 43);
+        assert_eq!(names.len(), 45);
         names.sort();
         names.dedup();
-        assert_eq!(names.len(), 43);
+        assert_eq!(names.len(), 45);
         assert_eq!(asked(&["--only", "plain/32/1KiB"]).len(), 1);
     }
 
@@ -146,6 +152,6 @@ mod tests {
     fn request_rows_share_their_targets() {
         let all = asked(&[]);
         let groups: Vec<usize> = all.chunk_by(Scenario::same_targets).map(<[_]>::len).collect();
-        assert_eq!(groups, [&[1, 12][..], &[1; 30]].concat());
+        assert_eq!(groups, [&[1, 12][..], &[1; 32]].concat());
     }
 }

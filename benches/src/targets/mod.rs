@@ -4,6 +4,7 @@
 //! - [`nginx`]: a plain reverse proxy
 //! - [`bare`]: a pair of relays without features
 //! - [`warren`]: a server and a worker, as two processes or one
+//! - [`affinity`]: a server and four workers with caches of prompts
 //! - [`fleet`]: servers that act as one over NATS
 //! - [`postgres`]: the database that several servers share
 //! - [`engines`]: model engines that a server has started
@@ -12,6 +13,7 @@
 //! - [`workspace`]: a server with terminals and agents
 //! - [`ways`]: proxies between the members of a cluster
 
+pub(crate) mod affinity;
 pub(crate) mod bare;
 pub(crate) mod direct;
 pub(crate) mod engines;

@@ -188,8 +188,19 @@ pub(super) fn lend(
     backend: SocketAddr,
     secret: &str,
 ) -> Result<Process> {
+    lend_slots(program, dir, (server, backend), secret, MAX_CONCURRENT)
+}
+
+/// The same with so many slots.
+pub(super) fn lend_slots(
+    program: &Path,
+    dir: &Path,
+    (server, backend): (SocketAddr, SocketAddr),
+    secret: &str,
+    slots: &str,
+) -> Result<Process> {
     let mut command = clean(program, dir);
-    command.args(["worker", "--secret", secret, "--max-concurrent", MAX_CONCURRENT]);
+    command.args(["worker", "--secret", secret, "--max-concurrent", slots]);
     command.args(["--server", &format!("http://{server}")]);
     command.args(["--backend", &format!("http://{backend}")]);
     let mut worker = Process::spawn(command, "warren-worker", dir)?;

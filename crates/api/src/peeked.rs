@@ -5,7 +5,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use protocol::{
     json::{escaped_len, mended},
-    openai::{BadBody, Peek, peek, prompt_heads},
+    openai::{BadBody, Peek, peek},
     usage::prompt_tokens,
 };
 use scheduler::Affinity;
@@ -26,7 +26,7 @@ pub(crate) struct PeekedRequest {
     pub(crate) size: u64,
     /// The estimated tokens of its prompt.
     pub(crate) prompt_tokens: u64,
-    /// Which conversations the request continues.
+    /// How the prompt begins; nothing unless it is asked for.
     pub(crate) affinity: Affinity,
 }
 
@@ -102,8 +102,8 @@ impl PeekedRequest {
 }
 
 fn affinity(body: &[u8], peek: &Peek) -> Affinity {
-    let prompt = peek.prompt_span.clone().and_then(|span| body.get(span)).unwrap_or_default();
-    Affinity { heads: prompt_heads(prompt) }
+    let [tools, instructions, prompt] = peek.prompt_parts(body);
+    Affinity::of(&[tools, instructions], prompt)
 }
 
 #[cfg(test)]

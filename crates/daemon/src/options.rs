@@ -244,7 +244,7 @@ options! {
         #[arg(long, env = "WARREN_SSE_KEEPALIVE_SECS", value_name = "SECONDS",
             help_heading = heading::LIMITS, hide_short_help = true)]
         sse_keepalive_secs: Option<Seconds>,
-        /// How a worker is chosen among several that are free [default: least-loaded]
+        /// How a worker is chosen among several that are free [default: prefix-affinity]
         #[arg(long, env = "WARREN_ROUTING", value_name = "POLICY", help_heading = heading::LIMITS,
             hide_short_help = true)]
         routing: Option<Routing>,

@@ -4,7 +4,10 @@ use std::time::{Duration, Instant};
 
 use base::{Endpoint, Endpoints, JobId, KeyId, ModelName, PageSessionId, ProviderId, Scope};
 
-use crate::distance::{Distance, Route};
+use crate::{
+    affinity::Affinity,
+    distance::{Distance, Route},
+};
 
 /// One event. Inputs about jobs or providers that are no longer known are ignored: messages of the
 /// two ends of a link may cross.
@@ -210,7 +213,7 @@ pub struct JobSpec {
     pub page_session: Option<PageSessionId>,
     /// Its size on the wire, in bytes.
     pub size: u64,
-    /// The conversations that it continues.
+    /// How its prompt begins.
     pub affinity: Affinity,
     /// The only provider that may serve it, if the consumer named one.
     pub pinned: Option<ProviderId>,
@@ -229,21 +232,6 @@ pub struct JobSpec {
     /// Whether one of its models has been served before, so that waiting is worthwhile when none of
     /// them is served now.
     pub known: bool,
-}
-
-/// Hashes of ever longer heads of a prompt, shortest first. Two prompts that share a hash share
-/// that head, and so a warm cache for it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Affinity {
-    /// The hashes; 0 where the prompt is too short for the head.
-    pub heads: [u64; 4],
-}
-
-impl Affinity {
-    /// The hashes without zeros, longest head first.
-    pub fn longest_first(&self) -> impl Iterator<Item = u64> + '_ {
-        self.heads.iter().rev().copied().filter(|hash| *hash != 0)
-    }
 }
 
 /// The result of a job at a provider.

@@ -8,14 +8,16 @@
 //! 2. [`Dispatcher::poll_output`] until it is empty, carrying out each [`Output`] in order;
 //! 3. wait for the next input or for [`Dispatcher::poll_timeout`].
 //!
-//! It knows nothing of JSON, HTTP or protocols: a model is a name, a body is a size, a conversation
-//! is a hash that the caller computed.
+//! It knows nothing of JSON, HTTP or protocols: a model is a name, a body is a size, a prompt is
+//! the hashes of how it begins.
 //!
 //! - [`Config`]: limits and delays
+//! - [`Affinity`]: how a prompt begins
 //! - [`input`](Input), [`output`](Output): events in, actions out
 //! - [`Dispatcher`]: the state machine; [`view`](ProviderView): views of its state
 //! - [`route`]: the choice among several free providers
 
+mod affinity;
 mod config;
 mod dispatcher;
 mod distance;
@@ -36,10 +38,11 @@ mod view;
 #[cfg(test)]
 mod fixture;
 
+pub use affinity::{Affinity, Head};
 pub use config::Config;
 pub use dispatcher::Dispatcher;
 pub use distance::{Distance, NoRoute, Route};
-pub use input::{Affinity, BlockedOn, Input, JobSpec, LeaveReason, Offer, Unloaded, Verdict};
+pub use input::{BlockedOn, Input, JobSpec, LeaveReason, Offer, Unloaded, Verdict};
 pub use output::{CancelReason, Ending, Output};
-pub use route::{Candidate, LeastLoaded, Policy, PrefixAffinity, Start};
+pub use route::{Candidate, Known, LeastLoaded, Policy, PrefixAffinity, Start};
 pub use view::{Loading, ProviderView, QueueView, Wait};

@@ -34,7 +34,7 @@ pub struct Job {
     pub page_session: Option<PageSessionId>,
     /// Its size on the wire in its largest form, in bytes.
     pub size: u64,
-    /// Which conversations it continues.
+    /// How its prompt begins.
     pub affinity: Affinity,
     /// The only provider that may serve it, if the consumer named one.
     pub pinned: Option<ProviderId>,

@@ -236,7 +236,7 @@ impl Simulation {
             key: self.keys[key].clone(),
             page_session: None,
             size: 1024,
-            affinity: Affinity { heads: [head, 0, 0, 0] },
+            affinity: Affinity::of(&[&head.to_le_bytes().repeat(32)], b""),
             pinned: None,
             lent: false,
             route: Route::default(),

@@ -122,11 +122,11 @@ pub enum LendAs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Routing {
-    /// The least loaded; ties take turns.
+    /// The one whose cache knows most of the prompt, unless it is much more loaded; else the least loaded.
     #[default]
-    LeastLoaded,
-    /// The one whose cache knows the beginning of the prompt, unless it is much more loaded.
     PrefixAffinity,
+    /// The least loaded; ties take turns.
+    LeastLoaded,
 }
 
 /// Which endpoints a server calls for participants of rooms.

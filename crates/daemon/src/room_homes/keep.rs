@@ -25,6 +25,8 @@ const SURE: Duration = Duration::from_secs(1);
 /// The homes of rooms, as this server sees them.
 pub(super) struct Keeper {
     rooms: Rooms,
+    /// This server, as epochs name it.
+    own: (ServerId, ServerName),
     machine: RoomHomes,
     fellows: HashMap<ServerId, ServerName>,
     /// Those of the fellows that are not seen any more, and since when.
@@ -36,9 +38,9 @@ pub(super) struct Keeper {
 
 impl Keeper {
     pub(super) fn new(rooms: Rooms, id: ServerId, name: ServerName) -> Self {
-        let machine = RoomHomes::new(id, name);
+        let (machine, own) = (RoomHomes::new(id, name.clone()), (id, name));
         let (fellows, missed, told) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Self { rooms, machine, fellows, missed, is_connected: false, told }
+        Self { rooms, own, machine, fellows, missed, is_connected: false, told }
     }
 
     /// Takes over which servers are there, and whether this one is in touch with them.
@@ -126,10 +128,24 @@ impl Keeper {
             if is_known || (!self.is_connected && self.is_here(&room)) {
                 continue;
             }
+            self.tell_of_own(now, &room, epoch);
             self.told.insert(room.clone(), epoch);
             let placement = placement(&home, epoch);
             self.machine.handle(now, Input::Seen { room, placement, revision: epoch });
         }
+    }
+
+    /// Another server may have taken a room over before this one has looked at it for the first time: the machine has to
+    /// know that it was here, so that this server gives way.
+    fn tell_of_own(&mut self, now: Instant, room: &RoomId, latest: u64) {
+        let here = self.rooms.get(room.as_str()).map(|it| it.epoch());
+        let Some(number) = here.filter(|own| *own < latest && !self.told.contains_key(room)) else {
+            return;
+        };
+        let (home, name) = self.own.clone();
+        let placement = Placement { epoch: Epoch { number, home }, name };
+        let room = room.clone();
+        self.machine.handle(now, Input::Seen { room, placement, revision: number });
     }
 
     fn is_here(&self, room: &RoomId) -> bool {
@@ -192,6 +208,7 @@ mod tests {
     use std::sync::Arc;
 
     use fleet::room_homes::{ADOPTION, SETTLING};
+    use proptest::prelude::*;
     use rooms::{NewRoom, Settings};
     use store::{Changes, RoomStore, VolatileStore};
 
@@ -333,6 +350,21 @@ mod tests {
     }
 
     #[test]
+    fn a_home_that_hung_before_it_had_looked_at_its_new_room_gives_way() {
+        let mut house = House::new();
+        let (mut one, mut two) = (house.server("one", 9), house.server("two", 5));
+        house.meet(&mut [&mut one, &mut two], true);
+        house.pass(SETTLING);
+        house.meet(&mut [&mut one, &mut two], true);
+        let room = one.make();
+        house.meet(&mut [&mut two], true);
+        house.wait(&mut [&mut two]);
+        assert!(two.has(&room) && one.has(&room));
+        assert_eq!(house.meet(&mut [&mut one, &mut two], true), 1);
+        assert!(two.has(&room) && !one.has(&room));
+    }
+
+    #[test]
     fn when_nats_hangs_everybody_falls_silent_and_nobody_takes_over_rooms() {
         let mut house = House::new();
         let (mut one, mut two) = (house.server("one", 9), house.server("two", 5));
@@ -387,5 +419,49 @@ mod tests {
         house.pass(Duration::from_secs(1));
         house.meet(&mut [&mut two], true);
         assert!(two.has(&room));
+    }
+
+    /// What one server sees or does next.
+    fn see(house: &mut House, servers: &mut [Server; 2], which: usize, what: u8) {
+        let other = &servers[1 - which];
+        let fellows = HashMap::from([(other.id, other.name.into())]);
+        let (now, server) = (house.now, &mut servers[which]);
+        match what {
+            0 => server.hear(&house.store),
+            1 => server.keeper.members(&fellows, true, now),
+            2 => server.keeper.members(&HashMap::new(), true, now),
+            3 => server.keeper.members(&HashMap::new(), false, now),
+            4 => server.keeper.members(&fellows, false, now),
+            5 => drop(server.keeper.step(now, WALL)),
+            _ => house.pass(SURE),
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+        #[test]
+        fn whatever_they_see_and_when_each_room_has_one_home_in_the_end(
+            steps in prop::collection::vec((0usize..2, 0u8..10), 0..60),
+        ) {
+            let mut house = House::new();
+            let mut servers = [house.server("one", 9), house.server("two", 5)];
+            let mut rooms = vec![servers[0].make()];
+            house.meet(&mut servers.each_mut(), true);
+            house.pass(SETTLING);
+            for (which, what) in steps {
+                match what {
+                    9 => rooms.push(servers[which].make()),
+                    _ => see(&mut house, &mut servers, which, what),
+                }
+            }
+            for _ in 0..5 {
+                house.meet(&mut servers.each_mut(), true);
+                house.pass(SETTLING);
+            }
+            for room in rooms {
+                prop_assert_eq!(servers.iter().filter(|server| server.has(&room)).count(), 1);
+            }
+        }
     }
 }

@@ -37,7 +37,7 @@ impl Dispatcher {
     /// farther away, and lacks nothing but a free slot. It waits no longer, in all queues together,
     /// than the load would take, or the time-outs allow. `is_awaited` says whether there is such a one of
     /// at most this rank; it is asked last, as that costs the most.
-    pub(super) fn waits_until(
+    pub(super) fn waits_for_load(
         &self,
         now: Instant,
         job: &Job,
@@ -48,9 +48,15 @@ impl Dispatcher {
             return None;
         }
         let takes = provider.unloaded.load_time(&job.spec.model)?;
-        let patience = takes.min(self.config.queue_timeout).min(self.config.busy_timeout);
+        let until = self.patient_until(now, job, takes)?;
+        is_awaited(rank(job, provider)).then_some(until)
+    }
+
+    /// Until when a job waits that waits so long in all queues together, unless that time is over.
+    pub(super) fn patient_until(&self, now: Instant, job: &Job, most: Duration) -> Option<Instant> {
+        let patience = most.min(self.config.queue_timeout).min(self.config.busy_timeout);
         let left = patience.checked_sub(job.waited(now)).filter(|left| !left.is_zero())?;
-        is_awaited(rank(job, provider)).then(|| now.checked_add(left)).flatten()
+        now.checked_add(left)
     }
 
     /// Looks at a provider's waiting jobs again at this time, if it is not to be done sooner.
@@ -60,6 +66,7 @@ impl Dispatcher {
             provider.look_at = if sooner { Some(at) } else { provider.look_at };
             sooner
         });
+        self.passing.insert(id);
         if sooner == Some(true) {
             let after = at.saturating_duration_since(now);
             self.timers.arm(Timer::Load(id), now, after, Self::LOAD_LOOK);
@@ -68,12 +75,13 @@ impl Dispatcher {
 
     /// It is time for that look.
     pub(super) fn load_look_due(&mut self, now: Instant, id: ProviderId) {
+        self.passing.remove(&id);
         self.providers.change(id, |provider| provider.look_at = None);
         self.fill(now, id);
     }
 
     /// The reason of the deadline at which a job need not wait any more for a provider that has its
-    /// model in memory. That job may be gone by then.
+    /// model in memory, or knows its prompt. That job may be gone by then.
     pub const LOAD_LOOK: &str = "end of a wait for a loaded model";
 
     /// Places jobs that need not wait any more: whom they waited for may be gone, or have unloaded the
@@ -134,11 +142,11 @@ impl Providers {
 }
 
 /// Whether the provider lacks nothing but a free slot for the job, and need not load its model.
-fn is_worth_a_wait(job: &Job, provider: &Provider) -> bool {
+pub(super) fn is_worth_a_wait(job: &Job, provider: &Provider) -> bool {
     provider.is_only_full() && provider.unloaded.load_time(&job.spec.model).is_none()
 }
 
-fn rank(job: &Job, provider: &Provider) -> u8 {
+pub(super) fn rank(job: &Job, provider: &Provider) -> u8 {
     let native = provider.endpoints.contains(job.spec.endpoint);
     job.spec.route.rank(provider.distance, native)
 }

@@ -7,6 +7,7 @@
 //! - [`lent`]: slots that are lent to fellows, and fellows' that are borrowed
 //! - [`links`]: providers that join, change, drain, rest and leave
 //! - [`loading`]: models that providers do not have in memory
+//! - [`warm`]: providers that know a part of a job's prompt
 //! - [`waiting`]: how long a job waits, with a provider or without one
 //! - [`waking`]: providers that are asleep, or whose backend is not there
 
@@ -21,12 +22,13 @@ mod placing;
 mod retry;
 mod waiting;
 mod waking;
+mod warm;
 
 #[cfg(test)]
 mod clouds;
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     time::Instant,
 };
 
@@ -56,7 +58,7 @@ use crate::{
 /// requeued jobs, in the order of its key, keys taking turns. A provider with room looks at all
 /// queues that it serves, takes the one whose next job is oldest, and in it the first job that
 /// fits. Whenever room appears, jobs are assigned at once: after each input, no job waits while a
-/// provider is free for it, except for one that has its model in memory.
+/// provider is free for it, except for one that waits for another (see *Memory* and *Prompts*).
 ///
 /// **Requeues.** A job whose answer has not begun moves to another provider when its own is lost,
 /// finishes draining, fails the job or declines it. It goes before all jobs that were not requeued,
@@ -79,6 +81,10 @@ use crate::{
 /// memory, or is loading it, is not farther away and lacks only a free slot: it waits for that one, for
 /// as long as the load would take. So it begins at most twice as late as by the better of the two
 /// ways, whichever that is. A provider that is given a job counts as loading the model for it.
+///
+/// **Prompts.** The same holds for a job of which another provider knows a long part of the prompt, as the [`Policy`] says: it
+/// waits for that one, for as long as it would take to compute that part again, and ten seconds at most. A provider
+/// passes over a bounded number of such jobs.
 ///
 /// **Clouds.** A provider of others is a last resort: after its models, a job goes through them once
 /// more for clouds alone, if it may. It goes on to these where no provider of one's own is left, and
@@ -123,6 +129,8 @@ pub struct Dispatcher {
     looks: Vec<(ProviderId, Instant)>,
     /// Providers that have begun to load the model of a job; empty between calls.
     loading: Vec<ProviderId>,
+    /// Providers that have passed over jobs which wait for others, until they look at them again.
+    passing: BTreeSet<ProviderId>,
     /// Whether the only job that a model was being loaded for has left its provider; `false` between calls.
     load_ended: bool,
     fastest: Fastest,
@@ -147,6 +155,7 @@ impl Dispatcher {
             candidates: Vec::new(),
             looks: Vec::new(),
             loading: Vec::new(),
+            passing: BTreeSet::new(),
             load_ended: false,
             fastest: Fastest::default(),
             accepted: 0,
@@ -166,6 +175,9 @@ impl Dispatcher {
         let may_end_waits = loading::may_end_waits(&input);
         self.take(now, input);
         self.end_waits(now, may_end_waits);
+        if may_end_waits {
+            self.end_prompt_waits(now);
+        }
     }
 
     fn take(&mut self, now: Instant, input: Input) {

@@ -7,7 +7,7 @@ use std::{
 
 use base::{Endpoints, JobId, ModelName, ProviderId};
 
-use super::{Dispatcher, waiting::waited};
+use super::{Dispatcher, waiting::waited, warm::Warmth};
 use crate::{
     input::JobSpec,
     job::{Hold, Job, JobState, Phase},
@@ -136,7 +136,7 @@ impl Dispatcher {
         let mut best = u8::MAX;
         self.candidates.clear();
         let mut looks = std::mem::take(&mut self.looks);
-        let awaited = OnceCell::new();
+        let (awaited, warmth) = (OnceCell::new(), Warmth::default());
         let is_awaited = |most| {
             awaited
                 .get_or_init(|| self.providers.best_awaited(job))
@@ -146,7 +146,7 @@ impl Dispatcher {
             if !(all || provider.health.may_take()) {
                 continue;
             }
-            if let Some(at) = self.waits_until(now, job, provider, is_awaited) {
+            if let Some(at) = self.waits_until(now, job, (id, provider), &warmth, is_awaited) {
                 if provider.look_at.is_none_or(|armed| at < armed) {
                     looks.push((id, at));
                 }
@@ -189,10 +189,12 @@ impl Dispatcher {
             return None;
         }
         let scope = &provider.scope;
-        let awaited = Cell::new(None);
+        let (awaited, passed) = (Cell::new(None), Cell::new(0));
         let may_go = |job: &Job| {
             let is_awaited = |most| self.providers.is_awaited(job, most, &awaited);
-            let until = self.waits_until(now, job, provider, is_awaited);
+            let warmth = Warmth::after_passing(passed.get());
+            let until = self.waits_until(now, job, (id, provider), &warmth, is_awaited);
+            passed.set(passed.get() + u32::from(until.is_some()));
             look.set(look.get().into_iter().chain(until).min());
             until.is_none()
         };
@@ -381,12 +383,13 @@ mod tests {
         let policy = Box::new(crate::PrefixAffinity::default());
         let mut dispatcher = super::Dispatcher::new(Config::default(), policy);
         let now = Instant::now();
-        let affinity = crate::Affinity { heads: [7, 0, 0, 0] };
+        let affinity = crate::Affinity::of(&[], &[b'x'; 40 * 1024]);
         for number in 1..=2 {
             let join = crate::Input::Join { provider: provider(number), offer: offer(9) };
             dispatcher.handle(now, join);
         }
         for number in 1..=3 {
+            let affinity = affinity.clone();
             dispatcher.handle(now, crate::Input::Submit(JobSpec { affinity, ..spec(number) }));
         }
         let outputs: Vec<_> = std::iter::from_fn(|| dispatcher.poll_output()).collect();

@@ -4,7 +4,7 @@ use std::{cell::OnceCell, time::Instant};
 
 use base::{JobId, ProviderId};
 
-use super::Dispatcher;
+use super::{Dispatcher, warm::Warmth};
 use crate::{
     input::Verdict,
     job::{Hold, Job},
@@ -54,16 +54,16 @@ impl Dispatcher {
 
     fn somebody_is_idle(&self, now: Instant, job: &Job) -> bool {
         let all = self.providers.only_limited(job);
-        let awaited = OnceCell::new();
+        let (awaited, warmth) = (OnceCell::new(), Warmth::default());
         let is_awaited = |most| {
             awaited
                 .get_or_init(|| self.providers.best_awaited(job))
                 .is_some_and(|best| best <= most)
         };
-        self.providers.open_to(job).any(|(_, provider)| {
+        self.providers.open_to(job).any(|(id, provider)| {
             !provider.is_out()
                 && (all || provider.health.may_take())
-                && self.waits_until(now, job, provider, is_awaited).is_none()
+                && self.waits_until(now, job, (id, provider), &warmth, is_awaited).is_none()
         })
     }
 

@@ -3,6 +3,7 @@
 //! - [`least_loaded`]: the provider with the smallest share of its capacity in use
 //! - [`prefix_affinity`]: the provider that has served the same beginning of a prompt
 //! - `fastest`: before either, narrows several peers down to those worth choosing among
+//! - `known`: which providers know how much of a prompt
 //! - `soonest`: of these, keeps those that have the model in memory, or load it soonest
 //!
 //! A policy only chooses among candidates. The dispatcher decides whether a provider is a candidate
@@ -10,6 +11,7 @@
 //! pinned), so a pin holds under every policy.
 
 mod fastest;
+mod known;
 pub mod least_loaded;
 pub mod prefix_affinity;
 mod soonest;
@@ -21,6 +23,7 @@ use base::ProviderId;
 use crate::{distance::Distance, input::JobSpec};
 
 pub(crate) use fastest::Fastest;
+pub use known::Known;
 pub use least_loaded::LeastLoaded;
 pub use prefix_affinity::PrefixAffinity;
 pub use soonest::Start;
@@ -55,6 +58,12 @@ pub trait Policy: Debug + Send {
     /// The index of the chosen candidate. `candidates` is never empty and in no particular order;
     /// an index outside it stands for the first.
     fn choose(&mut self, job: &JobSpec, candidates: &[Candidate]) -> usize;
+
+    /// The providers that know a part of the job's prompt, and how much. A job may wait for a provider that knows much more than the others.
+    fn known(&self, job: &JobSpec) -> Known {
+        let _ = job;
+        Known::default()
+    }
 
     /// Reports that the job was assigned to this provider: the chosen one, or one that became free
     /// while the job was waiting.

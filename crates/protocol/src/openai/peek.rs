@@ -23,6 +23,11 @@ pub struct Peek {
     /// The position of the raw value of the prompt: the first of `messages`, `prompt`, `input`, and Gemini's
     /// `contents`, `content` and `requests`.
     pub prompt_span: Option<Range<usize>>,
+    /// Where the value of `tools` is.
+    pub tools_span: Option<Range<usize>>,
+    /// Where the instructions beside the prompt are: the first of `system`, `instructions` and Gemini's
+    /// `systemInstruction`.
+    pub instructions_span: Option<Range<usize>>,
     /// Where the value of `stream_options` is. See [`ask_usage`](super::ask_usage).
     pub stream_options_span: Option<Range<usize>>,
     /// Where the value of `stream` is.
@@ -97,10 +102,22 @@ pub fn peek(body: &[u8]) -> Result<Peek, BadBody> {
         stream: fields.stream.map_or(Ok(false), stream_flag)?,
         model_span: span(text, model),
         prompt_span: fields.prompt.map(|prompt| span(text, prompt)),
+        tools_span: fields.tools.map(|tools| span(text, tools)),
+        instructions_span: fields.instructions.map(|instructions| span(text, instructions)),
         stream_options_span: fields.stream_options.map(|options| span(text, options)),
         stream_span: fields.stream.map(|stream| span(text, stream)),
         most_tokens: fields.most_tokens,
     })
+}
+
+impl Peek {
+    /// What the model reads of this body, in the order in which most read it: tools, instructions and the prompt; each empty if
+    /// there is none.
+    pub fn prompt_parts<'a>(&self, body: &'a [u8]) -> [&'a [u8]; 3] {
+        let part = |span: &Option<Range<usize>>| body.get(span.clone()?);
+        [&self.tools_span, &self.instructions_span, &self.prompt_span]
+            .map(|span| part(span).unwrap_or_default())
+    }
 }
 
 fn not_json(error: &serde_json::Error) -> BadBody {
@@ -139,6 +156,8 @@ struct Fields<'a> {
     model: Option<&'a RawValue>,
     stream: Option<&'a RawValue>,
     prompt: Option<&'a RawValue>,
+    tools: Option<&'a RawValue>,
+    instructions: Option<&'a RawValue>,
     stream_options: Option<&'a RawValue>,
     most_tokens: u64,
     twice: Option<&'static str>,
@@ -155,6 +174,11 @@ enum Key {
     Contents,
     Content,
     Requests,
+    Tools,
+    System,
+    Instructions,
+    #[serde(alias = "systemInstruction")]
+    SystemInstruction,
     #[serde(alias = "generationConfig")]
     GenerationConfig,
     StreamOptions,
@@ -221,6 +245,12 @@ impl<'a> Visitor<'a> for &mut Fields<'a> {
                 {
                     self.prompt = Some(map.next_value()?);
                 }
+                Key::Tools if self.tools.is_none() => self.tools = Some(map.next_value()?),
+                Key::System | Key::Instructions | Key::SystemInstruction
+                    if self.instructions.is_none() =>
+                {
+                    self.instructions = Some(map.next_value()?);
+                }
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
         }
@@ -252,6 +282,21 @@ mod tests {
         assert_eq!((found.model.as_str(), found.stream), ("m-a", true));
         assert_eq!(&body[found.model_span], b"\"m-a\"");
         assert_eq!(&body[found.prompt_span.unwrap()], br#"[ {"role":"user"} ]"#);
+    }
+
+    #[test]
+    fn finds_what_the_model_reads_before_the_prompt() {
+        let parts = |body: &'static str| {
+            let found = peek(body.as_bytes()).unwrap();
+            found.prompt_parts(body.as_bytes()).map(|part| str::from_utf8(part).unwrap())
+        };
+        let anthropic =
+            r#"{"model":"m","messages":[1],"system" : "be brief","tools":[2],"tools":[3]}"#;
+        assert_eq!(parts(anthropic), ["[2]", "\"be brief\"", "[1]"]);
+        let responses = r#"{"instructions":"x","model":"m","input":"hi"}"#;
+        assert_eq!(parts(responses), ["", "\"x\"", "\"hi\""]);
+        let gemini = r#"{"model":"m","systemInstruction":{"parts":[]},"contents":[4]}"#;
+        assert_eq!(parts(gemini), ["", r#"{"parts":[]}"#, "[4]"]);
     }
 
     #[test]

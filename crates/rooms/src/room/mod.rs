@@ -257,16 +257,17 @@ impl Room {
     pub async fn closed(&self) {
         self.closed.cancelled().await;
     }
+
+    /// The number of its present epoch here: servers that act as one may have begun later ones.
+    pub const fn epoch(&self) -> u64 {
+        self.epoch
+    }
 }
 
 /// Functions for other modules of the crate.
 impl Room {
     pub(crate) const fn created(&self) -> u64 {
         self.created
-    }
-
-    pub(crate) const fn epoch(&self) -> u64 {
-        self.epoch
     }
 
     fn summary_of(&self, state: &RoomState) -> RoomSummary {

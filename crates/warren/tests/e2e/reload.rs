@@ -84,7 +84,7 @@ async fn what_can_change_changes_and_a_stream_goes_on() {
     let mut worker = set.worker().await;
     let (job, mut answer) = begin_stream(&set.daemon, &mut worker).await;
     set.write(
-        "log = 'debug'\nmax-body-mib = 1\nrequire-key = true\nrouting = 'prefix-affinity'\n\
+        "log = 'debug'\nmax-body-mib = 1\nrequire-key = true\nrouting = 'least-loaded'\n\
          data-dir = '/elsewhere'\n[prices.m]\ninput = 3\noutput = 2\n[models.fast]\ntargets = ['m']\n",
     );
     let told = set.reload(&["--json"]).await.json();
@@ -113,7 +113,7 @@ async fn what_can_change_changes_and_a_stream_goes_on() {
     };
     eventually("the new price in the ledger", DEADLINE, cost).await;
     assert_eq!(set.setting("max_body_mib").await, 1);
-    assert_eq!(set.setting("routing").await, "least-loaded", "it is not in force");
+    assert_eq!(set.setting("routing").await, "prefix-affinity", "it is not in force");
 
     worker.chunk(&job, "data: 2\n\n").await;
     answer.expect("data: 2\n\n").await;

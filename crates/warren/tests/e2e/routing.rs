@@ -97,7 +97,7 @@ async fn equals_take_turns() {
 /// A conversation stays where its cache is warm, and another goes elsewhere.
 #[tokio::test]
 async fn a_conversation_stays_with_its_worker() {
-    let daemon = serve().set("--routing", "prefix-affinity").start().await;
+    let daemon = serve().start().await;
     let backends = [MockBackend::start(&["m"]).await, MockBackend::start(&["m"]).await];
     let _one = start_worker(&daemon, &backends[0].url(), 4);
     let _two = start_worker(&daemon, &backends[1].url(), 4);

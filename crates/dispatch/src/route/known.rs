@@ -1,0 +1,53 @@
+//! Which providers know how much of a prompt.
+
+use base::ProviderId;
+
+/// How many providers are listed.
+const MOST: usize = 8;
+
+/// Providers and the bytes of a prompt that each of them knows, as far as is remembered: those that know most first, and
+/// a bounded number of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Known {
+    places: [Option<(ProviderId, u32)>; MOST],
+}
+
+impl Known {
+    /// Notes that a provider knows so many bytes. Called with the most bytes first: only the first time counts for each.
+    /// Returns whether there is room for more.
+    pub fn note(&mut self, provider: ProviderId, bytes: u32) -> bool {
+        if self.of(provider) > 0 {
+            return true;
+        }
+        let mut free = self.places.iter_mut().filter(|place| place.is_none());
+        if let Some(place) = free.next() {
+            *place = Some((provider, bytes));
+        }
+        free.next().is_some()
+    }
+
+    /// What this one knows, in bytes; 0 if nothing is remembered of it.
+    pub fn of(&self, provider: ProviderId) -> u32 {
+        self.iter().find(|(other, _)| *other == provider).map_or(0, |(_, bytes)| bytes)
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = (ProviderId, u32)> + use<> {
+        self.places.into_iter().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::provider;
+
+    #[test]
+    fn the_first_note_of_a_provider_counts_and_the_room_is_bounded() {
+        let mut known = Known::default();
+        assert!(known.note(provider(1), 9_000) && known.note(provider(1), 500));
+        assert_eq!((known.of(provider(1)), known.of(provider(2))), (9_000, 0));
+        let room = (2..20).filter(|number| known.note(provider(*number), 400)).count();
+        assert_eq!((room, known.iter().count()), (MOST - 2, MOST));
+    }
+}
