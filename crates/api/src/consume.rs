@@ -6,7 +6,7 @@ use access::{Charge, Moment};
 use axum::{extract::State, response::Response};
 use base::{Endpoint, JobId, KeyId, ModelName, ProviderId};
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request, StatusCode, Uri, request::Parts};
+use http::{HeaderMap, Method, Request, StatusCode, Uri, header, request::Parts};
 use protocol::{headers::ROUTE, room::selector::RESERVED, via::VIA};
 use rooms::Room;
 use scheduler::{Answer, Ending, Failure, Job, JobRequest, NoRoute, Route};
@@ -170,6 +170,8 @@ async fn accept(
     let passed_on = parts.headers.contains_key(VIA);
     let via = head::via(api.marks(), api.via(), request_scope.scope(), &parts.headers)?;
     let body = read::read(&parts.headers, body, api.limits().max_body, held).await?;
+    // It is unpacked from here on.
+    parts.headers.remove(header::CONTENT_ENCODING);
     let body = shaped(shape, &parts.uri, body).await?;
     let shape = *shape;
     let (body, peeked) = peek_request(body, api.limits().affinity).await?;

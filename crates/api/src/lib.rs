@@ -14,6 +14,7 @@
 //! - [`aliases`]: names that stand for models
 //! - `translation`: a request in the shape of its provider, and the answer back
 //! - [`read`]: the request's body, within its bounds
+//! - `unpack`: bodies that come compressed
 //! - `uploads`: the common bound of all bodies; `refuse`, `refusals`: requests that never became jobs, answered and counted
 //! - [`head`]: headers on their way in and out
 //! - [`body`]: the answer on its way out
@@ -67,6 +68,7 @@ pub mod shape;
 pub mod state;
 mod trace;
 mod translation;
+mod unpack;
 mod uploads;
 mod web;
 
