@@ -22,6 +22,7 @@
 //! - [`error`]: the error table; [`respond`]: errors as responses; [`fallback`]: paths that no route has
 //! - [`paths`]: what a path means that was put together from a wrong base URL
 //! - [`room`]: rooms: their management, messages, events and inference
+//! - `responses`: responses with state: kept, continued, made while nobody waits, and conversations
 //! - `response_makers`: which participant of a room made which response
 //! - `gemini`: Gemini's paths, which name the model, and its list of models
 //! - `ollama`: Ollama's API beside its jobs: the lists and facts of models, and what is refused
@@ -62,6 +63,7 @@ mod refuse;
 mod request_scope;
 pub mod respond;
 mod response_makers;
+mod responses;
 pub mod room;
 mod room_path;
 pub mod shape;
@@ -103,6 +105,7 @@ pub fn router(api: Api) -> Router {
         .merge(gemini::routes())
         .merge(ollama::routes())
         .merge(ollama::routes_of_rooms())
+        .merge(responses::routes())
         .merge(administration())
         .merge(web::routes())
         .merge(room::router())
