@@ -63,10 +63,10 @@ impl Coding {
         let Some(first) = named.next() else { return Ok(None) };
         match (Self::named(first), named.next()) {
             (Some(coding), None) => Ok(Some(coding)),
-            (_, Some(_)) => Err(refused("the request body has several codings".to_owned())),
+            (_, Some(_)) => Err(refused("the request body has several codings")),
             (None, None) => {
                 let first = String::from_utf8_lossy(first);
-                Err(refused(format!("the coding {first:?} of the request body is not known here")))
+                Err(refused(&format!("the coding {first:?} of the request body is not known here")))
             }
         }
     }
@@ -230,7 +230,7 @@ fn zstd_window(packed: &[u8]) -> Option<u64> {
     }
 }
 
-fn refused(words: String) -> ApiError {
+fn refused(words: &str) -> ApiError {
     let error = unsupported(format!("{words}: send it plain, or with one of {}", Coding::TAKEN));
     ApiError { code: Some(UNKNOWN), ..error }
 }

@@ -211,7 +211,7 @@ impl Task {
             Ok(response) => response,
             Err(error) => {
                 if let Some(log) = &self.place.log {
-                    log.add(self.shape.error_event(&error, head::new_id(), 0).into());
+                    log.add(&self.shape.error_event(&error, head::new_id(), 0).into());
                 }
                 return Some(Reason::of(&error));
             }
@@ -229,7 +229,7 @@ impl Task {
                 Ok(Ok(chunk)) => {
                     keep_end(&mut last, &chunk);
                     if let Some(log) = &self.place.log {
-                        log.add(chunk);
+                        log.add(&chunk);
                     }
                 }
                 Ok(Err(_)) => {}

@@ -51,9 +51,9 @@ enum Next {
 
 impl Log {
     /// Adds whole events. Comments are not held.
-    pub(crate) fn add(&self, events: Bytes) {
+    pub(crate) fn add(&self, events: &Bytes) {
         let mut state = self.lock();
-        for event in split(&events).filter(|event| !event.starts_with(b":")) {
+        for event in split(events).filter(|event| !event.starts_with(b":")) {
             state.bytes += event.len();
             state.events.push_back(event);
         }
@@ -211,13 +211,13 @@ mod tests {
     #[tokio::test]
     async fn a_stream_is_read_from_any_event_on() {
         let log = Arc::<Log>::default();
-        log.add(format!(": comment\n\n{}{}", event(0), event(1)).into());
+        log.add(&format!(": comment\n\n{}{}", event(0), event(1)).into());
         let late = tokio::spawn({
             let log = Arc::clone(&log);
             async move { read(&log, Some(0)).await }
         });
         tokio::task::yield_now().await;
-        log.add(event(2).into());
+        log.add(&event(2).into());
         log.end();
         assert_eq!(late.await.unwrap(), event(1) + &event(2));
         assert_eq!(read(&log, None).await, event(0) + &event(1) + &event(2));
@@ -242,7 +242,7 @@ mod tests {
         let mut early = log.reader(None, Duration::ZERO);
         let long = "x".repeat(MAX_HELD / 4);
         for number in 0..6 {
-            log.add(format!("data: {{\"sequence_number\":{number},\"x\":\"{long}\"}}\n\n").into());
+            log.add(&format!("data: {{\"sequence_number\":{number},\"x\":\"{long}\"}}\n\n").into());
         }
         log.end();
         assert!(log.lock().bytes <= MAX_HELD && log.lock().gone == 3);

@@ -122,7 +122,7 @@ fn a_running_response_changes_until_it_has_ended() {
         store.save_response(&running, ALL).unwrap();
         let found = || store.find_response(&a, "r1").unwrap().unwrap();
         assert!(store.change_running(&a, "r1", None, Some(2)).unwrap());
-        assert_eq!(found(), ResponseRecord { beat: Some(2), ..running.clone() });
+        assert_eq!(found(), ResponseRecord { beat: Some(2), ..running });
         assert!(!store.change_running(&KeyId::from("b"), "r1", Some("{}"), None).unwrap());
         store.lose_running().unwrap();
         assert_eq!(found().beat, Some(0));
