@@ -1,10 +1,11 @@
 //! Responses that are made while nobody waits: in a task of the server each, which notes in the store how far it is.
 //!
-//! The store is what counts. Whoever wants to end one writes that there, also at another server; the task that makes the
-//! response looks there now and then, and a task of this server is told at once.
+//! The store is what counts. A client that ends one has that written there, also at another server; the task that makes
+//! the response looks there now and then, and a task of this server hears of it at once.
 
 use std::{
     collections::HashMap,
+    pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -19,7 +20,7 @@ use protocol::{failure::Failure as BackendFailure, json};
 use scheduler::Job;
 use tokio::{
     sync::{Notify, watch},
-    time::{Instant, MissedTickBehavior, interval_at},
+    time::{Instant, MissedTickBehavior, interval_at, sleep},
 };
 use translate::Context;
 
@@ -40,6 +41,9 @@ const MOST: usize = 256;
 
 /// How often a task notes that it is still at its response, and looks whether it is to go on.
 const BEAT: Duration = Duration::from_secs(5);
+
+/// How often a task looks whether its response is begun. One that has ended by then was never seen to run.
+const LOOK: Duration = Duration::from_millis(250);
 
 /// A response of which nothing was noted for this long is lost: its server has died.
 const LOST: Duration = Duration::from_secs(60);
@@ -194,8 +198,21 @@ struct Reason {
 
 impl Task {
     async fn run(self, accepted: Accepted, memory: HeldMemory, queued: String) {
+        let job = accepted.job.id;
+        let making = async {
+            let mut making = pin!(self.make(accepted, memory));
+            tokio::select! {
+                // The job is known to the scheduler from its first poll on.
+                biased;
+                reason = &mut making => return reason,
+                () = self.begun(job) => {}
+            }
+            let begun = with_status(&queued, "in_progress");
+            self.note(Some(begun), Some(Moment::now().wall_ms)).await;
+            making.await
+        };
         let reason = tokio::select! {
-            reason = self.make(accepted, memory, &queued) => reason,
+            reason = making => reason,
             () = self.stopped() => return,
         };
         // What has ended in the store is not changed by this.
@@ -205,7 +222,7 @@ impl Task {
     }
 
     /// Makes it. Returns why it has no end, if its provider said so.
-    async fn make(&self, accepted: Accepted, memory: HeldMemory, queued: &str) -> Option<Reason> {
+    async fn make(&self, accepted: Accepted, memory: HeldMemory) -> Option<Reason> {
         let answered = answer(self.shape, &self.api, accepted, memory).await;
         let response = match answered {
             Ok(response) => response,
@@ -216,8 +233,17 @@ impl Task {
                 return Some(Reason::of(&error));
             }
         };
-        self.note(Some(with_status(queued, "in_progress")), Some(Moment::now().wall_ms)).await;
         self.read(response).await
+    }
+
+    /// Returns when a provider is at it.
+    async fn begun(&self, job: JobId) {
+        loop {
+            sleep(LOOK).await;
+            if self.api.scheduler().wait(job).is_none() {
+                return;
+            }
+        }
     }
 
     /// Reads the answer to its end. Its body keeps it.

@@ -1,4 +1,4 @@
-//! Who asks for a stored response or a conversation, and what he gets.
+//! A caller of stored responses and conversations, and the reply.
 
 use axum::{body::Body, extract::Request, response::Response};
 use base::{Endpoint, KeyId};
@@ -16,7 +16,7 @@ use crate::{
     state::{Api, Limits},
 };
 
-/// Who asks, and for what.
+/// A caller, and the request.
 pub(super) struct Caller {
     pub(super) keeping: Keeping,
     pub(super) owner: KeyId,
@@ -26,13 +26,13 @@ pub(super) struct Caller {
     pub(super) limits: Limits,
 }
 
-/// What a caller gets.
+/// The reply to a caller.
 pub(super) enum Reply {
     Json(String),
     Events(Body),
 }
 
-/// Answers a request of somebody who may use models here. `missing` is the error where nothing is kept.
+/// Answers a request of a caller that may use models here. `missing` is the error where nothing is kept.
 pub(super) async fn answered<F: Future<Output = Result<Reply, ApiError>> + Send>(
     api: &Api,
     request: Request,

@@ -54,12 +54,11 @@ pub(crate) fn no_item(id: &str) -> ApiError {
     not_found(format!("Item with id '{id}' not found."))
 }
 
-/// The response that is to be continued is not there.
+/// The response to continue is not there.
 pub(crate) fn no_previous(id: &str) -> ApiError {
     let id = told(id);
     previous(format!(
-        "Previous response with id '{id}' not found. It was not stored (send `store: true` with each request that is to \
-         be continued), has expired or was deleted, or is another key's."
+        "Previous response with id '{id}' not found. It was not stored (send `store: true` with each request to continue), has expired or was deleted, or is another key's."
     ))
 }
 
@@ -72,7 +71,7 @@ pub(crate) fn broken_chain(id: &str, missing: &str) -> ApiError {
     ))
 }
 
-/// The response that is to be continued is not made yet, or was never completed.
+/// The response to continue is not made yet, or was never completed.
 pub(crate) fn unfinished(id: &str, status: &str) -> ApiError {
     let (id, status) = (told(id), told(status));
     let words =

@@ -1,5 +1,4 @@
-//! What has been streamed of a response that is made in the background: its client, and whoever asks again, read it from
-//! any event on.
+//! The stream of a response that is made in the background: its client reads it, and reads it again from any event on.
 
 use std::{
     collections::VecDeque,

@@ -1,7 +1,7 @@
 //! Responses with state: kept, continued, made while nobody waits, and gathered in conversations.
 //!
-//! A request that continues something becomes one that any provider can answer, before it becomes a job. What its client
-//! is told of the response's state is put into the answer as it passes.
+//! A request that continues something becomes one that any provider can answer, before it becomes a job. The
+//! response's state here is put into the answer as it passes.
 //!
 //! - `asked`: what a request asks of stored responses
 //! - `chain`: what it continues, in front of its own input; `items`: the items of both

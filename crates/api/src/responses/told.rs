@@ -1,11 +1,11 @@
-//! What a client is told of its response's state, put into the answer of whichever provider made it. Pure.
+//! A response's state here, put into the answer of the provider that made it. Pure.
 
 use bytes::{Bytes, BytesMut};
 use protocol::{json, sse::MAX_EVENT};
 
 use super::members::Members;
 
-/// What a client is told of its response's state.
+/// A response's state here, as its client sees it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Told {
     /// Its id here; `None`: the provider's, since nobody can ask for it.

@@ -1,3 +1,5 @@
+//! Compressed bodies: whole ones, cut ones, and ones that grow without end.
+
 use std::io::Write;
 
 use flate2::{Compress, Compression, FlushCompress, write::GzEncoder};
@@ -165,7 +167,7 @@ fn names_of_codings_are_read_as_the_standard_has_them() {
     }
 }
 
-/// The same 8 MiB of zeros again and again: after a full flush each begins anew.
+/// The same 8 MiB of zeros again and again: after a full flush each begins again.
 fn gzip_bomb() -> Vec<u8> {
     let mut deflate = Compress::new(Compression::best(), false);
     let (zeros, mut once) = (vec![0; 8 * 1024 * 1024], Vec::with_capacity(256 * 1024));
