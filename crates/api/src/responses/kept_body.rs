@@ -19,6 +19,9 @@ use crate::{
     state::Api,
 };
 
+/// The most of a whole answer that is held, so that it tells the truth even if it is too large to be kept; in bytes.
+const MAX_HELD: usize = 4 * MAX_KEPT;
+
 type Saving = Pin<Box<dyn Future<Output = Bytes> + Send>>;
 
 /// An answer on its way out.
@@ -58,7 +61,7 @@ impl KeptBody {
                     self.give_up();
                 }
             }
-            Content::Object(begun) if begun.len() + chunk.len() > MAX_KEPT => {
+            Content::Object(begun) if begun.len() + chunk.len() > MAX_HELD => {
                 let begun = std::mem::take(begun);
                 self.ready.extend([Part::Ready(begun.into()), Part::Ready(chunk)]);
                 self.give_up();

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use flate2::{Compress, Compression, FlushCompress, write::GzEncoder};
+use proptest::prelude::*;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
 use super::*;
@@ -164,6 +165,24 @@ fn names_of_codings_are_read_as_the_standard_has_them() {
         let error = of(name).unwrap_err();
         assert_eq!((error.status.as_u16(), error.code), (415, Some(UNKNOWN)), "{name}");
         assert!(error.message.contains(Coding::TAKEN), "{}", error.message);
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_unpacked_or_refused(bytes: Vec<u8>, at: usize, changed: u8) {
+        let mut packed = [zstd(&bytes), gzip(&bytes), BROTLI.to_vec()];
+        for packed in &mut packed {
+            let at = at % packed.len();
+            packed[at] ^= changed;
+        }
+        for packed in packed.into_iter().chain([bytes]) {
+            for coding in [Coding::Gzip, Coding::Zstd, Coding::Brotli] {
+                let Ok((mut unpacker, _)) = Unpacker::new(coding, packed.clone().into()) else { continue };
+                let mut into = Vec::new();
+                while into.len() < LIMIT && unpacker.step(&mut into, PIECE) == Ok(false) {}
+            }
+        }
     }
 }
 

@@ -292,6 +292,24 @@ async fn an_answer_that_cannot_be_kept_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_answer_that_is_too_large_to_be_kept_says_so() {
+    let mut keeper = Keeper::new(NATIVE);
+    let body = json!({"model": "m", "input": "hi", "store": true});
+    let request = keeper.request(Method::POST, "/v1/responses", &body);
+    let (response, mut assignment) = keeper.kit.send_for_later(request).await;
+    assignment.answer.head(head(JSON)).unwrap();
+    let large = answer(&"x".repeat(17 << 20)).to_string();
+    assignment.answer.chunk(large.into()).unwrap();
+    assignment.answer.end();
+    let body = response.await.unwrap().into_body();
+    let answered = axum::body::to_bytes(body, 64 << 20).await.unwrap();
+    let answered: Value = serde_json::from_slice(&answered).unwrap();
+    assert_eq!(answered["store"], false);
+    let path = format!("/v1/responses/{}", answered["id"].as_str().unwrap());
+    assert_eq!(keeper.get(&path).await.0, 404);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_server_that_keeps_nothing_says_so() {
     let mut keeper = Keeper::with(NATIVE, |_, limits| limits.keep_responses = false);
     for (field, value) in [

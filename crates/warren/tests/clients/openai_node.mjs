@@ -211,7 +211,7 @@ await run({
   async responses_errors() {
     await throws(OpenAI.RateLimitError, () => respond({ model: "error-429" }), 429, "the backend says 429");
     const more = { previous_response_id: "resp_1" };
-    await throws(OpenAI.BadRequestError, () => respond(more), 400, "previous_response_id");
+    await throws(OpenAI.BadRequestError, () => respond(more), 400, "resp_1");
   },
 
   async responses_cancel() {

@@ -286,7 +286,7 @@ def responses_errors():
     raises(openai.RateLimitError, ask("error-429"), 429, "the backend says 429")
     raises(openai.RateLimitError, ask("error-429", stream=True), 429, "the backend says 429")
     raises(openai.NotFoundError, ask("nobody-has-it"), 404, "nobody-has-it")
-    raises(openai.BadRequestError, ask(MODEL, previous_response_id="resp_1"), 400, "previous_response_id")
+    raises(openai.BadRequestError, ask(MODEL, previous_response_id="resp_1"), 400, "resp_1")
 
 
 def responses_cancel():
