@@ -6,7 +6,7 @@ use access::{Charge, Moment};
 use axum::{extract::State, response::Response};
 use base::{Endpoint, JobId, KeyId, ModelName, ProviderId};
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request, StatusCode, Uri, request::Parts};
+use http::{HeaderMap, Method, Request, StatusCode, Uri, header, request::Parts};
 use protocol::{headers::ROUTE, room::selector::RESERVED, via::VIA};
 use rooms::Room;
 use scheduler::{Answer, Ending, Failure, Job, JobRequest, NoRoute, Route};
@@ -29,6 +29,10 @@ use crate::{
     read,
     refuse::refuse,
     request_scope::{self, RequestScope, Targets},
+    responses::{
+        background,
+        plan::{self, Plan},
+    },
     room::inference::recorder::Recorder,
     shape::{self, Shape},
     state::Api,
@@ -99,7 +103,15 @@ pub(crate) async fn serve(
             count_tokens::count(shape, api, accepted, &mut held).await
         }
         Ok(accepted) => {
-            let answered = answer(shape, api, accepted, held.take()).await;
+            let keeping = api.keeping().filter(|_| accepted.is_background());
+            let answered = match keeping {
+                // Boxed: most requests are waited for.
+                Some(keeping) => {
+                    let begun = background::begin(shape, api, keeping, accepted, held.take());
+                    Box::pin(begun).await
+                }
+                None => answer(shape, api, accepted, held.take()).await,
+            };
             return answered.unwrap_or_else(|error| error.response(shape, id));
         }
         Err(error) => Err(error),
@@ -143,6 +155,15 @@ pub(crate) struct Accepted {
     pub(crate) room: Option<Arc<Room>>,
     /// Whether its client may get a head before the provider's.
     pub(crate) may_be_early: bool,
+    /// What becomes of its response, if that has a state here.
+    pub(crate) plan: Option<Box<Plan>>,
+}
+
+impl Accepted {
+    /// Whether its response is made while nobody waits.
+    fn is_background(&self) -> bool {
+        self.plan.as_ref().is_some_and(|plan| plan.is_background())
+    }
 }
 
 /// What has become of a request.
@@ -170,8 +191,16 @@ async fn accept(
     let passed_on = parts.headers.contains_key(VIA);
     let via = head::via(api.marks(), api.via(), request_scope.scope(), &parts.headers)?;
     let body = read::read(&parts.headers, body, api.limits().max_body, held).await?;
+    // It is unpacked from here on.
+    parts.headers.remove(header::CONTENT_ENCODING);
     let body = shaped(shape, &parts.uri, body).await?;
     let shape = *shape;
+    let (body, plan) = match shape.endpoint() {
+        Endpoint::Responses if request_scope.room().is_none() => {
+            plan::settle(api, &request_scope, body, held).await?
+        }
+        _ => (body, None),
+    };
     let (body, peeked) = peek_request(body, api.limits().affinity).await?;
     let model = ModelName::from(&*peeked.peek.model);
     let told = without_job(api, &request_scope, shape.endpoint(), &model, &body)?;
@@ -189,7 +218,7 @@ async fn accept(
     let mut accepted = draft.accept(api, request, held).await?;
     accepted.job.trace = trace;
     let may_be_early = early::may_be_early(&accepted.job.request, shape.endpoint(), passed_on);
-    Ok(Taken::Job(Accepted { may_be_early, ..accepted }))
+    Ok(Taken::Job(Accepted { may_be_early, plan, ..accepted }))
 }
 
 /// Finds the shape that a body shows, and completes the body for it.
@@ -218,7 +247,7 @@ pub(crate) async fn answer(
     accepted: Accepted,
     memory: HeldMemory,
 ) -> Result<Response, ApiError> {
-    let Accepted { job, admission, translation, room, may_be_early } = accepted;
+    let Accepted { job, admission, translation, room, may_be_early, plan } = accepted;
     let (id, model, method) = (job.id, job.model.clone(), job.request.method.clone());
     // Strangers, and guests of a room, do not learn the names of machines.
     let is_known = admission.key().is_some() || job.key == KeyId::local();
@@ -261,9 +290,10 @@ pub(crate) async fn answer(
     let recorder =
         room.filter(|_| makes).and_then(|room| Recorder::new(api, &room, &answer, &head));
     let body = AnswerBody::new(answer, &head, shape, model, api.limits().keepalive, early);
-    let body = match recorder {
-        Some(recorder) => axum::body::Body::new(recorder.around(body)),
-        None => axum::body::Body::new(body),
+    let body = match (recorder, plan) {
+        (_, Some(plan)) => plan.around(api, &mut head, body),
+        (Some(recorder), None) => axum::body::Body::new(recorder.around(body)),
+        (None, None) => axum::body::Body::new(body),
     };
     Ok(head::for_client(head, shape, id, body))
 }
@@ -298,7 +328,8 @@ impl JobDraft {
         }
         let room = self.request_scope.room().cloned();
         let job = self.job(targets, prepared, &translation);
-        Ok(Accepted { job, admission, translation: Some(translation), room, may_be_early: false })
+        let translation = Some(translation);
+        Ok(Accepted { job, admission, translation, room, may_be_early: false, plan: None })
     }
 
     fn request(

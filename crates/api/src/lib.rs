@@ -14,6 +14,7 @@
 //! - [`aliases`]: names that stand for models
 //! - `translation`: a request in the shape of its provider, and the answer back
 //! - [`read`]: the request's body, within its bounds
+//! - `unpack`: bodies that come compressed
 //! - `uploads`: the common bound of all bodies; `refuse`, `refusals`: requests that never became jobs, answered and counted
 //! - [`head`]: headers on their way in and out
 //! - [`body`]: the answer on its way out
@@ -21,6 +22,7 @@
 //! - [`error`]: the error table; [`respond`]: errors as responses; [`fallback`]: paths that no route has
 //! - [`paths`]: what a path means that was put together from a wrong base URL
 //! - [`room`]: rooms: their management, messages, events and inference
+//! - `responses`: responses with state: kept, continued, made while nobody waits, and conversations
 //! - `response_makers`: which participant of a room made which response
 //! - `gemini`: Gemini's paths, which name the model, and its list of models
 //! - `ollama`: Ollama's API beside its jobs: the lists and facts of models, and what is refused
@@ -61,12 +63,14 @@ mod refuse;
 mod request_scope;
 pub mod respond;
 mod response_makers;
+mod responses;
 pub mod room;
 mod room_path;
 pub mod shape;
 pub mod state;
 mod trace;
 mod translation;
+mod unpack;
 mod uploads;
 mod web;
 
@@ -101,6 +105,7 @@ pub fn router(api: Api) -> Router {
         .merge(gemini::routes())
         .merge(ollama::routes())
         .merge(ollama::routes_of_rooms())
+        .merge(responses::routes())
         .merge(administration())
         .merge(web::routes())
         .merge(room::router())

@@ -17,6 +17,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::{
     error::{ApiError, Kind},
+    unpack::{Coding, unpack},
     uploads::HeldBody,
 };
 
@@ -35,18 +36,32 @@ const DISCARDED: (usize, Duration) = (256 * 1024, Duration::from_secs(1));
 /// written to.
 const RESERVED: usize = 16 * 1024 * 1024;
 
-/// Reads a body of at most `limit` bytes into memory that is reserved through `held`.
+/// Reads a body of at most `limit` bytes into memory that is reserved through `held`, and unpacks it if it is compressed.
 ///
 /// # Errors
-/// 415 when it is compressed, 413 when it is too long, 408 when it does not arrive or arrives too
-/// slowly, 429 when there is no memory for it, 400 when it breaks off.
+/// 415 when its coding is not known, 413 when it is too long, unpacked or not, 408 when it does not arrive or arrives too
+/// slowly, 429 when there is no memory for it, 400 when it breaks off or cannot be unpacked.
 pub(crate) async fn read(
     headers: &HeaderMap,
     body: &mut Body,
     limit: usize,
     held: &mut HeldBody<'_>,
 ) -> Result<Bytes, ApiError> {
-    expect_uncompressed(headers)?;
+    let coding = Coding::of(headers)?;
+    let sent = receive(headers, body, limit, held).await?;
+    match coding {
+        Some(coding) => unpack(coding, sent, limit, held).await,
+        None => Ok(sent),
+    }
+}
+
+/// Reads a body as it is sent.
+async fn receive(
+    headers: &HeaderMap,
+    body: &mut Body,
+    limit: usize,
+    held: &mut HeldBody<'_>,
+) -> Result<Bytes, ApiError> {
     let announced = announced_length(headers);
     if announced.is_some_and(|length| length > limit as u64) {
         return Err(too_large(limit));
@@ -146,17 +161,6 @@ fn announced_length(headers: &HeaderMap) -> Option<u64> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-fn expect_uncompressed(headers: &HeaderMap) -> Result<(), ApiError> {
-    let codings = headers.get_all(header::CONTENT_ENCODING).iter();
-    // The case of a coding's name does not matter (RFC 9110 section 8.4.1). An empty name means no coding.
-    let is_none = |coding: &[u8]| coding.is_empty() || coding.eq_ignore_ascii_case(b"identity");
-    let mut each = codings.flat_map(|list| list.as_bytes().split(|&byte| byte == b','));
-    if each.all(|coding| is_none(coding.trim_ascii())) {
-        return Ok(());
-    }
-    Err(unsupported("compressed request bodies are not taken: send plain JSON".to_owned()))
-}
-
 /// Refuses a body whose content type is not JSON. A missing content type counts as JSON, because
 /// many clients send none.
 ///
@@ -176,11 +180,11 @@ pub(crate) fn expect_json(headers: &HeaderMap) -> Result<(), ApiError> {
     Err(unsupported(format!("the content type must be application/json, not {essence}")))
 }
 
-fn unsupported(words: String) -> ApiError {
+pub(crate) fn unsupported(words: String) -> ApiError {
     ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, Kind::Invalid, words)
 }
 
-fn too_large(limit: usize) -> ApiError {
+pub(crate) fn too_large(limit: usize) -> ApiError {
     let words = format!("the request body is over this server's limit of {limit} bytes");
     ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, Kind::TooLarge, words)
 }
@@ -221,7 +225,7 @@ mod tests {
                 && expect_json(&headers(&[])).is_ok()
         );
         assert_eq!(expected("text/plain").unwrap_err().status, 415);
-        for coding in ["gzip", "identity, gzip"] {
+        for coding in ["compress", "identity, deflate", "gzip, gzip", "gzip,zstd"] {
             assert_eq!(status(&[("content-encoding", coding)], "{}").await, 415, "{coding}");
         }
         for none in ["identity", "Identity", "IDENTITY", "", "identity, Identity"] {

@@ -12,6 +12,7 @@ use crate::{
     error::{ApiError, Kind, retry_after},
     head::{self, new_id},
     shape::{self, Shape},
+    unpack::{self, Coding},
 };
 
 /// Tells the official clients whether to retry.
@@ -26,6 +27,10 @@ impl ApiError {
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some(after) = self.retry_after {
             headers.insert(header::RETRY_AFTER, retry_after(after));
+        }
+        if self.code == Some(unpack::UNKNOWN) {
+            let taken = HeaderValue::from_static(Coding::TAKEN);
+            headers.insert(header::ACCEPT_ENCODING, taken);
         }
         if self.is_in_vain() {
             headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));

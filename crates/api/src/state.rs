@@ -12,7 +12,7 @@ use http::{Extensions, HeaderValue};
 use protocol::via::Marks;
 use rooms::Rooms;
 use scheduler::{Route, Scheduler};
-use store::ModelMemory;
+use store::{ModelMemory, ResponseStore};
 use tokio::sync::watch;
 
 use crate::{
@@ -24,6 +24,7 @@ use crate::{
     models::served,
     refusals::Refusals,
     response_makers::ResponseMakers,
+    responses::keeping::Keeping,
     room::{homes::way::RoomHomes, message_jobs::MessageJobs, watchers::Watchers},
     uploads::Uploads,
     web::{cookie::SessionCookie, state::Web},
@@ -45,6 +46,10 @@ pub struct Limits {
     pub affinity: bool,
     /// How far requests go without the header `x-warren-route`.
     pub route: Route,
+    /// Whether responses and conversations are kept that clients ask to keep.
+    pub keep_responses: bool,
+    /// Whether a response is kept if its request does not say `store`.
+    pub keep_unasked: bool,
 }
 
 /// The state of all handlers; clones share it.
@@ -65,6 +70,7 @@ struct Inner {
     address: OnceLock<SocketAddr>,
     elsewhere: OnceLock<Weak<dyn Elsewhere>>,
     room_homes: OnceLock<Weak<dyn RoomHomes>>,
+    keeping: OnceLock<Keeping>,
     uploads: Uploads,
     refusals: Refusals,
     version: &'static str,
@@ -191,6 +197,7 @@ impl Api {
             address: OnceLock::new(),
             elsewhere: OnceLock::new(),
             room_homes: OnceLock::new(),
+            keeping: OnceLock::new(),
             version,
             sampler,
             started: Instant::now(),
@@ -224,6 +231,23 @@ impl Api {
     /// Sets the way to the other servers, among servers that act as one. Weak, because it leads back here. Called once.
     pub fn set_room_homes(&self, homes: Weak<dyn RoomHomes>) {
         let _set_before = self.0.room_homes.set(homes);
+    }
+
+    /// Sets where responses and conversations are kept. Called once; without it, nothing is kept.
+    pub fn keep_responses(&self, store: Arc<dyn ResponseStore>) {
+        let _set_before = self.0.keeping.set(Keeping::new(store));
+    }
+
+    /// Waits until no response is made in the background any more.
+    pub async fn background_ended(&self) {
+        if let Some(keeping) = self.keeping() {
+            keeping.background().ended().await;
+        }
+    }
+
+    /// Where responses and conversations are kept, if they are.
+    pub(crate) fn keeping(&self) -> Option<&Keeping> {
+        self.0.keeping.get()
     }
 
     /// The models and aliases that are served now, sorted.

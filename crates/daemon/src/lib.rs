@@ -13,6 +13,8 @@
 //! - `parts`: builds its parts from the settings
 //! - `known_models`: which models were served, kept over a restart
 //! - `ledger`: a row for each job, written off the request path
+//! - `response_keeper`: the end of old responses and conversations
+//! - `health`: the state that `/health` reports
 //! - `priced`: the cost of each job
 //! - `key_keeper`: expiry, settlement and last use of keys
 //! - [`offline`]: administration of a server that is not running
@@ -42,6 +44,7 @@ pub mod configuration;
 pub mod data;
 mod fleet_part;
 mod greeting;
+mod health;
 mod key_keeper;
 mod known_models;
 mod ledger;
@@ -54,6 +57,7 @@ mod parts;
 pub mod peering;
 mod priced;
 pub mod reload;
+mod response_keeper;
 #[cfg(feature = "nats")]
 mod room_homes;
 mod room_keeper;

@@ -258,6 +258,16 @@ options! {
         #[arg(long, env = "WARREN_USAGE_RETENTION_DAYS", value_name = "DAYS",
             help_heading = heading::LOGGING, hide_short_help = true)]
         usage_retention_days: Option<u32>,
+        /// How long responses and conversations are kept that clients ask to keep; 0: none is [default: 30]
+        #[arg(long, env = "WARREN_KEEP_RESPONSES_DAYS", value_name = "DAYS",
+            help_heading = heading::LIMITS, hide_short_help = true)]
+        keep_responses_days: Option<u32>,
+        /// Keep responses also if a request does not say `store`, as OpenAI does
+        #[arg(long, env = "WARREN_STORE_RESPONSES", num_args = 0..=1, require_equals = true,
+            default_missing_value = "true", value_name = "BOOL",
+            value_parser = BoolishValueParser::new(), help_heading = heading::LIMITS,
+            hide_short_help = true)]
+        store_responses: Option<bool>,
         /// Require a key of local consumers, too
         #[arg(long, env = "WARREN_REQUIRE_KEY", num_args = 0..=1, require_equals = true,
             default_missing_value = "true", value_name = "BOOL",

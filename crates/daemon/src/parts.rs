@@ -254,5 +254,7 @@ pub(crate) fn limits(settings: &Settings) -> Limits {
         bodies: settings.dispatch.max_queued_bytes.saturating_mul(2),
         affinity: settings.routing == Routing::PrefixAffinity,
         route: settings.mesh.route,
+        keep_responses: !settings.kept_responses.is_zero(),
+        keep_unasked: settings.keep_unasked,
     }
 }

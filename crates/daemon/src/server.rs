@@ -5,19 +5,12 @@ use std::{hash::RandomState, net::SocketAddr, sync::Arc, time::Duration};
 use access::{Invitations, Keys, Moment, Token};
 use anyhow::Context;
 use api::{
-    Administration, Api, Condition, Cors, Elsewhere, Identity, Joining, MessageJobs, Whereabouts,
+    Administration, Api, Cors, Elsewhere, Identity, Joining, MessageJobs, Whereabouts,
     admin::{RecentRequests, RecentSeries},
 };
 use axum::Router;
 use base::{Live, Secret};
-use mesh::Mesh;
-use protocol::{
-    admin::{
-        status::{FleetHealth, WorkspaceHealth},
-        stop::StopProgress,
-    },
-    via::Marks,
-};
+use protocol::{admin::stop::StopProgress, via::Marks};
 use providers::{Participants, RelayWorkers};
 use rooms::Rooms;
 use scheduler::Scheduler;
@@ -33,6 +26,7 @@ use crate::{
     cluster_part::ClusterPart,
     data::DataDir,
     fleet_part::{FleetCell, FleetPart, Hearing, RoomsOfFleet},
+    health::Health,
     key_keeper,
     known_models::KnownModels,
     ledger::{Ledger, Retention},
@@ -41,6 +35,7 @@ use crate::{
     parts::{self, KeptSecrets, LenderSecrets, Tokens},
     peering::{MeshPart, Relay},
     reload::{self, Reloading, Source},
+    response_keeper::ResponseKeeper,
     room_keeper::{self, RoomEvents},
     routes::{self, Acceptors},
     running::{self, ServerFile},
@@ -84,6 +79,7 @@ pub struct Server {
     rooms: Rooms,
     participants: Participants,
     ledger: Arc<Ledger>,
+    responses: ResponseKeeper,
     series: Arc<RecentSeries>,
     api: Api,
     listener: Listener,
@@ -131,6 +127,8 @@ impl Server {
         let usage = Arc::clone(&stores.usage);
         let retention = Live::new(settings.usage_retention);
         let kept = Retention { kept: retention.clone(), ages: Arc::clone(&ages) };
+        let kept_responses = Live::new(settings.kept_responses);
+        let responses = ResponseKeeper::open(&stores, &keys, kept_responses.clone(), &ages)?;
         let ledger = Arc::new(Ledger::new(Arc::clone(&usage), kept, metrics.ledger()));
         let requests = Arc::new(RecentRequests::default());
         let series = Arc::new(RecentSeries::default());
@@ -183,6 +181,7 @@ impl Server {
                 sampler: settings.tracing.as_ref().map(TraceSettings::sampler),
             },
         );
+        api.keep_responses(Arc::clone(&stores.responses));
         let cluster_models = workspace.as_ref().map(|workspace| {
             let models = Arc::new(ClusterModels::of(&api, &keys));
             workspace.set_models(&models);
@@ -202,6 +201,7 @@ impl Server {
             here: Arc::clone(&here),
             lenders,
             retention,
+            kept_responses,
             patience: patience.clone(),
         };
         let reloading = Reloading::new(settings.clone(), changed);
@@ -268,6 +268,7 @@ impl Server {
             rooms,
             participants,
             ledger,
+            responses,
             series,
             api,
             listener,
@@ -391,6 +392,7 @@ impl Server {
         let (rooms, ages) = (self.rooms.clone(), Arc::clone(&self.ages));
         let caretaker = room_keeper::keep(rooms, ages, self.scheduler.clone(), stop.clone());
         let caretaker = tokio::spawn(caretaker);
+        let deleting = tokio::spawn(self.responses.keep(stop.clone()));
         let degraded = self.metrics.database_degraded().clone();
         let invitations = self.api.joining().invitations.clone();
         let shared_rooms = self.rooms_of_fleet.is_some().then(|| self.rooms.clone());
@@ -437,6 +439,8 @@ impl Server {
         let connections = connections.await;
         self.scheduler.shut_down("the server is shutting down", drain_time);
         drain(&self.scheduler, drain_time, asked.at_once()).await;
+        // They have ended with their jobs, but for what they note.
+        let _ = timeout(FAREWELL, self.api.background_ended()).await;
         self.pending.drained();
         if let Ok(connections) = connections {
             let left = if asked.at_once().is_cancelled() { Instant::now() } else { drained };
@@ -481,6 +485,7 @@ impl Server {
         }
         keeper.await?;
         caretaker.await?;
+        deleting.await?;
         if let Some(homes) = homes {
             homes.await?;
         }
@@ -509,35 +514,6 @@ async fn end_steps(series: Arc<RecentSeries>, scheduler: Scheduler) {
         steps.tick().await;
         let (queued, in_flight) = scheduler.counts();
         series.end_step(Moment::now().seconds(), queued, in_flight);
-    }
-}
-
-/// The state that `/health` reports.
-struct Health {
-    stores: Stores,
-    ledger: Arc<Ledger>,
-    mesh: Option<Mesh>,
-    fleet: FleetCell,
-    workspace: Option<WorkspacePart>,
-}
-
-impl Condition for Health {
-    fn degraded(&self) -> Option<String> {
-        let of_fleet = || self.fleet.get().and_then(FleetPart::problem);
-        self.ledger.degraded().or_else(|| self.stores.problem()).or_else(of_fleet)
-    }
-
-    fn peers(&self) -> u32 {
-        let linked = self.mesh.as_ref().map_or(0, Mesh::linked);
-        u32::try_from(linked).unwrap_or(u32::MAX)
-    }
-
-    fn fleet(&self) -> Option<FleetHealth> {
-        self.fleet.get().map(FleetPart::health)
-    }
-
-    fn workspace(&self) -> Option<WorkspaceHealth> {
-        self.workspace.as_ref().map(WorkspacePart::health)
     }
 }
 

@@ -41,6 +41,8 @@ pub const PORT: u16 = wire::server_url::PORT;
 const MAX_BODY_MIB: usize = 100;
 /// The default of `--usage-retention-days`.
 const RETENTION_DAYS: u32 = 365;
+/// The default of `--keep-responses-days`.
+const KEPT_RESPONSES_DAYS: u32 = 30;
 /// The default of `--heartbeat-interval-secs`.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// The default of `--sse-keepalive-secs`.
@@ -93,6 +95,10 @@ pub struct Settings {
     pub prices: Arc<Prices>,
     /// How long usage is kept; zero: for ever.
     pub usage_retention: Duration,
+    /// How long stored responses and conversations are kept; zero: none is.
+    pub kept_responses: Duration,
+    /// Whether responses are kept whose requests do not say `store`.
+    pub keep_unasked: bool,
     /// Whether usage is recorded.
     pub ledger: bool,
     /// Whether local consumers need a key.
@@ -175,6 +181,8 @@ impl Settings {
             prices: Arc::new(prices(options.currency, options.prices.as_ref())?),
             ledger: options.ledger.unwrap_or(true),
             usage_retention: days(options.usage_retention_days.unwrap_or(RETENTION_DAYS)),
+            kept_responses: days(options.keep_responses_days.unwrap_or(KEPT_RESPONSES_DAYS)),
+            keep_unasked: options.store_responses.unwrap_or(false),
             require_key,
             open,
             mdns: options.mdns,

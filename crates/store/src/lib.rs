@@ -8,6 +8,7 @@
 //! - [`pools`]: limits of keys that several servers share
 //! - [`unsent`]: what waits for the database that several servers share
 //! - [`rooms`]: rooms and their participants
+//! - [`responses`]: responses and conversations that clients asked to keep
 //! - [`workspace`]: what the workspace keeps: projects, sessions, teams
 //! - [`age`]: the time by which things are deleted for their age
 //! - [`audit`]: who did what to the server
@@ -33,6 +34,7 @@ pub mod page_sessions;
 pub mod pools;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+pub mod responses;
 pub mod rooms;
 #[cfg(feature = "postgres")]
 pub mod shared;
@@ -53,6 +55,9 @@ pub use models::{ModelMemory, ModelStore, SeenModel};
 pub use page_sessions::{PageSessionRecord, PageSessionStore};
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
+pub use responses::{
+    ChainBounds, ConversationRecord, ItemRecord, KeptBounds, ResponseRecord, ResponseStore,
+};
 pub use rooms::{ParticipantRecord, RoomHome, RoomRecord, RoomStore, RoomUse};
 #[cfg(feature = "postgres")]
 pub use shared::SharedStore;

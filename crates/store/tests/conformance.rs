@@ -32,6 +32,8 @@ mod page_sessions;
 #[cfg(feature = "testing")]
 #[path = "conformance/pools.rs"]
 mod pools;
+#[path = "conformance/responses.rs"]
+mod responses;
 #[path = "conformance/rooms.rs"]
 mod rooms;
 #[cfg(feature = "testing")]

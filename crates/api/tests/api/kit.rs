@@ -29,7 +29,7 @@ use scheduler::{
 };
 use serde_json::Value;
 use store::{ModelMemory, RoomHome, VolatileStore};
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, task::JoinHandle};
 use tower::ServiceExt;
 
 pub(crate) struct Kit {
@@ -144,6 +144,8 @@ impl Kit {
             drain: Duration::from_secs(30),
             affinity: false,
             route: Route::default(),
+            keep_responses: true,
+            keep_unasked: false,
         };
         change(&mut rules, &mut limits);
         let mut rules_of_rooms = RoomRules {
@@ -255,6 +257,15 @@ impl Kit {
             assignment.answer.end();
         };
         tokio::join!(response, serve).0
+    }
+
+    /// Sends a request. Gives the job that it is, and its response to come.
+    pub(crate) async fn send_for_later(
+        &mut self,
+        request: Request<Body>,
+    ) -> (JoinHandle<Response<Body>>, Assignment) {
+        let response = tokio::spawn(self.meanwhile(request));
+        (response, self.assigned().await)
     }
 
     /// Sends a request, to be answered with this head.

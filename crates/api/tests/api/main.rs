@@ -11,6 +11,7 @@
 mod admin;
 mod admission;
 mod aliases;
+mod background;
 mod count_tokens;
 mod gemini;
 mod joining;
@@ -28,6 +29,7 @@ mod rooms_events;
 mod rooms_messages;
 mod rooms_plane;
 mod route;
+mod stored_responses;
 mod streams;
 mod translation;
 mod usage;

@@ -48,7 +48,7 @@ async fn a_shape_that_always_reports_usage_is_not_asked_for_it() {
     let cases = [
         ("/v1/chat/completions", r#"{"model":"m"}"#),
         ("/v1/chat/completions", r#"{"model":"m","stream":true,"stream_options":"x"}"#),
-        ("/v1/responses", r#"{"model":"m","stream":true}"#),
+        ("/v1/responses", r#"{"model":"m","stream":true,"store":false}"#),
         ("/v1/messages", r#"{"model":"m","stream":true}"#),
         ("/v1/embeddings", r#"{"model":"m","input":"x"}"#),
     ];

@@ -43,6 +43,8 @@ pub(super) fn settings(
         aliases: read.aliases.clone(),
         prices: Arc::clone(&prices.prices),
         usage_retention: read.usage_retention,
+        kept_responses: read.kept_responses,
+        keep_unasked: read.keep_unasked,
         require_key: read.require_key,
         open: read.open,
         open_rooms: read.open_rooms,

@@ -47,6 +47,8 @@ pub(crate) struct Parts {
     pub(crate) lenders: LenderSecrets,
     /// How long usage is kept.
     pub(crate) retention: Live<Duration>,
+    /// How long stored responses and conversations are kept.
+    pub(crate) kept_responses: Live<Duration>,
     /// How long a client may read nothing.
     pub(crate) patience: Live<Duration>,
 }
@@ -155,6 +157,7 @@ impl Inner {
         parts.scheduler.configure(now.dispatch.clone());
         parts.patience.set(now.dispatch.idle_timeout);
         parts.retention.set(now.usage_retention);
+        parts.kept_responses.set(now.kept_responses);
         parts.lenders.set(now, worker);
         parts.here.shows(now.fingerprint);
         if before.tls_certificate != now.tls_certificate {

@@ -42,6 +42,8 @@ impl Settings {
             ("routing", word(&self.routing)),
             ("ledger", json!(self.ledger)),
             ("usage_retention_days", json!(self.usage_retention.as_secs() / 86_400)),
+            ("keep_responses_days", json!(self.kept_responses.as_secs() / 86_400)),
+            ("store_responses", json!(self.keep_unasked)),
             ("require_key", json!(self.require_key)),
             ("open_rooms", json!(self.open_rooms)),
             ("room_idle_secs", secs(self.room_idle)),

@@ -1,6 +1,6 @@
 //! Where a server keeps what: this machine's own database, and the one that several servers share.
 //!
-//! - `shared`: keys, invitations, page sessions, the ledger and the audit log of several servers, with the feature
+//! - `shared`: keys, invitations, page sessions, the ledger, the audit log and stored responses of several servers, with the feature
 //!   `postgres`
 //! - `absent`: the same in a program without it
 //! - `database`: the shared database, looked at from outside of a server
@@ -17,8 +17,8 @@ use std::{path::Path, sync::Arc};
 use access::Desk;
 use base::Secret;
 use store::{
-    AgeStore, AuditStore, InvitationStore, KeyStore, PageSessionStore, RoomStore, SqliteStore,
-    UsageStore,
+    AgeStore, AuditStore, InvitationStore, KeyStore, PageSessionStore, ResponseStore, RoomStore,
+    SqliteStore, UsageStore,
 };
 #[cfg(feature = "nats")]
 use store::{Changes, RoomRecord, StoreError};
@@ -39,6 +39,8 @@ pub(crate) struct Stores {
     pub(crate) page_sessions: Arc<dyn PageSessionStore>,
     pub(crate) usage: Arc<dyn UsageStore>,
     pub(crate) audit: Arc<dyn AuditStore>,
+    /// Responses and conversations that clients asked to keep.
+    pub(crate) responses: Arc<dyn ResponseStore>,
     /// The rooms of servers that act as one; a server that acts alone has them in `own`.
     pub(crate) rooms: Arc<dyn RoomStore>,
     pub(crate) ages: Arc<dyn AgeStore>,
@@ -88,6 +90,7 @@ impl Stores {
             + PageSessionStore
             + UsageStore
             + AuditStore
+            + ResponseStore
             + RoomStore
             + AgeStore
             + 'static,
@@ -99,6 +102,7 @@ impl Stores {
             page_sessions: Arc::<S>::clone(all),
             usage: Arc::<S>::clone(all),
             audit: Arc::<S>::clone(all),
+            responses: Arc::<S>::clone(all),
             rooms: Arc::<S>::clone(all),
             ages: Arc::<S>::clone(all),
             shared,

@@ -227,7 +227,8 @@ impl Scheduler {
         self.lock().running(most, now())
     }
 
-    pub(crate) fn wait(&self, job: JobId) -> Option<Wait> {
+    /// What a job waits for, while it is in a queue.
+    pub fn wait(&self, job: JobId) -> Option<Wait> {
         self.lock().dispatcher.wait(job)
     }
 

@@ -10,7 +10,7 @@
 //! - `failure`: what an error means
 //! - `schema`: the tables, made once however many servers start; `tables`: their text
 //! - `changes`: what other servers have changed
-//! - `keys`, `invitations`, `page_sessions`, `usage`, `audit`, `rooms`, `reached`: a table each
+//! - `keys`, `invitations`, `page_sessions`, `usage`, `audit`, `rooms`, `responses`, `reached`: their tables
 //! - `pools`: limits that servers share
 //! - `sources`: rows that waited on a server's disk; `import`: what a server takes along from its own file
 //! - `columns`: values of rows
@@ -30,6 +30,7 @@ mod keys;
 mod page_sessions;
 mod pools;
 mod reached;
+mod responses;
 mod rooms;
 mod schema;
 mod sources;

@@ -265,3 +265,40 @@ pub(super) const POOLS: &str = r#"CREATE TABLE servers (
         PRIMARY KEY (key, measure, began, run)
     );
     CREATE INDEX slices_run ON slices (run, key);"#;
+
+/// Stored responses and conversations.
+pub(super) const RESPONSES: &str = r#"CREATE TABLE responses (
+        id TEXT COLLATE "C" PRIMARY KEY,
+        owner TEXT COLLATE "C" NOT NULL,
+        previous TEXT,
+        conversation TEXT,
+        -- milliseconds since 1970
+        created BIGINT NOT NULL,
+        beat BIGINT,
+        size BIGINT NOT NULL,
+        -- JSON
+        input TEXT NOT NULL,
+        response TEXT NOT NULL
+    );
+    CREATE INDEX responses_owner ON responses (owner, created, id, size);
+    CREATE INDEX responses_created ON responses (created);
+    CREATE TABLE conversations (
+        id TEXT COLLATE "C" PRIMARY KEY,
+        owner TEXT COLLATE "C" NOT NULL,
+        -- milliseconds since 1970
+        created BIGINT NOT NULL,
+        used BIGINT NOT NULL,
+        size BIGINT NOT NULL,
+        -- JSON
+        metadata TEXT NOT NULL
+    );
+    CREATE INDEX conversations_owner ON conversations (owner, used, id, size);
+    CREATE INDEX conversations_used ON conversations (used);
+    CREATE TABLE conversation_items (
+        number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        conversation TEXT COLLATE "C" NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
+        id TEXT COLLATE "C" NOT NULL,
+        -- JSON
+        json TEXT NOT NULL,
+        UNIQUE (conversation, id)
+    );"#;

@@ -7,10 +7,12 @@
 //! - `copies`: keys, invitations and page sessions
 //! - `limits`: limits of keys
 //! - `rooms`: rooms, of which there is no copy
+//! - `responses`: stored responses and conversations, of which there is no copy either
 //! - `unsent`: the ledger and the audit log
 
 mod copies;
 mod limits;
+mod responses;
 mod rooms;
 mod unsent;
 

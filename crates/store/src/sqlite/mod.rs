@@ -8,6 +8,7 @@
 //! - `files`, `soundness`: whether the open files are still the ones at their paths, and whole
 //! - `export`: what is taken along into such a database
 //! - `unsent`: what waits for the database that several servers share
+//! - `responses`: responses and conversations that clients asked to keep
 //! - `reached`: how far the time for deleting by age has come
 
 mod audit;
@@ -19,6 +20,7 @@ mod keys;
 mod models;
 mod page_sessions;
 mod reached;
+mod responses;
 mod rooms;
 mod soundness;
 mod unsent;
@@ -65,6 +67,7 @@ const STEPS: &[M<'_>] = &[
     M::up(page_sessions::table::TABLE),
     M::up(unsent::table::TABLES),
     M::up(rooms::HOME),
+    M::up(responses::TABLES),
 ];
 
 /// A store in a database file.

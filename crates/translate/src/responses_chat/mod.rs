@@ -30,6 +30,7 @@ mod tools;
 
 pub use request::request;
 
+use self::echo::Echo;
 use crate::{answer::Answer, chat::FromChat, context::Context, refusal::ClientNames};
 
 /// What became of the fields of a request, for refusals of a second step.
@@ -46,6 +47,14 @@ pub(crate) const NAMES: ClientNames = ClientNames {
 /// Reads the provider's answer. `request` is the client's own body.
 pub fn answer(context: &Context, request: &[u8]) -> impl Answer + use<> {
     FromChat::new(answer::Response::new(context, request))
+}
+
+/// The response to a request whose answer has not begun, as a `response` object. `request` is the client's own body.
+pub fn waiting(context: &Context, request: &[u8]) -> String {
+    let begun = Echo::of(context, request).fields;
+    format!(
+        r#"{begun},"status":"queued","error":null,"incomplete_details":null,"output":[],"usage":null}}"#
+    )
 }
 
 #[cfg(test)]

@@ -61,6 +61,13 @@ await run({
     assert.equal((await stream.finalResponse()).output_text, text);
   },
 
+  async any_responses_continued() {
+    const first = await respond({ store: true });
+    const answer = await respond({ input: "more", previous_response_id: first.id });
+    assert.ok(answer.output_text);
+    assert.deepEqual([answer.previous_response_id, answer.store], [first.id, false]);
+  },
+
   // ── models ──
 
   async models() {
@@ -204,12 +211,95 @@ await run({
   async responses_errors() {
     await throws(OpenAI.RateLimitError, () => respond({ model: "error-429" }), 429, "the backend says 429");
     const more = { previous_response_id: "resp_1" };
-    await throws(OpenAI.BadRequestError, () => respond(more), 400, "previous_response_id");
+    await throws(OpenAI.BadRequestError, () => respond(more), 400, "resp_1");
   },
 
   async responses_cancel() {
     const stream = await respond({ model: "endless", stream: true });
     for await (const event of stream) if (event.type === "response.output_text.delta") break;
     await hungUp();
+  },
+
+  // ── responses with state ──
+
+  async responses_continued() {
+    const first = await respond({ store: true });
+    const second = await respond({ input: "more", previous_response_id: first.id, store: true });
+    assert.equal(second.output_text, "You said: more");
+    assert.equal(second.usage.input_tokens, 5);
+    const stream = client.responses.stream({
+      model: MODEL, input: "again", previous_response_id: second.id, store: true,
+    });
+    const events = await collect(stream);
+    const third = await stream.finalResponse();
+    const ids = events.flatMap((event) => (event.response ? [event.response.id] : []));
+    assert.deepEqual([...new Set(ids)], [third.id]);
+    assert.equal(third.usage.input_tokens, 9);
+    assert.equal((await client.responses.retrieve(third.id)).output_text, "You said: again");
+  },
+
+  async responses_stored() {
+    const made = await respond({ store: true });
+    assert.equal((await client.responses.retrieve(made.id)).output_text, "You said: hi");
+    const more = await respond({ input: "more", previous_response_id: made.id, store: true });
+    const items = await collect(client.responses.inputItems.list(more.id, { limit: 1, order: "asc" }));
+    assert.deepEqual(items.map((item) => item.content[0].text), ["hi", "You said: hi", "more"]);
+    await client.responses.delete(made.id);
+    await throws(OpenAI.NotFoundError, () => client.responses.retrieve(made.id), 404, made.id);
+    const ask = () => respond({ previous_response_id: more.id });
+    const error = await throws(OpenAI.BadRequestError, ask, 400, made.id);
+    assert.equal(error.code, "previous_response_not_found");
+  },
+
+  async responses_background() {
+    let made = await respond({ background: true });
+    const until = Date.now() + 60_000;
+    while (["queued", "in_progress"].includes(made.status)) {
+      assert.ok(Date.now() < until, made.status);
+      made = await client.responses.retrieve(made.id);
+    }
+    assert.equal(made.output_text, "You said: hi");
+    assert.equal((await client.responses.cancel(made.id)).status, "completed");
+    const events = await collect(await respond({ background: true, stream: true }));
+    const last = events.at(-1);
+    assert.equal(last.type, "response.completed");
+    const after = { stream: true, starting_after: last.sequence_number - 1 };
+    const again = await collect(await client.responses.retrieve(last.response.id, after));
+    assert.deepEqual(again.map((event) => event.type), ["response.completed"]);
+  },
+
+  async responses_background_cancel() {
+    let made = await respond({ model: "endless", background: true });
+    const until = Date.now() + 60_000;
+    while (made.status === "queued") {
+      assert.ok(Date.now() < until, made.status);
+      made = await client.responses.retrieve(made.id);
+    }
+    assert.equal((await client.responses.cancel(made.id)).status, "cancelled");
+    await hungUp();
+    assert.equal((await client.responses.retrieve(made.id)).status, "cancelled");
+  },
+
+  async conversations() {
+    const before = { type: "message", role: "user", content: "before" };
+    const talk = await client.conversations.create({ metadata: { topic: "x" }, items: [before] });
+    for (const [said, tokens] of [["hi", 2], ["more", 6]]) {
+      const answer = await respond({ input: said, conversation: talk.id });
+      assert.equal(answer.output_text, `You said: ${said}`);
+      assert.equal(answer.usage.input_tokens, tokens);
+    }
+    const items = await collect(client.conversations.items.list(talk.id, { order: "asc", limit: 2 }));
+    const texts = items.map((item) => item.content[0].text);
+    assert.deepEqual(texts, ["before", "hi", "You said: hi", "more", "You said: more"]);
+    const added = (await client.conversations.items.create(talk.id, { items: [before] })).data[0];
+    const of = { conversation_id: talk.id };
+    assert.equal((await client.conversations.items.retrieve(added.id, of)).content[0].text, "before");
+    await client.conversations.items.delete(added.id, of);
+    await throws(OpenAI.NotFoundError, () => client.conversations.items.retrieve(added.id, of), 404, added.id);
+    const changed = await client.conversations.update(talk.id, { metadata: { topic: "y" } });
+    assert.deepEqual(changed.metadata, { topic: "y" });
+    assert.deepEqual((await client.conversations.retrieve(talk.id)).metadata, { topic: "y" });
+    assert.ok((await client.conversations.delete(talk.id)).deleted);
+    await throws(OpenAI.NotFoundError, () => client.conversations.retrieve(talk.id), 404, talk.id);
   },
 });

@@ -7,7 +7,8 @@ scenarios!(
     translated: [
         models, plain, stream, stream_helper, tools, tools_run, structured, vision, errors,
         wrong_key, cancel, cancel_plain, completions, responses, responses_stream, responses_tools,
-        responses_structured, responses_errors, responses_cancel,
+        responses_structured, responses_errors, responses_cancel, responses_continued, responses_stored,
+        responses_background, responses_background_cancel, conversations,
     ],
-    native: [any_plain, any_stream, any_responses, any_responses_stream],
+    native: [any_plain, any_stream, any_responses, any_responses_stream, any_responses_continued],
 );

@@ -1,6 +1,7 @@
 """The official OpenAI package for Python, as it is, against Warren."""
 import asyncio
 import json
+import time
 
 import openai
 import pydantic
@@ -55,6 +56,18 @@ def any_responses_stream():
         texts = [event.delta for event in stream if event.type == "response.output_text.delta"]
         equal(stream.get_final_response().output_text, "".join(texts))
     assert texts
+
+
+def any_responses_continued():
+    client = _client()
+    first = client.responses.create(model=MODEL, input="hi", store=True)
+    answer = client.responses.create(model=MODEL, input="more", previous_response_id=first.id)
+    assert answer.output_text
+    equal((answer.previous_response_id, answer.store), (first.id, False))
+    with client.responses.stream(
+            model=MODEL, input="more", previous_response_id=first.id, store=True) as stream:
+        last = stream.get_final_response()
+    equal(client.responses.retrieve(last.id).output_text, last.output_text)
 
 
 # ── models ──
@@ -273,7 +286,7 @@ def responses_errors():
     raises(openai.RateLimitError, ask("error-429"), 429, "the backend says 429")
     raises(openai.RateLimitError, ask("error-429", stream=True), 429, "the backend says 429")
     raises(openai.NotFoundError, ask("nobody-has-it"), 404, "nobody-has-it")
-    raises(openai.BadRequestError, ask(MODEL, previous_response_id="resp_1"), 400, "previous_response_id")
+    raises(openai.BadRequestError, ask(MODEL, previous_response_id="resp_1"), 400, "resp_1")
 
 
 def responses_cancel():
@@ -283,6 +296,102 @@ def responses_cancel():
             break
     stream.close()
     hung_up()
+
+
+# ── responses with state ──
+
+
+def responses_continued():
+    client = _client()
+    first = client.responses.create(model=MODEL, input="hi", store=True)
+    second = client.responses.create(
+        model=MODEL, input="more", previous_response_id=first.id, store=True)
+    equal((second.output_text, second.previous_response_id), ("You said: more", first.id))
+    equal(second.usage.input_tokens, 5)
+    with client.responses.stream(
+            model=MODEL, input="again", previous_response_id=second.id, store=True) as stream:
+        events = list(stream)
+        third = stream.get_final_response()
+    equal({event.response.id for event in events if hasattr(event, "response")}, {third.id})
+    equal(third.usage.input_tokens, 9)
+    equal(client.responses.retrieve(third.id).output_text, "You said: again")
+
+
+def responses_stored():
+    client = _client()
+    made = client.responses.create(model=MODEL, input="hi", store=True)
+    kept = client.responses.retrieve(made.id)
+    equal((kept.id, kept.output_text, kept.store), (made.id, "You said: hi", True))
+    more = client.responses.create(
+        model=MODEL, input="more", previous_response_id=made.id, store=True)
+    items = client.responses.input_items.list(more.id, limit=1, order="asc")
+    equal([item.content[0].text for item in items], ["hi", "You said: hi", "more"])
+    client.responses.delete(made.id)
+    raises(openai.NotFoundError, lambda: client.responses.retrieve(made.id), 404, made.id)
+    raises(openai.NotFoundError, lambda: client.responses.delete(made.id), 404, made.id)
+    ask = lambda: client.responses.create(
+        model=MODEL, input="x", previous_response_id=more.id)
+    error = raises(openai.BadRequestError, ask, 400, made.id)
+    equal((error.code, error.param), ("previous_response_not_found", "previous_response_id"))
+    unkept = client.responses.create(model=MODEL, input="hi")
+    raises(openai.NotFoundError, lambda: client.responses.retrieve(unkept.id), 404, unkept.id)
+
+
+def responses_background():
+    client = _client()
+    made = client.responses.create(model=MODEL, input="hi", background=True)
+    equal((made.background, made.store), (True, True))
+    until = time.monotonic() + 60
+    while made.status in ("queued", "in_progress"):
+        assert time.monotonic() < until, made
+        made = client.responses.retrieve(made.id)
+    equal((made.status, made.output_text), ("completed", "You said: hi"))
+    equal(client.responses.cancel(made.id).status, "completed")
+    stream = client.responses.create(model=MODEL, input="hi", background=True, stream=True)
+    events = list(stream)
+    equal((events[0].type, events[-1].type), ("response.created", "response.completed"))
+    last = events[-1]
+    again = client.responses.retrieve(
+        last.response.id, stream=True, starting_after=last.sequence_number - 1)
+    equal([event.type for event in again], ["response.completed"])
+    plain = client.responses.create(model=MODEL, input="hi", store=True)
+    raises(openai.BadRequestError, lambda: client.responses.cancel(plain.id), 400, "synchronous")
+
+
+def responses_background_cancel():
+    client = _client()
+    made = client.responses.create(model="endless", input="hi", background=True)
+    until = time.monotonic() + 60
+    while made.status == "queued":
+        assert time.monotonic() < until, made
+        made = client.responses.retrieve(made.id)
+    equal(client.responses.cancel(made.id).status, "cancelled")
+    hung_up()
+    equal(client.responses.retrieve(made.id).status, "cancelled")
+
+
+def conversations():
+    client = _client()
+    before = {"type": "message", "role": "user", "content": "before"}
+    talk = client.conversations.create(metadata={"topic": "x"}, items=[before])
+    equal(talk.metadata, {"topic": "x"})
+    for said, tokens in (("hi", 2), ("more", 6)):
+        answer = client.responses.create(model=MODEL, input=said, conversation=talk.id)
+        equal((answer.output_text, answer.usage.input_tokens), (f"You said: {said}", tokens))
+        equal(answer.conversation.id, talk.id)
+    items = list(client.conversations.items.list(talk.id, order="asc", limit=2))
+    texts = [item.content[0].text for item in items]
+    equal(texts, ["before", "hi", "You said: hi", "more", "You said: more"])
+    added = client.conversations.items.create(talk.id, items=[before]).data[0]
+    shown = client.conversations.items.retrieve(added.id, conversation_id=talk.id)
+    equal(shown.content[0].text, "before")
+    client.conversations.items.delete(added.id, conversation_id=talk.id)
+    gone = lambda: client.conversations.items.retrieve(added.id, conversation_id=talk.id)
+    raises(openai.NotFoundError, gone, 404, added.id)
+    equal(client.conversations.update(talk.id, metadata={"topic": "y"}).metadata, {"topic": "y"})
+    equal(client.conversations.retrieve(talk.id).metadata, {"topic": "y"})
+    assert client.conversations.delete(talk.id).deleted
+    raises(openai.NotFoundError, lambda: client.conversations.retrieve(talk.id), 404, talk.id)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,8 @@ scenarios!(
         structured, vision, reasoning, errors, embeddings_are_not_served, wrong_key, cancel,
         cancel_async, completions, responses, responses_async, responses_stream, responses_tools,
         responses_structured, responses_vision, responses_reasoning, responses_errors,
-        responses_cancel,
+        responses_cancel, responses_continued, responses_stored, responses_background,
+        responses_background_cancel, conversations,
     ],
-    native: [any_plain, any_stream, any_responses, any_responses_stream],
+    native: [any_plain, any_stream, any_responses, any_responses_stream, any_responses_continued],
 );

@@ -76,6 +76,7 @@ mod service;
 mod shutdown;
 mod status;
 mod stock_relay;
+mod stored_responses;
 mod strangers;
 mod stream_errors;
 mod terminal;

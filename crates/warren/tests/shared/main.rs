@@ -14,6 +14,7 @@ mod doctor;
 mod import;
 mod limits;
 mod outage;
+mod responses;
 mod servers;
 mod slow;
 mod tls;

@@ -111,8 +111,9 @@ impl StoredResponse {
         let admission = Admission::new(admitted, id, Charge::default(), Moment::now()).await?;
         let job = self.job(request(parts, via), id);
         let room = Some(Arc::clone(&self.room));
-        let (translation, may_be_early) = (None, false);
-        Ok((Accepted { job, admission, translation, room, may_be_early }, self.room, self.id))
+        let (translation, may_be_early, plan) = (None, false, None);
+        let accepted = Accepted { job, admission, translation, room, may_be_early, plan };
+        Ok((accepted, self.room, self.id))
     }
 
     fn job(&self, request: JobRequest, id: JobId) -> Job {

@@ -1,0 +1,427 @@
+//! Responses that are made while nobody waits: in a task of the server each, which notes in the store how far it is.
+//!
+//! The store is what counts. A client that ends one has that written there, also at another server; the task that makes
+//! the response looks there now and then, and a task of this server hears of it at once.
+
+use std::{
+    collections::HashMap,
+    pin::pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use access::Moment;
+use axum::response::Response;
+use base::{JobId, KeyId};
+use bytes::Bytes;
+use http::{HeaderValue, StatusCode, header};
+use http_body_util::BodyExt;
+use protocol::{failure::Failure as BackendFailure, json};
+use scheduler::Job;
+use tokio::{
+    sync::{Notify, watch},
+    time::{Instant, MissedTickBehavior, interval_at, sleep},
+};
+use translate::Context;
+
+use super::{failure, keeping::Keeping, log::Log, members::Members, plan::Plan};
+use crate::{
+    consume::{Accepted, answer},
+    error::{ApiError, Kind},
+    head,
+    peeked::off_thread,
+    shape::Shape,
+    state::Api,
+    uploads::HeldMemory,
+};
+
+/// The most responses that are made in the background at once, for one key and in all.
+const MOST_OF_KEY: usize = 16;
+const MOST: usize = 256;
+
+/// How often a task notes that it is still at its response, and looks whether it is to go on.
+const BEAT: Duration = Duration::from_secs(5);
+
+/// How often a task looks whether its response is begun. One that has ended by then was never seen to run.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// A response of which nothing was noted for this long is lost: its server has died.
+const LOST: Duration = Duration::from_secs(60);
+
+/// The most of an answer's end that is looked through for the reason of a failure, in bytes.
+const MAX_REASON: usize = 16 * 1024;
+
+/// The responses that are made in the background here.
+pub(crate) struct Background {
+    running: Mutex<HashMap<String, Running>>,
+    count: watch::Sender<usize>,
+}
+
+struct Running {
+    owner: KeyId,
+    end: Arc<Notify>,
+    /// What has been streamed, of a response that is a stream.
+    log: Option<Arc<Log>>,
+}
+
+impl Default for Background {
+    fn default() -> Self {
+        Self { running: Mutex::default(), count: watch::Sender::new(0) }
+    }
+}
+
+/// The place of one response among those that are made, until this is dropped.
+struct Place {
+    background: Arc<Background>,
+    id: String,
+    end: Arc<Notify>,
+    log: Option<Arc<Log>>,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut running = self.background.lock();
+        running.remove(&self.id);
+        self.background.count.send_replace(running.len());
+        if let Some(log) = &self.log {
+            log.end();
+        }
+    }
+}
+
+impl Background {
+    /// Ends the task of a response, if it is made here.
+    pub(crate) fn end(&self, id: &str) {
+        if let Some(running) = self.lock().get(id) {
+            running.end.notify_one();
+        }
+    }
+
+    /// What has been streamed of a response that is made here as a stream.
+    pub(crate) fn log(&self, id: &str) -> Option<Arc<Log>> {
+        self.lock().get(id)?.log.clone()
+    }
+
+    /// Waits until no response is made any more.
+    pub(crate) async fn ended(&self) {
+        // The sender is here, so this is no error.
+        let _ = self.count.subscribe().wait_for(|count| *count == 0).await;
+    }
+
+    fn place(self: &Arc<Self>, plan: &Plan) -> Result<Place, ApiError> {
+        let mut running = self.lock();
+        let of_key = running.values().filter(|one| one.owner == plan.owner).count();
+        if of_key >= MOST_OF_KEY {
+            return Err(failure::too_many_in_background(true, MOST_OF_KEY));
+        }
+        if running.len() >= MOST {
+            return Err(failure::too_many_in_background(false, MOST));
+        }
+        let (end, log) = (Arc::<Notify>::default(), plan.stream.then(Arc::<Log>::default));
+        let one = Running { owner: plan.owner.clone(), end: Arc::clone(&end), log: log.clone() };
+        running.insert(plan.id().to_owned(), one);
+        self.count.send_replace(running.len());
+        Ok(Place { background: Arc::clone(self), id: plan.id().to_owned(), end, log })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Running>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Begins a response that is made while nobody waits. Its client gets it as it is now, or as a stream.
+///
+/// # Errors
+/// 429 when too many are made, 503 when it cannot be noted.
+pub(crate) async fn begin(
+    shape: &'static dyn Shape,
+    api: &Api,
+    keeping: &Keeping,
+    accepted: Accepted,
+    memory: HeldMemory,
+) -> Result<Response, ApiError> {
+    let Some(plan) = accepted.plan.clone() else {
+        return Err(failure::not_kept_here("background"));
+    };
+    let place = keeping.background().place(&plan)?;
+    let id = accepted.job.id;
+    let queued = waiting(&accepted.job, &plan).await?;
+    let record = plan.record(queued.clone(), Some(Moment::now().wall_ms));
+    let keeper = keeping.clone();
+    crate::admin::blocking(move || keeper.save(&record)).await??;
+    let log = place.log.clone();
+    let task = Task { shape, api: api.clone(), keeping: keeping.clone(), plan, place };
+    tokio::spawn(task.run(accepted, memory, queued.clone()));
+    let (kind, body) = match log {
+        Some(log) => ("text/event-stream", log.reader(None, api.limits().keepalive)),
+        None => ("application/json", queued.into()),
+    };
+    Ok(response(shape, id, kind, body))
+}
+
+fn response(shape: &dyn Shape, id: JobId, kind: &'static str, body: axum::body::Body) -> Response {
+    let headers = [(header::CONTENT_TYPE, HeaderValue::from_static(kind))];
+    let head = scheduler::Head { status: StatusCode::OK, headers: headers.into_iter().collect() };
+    head::for_client(head, shape, id, body)
+}
+
+/// The response before its answer has begun.
+fn waiting(job: &Job, plan: &Plan) -> impl Future<Output = Result<String, ApiError>> + use<> {
+    let request = job.request.body.clone();
+    let context = Context {
+        id: job.id.digits(),
+        created: plan.created / 1000,
+        model: job.request.model.to_string(),
+        streaming: plan.stream,
+    };
+    let told = plan.told.clone();
+    off_thread(request.len(), move || {
+        let waiting = translate::responses_chat::waiting(&context, &request);
+        told.put(&waiting).unwrap_or(waiting)
+    })
+}
+
+/// What makes one response.
+struct Task {
+    shape: &'static dyn Shape,
+    api: Api,
+    keeping: Keeping,
+    plan: Box<Plan>,
+    place: Place,
+}
+
+/// Why a response has no end of its own.
+struct Reason {
+    code: String,
+    words: String,
+}
+
+impl Task {
+    async fn run(self, accepted: Accepted, memory: HeldMemory, queued: String) {
+        let job = accepted.job.id;
+        let making = async {
+            let mut making = pin!(self.make(accepted, memory));
+            tokio::select! {
+                // The job is known to the scheduler from its first poll on.
+                biased;
+                reason = &mut making => return reason,
+                () = self.begun(job) => {}
+            }
+            let begun = with_status(&queued, "in_progress");
+            self.note(Some(begun), Some(Moment::now().wall_ms)).await;
+            making.await
+        };
+        let reason = tokio::select! {
+            reason = making => reason,
+            () = self.stopped() => return,
+        };
+        // What has ended in the store is not changed by this.
+        let reason = reason.unwrap_or_else(Reason::none);
+        let failed = reason.put(&queued);
+        self.note(Some(failed), None).await;
+    }
+
+    /// Makes it. Returns why it has no end, if its provider said so.
+    async fn make(&self, accepted: Accepted, memory: HeldMemory) -> Option<Reason> {
+        let answered = answer(self.shape, &self.api, accepted, memory).await;
+        let response = match answered {
+            Ok(response) => response,
+            Err(error) => {
+                if let Some(log) = &self.place.log {
+                    log.add(&self.shape.error_event(&error, head::new_id(), 0).into());
+                }
+                return Some(Reason::of(&error));
+            }
+        };
+        self.read(response).await
+    }
+
+    /// Returns when a provider is at it.
+    async fn begun(&self, job: JobId) {
+        loop {
+            sleep(LOOK).await;
+            if self.api.scheduler().wait(job).is_none() {
+                return;
+            }
+        }
+    }
+
+    /// Reads the answer to its end. Its body keeps it.
+    async fn read(&self, response: Response) -> Option<Reason> {
+        let (status, mut body) = (response.status(), response.into_body());
+        let mut last = Vec::new();
+        while let Some(frame) = body.frame().await {
+            match frame.map(http_body::Frame::into_data) {
+                Ok(Ok(chunk)) => {
+                    keep_end(&mut last, &chunk);
+                    if let Some(log) = &self.place.log {
+                        log.add(&chunk);
+                    }
+                }
+                Ok(Err(_)) => {}
+                Err(error) => return Some(Reason::broken(error.to_string())),
+            }
+        }
+        Reason::found(status, &last)
+    }
+
+    /// Returns when the response is to be made no more: it was cancelled or deleted.
+    async fn stopped(&self) {
+        let mut beats = interval_at(Instant::now() + BEAT, BEAT);
+        beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                () = self.place.end.notified() => return,
+                _ = beats.tick() => {}
+            }
+            if !self.note(None, Some(Moment::now().wall_ms)).await {
+                return;
+            }
+        }
+    }
+
+    /// Notes how far the response is. Returns whether it is still to be made.
+    async fn note(&self, response: Option<String>, beat: Option<u64>) -> bool {
+        let (owner, id) = (self.plan.owner.clone(), self.plan.id().to_owned());
+        let noting = self
+            .keeping
+            .ask(move |store| store.change_running(&owner, &id, response.as_deref(), beat));
+        noting.await.unwrap_or_else(|error| {
+            tracing::warn!(id = self.plan.id(), problem = %error.message, "how far a response is cannot be noted");
+            true
+        })
+    }
+}
+
+/// Keeps the end of what has passed.
+fn keep_end(last: &mut Vec<u8>, chunk: &Bytes) {
+    let from = chunk.len().saturating_sub(MAX_REASON);
+    last.extend_from_slice(&chunk[from..]);
+    let over = last.len().saturating_sub(MAX_REASON);
+    last.drain(..over);
+}
+
+impl Reason {
+    fn of(error: &ApiError) -> Self {
+        let code = error.code.unwrap_or("server_error").to_owned();
+        Self { code, words: error.message.clone().into_owned() }
+    }
+
+    fn broken(words: String) -> Self {
+        Self { code: "server_error".to_owned(), words }
+    }
+
+    fn none() -> Self {
+        Self::broken("the answer ended without the response's end".to_owned())
+    }
+
+    /// What the end of an answer says: a provider's refusal, or the last event of a stream.
+    fn found(status: StatusCode, last: &[u8]) -> Option<Self> {
+        if !status.is_success() {
+            let BackendFailure { message, code, .. } = BackendFailure::read(last);
+            let code = code.unwrap_or_else(|| Kind::of_status(status).openai().to_owned());
+            return Some(Self { code, words: message });
+        }
+        let text = String::from_utf8_lossy(last);
+        let mut data = text.lines().rev().filter_map(|line| line.strip_prefix("data:"));
+        data.find_map(|data| {
+            let event = Members::read(data.trim())?;
+            let is_error = event.text("type").as_deref() == Some("error");
+            let code = event.text("code").unwrap_or_else(|| "server_error".to_owned());
+            is_error.then(|| event.text("message").map(|words| Self { code, words })).flatten()
+        })
+    }
+
+    /// The response, failed for this reason.
+    fn put(&self, response: &str) -> String {
+        let error = format!(
+            r#"{{"code":{},"message":{}}}"#,
+            json::write(&self.code),
+            json::write(&self.words)
+        );
+        let Some(members) = Members::read(response) else { return response.to_owned() };
+        members.with(&[("status", Some("\"failed\"")), ("error", Some(error.as_str()))])
+    }
+}
+
+/// The response, with this status.
+pub(crate) fn with_status(response: &str, status: &str) -> String {
+    let status = json::write(&status);
+    match Members::read(response) {
+        Some(members) => members.with(&[("status", Some(status.as_str()))]),
+        None => response.to_owned(),
+    }
+}
+
+/// The response as failed, if the server that made it has died: nothing was noted of it for long.
+pub(crate) fn lost(response: &str, beat: u64, now_ms: u64) -> Option<String> {
+    let patience = u64::try_from(LOST.as_millis()).unwrap_or(u64::MAX);
+    let is_lost = now_ms.saturating_sub(beat) > patience;
+    let words = "the server that made this response has stopped before its end: ask again";
+    is_lost.then(|| Reason::broken(words.to_owned()).put(response))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::responses::told::Told;
+
+    fn plan(owner: &str) -> Plan {
+        let told = Told { id: Some(super::super::plan::new_id("resp")), ..Told::default() };
+        Plan::of_test(told, owner.into())
+    }
+
+    #[tokio::test]
+    async fn no_more_are_made_at_once_than_the_bounds_allow() {
+        let background = Arc::<Background>::default();
+        let mut places: Vec<Place> =
+            (0..MOST_OF_KEY).map(|_| background.place(&plan("k-0")).unwrap()).collect();
+        let refused = |owner| {
+            let error = background.place(&plan(owner)).err().unwrap();
+            assert_eq!(
+                (error.status.as_u16(), error.code),
+                (429, Some("too_many_background_responses"))
+            );
+            error.message
+        };
+        assert!(refused("k-0").contains("16 responses of this key"));
+        for at in MOST_OF_KEY..MOST {
+            places.push(background.place(&plan(&format!("k-{at}"))).unwrap());
+        }
+        assert!(refused("k-new").contains("256 responses of this server"));
+        places.clear();
+        background.ended().await;
+        assert!(background.place(&plan("k-0")).is_ok());
+    }
+
+    #[test]
+    fn only_the_end_of_an_answer_is_looked_through() {
+        let mut last = Vec::new();
+        keep_end(&mut last, &Bytes::from(vec![b'a'; 2 * MAX_REASON]));
+        keep_end(&mut last, &Bytes::from_static(b"bc"));
+        assert!(last.len() == MAX_REASON && last.ends_with(b"aabc"));
+    }
+
+    #[test]
+    fn a_failure_tells_its_reason() {
+        let event = b"event: error\ndata: {\"type\":\"error\",\"code\":\"worker_lost\",\"message\":\"gone\"}\n\n";
+        let reason = Reason::found(StatusCode::OK, event).unwrap();
+        let put = reason.put(r#"{"id":"r","status":"queued","error":null}"#);
+        assert_eq!(
+            put,
+            r#"{"id":"r","status":"failed","error":{"code":"worker_lost","message":"gone"}}"#
+        );
+        assert!(Reason::found(StatusCode::OK, b"data: [DONE]\n\n").is_none());
+        let refused = br#"{"error":{"message":"no such tool","code":"bad_tool"}}"#;
+        let reason = Reason::found(StatusCode::BAD_REQUEST, refused).unwrap();
+        assert_eq!((&*reason.code, &*reason.words), ("bad_tool", "no such tool"));
+    }
+
+    #[test]
+    fn a_response_of_which_nothing_is_heard_is_lost() {
+        let running = r#"{"status":"in_progress","error":null}"#;
+        assert_eq!(lost(running, 1_000, 61_000), None);
+        assert!(lost(running, 1_000, 61_001).unwrap().contains("\"failed\""));
+        assert_eq!(lost(running, 9_000, 1_000), None, "a clock that went back");
+    }
+}

@@ -1,0 +1,283 @@
+//! `/v1/conversations`: what was said, gathered under one id.
+
+use std::collections::BTreeMap;
+
+use access::Moment;
+use axum::{
+    extract::{Path, Request, State},
+    response::Response,
+};
+use protocol::json;
+use serde_json::value::RawValue;
+use store::{ConversationRecord, ItemRecord};
+
+use super::{
+    caller::{Caller, Reply, answered},
+    failure, items,
+    keeping::MOST_ITEMS,
+    members::Members,
+    page::{self, Page},
+    plan::{item_record, new_id},
+};
+use crate::{error::ApiError, state::Api};
+
+/// The most items of one request.
+const MOST_AT_ONCE: usize = 20;
+
+/// The most notes of a conversation, and the longest name and text of one, in characters.
+const METADATA: (usize, usize, usize) = (16, 64, 512);
+
+/// Makes a conversation, with its first items if there are some.
+pub(super) async fn create(State(api): State<Api>, request: Request) -> Response {
+    let missing = failure::not_kept_here("conversation");
+    answered(&api, request, missing, async move |caller| {
+        if !caller.limits.keep_responses {
+            return Err(failure::not_kept_here("conversation"));
+        }
+        let text = posted(&caller)?;
+        let asked = Members::read(text).ok_or_else(no_object)?;
+        let items = new_items(&asked, 0)?;
+        let now = Moment::now().wall_ms;
+        let conversation = ConversationRecord {
+            id: new_id("conv"),
+            owner: caller.owner.clone(),
+            created: now,
+            used: now,
+            metadata: metadata(&asked)?.unwrap_or_else(|| "{}".to_owned()),
+        };
+        let shown = shown(&conversation);
+        caller.keeping.begin(conversation, items).await?;
+        Ok(Reply::Json(shown))
+    })
+    .await
+}
+
+/// Shows a conversation.
+pub(super) async fn show(
+    State(api): State<Api>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Response {
+    let missing = failure::no_conversation(&id);
+    answered(&api, request, missing, async move |caller| {
+        find(&caller, &id).await.map(|found| Reply::Json(shown(&found)))
+    })
+    .await
+}
+
+/// Replaces what the client noted about a conversation.
+pub(super) async fn change(
+    State(api): State<Api>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Response {
+    let missing = failure::no_conversation(&id);
+    answered(&api, request, missing, async move |caller| {
+        let asked = Members::read(posted(&caller)?).ok_or_else(no_object)?;
+        if let Some(metadata) = metadata(&asked)? {
+            let (owner, name) = (caller.owner.clone(), id.clone());
+            let change = move |store: &dyn store::ResponseStore| {
+                store.change_conversation(&owner, &name, &metadata)
+            };
+            caller.keeping.ask(change).await?;
+        }
+        find(&caller, &id).await.map(|found| Reply::Json(shown(&found)))
+    })
+    .await
+}
+
+/// Deletes a conversation with its items.
+pub(super) async fn delete(
+    State(api): State<Api>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Response {
+    let missing = failure::no_conversation(&id);
+    answered(&api, request, missing, async move |caller| {
+        let (owner, name) = (caller.owner.clone(), id.clone());
+        if !caller.keeping.ask(move |store| store.forget_conversation(&owner, &name)).await? {
+            return Err(failure::no_conversation(&id));
+        }
+        // It is the id of a conversation, which needs no escapes.
+        Ok(Reply::Json(format!(
+            r#"{{"id":"{id}","object":"conversation.deleted","deleted":true}}"#
+        )))
+    })
+    .await
+}
+
+/// Lists the items of a conversation.
+pub(super) async fn list_items(
+    State(api): State<Api>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Response {
+    let missing = failure::no_conversation(&id);
+    answered(&api, request, missing, async move |caller| {
+        let page = Page::of(caller.query.as_deref())?;
+        let items = caller.keeping.items(&caller.owner, &id).await?;
+        page.list(items.iter().map(shown_item).collect()).map(Reply::Json)
+    })
+    .await
+}
+
+/// Adds items to a conversation.
+pub(super) async fn add_items(
+    State(api): State<Api>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Response {
+    let missing = failure::no_conversation(&id);
+    answered(&api, request, missing, async move |caller| {
+        let before = caller.keeping.said(&caller.owner, &id, caller.limits.max_body).await?;
+        let asked = Members::read(posted(&caller)?).ok_or_else(no_object)?;
+        let items = new_items(&asked, before.len())?;
+        if items.is_empty() {
+            return Err(failure::invalid("items", "must have an item at least"));
+        }
+        let shown: Vec<_> = items.iter().map(shown_item).collect();
+        let (keeping, owner, name) = (caller.keeping.clone(), caller.owner.clone(), id.clone());
+        let adding = crate::admin::blocking(move || keeping.add(&owner, &name, items));
+        match adding.await?? {
+            true => Ok(Reply::Json(page::list(&shown, false))),
+            false => Err(failure::no_conversation(&id)),
+        }
+    })
+    .await
+}
+
+/// Shows one item of a conversation.
+pub(super) async fn show_item(
+    State(api): State<Api>,
+    Path((id, item)): Path<(String, String)>,
+    request: Request,
+) -> Response {
+    let missing = failure::no_conversation(&id);
+    answered(&api, request, missing, async move |caller| {
+        let items = caller.keeping.items(&caller.owner, &id).await?;
+        let found = items.iter().find(|known| known.id == item);
+        let (_, shown) = shown_item(found.ok_or_else(|| failure::no_item(&item))?);
+        Ok(Reply::Json(shown))
+    })
+    .await
+}
+
+/// Deletes one item of a conversation, and shows the conversation.
+pub(super) async fn delete_item(
+    State(api): State<Api>,
+    Path((id, item)): Path<(String, String)>,
+    request: Request,
+) -> Response {
+    let missing = failure::no_conversation(&id);
+    answered(&api, request, missing, async move |caller| {
+        let conversation = find(&caller, &id).await?;
+        let (owner, name) = (caller.owner.clone(), item.clone());
+        if !caller.keeping.ask(move |store| store.forget_item(&owner, &id, &name)).await? {
+            return Err(failure::no_item(&item));
+        }
+        Ok(Reply::Json(shown(&conversation)))
+    })
+    .await
+}
+
+async fn find(caller: &Caller, id: &str) -> Result<ConversationRecord, ApiError> {
+    let (owner, name) = (caller.owner.clone(), id.to_owned());
+    let found = caller.keeping.ask(move |store| store.find_conversation(&owner, &name)).await?;
+    found.ok_or_else(|| failure::no_conversation(id))
+}
+
+/// What was posted; nothing at all is an empty object.
+fn posted(caller: &Caller) -> Result<&str, ApiError> {
+    let text = std::str::from_utf8(&caller.body).map_err(|_| no_object())?;
+    Ok(if text.trim().is_empty() { "{}" } else { text })
+}
+
+fn no_object() -> ApiError {
+    let words = "the request body must be a JSON object";
+    ApiError::new(http::StatusCode::BAD_REQUEST, crate::error::Kind::Invalid, words)
+}
+
+/// The items of a request for a conversation that has this many.
+fn new_items(asked: &Members<'_>, before: usize) -> Result<Vec<ItemRecord>, ApiError> {
+    let Some(list) = asked.get("items") else { return Ok(Vec::new()) };
+    let list: Option<Vec<&RawValue>> = serde_json::from_str(list.get()).ok();
+    let list = list.filter(|list| list.iter().all(|item| item.get().starts_with('{')));
+    let list = list.ok_or_else(|| failure::invalid("items", "must be a list of items"))?;
+    if list.len() > MOST_AT_ONCE {
+        return Err(failure::invalid(
+            "items",
+            "must have 20 items at most; send the others after them",
+        ));
+    }
+    if before + list.len() > MOST_ITEMS {
+        return Err(failure::conversation_full(before));
+    }
+    Ok(list.iter().map(|item| item_record(item.get())).collect())
+}
+
+/// What a request notes about a conversation.
+fn metadata(asked: &Members<'_>) -> Result<Option<String>, ApiError> {
+    let Some(raw) = asked.get("metadata") else { return Ok(None) };
+    let notes: Option<BTreeMap<String, String>> = serde_json::from_str(raw.get()).ok();
+    let (most, name, text) = METADATA;
+    let fits = |notes: &BTreeMap<String, String>| {
+        let is_short = |(known, note): (&String, &String)| {
+            known.chars().count() <= name && note.chars().count() <= text
+        };
+        notes.len() <= most && notes.iter().all(is_short)
+    };
+    let why =
+        "must be an object of at most 16 texts, with names up to 64 and texts up to 512 characters";
+    let notes = notes.filter(fits).ok_or_else(|| failure::invalid("metadata", why))?;
+    Ok(Some(json::write(&notes)))
+}
+
+fn shown(conversation: &ConversationRecord) -> String {
+    let ConversationRecord { id, created, metadata, .. } = conversation;
+    let created = created / 1000;
+    format!(
+        r#"{{"id":"{id}","object":"conversation","created_at":{created},"metadata":{metadata}}}"#
+    )
+}
+
+fn shown_item(item: &ItemRecord) -> (String, String) {
+    (item.id.clone(), items::shown(&item.json, &item.id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn items(asked: &str, before: usize) -> Result<usize, ApiError> {
+        new_items(&Members::read(asked).unwrap(), before).map(|items| items.len())
+    }
+
+    #[test]
+    fn items_come_in_lists_of_twenty_until_the_conversation_is_full() {
+        let list = |count: usize| format!("{{\"items\":{}}}", items::list(vec!["{}"; count]));
+        use super::items;
+        assert_eq!(self::items(&list(20), 0), Ok(20));
+        assert_eq!(self::items("{}", 0), Ok(0));
+        let refused = |asked: &str, before| self::items(asked, before).unwrap_err();
+        assert_eq!(refused(&list(21), 0).param.as_deref(), Some("items"));
+        assert_eq!(refused(r#"{"items":["a"]}"#, 0).param.as_deref(), Some("items"));
+        assert_eq!(self::items(&list(1), MOST_ITEMS - 1), Ok(1));
+        assert_eq!(refused(&list(2), MOST_ITEMS - 1).code, Some("conversation_full"));
+    }
+
+    #[test]
+    fn notes_are_few_and_short() {
+        let read =
+            |json: String| metadata(&Members::read(&format!("{{\"metadata\":{json}}}")).unwrap());
+        let note = |name: usize, text: usize| {
+            format!(r#"{{"{}":"{}"}}"#, "é".repeat(name), "é".repeat(text))
+        };
+        assert_eq!(read(note(64, 512)).unwrap(), Some(note(64, 512)));
+        assert_eq!(read("null".to_owned()), Ok(None));
+        let many: BTreeMap<String, &str> = (0..17).map(|at| (at.to_string(), "x")).collect();
+        for bad in [note(65, 1), note(1, 513), json::write(&many), r#"{"a":1}"#.into(), "[]".into()]
+        {
+            assert_eq!(read(bad.clone()).unwrap_err().param.as_deref(), Some("metadata"), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! The stream of a response that is made in the background: its client reads it, and reads it again from any event on.
+
+use std::{
+    collections::VecDeque,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http_body::{Body, Frame};
+use protocol::sse;
+use serde::Deserialize;
+use tokio::{sync::watch, time::timeout};
+
+use crate::body::BrokenOff;
+
+/// The most that is held of one stream, in bytes. Of a longer one the beginning goes.
+const MAX_HELD: usize = 4 * 1024 * 1024;
+
+/// The events of one stream.
+pub(crate) struct Log {
+    state: Mutex<State>,
+    news: watch::Sender<()>,
+}
+
+#[derive(Default)]
+struct State {
+    events: VecDeque<Bytes>,
+    bytes: usize,
+    /// How many events are not held any more.
+    gone: usize,
+    has_ended: bool,
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Self { state: Mutex::default(), news: watch::Sender::new(()) }
+    }
+}
+
+/// What a reader finds.
+enum Next {
+    Events(Bytes),
+    Nothing,
+    End,
+    Gone,
+}
+
+impl Log {
+    /// Adds whole events. Comments are not held.
+    pub(crate) fn add(&self, events: &Bytes) {
+        let mut state = self.lock();
+        for event in split(events).filter(|event| !event.starts_with(b":")) {
+            state.bytes += event.len();
+            state.events.push_back(event);
+        }
+        while state.bytes > MAX_HELD {
+            let Some(gone) = state.events.pop_front() else { break };
+            state.bytes -= gone.len();
+            state.gone += 1;
+        }
+        drop(state);
+        self.news.send_replace(());
+    }
+
+    /// Nothing follows.
+    pub(crate) fn end(&self) {
+        self.lock().has_ended = true;
+        self.news.send_replace(());
+    }
+
+    /// A body of the events after the one of this number, with a sign of life after each silence this long, if any.
+    pub(crate) fn reader(
+        self: &Arc<Self>,
+        after: Option<u64>,
+        keepalive: Duration,
+    ) -> axum::body::Body {
+        let at = self.lock().place_after(after);
+        let keepalive = if keepalive.is_zero() { Duration::MAX } else { keepalive };
+        axum::body::Body::new(Reader {
+            log: Arc::clone(self),
+            at,
+            keepalive,
+            waiting: None,
+            done: false,
+        })
+    }
+
+    fn next(&self, at: &mut usize) -> Next {
+        let state = self.lock();
+        let Some(from) = at.checked_sub(state.gone) else { return Next::Gone };
+        let events: Vec<u8> = state.events.iter().skip(from).flatten().copied().collect();
+        *at = state.gone + state.events.len();
+        match (events.is_empty(), state.has_ended) {
+            (false, _) => Next::Events(events.into()),
+            (true, true) => Next::End,
+            (true, false) => Next::Nothing,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// The place of the first event with a higher number; of the first of all without one.
+    fn place_after(&self, after: Option<u64>) -> usize {
+        let Some(after) = after else { return 0 };
+        let is_later = |event: &Bytes| number(event).is_some_and(|number| number > after);
+        let at = self.events.iter().position(is_later).unwrap_or(self.events.len());
+        let first = self.events.front().and_then(|event| number(event));
+        let has_missed = self.gone > 0 && first.is_some_and(|first| first > after + 1);
+        if has_missed { 0 } else { self.gone + at }
+    }
+}
+
+/// The events of a piece of a stream.
+fn split(events: &Bytes) -> impl Iterator<Item = Bytes> {
+    let mut rest = events.clone();
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let end = rest.windows(2).position(|two| two == b"\n\n").map_or(rest.len(), |at| at + 2);
+        Some(rest.split_to(end))
+    })
+}
+
+/// The sequence number of an event.
+fn number(event: &[u8]) -> Option<u64> {
+    #[derive(Deserialize)]
+    struct Numbered {
+        sequence_number: u64,
+    }
+    let text = std::str::from_utf8(event).ok()?;
+    let data = text.lines().find_map(|line| line.strip_prefix("data:"))?;
+    serde_json::from_str::<Numbered>(data).ok().map(|event| event.sequence_number)
+}
+
+/// A reader of a log, as a body.
+struct Reader {
+    log: Arc<Log>,
+    at: usize,
+    keepalive: Duration,
+    waiting: Option<Pin<Box<dyn Future<Output = bool> + Send>>>,
+    done: bool,
+}
+
+impl Reader {
+    /// Waits for news. Returns whether there are some, or only silence.
+    fn wait(&self) -> Pin<Box<dyn Future<Output = bool> + Send>> {
+        let (mut news, keepalive) = (self.log.news.subscribe(), self.keepalive);
+        Box::pin(async move { timeout(keepalive, news.changed()).await.is_ok() })
+    }
+}
+
+impl Body for Reader {
+    type Data = Bytes;
+    type Error = BrokenOff;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+        let this = &mut *self;
+        while !this.done {
+            if let Some(waiting) = &mut this.waiting {
+                let has_news = ready!(waiting.as_mut().poll(cx));
+                this.waiting = None;
+                if !has_news {
+                    let sign = Bytes::from_static(sse::KEEPALIVE);
+                    return Poll::Ready(Some(Ok(Frame::data(sign))));
+                }
+            }
+            // Subscribed before it is looked: what is added in between is news.
+            let waiting = this.wait();
+            match this.log.next(&mut this.at) {
+                Next::Events(events) => return Poll::Ready(Some(Ok(Frame::data(events)))),
+                Next::Nothing => this.waiting = Some(waiting),
+                Next::End => this.done = true,
+                Next::Gone => {
+                    this.done = true;
+                    let words = "its beginning is not held any more".to_owned();
+                    return Poll::Ready(Some(Err(BrokenOff(words))));
+                }
+            }
+        }
+        Poll::Ready(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt;
+
+    use super::*;
+
+    fn event(number: usize) -> String {
+        format!("event: x\ndata: {{\"sequence_number\":{number}}}\n\n")
+    }
+
+    async fn read(log: &Arc<Log>, after: Option<u64>) -> String {
+        let body = log.reader(after, Duration::ZERO).collect().await.unwrap();
+        String::from_utf8(body.to_bytes().to_vec()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_stream_is_read_from_any_event_on() {
+        let log = Arc::<Log>::default();
+        log.add(&format!(": comment\n\n{}{}", event(0), event(1)).into());
+        let late = tokio::spawn({
+            let log = Arc::clone(&log);
+            async move { read(&log, Some(0)).await }
+        });
+        tokio::task::yield_now().await;
+        log.add(&event(2).into());
+        log.end();
+        assert_eq!(late.await.unwrap(), event(1) + &event(2));
+        assert_eq!(read(&log, None).await, event(0) + &event(1) + &event(2));
+        assert_eq!(read(&log, Some(2)).await, "");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_stream_gives_signs_of_life() {
+        let log = Arc::<Log>::default();
+        let mut body = log.reader(None, Duration::from_secs(15));
+        let began = tokio::time::Instant::now();
+        for _ in 0..2 {
+            let sign = body.frame().await.unwrap().unwrap().into_data().unwrap();
+            assert_eq!(sign, sse::KEEPALIVE);
+        }
+        assert_eq!(began.elapsed(), Duration::from_secs(30));
+    }
+
+    #[tokio::test]
+    async fn only_the_end_of_a_long_stream_is_held() {
+        let log = Arc::<Log>::default();
+        let mut early = log.reader(None, Duration::ZERO);
+        let long = "x".repeat(MAX_HELD / 4);
+        for number in 0..6 {
+            log.add(&format!("data: {{\"sequence_number\":{number},\"x\":\"{long}\"}}\n\n").into());
+        }
+        log.end();
+        assert!(log.lock().bytes <= MAX_HELD && log.lock().gone == 3);
+        assert!(early.frame().await.unwrap().is_err(), "it has missed some");
+        assert!(read(&log, Some(3)).await.starts_with("data: {\"sequence_number\":4"));
+    }
+}

@@ -1,0 +1,248 @@
+//! What becomes of a response beside its way to the client: decided before its job, carried out at its end.
+
+use access::Moment;
+use base::KeyId;
+use bytes::Bytes;
+use http::header;
+use protocol::openai::Defaults;
+use rand::RngExt;
+use scheduler::Head;
+use store::{ItemRecord, ResponseRecord};
+
+use super::{
+    asked::Asked, chain, failure, items, keeping::Keeping, kept_body::KeptBody, members::Members,
+    told::Told,
+};
+use crate::{
+    body::AnswerBody,
+    error::ApiError,
+    head::{is_event_stream, is_json},
+    peeked::off_thread,
+    request_scope::RequestScope,
+    state::Api,
+    uploads::HeldBody,
+};
+
+/// The most of an answer that is kept, in bytes.
+pub(crate) const MAX_KEPT: usize = 16 * 1024 * 1024;
+
+/// The largest request whose response is kept, in bytes.
+pub(crate) const MAX_INPUT: usize = 32 * 1024 * 1024;
+
+/// What becomes of a response.
+#[derive(Debug, Clone)]
+pub(crate) struct Plan {
+    pub(crate) told: Told,
+    pub(crate) owner: KeyId,
+    /// Whether its client wants a stream.
+    pub(crate) stream: bool,
+    /// When it was asked for, in milliseconds since 1970.
+    pub(crate) created: u64,
+    /// The items of its own request.
+    input: Vec<String>,
+}
+
+/// Settles a request's state: what it continues comes in front of its input, so that any provider can answer it. Returns
+/// the request for the provider, and the plan for a response that is not the provider's alone.
+///
+/// # Errors
+/// 400 when it asks for what cannot be, 404 when its conversation is not there, 413 when it becomes too large, 503 when
+/// the database is away.
+pub(crate) async fn settle(
+    api: &Api,
+    scope: &RequestScope,
+    body: Bytes,
+    held: &mut HeldBody<'_>,
+) -> Result<(Bytes, Option<Box<Plan>>), ApiError> {
+    let (len, given) = (body.len(), body.clone());
+    let Some((body, asked)) = off_thread(len, move || read(given)).await?? else {
+        // It is no JSON object: the reader of its model says so.
+        return Ok((body, None));
+    };
+    let keeping = api.keeping().filter(|_| api.limits().keep_responses);
+    if let Some(param) = asked.needs_store().filter(|_| keeping.is_none()) {
+        return Err(failure::not_kept_here(param));
+    }
+    let keeps = keeping.is_some() && asked.keeps(api.limits().keep_unasked);
+    if !keeps && asked.needs_store().is_none() && asked.store != Some(true) {
+        return Ok((off_thread(len, move || not_stored(&body)).await?, None));
+    }
+    if keeps && len > MAX_INPUT {
+        return Err(failure::too_large_to_keep(MAX_INPUT));
+    }
+    let owner = scope.admitted().id.clone();
+    let (limit, created) = (api.limits().max_body, Moment::now().wall_ms);
+    let before = match keeping {
+        Some(keeping) => before(keeping, &owner, &asked, limit).await?,
+        None => Vec::new(),
+    };
+    let size: usize = before.iter().map(String::len).sum();
+    if size + body.len() > limit {
+        let param = asked.needs_store().unwrap_or("input");
+        return Err(failure::too_large_together(param, limit));
+    }
+    held.grow(2 * (size + body.len())).await?;
+    let making = move || stateless(&body, &before);
+    let (body, input) = off_thread(size + len, making).await??;
+    let told = Told {
+        id: keeps.then(|| new_id("resp")),
+        store: keeps,
+        background: asked.background,
+        previous: asked.previous,
+        conversation: asked.conversation,
+    };
+    let plan = Plan { told, owner, stream: asked.stream, created, input };
+    Ok((body, Some(Box::new(plan))))
+}
+
+impl Plan {
+    /// Whether the response is made while nobody waits.
+    pub(crate) fn is_background(&self) -> bool {
+        self.told.background
+    }
+
+    /// Its id here; only a response that is kept has one.
+    pub(crate) fn id(&self) -> &str {
+        self.told.id.as_deref().unwrap_or_default()
+    }
+
+    /// The answer on its way to the client: with the response's state here, and kept at its end.
+    pub(crate) fn around(
+        self: Box<Self>,
+        api: &Api,
+        head: &mut Head,
+        body: AnswerBody,
+    ) -> axum::body::Body {
+        let is_coded = head.headers.contains_key(header::CONTENT_ENCODING);
+        if !head.status.is_success() || is_coded {
+            return axum::body::Body::new(body);
+        }
+        let is_stream = is_event_stream(head);
+        if !is_stream && !is_json(head) {
+            return axum::body::Body::new(body);
+        }
+        head.headers.remove(header::CONTENT_LENGTH);
+        axum::body::Body::new(KeptBody::new(api.clone(), self, body, is_stream))
+    }
+
+    /// Keeps the response, and adds its items to its conversation. Returns whether it is kept; the log says why not.
+    pub(crate) async fn keep(&self, keeping: &Keeping, response: String) -> bool {
+        if !self.told.store {
+            return false;
+        }
+        let (plan, keeping) = (self.clone(), keeping.clone());
+        let kept = tokio::task::spawn_blocking(move || plan.write(&keeping, response)).await;
+        match kept {
+            Ok(Ok(is_kept)) => is_kept,
+            Ok(Err(error)) => {
+                tracing::warn!(id = self.id(), problem = %error.message, "a response is not kept");
+                false
+            }
+            Err(_) => false,
+        }
+    }
+
+    /// The record of a response.
+    pub(crate) fn record(&self, response: String, beat: Option<u64>) -> ResponseRecord {
+        ResponseRecord {
+            id: self.id().to_owned(),
+            owner: self.owner.clone(),
+            previous: self.told.previous.clone(),
+            conversation: self.told.conversation.clone(),
+            created: self.created,
+            beat,
+            input: items::list(&self.input),
+            response,
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of_test(told: Told, owner: KeyId) -> Self {
+        Self { told, owner, stream: false, created: 0, input: Vec::new() }
+    }
+
+    /// Blocks.
+    fn write(&self, keeping: &Keeping, response: String) -> Result<bool, ApiError> {
+        let answered: Vec<String> =
+            items::of_response(&response).iter().map(|raw| raw.get().to_owned()).collect();
+        let is_whole = !is_failed(&response);
+        let is_kept = match self.told.background {
+            true => keeping.end_running(&self.owner, self.id(), &response)?,
+            false => {
+                keeping.save(&self.record(response, None))?;
+                true
+            }
+        };
+        if let Some(conversation) = self.told.conversation.as_ref().filter(|_| is_kept && is_whole)
+        {
+            let said = self.input.iter().chain(&answered);
+            let items: Vec<ItemRecord> = said.map(|item| item_record(item)).collect();
+            keeping.add(&self.owner, conversation, items)?;
+        }
+        Ok(is_kept)
+    }
+}
+
+fn is_failed(response: &str) -> bool {
+    let status = Members::read(response).and_then(|members| members.text("status"));
+    status.as_deref() == Some("failed")
+}
+
+/// An item as a conversation keeps it.
+pub(crate) fn item_record(item: &str) -> ItemRecord {
+    let id = items::id(item).unwrap_or_else(|| new_id(items::prefix(item)));
+    ItemRecord { id, json: item.to_owned() }
+}
+
+/// An id that nobody can guess.
+pub(crate) fn new_id(prefix: &str) -> String {
+    format!("{prefix}_{:032x}", rand::rng().random::<u128>())
+}
+
+/// Reads what a request asks; `None` when it is no JSON object. A body that is not strict JSON is mended first, since a
+/// provider may read it so.
+fn read(body: Bytes) -> Result<Option<(Bytes, Asked)>, ApiError> {
+    let asked = |body: &[u8]| {
+        let members = Members::read(std::str::from_utf8(body).ok()?)?;
+        Some(Asked::of(&members))
+    };
+    if let Some(asked) = asked(&body) {
+        return Ok(Some((body, asked?)));
+    }
+    let Some(mended) = protocol::json::mended(&body).map(Bytes::from) else { return Ok(None) };
+    asked(&mended).transpose().map(|found| found.map(|asked| (mended, asked)))
+}
+
+/// The request of a client that does not ask for its response to be kept: its provider is told not to keep it either.
+fn not_stored(body: &Bytes) -> Bytes {
+    let defaults = Defaults::new([("store".to_owned(), serde_json::Value::Bool(false))]);
+    defaults.map_or_else(|_| body.clone(), |defaults| defaults.complete(body))
+}
+
+/// The items that come in front of the request's own.
+async fn before(
+    keeping: &Keeping,
+    owner: &KeyId,
+    asked: &Asked,
+    limit: usize,
+) -> Result<Vec<String>, ApiError> {
+    if let Some(id) = &asked.previous {
+        return keeping.chain(owner, id, limit).await;
+    }
+    match &asked.conversation {
+        Some(id) => keeping.said(owner, id, limit).await,
+        None => Ok(Vec::new()),
+    }
+}
+
+/// The request for the provider, and the items of its own.
+fn stateless(body: &[u8], before: &[String]) -> Result<(Bytes, Vec<String>), ApiError> {
+    let text = std::str::from_utf8(body).unwrap_or_default();
+    let request = Members::read(text).unwrap_or_default();
+    let own = request.get("input").map(items::of_input).transpose()?.unwrap_or_default();
+    let own = match before.is_empty() {
+        true => own,
+        false => chain::without_references(before, own)?,
+    };
+    Ok((chain::stateless(&request, before, &own).into(), own))
+}

@@ -1,0 +1,208 @@
+//! `/v1/responses/{id}` and below: stored responses.
+
+use access::Moment;
+use axum::{
+    extract::{Path, Request, State},
+    response::Response,
+};
+use bytes::Bytes;
+use store::{ChainBounds, ResponseRecord};
+
+use super::{
+    background,
+    caller::{Caller, Reply, answered},
+    chain::MOST_LINKS,
+    failure, items,
+    members::Members,
+    page::Page,
+};
+use crate::{error::ApiError, state::Api};
+
+/// Shows a response; with `stream=true` as a stream, from the event after `starting_after` on.
+pub(super) async fn show(
+    State(api): State<Api>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Response {
+    let missing = failure::no_response(&id);
+    answered(&api, request, missing, async move |caller| {
+        let record = caller.keeping.find(&caller.owner, &id).await?;
+        match caller.parameter("stream").as_deref() {
+            Some("true") => stream(&caller, record).await,
+            _ => Ok(Reply::Json(settled(&caller, record).await?.response)),
+        }
+    })
+    .await
+}
+
+/// Deletes a response. If it is still made, that ends.
+pub(super) async fn delete(
+    State(api): State<Api>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Response {
+    let missing = failure::no_response(&id);
+    answered(&api, request, missing, async move |caller| {
+        let (owner, name) = (caller.owner.clone(), id.clone());
+        if !caller.keeping.ask(move |store| store.forget_response(&owner, &name)).await? {
+            return Err(failure::no_response(&id));
+        }
+        caller.keeping.background().end(&id);
+        // It is the id of a response, which needs no escapes.
+        Ok(Reply::Json(format!(r#"{{"id":"{id}","object":"response","deleted":true}}"#)))
+    })
+    .await
+}
+
+/// Ends a response that is made in the background. One that has ended stays as it is.
+pub(super) async fn cancel(
+    State(api): State<Api>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Response {
+    let missing = failure::no_response(&id);
+    answered(&api, request, missing, async move |caller| {
+        let record = caller.keeping.find(&caller.owner, &id).await?;
+        if !is_background(&record.response) {
+            return Err(failure::not_in_background());
+        }
+        let record = settled(&caller, record).await?;
+        if record.beat.is_none() {
+            return Ok(Reply::Json(record.response));
+        }
+        let cancelled = background::with_status(&record.response, "cancelled");
+        let ended = end(&caller, &record, cancelled.clone()).await?;
+        caller.keeping.background().end(&id);
+        match ended {
+            true => Ok(Reply::Json(cancelled)),
+            false => Ok(Reply::Json(caller.keeping.find(&caller.owner, &id).await?.response)),
+        }
+    })
+    .await
+}
+
+/// Lists what a response was made of: its own items, and before them those of the responses that it continues.
+pub(super) async fn input_items(
+    State(api): State<Api>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Response {
+    let missing = failure::no_response(&id);
+    answered(&api, request, missing, async move |caller| {
+        let page = Page::of(caller.query.as_deref())?;
+        let most = ChainBounds { links: MOST_LINKS, bytes: caller.limits.max_body as u64 };
+        let links = caller.keeping.links(&caller.owner, &id, most).await?;
+        if links.is_empty() {
+            return Err(failure::no_response(&id));
+        }
+        let list = crate::admin::blocking(move || page.list(made_of(&links)));
+        Ok(Reply::Json(list.await??))
+    })
+    .await
+}
+
+/// The items that the first of these responses was made of, the oldest first, each with its id.
+fn made_of(links: &[ResponseRecord]) -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    for (at, link) in links.iter().enumerate().rev() {
+        let said = items::of_list(&link.input);
+        let answered = if at == 0 { Vec::new() } else { items::of_response(&link.response) };
+        let digits = link.id.trim_start_matches("resp_");
+        for (number, item) in said.into_iter().chain(answered).enumerate() {
+            let item = item.get();
+            let own = items::id(item);
+            let id = own.unwrap_or_else(|| format!("{}_{digits}{number:04x}", items::prefix(item)));
+            all.push((id.clone(), items::shown(item, &id)));
+        }
+    }
+    all
+}
+
+async fn stream(caller: &Caller, record: ResponseRecord) -> Result<Reply, ApiError> {
+    let after = caller.number("starting_after")?;
+    if !is_background(&record.response) {
+        return Err(failure::no_stream());
+    }
+    if let Some(log) = caller.keeping.background().log(&record.id) {
+        return Ok(Reply::Events(log.reader(after, caller.limits.keepalive)));
+    }
+    let record = settled(caller, record).await?;
+    if record.beat.is_some() {
+        return Err(failure::no_stream());
+    }
+    Ok(Reply::Events(last_event(&record.response, after.map_or(0, |after| after + 1)).into()))
+}
+
+/// The event by which the stream of a response ends that is not made any more.
+fn last_event(response: &str, number: u64) -> Bytes {
+    let status = Members::read(response).and_then(|members| members.text("status"));
+    let kind = match status.as_deref() {
+        Some("incomplete") => "response.incomplete",
+        Some("failed" | "cancelled") => "response.failed",
+        _ => "response.completed",
+    };
+    let data = format!(r#"{{"type":"{kind}","sequence_number":{number},"response":{response}}}"#);
+    format!("event: {kind}\ndata: {data}\n\n").into()
+}
+
+fn is_background(response: &str) -> bool {
+    let members = Members::read(response);
+    members.and_then(|members| members.get("background")).is_some_and(|raw| raw.get() == "true")
+}
+
+/// The response; failed, if the server that made it has died.
+async fn settled(caller: &Caller, record: ResponseRecord) -> Result<ResponseRecord, ApiError> {
+    let Some(beat) = record.beat else { return Ok(record) };
+    let Some(lost) = background::lost(&record.response, beat, Moment::now().wall_ms) else {
+        return Ok(record);
+    };
+    match end(caller, &record, lost.clone()).await? {
+        true => Ok(ResponseRecord { response: lost, beat: None, ..record }),
+        false => caller.keeping.find(&caller.owner, &record.id).await,
+    }
+}
+
+/// Ends a response as this text. Returns whether it had not ended.
+async fn end(caller: &Caller, record: &ResponseRecord, text: String) -> Result<bool, ApiError> {
+    let (owner, id) = (caller.owner.clone(), record.id.clone());
+    caller.keeping.ask(move |store| store.change_running(&owner, &id, Some(&text), None)).await
+}
+
+#[cfg(test)]
+mod tests {
+    use base::KeyId;
+
+    use super::*;
+
+    fn link(id: &str, input: &str, output: &str) -> ResponseRecord {
+        ResponseRecord {
+            id: id.to_owned(),
+            owner: KeyId::local(),
+            previous: None,
+            conversation: None,
+            created: 0,
+            beat: None,
+            input: input.to_owned(),
+            response: format!(r#"{{"output":{output}}}"#),
+        }
+    }
+
+    #[test]
+    fn a_response_is_made_of_what_was_said_before_and_not_of_itself() {
+        let links = [
+            link("resp_b", r#"[{"role":"user","content":"more"}]"#, r#"[{"id":"not"}]"#),
+            link("resp_a", r#"[{"role":"user","content":"hi"}]"#, r#"[{"id":"msg_1"}]"#),
+        ];
+        let ids: Vec<String> = made_of(&links).into_iter().map(|(id, _)| id).collect();
+        assert_eq!(ids, ["msg_a0000", "msg_1", "msg_b0000"]);
+        assert_eq!(made_of(&links), made_of(&links), "the ids stay");
+    }
+
+    #[test]
+    fn the_last_event_says_how_a_response_ended() {
+        let of = |status: &str| last_event(&format!(r#"{{"status":"{status}"}}"#), 7);
+        assert!(of("completed").starts_with(b"event: response.completed\ndata: {\"type\":\"response.completed\",\"sequence_number\":7,"));
+        assert!(of("incomplete").starts_with(b"event: response.incomplete\n"));
+        assert!(of("cancelled").starts_with(b"event: response.failed\n"));
+    }
+}
