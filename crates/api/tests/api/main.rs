@@ -12,6 +12,7 @@ mod admin;
 mod admission;
 mod aliases;
 mod count_tokens;
+mod forms;
 mod gemini;
 mod joining;
 mod kit;
