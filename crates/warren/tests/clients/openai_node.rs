@@ -10,4 +10,8 @@ scenarios!(
         responses_structured, responses_errors, responses_cancel,
     ],
     native: [any_plain, any_stream, any_responses, any_responses_stream],
+    media: [
+        transcriptions, transcriptions_stream, translations, speech, speech_stream, images, images_stream, moderations,
+        rankings, media_errors,
+    ],
 );

@@ -12,4 +12,8 @@ scenarios!(
         responses_cancel,
     ],
     native: [any_plain, any_stream, any_responses, any_responses_stream],
+    media: [
+        transcriptions, transcriptions_stream, translations, speech, speech_stream, images, images_stream, moderations,
+        rankings, media_errors, media_async,
+    ],
 );

@@ -168,7 +168,7 @@ async fn names_of_the_server_and_of_the_worker_stand_for_the_model_of_a_form() {
 #[tokio::test]
 async fn what_is_reported_is_counted_for_the_key_under_its_path() {
     let (daemon, _backend, _worker) = lent().await;
-    let (_, key) = make_key(&daemon, json!({"limits": {"tokens_per_minute": 1000}})).await;
+    let (_, key) = make_key(&daemon, json!({"limits": {"tpm": 1000}})).await;
     let client = with_key(&daemon, &key);
     // A megabyte of sound is no reason to refuse a key with a thousand tokens.
     let file = file(1_000_000);
