@@ -126,6 +126,7 @@ impl HttpBackend {
             (known.kind, known.is_stale) = (Some(kind), false);
         }
         known.listed = list.facts;
+        known.untranslated = list.is_warren.then_some(list.untranslated);
         known.names.clone_from(&list.names);
         Ok(list.names)
     }
@@ -142,6 +143,12 @@ impl HttpBackend {
             None if asked_natively => Ok(Some(chat_and_embeddings())),
             None => self.probe().await,
         }
+    }
+
+    /// What its list says of its endpoints. See [`crate::Backend::listed_endpoints`].
+    pub fn listed_endpoints(&self) -> Option<Endpoints> {
+        let listed = self.known().untranslated;
+        listed.filter(|_| self.endpoints.is_none())
     }
 
     /// Its list of models, in the OpenAI form or, when that fails or is empty, in Ollama's.

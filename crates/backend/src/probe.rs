@@ -83,8 +83,12 @@ impl HttpBackend {
         Ok(probed.missing.then_some(endpoint))
     }
 
-    /// Asks at the others, all at once, of a server that tells paths apart.
+    /// Asks at the others, all at once, of a server that tells paths apart. A Warren has every path, and its list says
+    /// which of them its own workers have.
     async fn probe_others(&self) -> Endpoints {
+        if let Some(listed) = self.listed_endpoints() {
+            return listed;
+        }
         let nowhere = self.ask_at(NOWHERE, UNREADABLE).await;
         if !nowhere.is_ok_and(|probed| probed.missing) {
             return Endpoints::NONE;

@@ -50,7 +50,7 @@ impl Details {
     fn is_able(&self, endpoint: Endpoint) -> bool {
         let Some(able) = self.facts.capabilities else { return true };
         if endpoint.is_untranslated() {
-            // No server tells of them, and only a provider that has it says that it serves it.
+            // No server describes its models by these, and only a provider that has one says so.
             return true;
         }
         let is_for_text = endpoint.generates() || endpoint.counts();

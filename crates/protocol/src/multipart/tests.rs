@@ -1,3 +1,5 @@
+//! Forms that are read, and forms that are refused.
+
 use proptest::{collection::vec, prelude::*};
 
 use super::*;
