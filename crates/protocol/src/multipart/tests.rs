@@ -40,7 +40,7 @@ fn the_model_is_found_wherever_it_stands() {
     for parts in [
         [sound.clone(), field("model", "whisper-1"), field("stream", "True")],
         [field("model", "whisper-1"), field("stream", "true"), sound.clone()],
-        [field("stream", "1"), sound.clone(), field("model", "whisper-1")],
+        [field("stream", "1"), sound, field("model", "whisper-1")],
     ] {
         let body = form(&parts);
         let found = read(&body).unwrap();
@@ -201,7 +201,7 @@ proptest! {
         for piece in &pieces {
             reader.feed(piece).unwrap();
         }
-        prop_assert_eq!(reader.end().unwrap(), found.clone());
+        prop_assert_eq!(&reader.end().unwrap(), &found);
 
         let other = renamed(&pieces, &boundary(), "another").unwrap().concat();
         let span = found.model_span;

@@ -227,6 +227,35 @@ async fn bad_forms_are_refused_and_leave_nothing_behind() {
     daemon.is_idle().await;
 }
 
+/// Neither the server nor the worker, which puts the model server's own name into it, holds a form twice; of one that is
+/// refused nothing stays.
+#[tokio::test]
+async fn a_large_form_is_held_once_and_a_refused_one_not_at_all() {
+    const SIZE: usize = 60 << 20;
+    let (daemon, backend) = (serve().start().await, media_backend(&["whisper-1"]).await);
+    let args = ["--models", "m=whisper-1"];
+    let worker = WorkerProcess::start(binary(), &daemon.url(), &backend.url(), "w", &args);
+    daemon.has_workers(1).await;
+    let client = daemon.client();
+    let fields = |file| [("name=file; filename=a", file), ("name=model", &b"m"[..])];
+    // Grown to its usual size by a first request.
+    ok(&upload(TRANSCRIPTIONS, &client, &fields(b"a")).send().await);
+    let before = (daemon.resident_bytes(), worker.resident_bytes());
+    let file = vec![b'\n'; SIZE];
+    let mut cut = form(BOUNDARY, &fields(&file));
+    cut.truncate(SIZE);
+    let request = client.request("POST", TRANSCRIPTIONS).header("content-type", KIND);
+    openai_error(&request.body(cut).send().await, 400);
+    let is_back = async || daemon.resident_bytes() < before.0 + (24 << 20);
+    eventually("the memory being given back", DEADLINE, is_back).await;
+    let heard = ok(&upload(TRANSCRIPTIONS, &client, &fields(&file)).send().await);
+    assert!(heard["text"].as_str().unwrap().starts_with(&format!("whisper-1 {SIZE} ")));
+    let most = (SIZE as u64) * 3 / 2;
+    let peaks = (daemon.peak_resident_bytes(), worker.peak_resident_bytes());
+    assert!(peaks.0 < before.0 + most, "server: {} to {}", before.0, peaks.0);
+    assert!(peaks.1 < before.1 + most, "worker: {} to {}", before.1, peaks.1);
+}
+
 #[tokio::test]
 async fn who_hangs_up_while_sound_is_made_stops_it() {
     let (daemon, backend, _worker) = lent().await;
