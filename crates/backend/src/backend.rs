@@ -136,6 +136,11 @@ impl Backend {
         }
     }
 
+    /// Whether it ranks texts in the shape of Text Embeddings Inference, as far as it was asked.
+    pub fn ranks_texts(&self) -> bool {
+        matches!(self, Self::Http(backend) if backend.ranks_texts())
+    }
+
     /// Whether it is a provider of others.
     pub fn is_cloud(&self) -> bool {
         matches!(self, Self::Http(backend) if backend.is_cloud())

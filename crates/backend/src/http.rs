@@ -24,7 +24,7 @@ use crate::{
     exchange::{Answer, AnswerBody, BackendRequest},
     facts::{Known, ServerKind},
     headers::{from_backend, to_backend},
-    manner::{ANTHROPIC, KeyPlace, Manner},
+    manner::{ANTHROPIC, KeyPlace, Manner, Ranking},
     models::{self, ModelList},
 };
 
@@ -149,6 +149,11 @@ impl HttpBackend {
     pub fn listed_endpoints(&self) -> Option<Endpoints> {
         let listed = self.known().untranslated;
         listed.filter(|_| self.endpoints.is_none())
+    }
+
+    /// In which shape it ranks. See [`crate::Backend::ranks_texts`].
+    pub fn ranks_texts(&self) -> bool {
+        self.manner.ranking() == Ranking::OfTexts
     }
 
     /// Its list of models, in the OpenAI form or, when that fails or is empty, in Ollama's.

@@ -21,6 +21,7 @@ use crate::{
     error::{BackendError, Phase},
     headers::to_backend,
     http::HttpBackend,
+    manner::{RERANK, Ranking},
 };
 
 /// How long a server may take to answer a probe.
@@ -37,6 +38,12 @@ const EMPTY: &[u8] = b"{}";
 
 /// What asks for any other: the beginning of an object.
 const UNREADABLE: &[u8] = b"{";
+
+/// What asks in which shape a server ranks: it names what is missing.
+const NO_DOCUMENTS: &[u8] = br#"{"query":""}"#;
+
+/// What is missing for a server of Text Embeddings Inference.
+const TEXTS: &[u8] = b"texts";
 
 impl HttpBackend {
     /// Asks at every endpoint at once. See [`crate::Backend::endpoints`].
@@ -79,7 +86,6 @@ impl HttpBackend {
     /// The endpoint, if it is not there.
     async fn probe_one(&self, endpoint: Endpoint) -> Result<Option<Endpoint>, BackendError> {
         let probed = self.ask_at(endpoint.path(), EMPTY).await?;
-        tracing::debug!(backend = self.label(), %endpoint, ?probed, "probed");
         Ok(probed.missing.then_some(endpoint))
     }
 
@@ -94,11 +100,34 @@ impl HttpBackend {
             return Endpoints::NONE;
         }
         let probes = Endpoints::UNTRANSLATED.iter().map(async |endpoint| {
-            let probed = self.ask_at(endpoint.path(), UNREADABLE).await.ok()?;
-            tracing::debug!(backend = self.label(), %endpoint, ?probed, "probed");
-            probed.is_there().then_some(endpoint)
+            let is_there = match endpoint {
+                Endpoint::Rerank => self.find_ranking().await,
+                _ => self.is_there(endpoint.path()).await,
+            };
+            is_there.then_some(endpoint)
         });
         join_all(probes).await.into_iter().flatten().collect()
+    }
+
+    async fn is_there(&self, path: &str) -> bool {
+        self.ask_at(path, UNREADABLE).await.is_ok_and(|probed| probed.is_there())
+    }
+
+    /// Finds where it ranks, below `/v1` or at the root, and in which shape if it is the root. Returns whether it does.
+    async fn find_ranking(&self) -> bool {
+        self.manner.set_ranking(Ranking::BelowV1);
+        let is_below = self.is_there(Endpoint::Rerank.path()).await;
+        if is_below && !self.manner.is_without_v1() {
+            return true;
+        }
+        if !is_below && !self.is_there(RERANK).await {
+            return false;
+        }
+        let asked = self.ask_at(RERANK, NO_DOCUMENTS).await;
+        let of_texts =
+            asked.is_ok_and(|probed| memchr::memmem::find(&probed.body, TEXTS).is_some());
+        self.manner.set_ranking(if of_texts { Ranking::OfTexts } else { Ranking::AtRoot });
+        true
     }
 
     async fn ask_at(&self, path: &str, body: &'static [u8]) -> Result<Probed, BackendError> {
@@ -112,22 +141,24 @@ impl HttpBackend {
         let body = beginning(status, response, by).await;
         // The request names nothing that could be missing but the path and a model.
         let missing = missing(status, &body, path, "") != Missing::No;
-        Ok(Probed { status, missing })
+        tracing::debug!(backend = self.label(), path, status, missing, "probed");
+        Ok(Probed { status, missing, body })
     }
 }
 
 /// What a server answered.
-#[derive(Debug, Clone, Copy)]
 struct Probed {
     status: u16,
     /// Whether the answer says that the path is not there.
     missing: bool,
+    /// The beginning of the answer.
+    body: Vec<u8>,
 }
 
 impl Probed {
     /// Whether the answer shows that somebody at this path has looked at the request: some read the body before they
     /// look for a file, and call what they cannot read their own error.
-    fn is_there(self) -> bool {
+    fn is_there(&self) -> bool {
         let has_looked = matches!(self.status, 200 | 400 | 404 | 411..=415 | 422 | 500);
         !self.missing && has_looked
     }

@@ -308,13 +308,17 @@ impl LentBackend {
         }
     }
 
-    /// The request as the backend takes it. Of an Ollama whose context is set it is in its own API, and its answer
-    /// is to be translated.
+    /// The request as the backend takes it. Of an Ollama whose context is set, and of a server that ranks texts, it is in
+    /// its own API, and its answer is to be translated.
     fn request(
         &self,
         order: &mut Order,
     ) -> Result<(BackendRequest, Option<Translation>), Box<Answer>> {
         let request = self.ask(order);
+        if self.backend.ranks_texts() && ollama::ranks(&request.path_and_query) {
+            let ranked = ollama::ranked(request, &order.model);
+            return ranked.map(|(request, translation)| (request, Some(translation)));
+        }
         let shape = ollama::shape(&request.path_and_query).filter(|_| order.method == Method::POST);
         let real = || self.real_name(&order.model).unwrap_or_else(|| order.model.clone());
         let Some((shape, num_ctx)) = shape.zip(self.backend.num_ctx(&real())) else {

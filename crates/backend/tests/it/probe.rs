@@ -104,6 +104,45 @@ async fn sound_and_pictures_are_served_where_the_path_is_seen_to_be_there() {
 }
 
 #[tokio::test]
+async fn rankings_may_be_at_the_root_and_of_texts() {
+    let of_texts = "Failed to deserialize the JSON body: missing field `texts` at line 1 column 12";
+    let of_documents = r#"{"detail":[{"loc":["body","documents"],"msg":"Field required"}]}"#;
+    for (at, words, of_texts) in [
+        ("/rerank", of_texts, true),
+        ("/rerank", of_documents, false),
+        ("/v1/rerank", of_texts, false),
+        ("/nowhere", of_texts, false),
+    ] {
+        let server = RawServer::start().await;
+        let backend = at_url(&server);
+        let serve = async {
+            loop {
+                let (mut connection, request) = server.request().await;
+                let path = request.line.strip_prefix("POST ").unwrap();
+                let (status, body) = match &*request.body {
+                    _ if path == "/v1/embeddings" => ("422 Unprocessable Entity", "{}"),
+                    _ if path != at => MISSING,
+                    b"{" => ("400 Bad Request", "EOF while parsing an object"),
+                    b"{\"query\":\"\"}" if path == "/rerank" => ("422 Unprocessable Entity", words),
+                    other => panic!("{path}: {}", String::from_utf8_lossy(other)),
+                };
+                connection.json(status, "connection: close\r\n", body).await;
+            }
+        };
+        let told = tokio::select! {
+            told = backend.endpoints() => told.unwrap().unwrap(),
+            () = serve => unreachable!("it serves for ever"),
+        };
+        assert_eq!(told.contains(Endpoint::Rerank), at != "/nowhere", "{at}");
+        assert_eq!(backend.ranks_texts(), of_texts, "{at}: {words}");
+    }
+}
+
+fn at_url(server: &RawServer) -> Backend {
+    at(server.url())
+}
+
+#[tokio::test]
 async fn a_server_of_sound_alone_has_nothing_else() {
     let told = probed(|endpoint, _| match endpoint {
         Some(Endpoint::Speech) => ("422 Unprocessable Entity", "{}"),

@@ -73,10 +73,10 @@ impl Received {
     }
 }
 
-/// Whether a request only asks if its path is there: it has an empty object for a body, or the
-/// beginning of one. It is told so (400, or 404), is not counted or kept, and uses up no reply.
+/// Whether a request only asks if its path is there: it has an empty object for a body, the
+/// beginning of one, or a query without documents. It is told so (400, or 404), is not counted or kept, and uses up no reply.
 pub fn is_probe(received: &Received) -> bool {
-    received.method == "POST" && matches!(&*received.body, b"{}" | b"{")
+    received.method == "POST" && matches!(&*received.body, b"{}" | b"{" | br#"{"query":""}"#)
 }
 
 /// How a request is answered that no reply was lined up for.

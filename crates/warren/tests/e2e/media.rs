@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use testkit::{
-    Client, DEADLINE, Daemon, Form, MockBackend, Response, WorkerProcess, eventually, form,
+    Client, DEADLINE, Daemon, Form, MockBackend, Reply, Response, WorkerProcess, eventually, form,
     form_fields, media_backend, sound,
 };
 
@@ -144,6 +144,42 @@ async fn pictures_judgements_and_rankings_pass() {
         ok(&client.post_json("/v1/score", &scored).await)["data"].as_array().unwrap().len(),
         2
     );
+}
+
+/// Text Embeddings Inference ranks at the root, in a shape of its own; others at the root rank as Jina does.
+#[tokio::test]
+async fn a_model_server_that_ranks_at_the_root_is_asked_there_and_in_its_own_shape() {
+    for of_texts in [true, false] {
+        let daemon = serve().start().await;
+        let backend = MockBackend::start(&["m"]).await;
+        backend.answers_only(&["/v1/embeddings", "/rerank"]);
+        backend.tell_with(move |asked| {
+            let words =
+                if of_texts { "missing field `texts`" } else { "missing field `documents`" };
+            let is_it = &*asked.body == br#"{"query":""}"#;
+            is_it.then(|| Reply::full(422, &[("content-type", "text/plain")], words))
+        });
+        let ranks = match of_texts {
+            true => json!([{"index": 1, "score": 0.9}, {"index": 0, "score": 0.1}]),
+            false => json!({"results": [{"index": 1, "relevance_score": 0.9}]}),
+        };
+        backend.answer_with(move |_| Reply::json(200, &ranks));
+        let _worker = start_worker(&daemon, &backend.url(), 1);
+        daemon.has_workers(1).await;
+        let asked = json!({"model": "m", "query": "q", "documents": ["a", "b"], "top_n": 1});
+        let ranked = ok(&daemon.client().post_json("/v1/rerank", &asked).await);
+        let expected = json!({"index": 1, "relevance_score": 0.9});
+        assert_eq!(ranked["results"], json!([expected]), "{of_texts}");
+        let got = backend.request().await;
+        assert_eq!(got.target, "/rerank");
+        let texts = json!({"query": "q", "texts": ["a", "b"], "truncate": true});
+        assert_eq!(got.json(), if of_texts { texts } else { asked });
+        let bad = json!({"model": "m", "query": "q", "documents": [7]});
+        if of_texts {
+            let refused = daemon.client().post_json("/v1/rerank", &bad).await;
+            assert_eq!(openai_error(&refused, 400)["param"], "documents[0]");
+        }
+    }
 }
 
 #[tokio::test]
