@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use access::{Charge, Moment};
 use axum::{extract::State, response::Response};
-use base::{Endpoint, JobId, KeyId, ModelName, ProviderId};
+use base::{Endpoint, Endpoints, JobId, KeyId, ModelName, ProviderId, Scope};
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode, Uri, header, request::Parts};
 use protocol::{headers::ROUTE, room::selector::RESERVED, via::VIA};
@@ -15,6 +15,7 @@ use translate::{BadRequest, served_as};
 use crate::{
     admission::{Admission, put_standing},
     body::AnswerBody,
+    content::Content,
     count_tokens,
     early::{self, Early},
     elsewhere::{self, Elsewhere},
@@ -185,15 +186,13 @@ async fn accept(
     held: &mut HeldBody<'_>,
     id: JobId,
 ) -> Result<Taken, ApiError> {
-    if shape.says_json() {
-        read::expect_json(&parts.headers)?;
-    }
+    let content = Content::of(*shape, &parts.headers)?;
     let passed_on = parts.headers.contains_key(VIA);
     let via = head::via(api.marks(), api.via(), request_scope.scope(), &parts.headers)?;
     let body = read::read(&parts.headers, body, api.limits().max_body, held).await?;
     // It is unpacked from here on.
     parts.headers.remove(header::CONTENT_ENCODING);
-    let body = shaped(shape, &parts.uri, body).await?;
+    let body = if content.is_form() { body } else { shaped(shape, &parts.uri, body).await? };
     let shape = *shape;
     let (body, plan) = match shape.endpoint() {
         Endpoint::Responses if request_scope.room().is_none() => {
@@ -201,7 +200,7 @@ async fn accept(
         }
         _ => (body, None),
     };
-    let (body, peeked) = peek_request(body, api.limits().affinity).await?;
+    let (body, peeked) = content.peek(shape, body, api.limits().affinity).await?;
     let model = ModelName::from(&*peeked.peek.model);
     let told = without_job(api, &request_scope, shape.endpoint(), &model, &body)?;
     if let Some(mut response) = told {
@@ -249,6 +248,7 @@ pub(crate) async fn answer(
 ) -> Result<Response, ApiError> {
     let Accepted { job, admission, translation, room, may_be_early, plan } = accepted;
     let (id, model, method) = (job.id, job.model.clone(), job.request.method.clone());
+    let sought = Sought::of(shape, &job);
     // Strangers, and guests of a room, do not learn the names of machines.
     let is_known = admission.key().is_some() || job.key == KeyId::local();
     let names_workers = room.is_none() && is_known;
@@ -264,6 +264,7 @@ pub(crate) async fn answer(
                 Some(place) => error.gone_from(&place),
                 None => error.with_nearest(&known.nearest(&model)),
             },
+            Ending::NotServed => sought.unserved(api, error),
             _ => error,
         };
         ApiError { standing, ..error }
@@ -298,6 +299,25 @@ pub(crate) async fn answer(
     Ok(head::for_client(head, shape, id, body))
 }
 
+/// Where a request that is never translated looked for a provider.
+struct Sought(Option<(Endpoint, Scope, Vec<ModelName>, Route)>);
+
+impl Sought {
+    fn of(shape: &dyn Shape, job: &Job) -> Self {
+        let endpoint = Some(shape.endpoint()).filter(|endpoint| endpoint.is_untranslated());
+        let all = |endpoint| (endpoint, job.scope.clone(), job.targets.clone(), job.route);
+        Self(endpoint.map(all))
+    }
+
+    /// The error of a request whose endpoint no provider has, with those that they have.
+    fn unserved(&self, api: &Api, error: ApiError) -> ApiError {
+        let Some((endpoint, scope, targets, route)) = &self.0 else { return error };
+        let served = targets.iter().map(|model| api.scheduler().endpoints(scope, model, *route));
+        let served = served.fold(Endpoints::NONE, Endpoints::union);
+        if served.is_empty() { error } else { error.with_served(*endpoint, served) }
+    }
+}
+
 /// A request without its body and headers.
 struct JobDraft {
     shape: &'static dyn Shape,
@@ -318,7 +338,7 @@ impl JobDraft {
         let targets = self.request_scope.resolve(api, &request.model)?;
         let (charge, now) = (self.charge(api, &targets.models), Moment::now());
         let admission = Admission::new(self.request_scope.admitted(), self.id, charge, now).await?;
-        if self.request_scope.room().is_none() {
+        if self.request_scope.room().is_none() && !self.peeked.peek.in_form {
             request.body = with_defaults(api, &request.model, request.body).await?;
         }
         let translation = Arc::new(self.translation(&request, now));

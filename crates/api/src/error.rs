@@ -3,8 +3,9 @@
 use std::{borrow::Cow, time::Duration};
 
 use access::{Denied, OverLimit, Standing, limits::Limited};
+use base::{Endpoint, Endpoints};
 use http::{HeaderValue, StatusCode, Uri};
-use protocol::{openai::BadBody, via::Loop};
+use protocol::{multipart::BadForm, openai::BadBody, via::Loop};
 use rooms::Refused;
 use scheduler::{Ending, Failure, Wait};
 use translate::BadRequest;
@@ -213,6 +214,15 @@ impl ApiError {
 }
 
 impl ApiError {
+    /// The error for a model whose workers have none of what the request needs; `served`: what they have.
+    pub(crate) fn with_served(self, endpoint: Endpoint, served: Endpoints) -> Self {
+        let mut message = format!("{}: {endpoint} is none of {served}", self.message);
+        if endpoint.may_be_bytes() {
+            message.push_str("; workers that speak the stock protocol take text alone");
+        }
+        Self { message: message.into(), ..self }
+    }
+
     /// The error for an unknown model, with the names that are most like it.
     pub(crate) fn with_nearest(self, words: &str) -> Self {
         let message = format!("{}{}", self.message, base::plain::line(words));
@@ -222,6 +232,13 @@ impl ApiError {
 
 impl From<&BadBody> for ApiError {
     fn from(bad: &BadBody) -> Self {
+        let error = Self::new(StatusCode::BAD_REQUEST, Kind::Invalid, bad.to_string());
+        Self { param: bad.param().map(Cow::Borrowed), ..error }
+    }
+}
+
+impl From<BadForm> for ApiError {
+    fn from(bad: BadForm) -> Self {
         let error = Self::new(StatusCode::BAD_REQUEST, Kind::Invalid, bad.to_string());
         Self { param: bad.param().map(Cow::Borrowed), ..error }
     }

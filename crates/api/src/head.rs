@@ -141,6 +141,7 @@ fn is_data(kind: &HeaderValue) -> bool {
     kind.ends_with("+json")
         || matches!(kind, "application/json" | "application/x-ndjson" | "text/event-stream")
         || kind == "text/plain"
+        || kind.starts_with("audio/")
 }
 
 /// Whether a head announces an event stream that bytes can be added to.
@@ -206,7 +207,7 @@ mod tests {
         assert_eq!(headers.len(), 3, "{headers:?}");
         assert_eq!(headers["content-type"], "text/plain; charset=utf-8");
         assert_eq!(headers["x-content-type-options"], "nosniff");
-        for kind in ["application/problem+json", "text/event-stream; charset=utf-8"] {
+        for kind in ["application/problem+json", "text/event-stream; charset=utf-8", "audio/mpeg"] {
             headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
             keep_content_only(&mut headers);
             assert_eq!(headers["content-type"], kind);

@@ -10,7 +10,7 @@
 //! - `admission`: whether a key may have a request served now
 //! - `count_tokens`: a message's tokens, by a model's server or estimated
 //! - [`elsewhere`]: requests of keys whose models are at other servers
-//! - `peeked`: the fields of a body that routing needs
+//! - `content`: whether a body is JSON or a form; `peeked`: the fields of a body that routing needs
 //! - [`aliases`]: names that stand for models
 //! - `translation`: a request in the shape of its provider, and the answer back
 //! - [`read`]: the request's body, within its bounds
@@ -41,6 +41,7 @@ pub mod aliases;
 pub mod body;
 mod condition;
 pub mod consume;
+mod content;
 pub mod cors;
 mod count_tokens;
 mod early;

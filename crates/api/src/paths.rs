@@ -17,6 +17,12 @@ const V1: &str = "/v1";
 /// Gemini's version, which is the beginning of all its paths.
 const V1BETA: &str = "/v1beta";
 
+/// Where Cohere's newer clients post what is to be ranked.
+const RERANK_2: &str = "/v2/rerank";
+
+/// The same path without its version.
+const RERANK: &str = "/rerank";
+
 /// Anthropic's Messages without the version. It is also the path of rooms' messages.
 const MESSAGES: &str = "/messages";
 
@@ -38,6 +44,9 @@ fn last_of(path: &str) -> Option<(&'static str, &str)> {
         rest = without_versions(rest);
         if is_geminis(rest) {
             return Some(("", rest));
+        }
+        if rest == RERANK_2 {
+            return Some((V1, RERANK));
         }
         if is_served_below_v1(rest) {
             return Some((V1, rest));
@@ -143,6 +152,9 @@ mod tests {
             ("/v1/messages/v1/messages", "/v1/messages"),
             ("/v1/messages/messages/count_tokens", "/v1/messages/count_tokens"),
             ("/v1/responses/responses", "/v1/responses"),
+            ("/v2/rerank", "/v1/rerank"),
+            ("/v1/v2/rerank", "/v1/rerank"),
+            ("/rooms/A/v2/rerank", "/rooms/A/v1/rerank"),
             ("/rooms/A/v1/responses/v1/responses", "/rooms/A/v1/responses"),
         ] {
             assert_eq!(meant_by(given).as_deref(), Some(whole), "{given}");
@@ -203,6 +215,8 @@ mod tests {
             "/v1x/models",
             "/modelsx",
             "/v1/chat/completions/x",
+            "/v2/chat",
+            "/v2/rerank/x",
         ] {
             assert_eq!(meant_by(path), None, "{path}");
         }

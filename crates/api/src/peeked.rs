@@ -5,6 +5,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use protocol::{
     json::{escaped_len, mended},
+    multipart::{Boundary, Form},
     openai::{BadBody, Peek, peek},
     usage::prompt_tokens,
 };
@@ -42,6 +43,25 @@ pub(crate) async fn peek_request(
     let len = body.len();
     let peeked = off_thread(len, move || PeekedRequest::of_any(body, with_affinity)).await?;
     peeked.map_err(|bad| ApiError::from(&bad))
+}
+
+/// The same of a form. It passes as it is, and its files are not looked into.
+///
+/// # Errors
+/// 400 when the form cannot be routed.
+pub(crate) async fn peek_form(
+    body: Bytes,
+    boundary: Boundary,
+) -> Result<(Bytes, PeekedRequest), ApiError> {
+    let len = body.len();
+    let (body, form) = off_thread(len, move || {
+        let form = Form::read(&boundary, &body);
+        (body, form)
+    })
+    .await?;
+    let (size, affinity) = (wire_size(&body), Affinity::default());
+    let peeked = PeekedRequest { peek: form?.into(), size, prompt_tokens: 0, affinity };
+    Ok((body, peeked))
 }
 
 /// Runs work on a body of this length; a large one goes to a thread for blocking work.

@@ -167,6 +167,14 @@ fn announced_length(headers: &HeaderMap) -> Option<u64> {
 /// # Errors
 /// 415.
 pub(crate) fn expect_json(headers: &HeaderMap) -> Result<(), ApiError> {
+    expect_json_or(headers, "")
+}
+
+/// The same, where another type is taken as well: `or` names it for the client.
+///
+/// # Errors
+/// 415.
+pub(crate) fn expect_json_or(headers: &HeaderMap, or: &str) -> Result<(), ApiError> {
     let Some(kind) = headers.get(header::CONTENT_TYPE) else { return Ok(()) };
     let essence = kind.as_bytes().split(|&byte| byte == b';').next().unwrap_or_default();
     let essence = essence.trim_ascii();
@@ -177,7 +185,7 @@ pub(crate) fn expect_json(headers: &HeaderMap) -> Result<(), ApiError> {
         return Ok(());
     }
     let essence = String::from_utf8_lossy(essence).to_ascii_lowercase();
-    Err(unsupported(format!("the content type must be application/json, not {essence}")))
+    Err(unsupported(format!("the content type must be application/json{or}, not {essence}")))
 }
 
 pub(crate) fn unsupported(words: String) -> ApiError {

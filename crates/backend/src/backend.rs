@@ -114,8 +114,8 @@ impl Backend {
     }
 
     /// The endpoints that it serves. A model server whose endpoints are not configured is asked at each, which
-    /// takes [`crate::probe::DEADLINE`] at most; an endpoint that gives no clear answer is taken to be
-    /// there. `None`: its answers do not tell.
+    /// takes twice [`crate::probe::DEADLINE`] at most. An endpoint of generated text that gives no clear answer is taken to be
+    /// there, any other is not. `None`: its answers do not tell.
     ///
     /// # Errors
     /// [`BackendError`] when it cannot be reached.
@@ -125,6 +125,20 @@ impl Backend {
             Self::Demo(demo) => Ok(Some(demo.endpoints())),
             Self::Engines(engines) => Ok(engines.endpoints()),
         }
+    }
+
+    /// Of those that are never translated, which its last list of models named: another Warren's list does, and changes
+    /// as that one's own workers come and go. `None` for any other, and for one whose endpoints are configured.
+    pub fn listed_endpoints(&self) -> Option<Endpoints> {
+        match self {
+            Self::Http(backend) => backend.listed_endpoints(),
+            Self::Demo(_) | Self::Engines(_) => None,
+        }
+    }
+
+    /// Whether it ranks texts in the shape of Text Embeddings Inference, as far as it was asked.
+    pub fn ranks_texts(&self) -> bool {
+        matches!(self, Self::Http(backend) if backend.ranks_texts())
     }
 
     /// Whether it is a provider of others.

@@ -24,7 +24,7 @@ use crate::{
     exchange::{Answer, AnswerBody, BackendRequest},
     facts::{Known, ServerKind},
     headers::{from_backend, to_backend},
-    manner::{ANTHROPIC, KeyPlace, Manner},
+    manner::{ANTHROPIC, KeyPlace, Manner, Ranking},
     models::{self, ModelList},
 };
 
@@ -126,6 +126,7 @@ impl HttpBackend {
             (known.kind, known.is_stale) = (Some(kind), false);
         }
         known.listed = list.facts;
+        known.untranslated = list.is_warren.then_some(list.untranslated);
         known.names.clone_from(&list.names);
         Ok(list.names)
     }
@@ -142,6 +143,17 @@ impl HttpBackend {
             None if asked_natively => Ok(Some(chat_and_embeddings())),
             None => self.probe().await,
         }
+    }
+
+    /// What its list says of its endpoints. See [`crate::Backend::listed_endpoints`].
+    pub fn listed_endpoints(&self) -> Option<Endpoints> {
+        let listed = self.known().untranslated;
+        listed.filter(|_| self.endpoints.is_none())
+    }
+
+    /// In which shape it ranks. See [`crate::Backend::ranks_texts`].
+    pub fn ranks_texts(&self) -> bool {
+        self.manner.ranking() == Ranking::OfTexts
     }
 
     /// Its list of models, in the OpenAI form or, when that fails or is empty, in Ollama's.

@@ -1,5 +1,5 @@
-//! How a model server wants to be asked: where it looks for its key, and whether its paths begin with
-//! `/v1`. What its address does not tell is learned from its answers.
+//! How a model server wants to be asked: where it looks for its key, whether its paths begin with
+//! `/v1`, and where it ranks. What its address does not tell is learned from its answers.
 
 use std::{
     path::PathBuf,
@@ -45,6 +45,21 @@ impl KeyPlace {
     }
 }
 
+/// Where a server ranks documents, and in which shape.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Ranking {
+    /// Below `/v1`, where all other paths are.
+    BelowV1,
+    /// At the root.
+    AtRoot,
+    /// At the root, of texts, as Text Embeddings Inference does.
+    OfTexts,
+}
+
+/// The path of rankings at the root.
+pub(crate) const RERANK: &str = "/rerank";
+
 /// A key as both headers hold it.
 #[derive(Debug, PartialEq, Eq)]
 struct Key {
@@ -59,6 +74,7 @@ pub(crate) struct Manner {
     file: Option<PathBuf>,
     place: AtomicU8,
     without_v1: AtomicBool,
+    ranking: AtomicU8,
     /// Whether the key was refused, and no other has been taken since.
     refused: AtomicBool,
 }
@@ -82,7 +98,8 @@ impl Manner {
         let place = if host == ANTHROPIC { KeyPlace::ApiKey } else { KeyPlace::Unknown };
         let (place, without_v1) = (AtomicU8::new(place as u8), AtomicBool::new(without_v1));
         let (key, refused) = (RwLock::new(key), AtomicBool::new(false));
-        Some(Self { key, file: None, place, without_v1, refused })
+        let ranking = AtomicU8::new(Ranking::BelowV1 as u8);
+        Some(Self { key, file: None, place, without_v1, ranking, refused })
     }
 
     /// The same, with a key that may change in this file.
@@ -164,9 +181,32 @@ impl Manner {
             KeyPlace::ApiKey if path == "/v1/models" => WHOLE_LIST,
             _ => path,
         };
+        let bare = path.strip_prefix("/v1").filter(|bare| bare.split('?').next() == Some(RERANK));
+        if let Some(bare) = bare.filter(|_| self.ranking() != Ranking::BelowV1) {
+            return bare;
+        }
         let without_v1 = self.without_v1.load(Ordering::Relaxed);
         let bare = path.strip_prefix("/v1").filter(|rest| without_v1 && rest.starts_with('/'));
         bare.unwrap_or(path)
+    }
+
+    /// Where it ranks.
+    pub(crate) fn ranking(&self) -> Ranking {
+        match self.ranking.load(Ordering::Relaxed) {
+            ranking if ranking == Ranking::AtRoot as u8 => Ranking::AtRoot,
+            ranking if ranking == Ranking::OfTexts as u8 => Ranking::OfTexts,
+            _ => Ranking::BelowV1,
+        }
+    }
+
+    /// Sets where it ranks.
+    pub(crate) fn set_ranking(&self, ranking: Ranking) {
+        self.ranking.store(ranking as u8, Ordering::Relaxed);
+    }
+
+    /// Whether the server's paths are taken to begin without `/v1`.
+    pub(crate) fn is_without_v1(&self) -> bool {
+        self.without_v1.load(Ordering::Relaxed)
     }
 
     /// Sets whether the server's paths begin with `/v1`.

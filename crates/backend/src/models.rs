@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use base::{Capabilities, FactsByModel, LoadState, ModelFacts};
+use base::{Capabilities, Endpoint, Endpoints, FactsByModel, LoadState, ModelFacts};
 use http::Response;
 use serde::Deserialize;
 use serde_json::Value;
@@ -31,6 +31,8 @@ pub(crate) struct ModelList {
     pub(crate) kind: Option<ServerKind>,
     /// What it says of them, by name.
     pub(crate) facts: FactsByModel,
+    /// The endpoints without a translation that it names, of any model.
+    pub(crate) untranslated: Endpoints,
 }
 
 /// The list in a response, or what is wrong with it.
@@ -54,8 +56,9 @@ fn parse(body: &[u8]) -> Option<ModelList> {
             let kind = owners.find_map(ServerKind::of_owner);
             let facts = data.iter().map(|item| (item.id.clone(), item.facts()));
             let facts = facts.filter(|(_, facts)| !facts.is_empty()).collect();
+            let untranslated = data.iter().flat_map(OpenAiModel::untranslated).collect();
             let names = data.into_iter().map(|item| item.id).collect();
-            Some(ModelList { names, is_warren, kind, facts })
+            Some(ModelList { names, is_warren, kind, facts, untranslated })
         }
         AnyList::Ollama { models } => {
             let names = models.into_iter().map(|item| item.name).collect();
@@ -92,6 +95,8 @@ struct OpenAiModel {
     /// Of a Warren.
     #[serde(default)]
     state: Value,
+    #[serde(default)]
+    endpoints: Value,
     /// Of llama.cpp where it has several models.
     #[serde(default)]
     status: Value,
@@ -118,6 +123,11 @@ impl OpenAiModel {
             ..ModelFacts::default()
         };
         facts.cleaned()
+    }
+
+    fn untranslated(&self) -> impl Iterator<Item = Endpoint> {
+        let paths = self.endpoints.as_array().into_iter().flatten().filter_map(Value::as_str);
+        paths.filter_map(Endpoint::of_path).filter(|endpoint| endpoint.is_untranslated())
     }
 
     /// Those of its capabilities that have a name here; `None` where none has.

@@ -1,7 +1,11 @@
 //! Which endpoints a model server has, found out by asking.
 //!
-//! Each is posted an empty object. A server that has the endpoint says what is missing from it; no
+//! Each that generates text is posted an empty object. A server that has the endpoint says what is missing from it; no
 //! model is named, so none is loaded and nothing is computed.
+//!
+//! Some servers choose a model themselves, and read any text aloud or paint a picture of nothing. So each of the other
+//! endpoints is posted the beginning of an object, which nobody can read. It is taken for served only if the answer
+//! shows that the path is there, and the server is known to tell paths apart: it was asked for one that no server has.
 
 use std::{future::poll_fn, time::Duration};
 
@@ -17,6 +21,7 @@ use crate::{
     error::{BackendError, Phase},
     headers::to_backend,
     http::HttpBackend,
+    manner::{RERANK, Ranking},
 };
 
 /// How long a server may take to answer a probe.
@@ -24,6 +29,21 @@ pub const DEADLINE: Duration = Duration::from_secs(3);
 
 /// The most that is read of its answer, in bytes.
 pub const MAX_ANSWER: usize = 16 * 1024;
+
+/// A path that no server has.
+const NOWHERE: &str = "/v1/warren/nowhere";
+
+/// What asks for an endpoint that generates text.
+const EMPTY: &[u8] = b"{}";
+
+/// What asks for any other: the beginning of an object.
+const UNREADABLE: &[u8] = b"{";
+
+/// What asks in which shape a server ranks: it names what is missing.
+const NO_DOCUMENTS: &[u8] = br#"{"query":""}"#;
+
+/// What is missing for a server of Text Embeddings Inference.
+const TEXTS: &[u8] = b"texts";
 
 impl HttpBackend {
     /// Asks at every endpoint at once. See [`crate::Backend::endpoints`].
@@ -45,7 +65,14 @@ impl HttpBackend {
         Ok(None)
     }
 
+    /// Asks at every endpoint.
     async fn probe_all(&self) -> Result<Endpoints, BackendError> {
+        let (text, others) = tokio::join!(self.probe_text(), self.probe_others());
+        Ok(text?.union(others))
+    }
+
+    /// Asks at those that generate text, all at once.
+    async fn probe_text(&self) -> Result<Endpoints, BackendError> {
         let probes = Endpoints::ASSUMED.iter().map(|endpoint| self.probe_one(endpoint));
         let probed = join_all(probes).await;
         if probed.iter().all(Result::is_err) {
@@ -58,18 +85,82 @@ impl HttpBackend {
 
     /// The endpoint, if it is not there.
     async fn probe_one(&self, endpoint: Endpoint) -> Result<Option<Endpoint>, BackendError> {
+        let probed = self.ask_at(endpoint.path(), EMPTY).await?;
+        Ok(probed.missing.then_some(endpoint))
+    }
+
+    /// Asks at the others, all at once, of a server that tells paths apart. A Warren has every path, and its list says
+    /// which of them its own workers have.
+    async fn probe_others(&self) -> Endpoints {
+        if let Some(listed) = self.listed_endpoints() {
+            return listed;
+        }
+        let nowhere = self.ask_at(NOWHERE, UNREADABLE).await;
+        if !nowhere.is_ok_and(|probed| probed.missing) {
+            return Endpoints::NONE;
+        }
+        let probes = Endpoints::UNTRANSLATED.iter().map(async |endpoint| {
+            let is_there = match endpoint {
+                Endpoint::Rerank => self.find_ranking().await,
+                _ => self.is_there(endpoint.path()).await,
+            };
+            is_there.then_some(endpoint)
+        });
+        join_all(probes).await.into_iter().flatten().collect()
+    }
+
+    async fn is_there(&self, path: &str) -> bool {
+        self.ask_at(path, UNREADABLE).await.is_ok_and(|probed| probed.is_there())
+    }
+
+    /// Finds where it ranks, below `/v1` or at the root, and in which shape if it is the root. Returns whether it does.
+    async fn find_ranking(&self) -> bool {
+        self.manner.set_ranking(Ranking::BelowV1);
+        let is_below = self.is_there(Endpoint::Rerank.path()).await;
+        if is_below && !self.manner.is_without_v1() {
+            return true;
+        }
+        if !is_below && !self.is_there(RERANK).await {
+            return false;
+        }
+        let asked = self.ask_at(RERANK, NO_DOCUMENTS).await;
+        let of_texts =
+            asked.is_ok_and(|probed| memchr::memmem::find(&probed.body, TEXTS).is_some());
+        self.manner.set_ranking(if of_texts { Ranking::OfTexts } else { Ranking::AtRoot });
+        true
+    }
+
+    async fn ask_at(&self, path: &str, body: &'static [u8]) -> Result<Probed, BackendError> {
         let by = Instant::now() + DEADLINE;
         let json = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let headers = to_backend(HeaderMap::from_iter([json]));
-        let (body, place) = (vec![Bytes::from_static(b"{}")], self.manner.place());
-        let request = self.request(Method::POST, endpoint.path(), headers, body, place)?;
+        let (body, place) = (vec![Bytes::from_static(body)], self.manner.place());
+        let request = self.request(Method::POST, path, headers, body, place)?;
         let response = self.respond(request, Phase::FirstByte, DEADLINE).await?;
         let status = response.status().as_u16();
         let body = beginning(status, response, by).await;
         // The request names nothing that could be missing but the path and a model.
-        let missing = missing(status, &body, endpoint.path(), "") != Missing::No;
-        tracing::debug!(backend = self.label(), %endpoint, status, missing, "probed");
-        Ok(missing.then_some(endpoint))
+        let missing = missing(status, &body, path, "") != Missing::No;
+        tracing::debug!(backend = self.label(), path, status, missing, "probed");
+        Ok(Probed { status, missing, body })
+    }
+}
+
+/// What a server answered.
+struct Probed {
+    status: u16,
+    /// Whether the answer says that the path is not there.
+    missing: bool,
+    /// The beginning of the answer.
+    body: Vec<u8>,
+}
+
+impl Probed {
+    /// Whether the answer shows that somebody at this path has looked at the request: some read the body before they
+    /// look for a file, and call what they cannot read their own error.
+    fn is_there(&self) -> bool {
+        let has_looked = matches!(self.status, 200 | 400 | 404 | 411..=415 | 422 | 500);
+        !self.missing && has_looked
     }
 }
 

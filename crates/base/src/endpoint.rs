@@ -38,11 +38,29 @@ pub enum Endpoint {
     GeminiEmbed,
     /// Gemini's embeddings of several contents.
     GeminiBatchEmbed,
+    /// OpenAI's transcription of sound, in its own language.
+    Transcriptions,
+    /// OpenAI's translation of sound into English.
+    SoundTranslations,
+    /// OpenAI's speech: text read aloud.
+    Speech,
+    /// OpenAI's making of pictures.
+    ImageGenerations,
+    /// OpenAI's edits of pictures.
+    ImageEdits,
+    /// OpenAI's variations of a picture.
+    ImageVariations,
+    /// OpenAI's judgement of texts and pictures.
+    Moderations,
+    /// Documents by how well they fit a query, in Jina's and Cohere's shape.
+    Rerank,
+    /// How well texts fit each other, in vLLM's shape.
+    Score,
 }
 
 impl Endpoint {
     /// All there are.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 25] = [
         Self::ChatCompletions,
         Self::Completions,
         Self::Embeddings,
@@ -59,6 +77,15 @@ impl Endpoint {
         Self::GeminiCountTokens,
         Self::GeminiEmbed,
         Self::GeminiBatchEmbed,
+        Self::Transcriptions,
+        Self::SoundTranslations,
+        Self::Speech,
+        Self::ImageGenerations,
+        Self::ImageEdits,
+        Self::ImageVariations,
+        Self::Moderations,
+        Self::Rerank,
+        Self::Score,
     ];
 
     /// Where it is posted to. Gemini's clients name the model in the path; these are the paths without it.
@@ -78,6 +105,15 @@ impl Endpoint {
             Self::GeminiCountTokens => "/v1beta/models:countTokens",
             Self::GeminiEmbed => "/v1beta/models:embedContent",
             Self::GeminiBatchEmbed => "/v1beta/models:batchEmbedContents",
+            Self::Transcriptions => "/v1/audio/transcriptions",
+            Self::SoundTranslations => "/v1/audio/translations",
+            Self::Speech => "/v1/audio/speech",
+            Self::ImageGenerations => "/v1/images/generations",
+            Self::ImageEdits => "/v1/images/edits",
+            Self::ImageVariations => "/v1/images/variations",
+            Self::Moderations => "/v1/moderations",
+            Self::Rerank => "/v1/rerank",
+            Self::Score => "/v1/score",
         }
     }
 
@@ -87,11 +123,29 @@ impl Endpoint {
         matches!(self, OllamaChat | OllamaGenerate | OllamaRaw | OllamaEmbed | OllamaEmbeddings)
     }
 
-    /// Whether its answers are generated text; the others have no streams.
+    /// Whether its answers are text that a model generates from text, token by token.
     pub const fn generates(self) -> bool {
         use Endpoint::{Embeddings, OllamaEmbed, OllamaEmbeddings};
-        let embeds = matches!(self, Embeddings | OllamaEmbed | OllamaEmbeddings);
-        !embeds && !matches!(self, Self::GeminiEmbed | Self::GeminiBatchEmbed) && !self.counts()
+        let embeds = matches!(self, Embeddings | OllamaEmbed | OllamaEmbeddings)
+            || matches!(self, Self::GeminiEmbed | Self::GeminiBatchEmbed);
+        !embeds && !self.counts() && !self.is_untranslated()
+    }
+
+    /// Whether its requests and answers always pass as they are, and only at a provider that says that it has it: sound,
+    /// pictures, and judgements of texts. No tokens are estimated for it.
+    pub const fn is_untranslated(self) -> bool {
+        Endpoints::UNTRANSLATED.contains(self)
+    }
+
+    /// Whether its requests may be forms (`multipart/form-data`), with files in them.
+    pub const fn takes_forms(self) -> bool {
+        use Endpoint::{ImageEdits, ImageVariations, SoundTranslations, Transcriptions};
+        matches!(self, Transcriptions | SoundTranslations | ImageEdits | ImageVariations)
+    }
+
+    /// Whether its requests or its answers may be bytes that are no text: they cannot go over a link of JSON.
+    pub const fn may_be_bytes(self) -> bool {
+        self.takes_forms() || matches!(self, Self::Speech)
     }
 
     /// Whether it counts tokens, and uses none.
@@ -121,6 +175,12 @@ impl Endpoints {
 
     /// What a provider is taken to serve until it is known better: OpenAI's and Anthropic's.
     pub const ASSUMED: Self = Self(0b0011_1111);
+
+    /// Those that are never translated: see [`Endpoint::is_untranslated`].
+    pub const UNTRANSLATED: Self = Self(0b1_1111_1111 << Endpoint::Transcriptions as u8);
+
+    /// Those that a provider may serve itself. Requests of the others reach it translated.
+    pub const NATIVE: Self = Self::ASSUMED.union(Self::UNTRANSLATED);
 
     /// This one alone.
     pub const fn only(endpoint: Endpoint) -> Self {
@@ -153,6 +213,12 @@ impl Endpoints {
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
+    }
+
+    /// These without those whose requests or answers may be bytes, for a link that carries text alone.
+    #[must_use]
+    pub fn as_text(self) -> Self {
+        self.iter().filter(|endpoint| !endpoint.may_be_bytes()).collect()
     }
 
     /// Whether each of these is among those.
@@ -215,12 +281,28 @@ mod tests {
     }
 
     #[test]
-    fn openais_and_anthropics_endpoints_are_assumed() {
+    fn what_is_below_v1_may_be_served_and_only_text_is_assumed() {
         let below_v1 = |endpoint: &Endpoint| endpoint.path().starts_with("/v1/");
         let all: Endpoints = Endpoint::ALL.into_iter().filter(below_v1).collect();
-        assert_eq!(Endpoints::ASSUMED, all);
+        assert_eq!(Endpoints::NATIVE, all);
+        let (first, others) = Endpoint::ALL.split_at(6);
+        assert_eq!(Endpoints::ASSUMED, first.iter().copied().collect());
+        assert!(others.iter().all(|endpoint| !Endpoints::ASSUMED.contains(*endpoint)));
         assert!(Endpoints::NONE.is_empty() && Endpoints::NONE.iter().next().is_none());
     }
+
+    #[test]
+    fn what_is_never_translated_generates_no_text_and_may_be_bytes() {
+        let untranslated = Endpoints::UNTRANSLATED;
+        assert!(untranslated.iter().all(|endpoint| !endpoint.generates() && !endpoint.counts()));
+        assert_eq!(untranslated.iter().count(), 9);
+        let bytes: Vec<_> = untranslated.iter().filter(|it| it.may_be_bytes()).collect();
+        let text = untranslated.as_text();
+        assert!(bytes.len() == 5 && bytes.iter().all(|endpoint| !text.contains(*endpoint)));
+        assert_eq!(text.union(bytes.into_iter().collect()), untranslated);
+        assert_eq!(Endpoints::ASSUMED.as_text(), Endpoints::ASSUMED);
+    }
+
     #[test]
     fn sets_are_joined_and_compared() {
         let chat = Endpoints::only(Endpoint::ChatCompletions);

@@ -18,6 +18,7 @@
 //! - [`failure`]: failures of providers and backends, in the form of each API
 //! - [`json`]: the fields of a request, and text as JSON, without building values
 //! - [`model_use`]: what a model is for, by its name
+//! - [`multipart`]: forms with files, read for their model
 //! - [`headers`]: which HTTP headers go no further than one connection, or to no provider
 //! - [`via`]: the servers and rooms that a request has passed
 
@@ -31,6 +32,7 @@ pub mod invitation;
 pub mod json;
 pub mod mesh;
 pub mod model_use;
+pub mod multipart;
 pub mod node;
 pub mod ollama;
 pub mod openai;

@@ -5,7 +5,8 @@
 //! written without the house's own shells, so that a fault in those cannot hide in its tests.
 //!
 //! - [`agents`]: fake command lines of agents, one program under all their names
-//! - [`backend`]: a scriptable model server that counts what becomes of its requests, and one that is an Ollama
+//! - [`backend`]: a scriptable model server that counts what becomes of its requests, one that is an Ollama, and one of
+//!   sound and pictures
 //! - [`worker`]: a relay worker in the hands of a test, in the stock form and in the binary form
 //! - [`node`]: a bare model node in the hands of a test
 //! - [`node_server`]: a stock-shaped API server in the hands of a test
@@ -77,7 +78,7 @@ pub mod workspace;
 
 pub use backend::{
     CHAT_MODELS, ChatScript, Counts, Gate, MockBackend, MockOllama, OLLAMA_CONTEXT, OllamaModel,
-    Received, RefusingPort, Reply,
+    Received, RefusingPort, Reply, form, form_fields, media_backend, sound,
 };
 pub use client::{Client, Connection, Request, Response, Streaming};
 pub use collector::{Collector, TakenSpan};

@@ -21,6 +21,7 @@
 //! - [`completions_chat`]: legacy Completions for Chat Completions
 //! - [`chat_node`]: Chat Completions for a model node, which has no endpoint
 //! - [`chat_ollama`]: Chat Completions for an Ollama in its own API, with the length of its context
+//! - [`rerank_texts`]: rankings for a server of Text Embeddings Inference
 //! - [`node_chat`]: the node protocol's consumers for Chat Completions
 //! - [`gemini_chat`]: Gemini's API for Chat Completions
 //! - [`gemini_count`]: its count of tokens, for that of Messages
@@ -72,6 +73,7 @@ pub mod ollama_generate;
 mod order;
 mod refusal;
 pub mod registry;
+pub mod rerank_texts;
 pub mod responses_chat;
 mod schema;
 mod thoughts;

@@ -34,7 +34,7 @@ pub fn served_as(from: Endpoint) -> Endpoints {
 
 /// Whether a provider may have this endpoint itself.
 fn may_be_served(endpoint: Endpoint) -> bool {
-    Endpoints::ASSUMED.contains(endpoint)
+    Endpoints::NATIVE.contains(endpoint)
 }
 
 /// The endpoint to use at a provider that serves these, for a request of shape `from`: the same one
@@ -311,8 +311,8 @@ mod tests {
 
     #[test]
     fn a_native_endpoint_is_asked_natively() {
-        for from in Endpoints::ASSUMED.iter() {
-            assert_eq!(route(from, Endpoints::ASSUMED), Some(from));
+        for from in Endpoints::NATIVE.iter() {
+            assert_eq!(route(from, Endpoints::NATIVE), Some(from));
             assert_eq!(request(from, from, b"x", &context()).as_deref(), Ok(&b"x"[..]));
             assert!(answer(from, from, &context(), b"x").is_none());
         }
@@ -328,6 +328,10 @@ mod tests {
         assert_eq!(route(CHAT, embeddings), None);
         for from in [Endpoint::Embeddings, Endpoint::CountTokens] {
             assert_eq!(route(from, Endpoints::ASSUMED.without(from)), None, "{from}");
+            assert_eq!(served_as(from), Endpoints::only(from));
+        }
+        for from in Endpoints::UNTRANSLATED.iter() {
+            assert_eq!(route(from, Endpoints::NATIVE.without(from)), None, "{from}");
             assert_eq!(served_as(from), Endpoints::only(from));
         }
         for from in [Endpoint::GeminiEmbed, Endpoint::GeminiBatchEmbed] {

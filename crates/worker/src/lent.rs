@@ -13,8 +13,11 @@ use std::{
 use backend::{Answer, Backend, BackendError, BackendRequest, ModelEntry, NotABackend};
 use base::{Endpoints, FactsByModel, ModelName};
 use bytes::Bytes;
-use http::Method;
-use protocol::openai;
+use http::{HeaderMap, HeaderValue, Method, header};
+use protocol::{
+    multipart::{Boundary, is_form, renamed},
+    openai,
+};
 use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
 use traces::Traces;
 
@@ -305,13 +308,17 @@ impl LentBackend {
         }
     }
 
-    /// The request as the backend takes it. Of an Ollama whose context is set it is in its own API, and its answer
-    /// is to be translated.
+    /// The request as the backend takes it. Of an Ollama whose context is set, and of a server that ranks texts, it is in
+    /// its own API, and its answer is to be translated.
     fn request(
         &self,
         order: &mut Order,
     ) -> Result<(BackendRequest, Option<Translation>), Box<Answer>> {
         let request = self.ask(order);
+        if self.backend.ranks_texts() && ollama::ranks(&request.path_and_query) {
+            let ranked = ollama::ranked(request, &order.model);
+            return ranked.map(|(request, translation)| (request, Some(translation)));
+        }
         let shape = ollama::shape(&request.path_and_query).filter(|_| order.method == Method::POST);
         let real = || self.real_name(&order.model).unwrap_or_else(|| order.model.clone());
         let Some((shape, num_ctx)) = shape.zip(self.backend.num_ctx(&real())) else {
@@ -351,11 +358,11 @@ impl LentBackend {
         let real = self.real_name(&order.model);
         BackendRequest {
             path_and_query: std::mem::take(&mut order.path),
-            headers: std::mem::take(&mut order.headers),
             body: match &real {
-                Some(real) => rename(body, real),
+                Some(real) => rename(body, &order.headers, real),
                 None => body,
             },
+            headers: std::mem::take(&mut order.headers),
             model: real.unwrap_or_else(|| order.model.clone()),
         }
     }
@@ -390,7 +397,12 @@ fn target<'a>(alias: &'a LentAlias, models: &[String]) -> Option<&'a String> {
 
 /// The body with another model. A body without a model stays as it is: the backend answers with its own
 /// error.
-fn rename(body: Vec<Bytes>, real: &str) -> Vec<Bytes> {
+fn rename(body: Vec<Bytes>, headers: &HeaderMap, real: &str) -> Vec<Bytes> {
+    let kind = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
+    if let Some(kind) = kind.filter(|kind| is_form(kind)) {
+        let renamed = Boundary::of(kind).and_then(|boundary| renamed(&body, &boundary, real));
+        return renamed.unwrap_or(body);
+    }
     let whole = match <[Bytes; 1]>::try_from(body) {
         Ok([whole]) => whole,
         Err(pieces) => Bytes::from(pieces.concat()),
@@ -426,6 +438,28 @@ mod tests {
         assert_eq!(body("fast", &[r#"{ "x":1,"mod"#, r#"el" : "fast","messages":[ ]}"#]), renamed);
         assert_eq!(body("same", &[r#"{"model":"same"}"#]), r#"{"model":"same"}"#);
         assert_eq!(body("fast", &["no json"]), "no json");
+    }
+
+    #[test]
+    fn a_renamed_model_is_replaced_in_a_form_wherever_it_is_cut() {
+        let form = |model: &str| {
+            format!(
+                "--b\r\nContent-Disposition: form-data; name=file; filename=a\r\n\r\nmodel\r\n--b\r\n\
+                 Content-Disposition: form-data; name=model\r\n\r\n{model}\r\n--b--\r\n"
+            )
+        };
+        let (given, kind) = (Bytes::from(form("fast")), "multipart/form-data; boundary=b");
+        for at in [0, 1, given.len() / 2, given.len() - 18, given.len() - 14, given.len()] {
+            let body = vec![given.slice(..at), given.slice(at..)];
+            let kind = HeaderValue::from_static(kind);
+            let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, kind)]);
+            let mut order = Order { model: "fast".to_owned(), body, headers, ..Order::default() };
+            let sent = lent().ask(&mut order);
+            assert_eq!(sent.body.concat(), form("llama3:8b").as_bytes(), "{at}");
+            assert_eq!(sent.headers.len(), 1);
+        }
+        let without = "--b\r\nContent-Disposition: form-data; name=a\r\n\r\n\r\n--b--";
+        assert_eq!(body("fast", &[without]), without, "its content type does not say what it is");
     }
 
     fn aliases() -> Arc<[LentAlias]> {

@@ -138,11 +138,19 @@ impl EndpointWatch {
     async fn learn(&mut self, backend: &Backend) {
         // Of models that this machine runs itself it is known once the first is loaded, and costs nothing to ask.
         if self.fresh && backend.engines().is_none() {
+            if let Some((known, listed)) = self.endpoints.zip(backend.listed_endpoints()) {
+                let text = Endpoints::UNTRANSLATED.iter().fold(known, Endpoints::without);
+                self.tell(backend, Some(text.union(listed)));
+            }
             return;
         }
         // One that cannot be reached is asked again with the next poll.
         let Ok(endpoints) = backend.endpoints().await else { return };
         self.fresh = true;
+        self.tell(backend, endpoints);
+    }
+
+    fn tell(&mut self, backend: &Backend, endpoints: Option<Endpoints>) {
         if self.endpoints != endpoints {
             self.endpoints = endpoints;
             let backend = backend.label();

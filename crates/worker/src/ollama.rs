@@ -1,5 +1,7 @@
-//! Requests for an Ollama whose context is set: it is asked in its own API, the only one in which the length of a
-//! context can be said. The client notices nothing.
+//! Requests that a backend gets in its own API; the client notices nothing.
+//!
+//! An Ollama whose context is set has no other API in which the length of a context can be said. A server of Text
+//! Embeddings Inference ranks in no other.
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -11,13 +13,15 @@ use base::Endpoint;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use protocol::{anthropic, openai};
-use translate::{BadRequest, Body, Context, chat_ollama, ollama_answer, ollama_request};
+use translate::{
+    BadRequest, Body, Context, chat_ollama, ollama_answer, ollama_request, rerank_texts,
+};
 
 /// The shapes of requests that become Ollama's own. Legacy completions and embeddings do not: its own API for them
 /// is another.
 const SHAPES: [Endpoint; 3] = [Endpoint::ChatCompletions, Endpoint::Messages, Endpoint::Responses];
 
-/// How the answer of an Ollama becomes the client's.
+/// How the answer of a backend becomes the client's.
 #[derive(Debug)]
 pub(crate) struct Translation {
     endpoint: Endpoint,
@@ -51,11 +55,40 @@ pub(crate) fn translated(
     Ok((BackendRequest { path_and_query, body: vec![sent.into()], ..request }, translation))
 }
 
+/// Whether a request ranks, by its path.
+pub(crate) fn ranks(path: &str) -> bool {
+    Endpoint::of_path(path.split('?').next().unwrap_or_default()) == Some(Endpoint::Rerank)
+}
+
+/// The request of a ranking as a server of texts takes it, and what its answer needs. `asked`: the model by the client's
+/// name.
+///
+/// # Errors
+/// The answer to a request that cannot be carried over.
+pub(crate) fn ranked(
+    request: BackendRequest,
+    asked: &str,
+) -> Result<(BackendRequest, Translation), Box<Answer>> {
+    let (endpoint, body) = (Endpoint::Rerank, Bytes::from(request.body.concat()));
+    let context = context(asked, &body);
+    let sent = rerank_texts::request(&body, &context);
+    let sent = sent.map_err(|bad| Box::new(refusal(endpoint, &context, &bad)))?;
+    let translation = Translation { endpoint, context, body };
+    Ok((BackendRequest { body: vec![sent.into()], ..request }, translation))
+}
+
 impl Translation {
+    fn map(&self) -> Box<dyn translate::Answer> {
+        match self.endpoint {
+            Endpoint::Rerank => Box::new(rerank_texts::answer(&self.context, &self.body)),
+            endpoint => ollama_answer(endpoint, &self.context, &self.body),
+        }
+    }
+
     /// The client's answer. `backend`: who is named when it breaks.
     pub(crate) fn answer(self, answer: Answer, backend: &str) -> Answer {
         let Answer { status, headers, body } = answer;
-        let mut map = ollama_answer(self.endpoint, &self.context, &self.body);
+        let mut map = self.map();
         let (told, kind) = map.head(status.as_u16(), kind(&headers));
         let status = StatusCode::from_u16(told).unwrap_or(status);
         Answer {

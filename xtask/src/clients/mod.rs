@@ -57,6 +57,7 @@ enum Client {
     OllamaNode,
     GooglePython,
     GoogleNode,
+    CoherePython,
     ClaudeCode,
     Codex,
     Opencode,
@@ -73,6 +74,7 @@ impl Client {
             Self::OpenaiPython
             | Self::AnthropicPython
             | Self::GooglePython
+            | Self::CoherePython
             | Self::OllamaPython => &[install::PYTHON],
             Self::OpenaiNode | Self::AnthropicNode | Self::GoogleNode | Self::OllamaNode => {
                 &["sdks"]

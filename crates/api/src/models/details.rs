@@ -49,6 +49,10 @@ impl Details {
     /// Whether the model can do what the endpoint is for, as far as that is known.
     fn is_able(&self, endpoint: Endpoint) -> bool {
         let Some(able) = self.facts.capabilities else { return true };
+        if endpoint.is_untranslated() {
+            // No server describes its models by these, and only a provider that has one says so.
+            return true;
+        }
         let is_for_text = endpoint.generates() || endpoint.counts();
         able.contains(if is_for_text { Capability::Completion } else { Capability::Embedding })
             || able == Capabilities::default()

@@ -7,13 +7,14 @@ pub(crate) mod in_room;
 mod node_chat;
 mod ollama;
 mod openai;
+mod rerank;
 
 use base::Endpoint;
 use protocol::gemini::{Call, call};
 
 pub(crate) use contract::Shape;
 
-pub(crate) const ALL: [&'static dyn Shape; 16] = [
+pub(crate) const ALL: [&'static dyn Shape; 25] = [
     &openai::OpenAi(Endpoint::ChatCompletions),
     &openai::OpenAi(Endpoint::Completions),
     &openai::OpenAi(Endpoint::Embeddings),
@@ -30,6 +31,15 @@ pub(crate) const ALL: [&'static dyn Shape; 16] = [
     &gemini::Gemini(Endpoint::GeminiCountTokens),
     &gemini::Gemini(Endpoint::GeminiEmbed),
     &gemini::Gemini(Endpoint::GeminiBatchEmbed),
+    &openai::OpenAi(Endpoint::Transcriptions),
+    &openai::OpenAi(Endpoint::SoundTranslations),
+    &openai::OpenAi(Endpoint::Speech),
+    &openai::OpenAi(Endpoint::ImageGenerations),
+    &openai::OpenAi(Endpoint::ImageEdits),
+    &openai::OpenAi(Endpoint::ImageVariations),
+    &openai::OpenAi(Endpoint::Moderations),
+    &rerank::Rerank,
+    &openai::OpenAi(Endpoint::Score),
 ];
 
 /// Gemini's streams that are JSON arrays, where the client does not ask for events.

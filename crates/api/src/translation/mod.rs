@@ -242,7 +242,7 @@ struct Edits {
 fn edits(body: &[u8], peek: &Peek, model: &ModelName, to: Endpoint) -> Edits {
     let mut edits = Vec::new();
     if peek.model != model.as_str() {
-        edits.push(openai::model_edit(peek.model_span.clone(), model.as_str()));
+        edits.push(model_edit(peek, model));
     }
     // The other shapes always report usage.
     let can_ask = matches!(to, Endpoint::ChatCompletions | Endpoint::Completions) && peek.stream;
@@ -254,6 +254,14 @@ fn edits(body: &[u8], peek: &Peek, model: &ModelName, to: Endpoint) -> Edits {
         asks_usage = true;
     }
     Edits { edits, asks_usage }
+}
+
+/// The other model's name in the place of the client's.
+fn model_edit(peek: &Peek, model: &ModelName) -> Edit {
+    match peek.in_form {
+        true => Edit { span: peek.model_span.clone(), text: model.to_string() },
+        false => openai::model_edit(peek.model_span.clone(), model.as_str()),
+    }
 }
 
 /// The client's headers without those that only its own API understands, and with those that the

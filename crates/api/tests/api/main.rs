@@ -13,6 +13,7 @@ mod admission;
 mod aliases;
 mod background;
 mod count_tokens;
+mod forms;
 mod gemini;
 mod joining;
 mod kit;

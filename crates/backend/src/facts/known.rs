@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use base::{FactsByModel, ModelFacts, ModelName};
+use base::{Endpoints, FactsByModel, ModelFacts, ModelName};
 
 use super::{ServerKind, ollama::Shown};
 
@@ -17,6 +17,8 @@ pub(crate) struct Known {
     pub(crate) names: Vec<String>,
     /// What its list says.
     pub(crate) listed: FactsByModel,
+    /// Of a Warren the endpoints without a translation that its list names.
+    pub(crate) untranslated: Option<Endpoints>,
     /// What it said when it was looked at more closely.
     pub(crate) looked: FactsByModel,
     /// What an Ollama showed of models, by their digests. It never changes.

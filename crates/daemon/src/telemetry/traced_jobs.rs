@@ -262,6 +262,13 @@ fn operation(endpoint: Endpoint) -> &'static str {
         | Endpoint::GeminiBatchEmbed => "embeddings",
         Endpoint::GeminiGenerate => "generate_content",
         Endpoint::CountTokens | Endpoint::GeminiCountTokens => "count_tokens",
+        Endpoint::Transcriptions => "transcription",
+        Endpoint::SoundTranslations => "translation",
+        Endpoint::Speech => "speech",
+        Endpoint::ImageGenerations | Endpoint::ImageEdits | Endpoint::ImageVariations => "image",
+        Endpoint::Moderations => "moderation",
+        Endpoint::Rerank => "rerank",
+        Endpoint::Score => "score",
         Endpoint::ChatCompletions
         | Endpoint::Responses
         | Endpoint::Messages

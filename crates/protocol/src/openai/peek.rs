@@ -8,6 +8,8 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
+use crate::multipart::Form;
+
 /// The longest model name a request may carry, in bytes.
 pub const MAX_MODEL_NAME: usize = 256;
 
@@ -35,6 +37,23 @@ pub struct Peek {
     /// The most tokens that the answer may have, under any of the APIs' names; 0 when the body has
     /// no such number.
     pub most_tokens: u64,
+    /// Whether the body is a form, in which values are no JSON.
+    pub in_form: bool,
+}
+
+impl From<Form> for Peek {
+    fn from(form: Form) -> Self {
+        Self {
+            model: form.model,
+            stream: form.stream,
+            model_span: form.model_span,
+            prompt_span: None,
+            stream_options_span: None,
+            stream_span: None,
+            most_tokens: 0,
+            in_form: true,
+        }
+    }
 }
 
 /// Why a body cannot be routed; the text is for the client.
@@ -107,6 +126,7 @@ pub fn peek(body: &[u8]) -> Result<Peek, BadBody> {
         stream_options_span: fields.stream_options.map(|options| span(text, options)),
         stream_span: fields.stream.map(|stream| span(text, stream)),
         most_tokens: fields.most_tokens,
+        in_form: false,
     })
 }
 

@@ -28,7 +28,7 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(
 
 /// Whether a provider may serve it untranslated.
 fn is_told(endpoint: Endpoint) -> bool {
-    Endpoints::ASSUMED.contains(endpoint)
+    Endpoints::NATIVE.contains(endpoint)
 }
 
 struct Entry(Option<Endpoint>);
@@ -129,10 +129,11 @@ mod tests {
     fn a_worker_tells_paths() {
         let chat = Endpoints::only(Endpoint::ChatCompletions);
         assert_eq!(told(r#"["/v1/chat/completions"]"#), Some(chat));
-        let both = chat.with(Endpoint::Messages);
+        let both = chat.with(Endpoint::Messages).with(Endpoint::Speech);
         let register = Register { endpoints: Some(both), ..Register::default() };
         let text = serde_json::to_string(&register).unwrap();
-        assert!(text.contains(r#""endpoints":["/v1/chat/completions","/v1/messages"]"#), "{text}");
+        let paths = r#""endpoints":["/v1/chat/completions","/v1/messages","/v1/audio/speech"]"#;
+        assert!(text.contains(paths), "{text}");
         assert_eq!(serde_json::from_str::<Register>(&text).unwrap(), register);
     }
 
@@ -147,7 +148,7 @@ mod tests {
     #[test]
     fn unknown_paths_are_ignored() {
         let chat = Endpoints::only(Endpoint::ChatCompletions);
-        let odd = r#"["/v1/rerank",1,null,[["/v1/messages"]],{"a":[1]},-1,0.5,true,"/v1/chat/completions","/api/chat"]"#;
+        let odd = r#"["/v1/videos",1,null,[["/v1/messages"]],{"a":[1]},-1,0.5,true,"/v1/chat/completions","/api/chat"]"#;
         assert_eq!(told(odd), Some(chat));
         assert_eq!(told("[]"), Some(Endpoints::NONE));
         for none in ["null", "true", "7", "-7", "0.5", r#""/v1/messages""#, r#"{"a":{"b":[]}}"#] {

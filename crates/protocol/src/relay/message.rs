@@ -390,7 +390,7 @@ mod tests {
     }
 
     fn any_endpoints() -> impl Strategy<Value = Endpoints> {
-        let assumed: Vec<_> = Endpoints::ASSUMED.iter().collect();
+        let assumed: Vec<_> = Endpoints::NATIVE.iter().collect();
         proptest::sample::subsequence(assumed.clone(), 0..=assumed.len())
             .prop_map(|endpoints| endpoints.into_iter().collect())
     }

@@ -13,7 +13,7 @@
 //! | penalties, `seed` | themselves | themselves | – | – |
 //! | `instructions` | a leading system message (Chat alone) | itself | `system` | `system` |
 //!
-//! Embeddings and token counts have no defaults.
+//! Embeddings, token counts, sound, pictures, moderations and rankings have no defaults.
 
 use std::{borrow::Cow, fmt};
 
@@ -124,6 +124,16 @@ fn parameters(endpoint: Endpoint, defaults: &RuntimeConfig) -> Vec<Parameter> {
             all.into_iter().flatten().collect()
         }
         Endpoint::Embeddings | Endpoint::CountTokens => Vec::new(),
+        // Nothing of sound, pictures and judgements is a parameter of generated text.
+        Endpoint::Transcriptions
+        | Endpoint::SoundTranslations
+        | Endpoint::Speech
+        | Endpoint::ImageGenerations
+        | Endpoint::ImageEdits
+        | Endpoint::ImageVariations
+        | Endpoint::Moderations
+        | Endpoint::Rerank
+        | Endpoint::Score => Vec::new(),
         // No participant is asked in these: their defaults come after the translation.
         Endpoint::OllamaChat
         | Endpoint::OllamaGenerate

@@ -10,7 +10,7 @@ pub struct AnswerCounter {
     told: UsageScanner,
     /// `None` where nothing is generated.
     generated: Option<GeneratedCounter>,
-    /// The estimated tokens of the prompt; `None` without a prompt.
+    /// The estimated tokens of the prompt; `None` without a prompt of text that a model goes on with.
     prompt: Option<u64>,
 }
 
@@ -22,7 +22,7 @@ impl AnswerCounter {
         Self {
             told: UsageScanner::new(),
             generated: generates.then(GeneratedCounter::default),
-            prompt: (!endpoint.counts()).then_some(prompt_tokens),
+            prompt: (!endpoint.counts() && !endpoint.is_untranslated()).then_some(prompt_tokens),
         }
     }
 
@@ -75,6 +75,22 @@ mod tests {
         let mut plain = AnswerCounter::new(Endpoint::Messages, 9);
         plain.feed(br#" {"content":[{"text":"a"}],"usage":{"output_tokens":1}}"#);
         assert!(!plain.has_text(), "nothing is counted that is reported");
+    }
+
+    #[test]
+    fn of_sound_and_pictures_only_what_is_reported_counts() {
+        let mut counter = AnswerCounter::new(Endpoint::Transcriptions, 9);
+        counter.feed(br#"{"text":"five words are not counted"}"#);
+        assert_eq!((counter.told(), counter.estimate()), (Usage::default(), Usage::default()));
+        counter.feed(br#"{"usage":{"type":"duration","seconds":9}}"#);
+        assert_eq!(counter.told(), Usage::default());
+        counter.feed(br#"{"usage":{"type":"tokens","input_tokens":14,"output_tokens":4}}"#);
+        let told = counter.told();
+        assert_eq!((told.prompt_tokens, told.completion_tokens), (Some(14), Some(4)));
+        let mut ranked = AnswerCounter::new(Endpoint::Rerank, 9);
+        ranked.feed(br#"{"results":[],"usage":{"total_tokens":56}}"#);
+        let told = ranked.told();
+        assert_eq!((told.prompt_tokens, told.completion_tokens), (Some(56), None));
     }
 
     #[test]

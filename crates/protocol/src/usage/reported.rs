@@ -170,6 +170,9 @@ impl UsageScanner {
         let prompt = prompt.or_else(|| counts.prompt_token_count.and_then(count));
         let completion = counts.completion_tokens.or(counts.output_tokens).and_then(count);
         let completion = completion.or_else(|| counts.geminis_completion());
+        // Rerankers, which generate nothing, may tell the sum alone.
+        let prompt =
+            prompt.or_else(|| counts.total_tokens.filter(|_| completion.is_none()).and_then(count));
         self.usage.prompt_tokens = prompt.or(self.usage.prompt_tokens);
         self.usage.completion_tokens = completion.or(self.usage.completion_tokens);
         let cached = counts.cached();
@@ -225,6 +228,7 @@ struct Counts<'a> {
     cache_read_input_tokens: Option<&'a RawValue>,
     completion_tokens: Option<&'a RawValue>,
     output_tokens: Option<&'a RawValue>,
+    total_tokens: Option<&'a RawValue>,
     #[serde(rename = "promptTokenCount")]
     prompt_token_count: Option<&'a RawValue>,
     #[serde(rename = "candidatesTokenCount")]
@@ -299,6 +303,8 @@ mod tests {
                 (Some(1), None),
             ),
             (r#"{"usage":{"prompt_tokens":0,"completion_tokens":0}}"#, (Some(0), Some(0))),
+            (r#"{"usage":{"total_tokens":56}}"#, (Some(56), None)),
+            (r#"{"usage":{"total_tokens":56,"completion_tokens":6}}"#, (None, Some(6))),
             (r#"{"usage":null}"#, (None, None)),
             (
                 r#"{"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":3,"thoughtsTokenCount":2,"totalTokenCount":10}}"#,

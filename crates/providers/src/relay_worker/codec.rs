@@ -229,7 +229,7 @@ impl RelayCodec {
     fn models_update(&mut self, update: &ModelsUpdate) {
         // Endpoints come before models: new models dispatch queued jobs at once, in the right
         // shape.
-        if self.served.announce(update.endpoints) {
+        if self.served.announce(self.sender.form().carried(update.endpoints)) {
             self.membership.endpoints(self.served.endpoints());
         }
         let (models, warnings) = normalise_models(&update.models);

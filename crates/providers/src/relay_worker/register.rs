@@ -73,7 +73,7 @@ impl RelayWorkers {
     }
 
     async fn serve_worker(&self, link: Link, outbox: Outbox, worker: Worker) {
-        let served = ServedEndpoints::new(worker.register.endpoints);
+        let served = ServedEndpoints::new(worker.form.carried(worker.register.endpoints));
         let offer = offer(&worker, &served);
         let member = worker.scope.member().cloned();
         let name = worker.name.clone();

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use base::{FactsByModel, IdMap, JobId, ModelName};
+use base::{Endpoints, FactsByModel, IdMap, JobId, ModelName};
 use http::Method;
 use protocol::relay::{
     CancelReason as WireReason, GracefulShutdown, INITIAL_CREDIT, ModelsRefresh, ServerMessage,
@@ -53,6 +53,11 @@ impl Form {
 
     pub(super) fn is_binary(self) -> bool {
         self != Self::Plain
+    }
+
+    /// Those of a worker's endpoints whose requests and answers it carries: JSON carries text alone.
+    pub(super) fn carried(self, told: Option<Endpoints>) -> Option<Endpoints> {
+        if self.is_binary() { told } else { told.map(Endpoints::as_text) }
     }
 }
 

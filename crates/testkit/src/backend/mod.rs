@@ -1,6 +1,7 @@
 //! A model server in the hands of a test: scriptable to the byte, and counting.
 
 mod chat;
+mod media;
 mod ollama;
 mod reply;
 mod serve;
@@ -21,6 +22,7 @@ use tokio::{net::TcpSocket, sync::watch};
 
 pub use self::{
     chat::{CHAT_MODELS, ChatScript},
+    media::{form, form_fields, media_backend, sound},
     ollama::{MockOllama, OLLAMA_CONTEXT, OllamaModel},
     reply::{Gate, Reply, Step},
 };
@@ -71,10 +73,10 @@ impl Received {
     }
 }
 
-/// Whether a request only asks if its path is there: it has an empty object for a body. It is told
-/// so (400, or 404), is not counted or kept, and uses up no reply.
+/// Whether a request only asks if its path is there: it has an empty object for a body, the
+/// beginning of one, or a query without documents. It is told so (400, or 404), is not counted or kept, and uses up no reply.
 pub fn is_probe(received: &Received) -> bool {
-    received.method == "POST" && &*received.body == b"{}"
+    received.method == "POST" && matches!(&*received.body, b"{}" | b"{" | br#"{"query":""}"#)
 }
 
 /// How a request is answered that no reply was lined up for.

@@ -331,12 +331,12 @@ fn context(tokens: u64, url: &str) -> anyhow::Result<u64> {
 }
 
 fn endpoints(paths: &[String]) -> anyhow::Result<Endpoints> {
-    let any_of = || Endpoints::ASSUMED.iter().map(Endpoint::path).collect::<Vec<_>>().join(", ");
+    let any_of = || Endpoints::NATIVE.iter().map(Endpoint::path).collect::<Vec<_>>().join(", ");
     if paths.is_empty() {
         bail!("a backend without endpoints serves nobody: write any of {}, or no list", any_of());
     }
     let endpoint = |path: &String| {
-        let known = Endpoint::of_path(path).filter(|known| Endpoints::ASSUMED.contains(*known));
+        let known = Endpoint::of_path(path).filter(|known| Endpoints::NATIVE.contains(*known));
         known.with_context(|| {
             format!("{path:?} is no endpoint of a backend: write any of {}", any_of())
         })
@@ -359,8 +359,10 @@ mod tests {
 
     #[test]
     fn endpoints_are_named_by_their_paths() {
-        let told = endpoints(&["/v1/messages".to_owned(), "/v1/embeddings".to_owned()]).unwrap();
+        let paths = ["/v1/messages", "/v1/embeddings", "/v1/audio/speech"].map(str::to_owned);
+        let told = endpoints(&paths).unwrap();
         let expected = Endpoints::only(Endpoint::Messages).with(Endpoint::Embeddings);
+        let expected = expected.with(Endpoint::Speech);
         assert_eq!(told, expected);
         for bad in ["chat", "/api/chat", ""] {
             let error = endpoints(&[bad.to_owned()]).unwrap_err().to_string();

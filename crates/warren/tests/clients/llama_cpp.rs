@@ -26,13 +26,18 @@ pub(crate) struct Server {
 impl Server {
     /// With a model of the name [`MODEL`] that was made with these options.
     pub(crate) async fn start(options: &[&str]) -> Self {
+        Self::with_flags(options, &[]).await
+    }
+
+    /// The same, with further flags of its own.
+    async fn with_flags(options: &[&str], flags: &[&str]) -> Self {
         let python = installed("python").join("bin/python");
         let models = tempfile::tempdir().unwrap();
         let model = models.path().join("tiny.gguf");
         let made = Program::new(&python).args([beside("tiny_model.py"), model.clone()]);
         made.args(options).run().await.well();
         let server = Program::new(&python).args([beside("llama_cpp_server.py"), model]);
-        let mut process = server.args(["0", MODEL]).start();
+        let mut process = server.args(["0", MODEL]).args(flags).start();
         let line = process.line_with("listening on http://").await;
         let url = line.split_whitespace().last().unwrap().to_owned();
         Self { url, _process: process }
@@ -53,9 +58,17 @@ impl Llama {
         Self::lent(options, &[]).await
     }
 
+    /// One that ranks.
+    async fn ranking() -> Self {
+        Self::of(Server::with_flags(&[], &["--reranking"]).await, &[]).await
+    }
+
     /// The same, behind a worker with further arguments.
     async fn lent(options: &[&str], worker: &[&str]) -> Self {
-        let server = Server::start(options).await;
+        Self::of(Server::start(options).await, worker).await
+    }
+
+    async fn of(server: Server, worker: &[&str]) -> Self {
         let house = House::lending(&[&["--backend", &server.url], worker].concat(), MODEL).await;
         let address = server.url.trim_start_matches("http://").parse().unwrap();
         Self { house, direct: Client::new(address), _server: server }
@@ -73,6 +86,40 @@ impl Llama {
         assert_eq!(answer.status, 200, "{}", answer.text());
         answer.json()
     }
+}
+
+/// The paths of [`MODEL`] that are never translated, as the server tells.
+async fn untranslated(llama: &Llama) -> Vec<String> {
+    let model = llama.house.client().get(&format!("/v1/models/{MODEL}")).await.json();
+    let paths = model["endpoints"].as_array().unwrap().iter().filter_map(Value::as_str);
+    let is_it = |path: &&str| base::Endpoint::of_path(path).is_some_and(|it| it.is_untranslated());
+    paths.filter(is_it).map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn it_ranks_where_it_was_started_for_that() {
+    let llama = Llama::ranking().await;
+    assert_eq!(untranslated(&llama).await, ["/v1/rerank"]);
+    let asked = json!({"model": MODEL, "query": "water", "top_n": 2, "documents": ["the of and", "water people could", "my"]});
+    for path in ["/v1/rerank", "/v2/rerank"] {
+        let through = llama.ask(path, &asked).await;
+        let direct = llama.direct.post_json("/v1/rerank", &asked).await.json();
+        assert_eq!(through, direct, "it passes as it is");
+        let results = through["results"].as_array().unwrap();
+        assert!(results.len() == 2 && results[0]["relevance_score"].is_number(), "{through}");
+    }
+}
+
+#[tokio::test]
+async fn elsewhere_it_does_not_rank() {
+    let llama = Llama::start(&[]).await;
+    assert_eq!(untranslated(&llama).await, [""; 0]);
+    let asked = json!({"model": MODEL, "query": "water", "documents": ["my"]});
+    let refused = llama.house.client().post_json("/v1/rerank", &asked).await;
+    assert_eq!(
+        (refused.status, &refused.json()["error"]["code"]),
+        (404, &"endpoint_not_served".into())
+    );
 }
 
 /// Warren alone, which runs the server itself for a folder of models.

@@ -1,6 +1,6 @@
 """llama.cpp's own server on a port of loopback, until standard input ends.
 
-    llama_cpp_server.py MODEL PORT NAME
+    llama_cpp_server.py MODEL PORT NAME [--reranking]
 """
 import sys
 
@@ -10,7 +10,7 @@ SLOTS = 4
 
 
 def main():
-    path, port, name = sys.argv[1:]
+    path, port, name, *flags = sys.argv[1:]
     params = xllamacpp.CommonParams()
     params.model.path = path
     params.model_alias = {name}
@@ -25,6 +25,9 @@ def main():
     params.endpoint_metrics = True
     params.endpoint_slots = True
     params.sampling.seed = 1
+    if "--reranking" in flags:
+        params.embedding = True
+        params.pooling_type = xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_RANK
     server = xllamacpp.Server(params)
     print(f"listening on {server.listening_address}", flush=True)
     sys.stdin.read()

@@ -2,7 +2,7 @@
 //!
 //! `cargo xtask clients` installs them and runs this; the manifest keeps it out of a plain
 //! `cargo test`, because what it needs is some hundred megabytes. Each client is a module: the
-//! packages of OpenAI, Anthropic and Google for Python and Node tell their own story in a script of
+//! packages of OpenAI, Anthropic, Google and Cohere for Python and Node tell their own story in a script of
 //! scenarios, and the coding agents carry out a tool call. All face a backend that has nothing but
 //! Chat Completions, so that their own API is translated, or one that serves them natively.
 //!
@@ -22,6 +22,7 @@ mod anthropic_node;
 mod anthropic_python;
 mod claude_code;
 mod codex;
+mod cohere_python;
 mod google_node;
 mod google_python;
 mod house;

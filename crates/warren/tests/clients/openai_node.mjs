@@ -1,5 +1,6 @@
 // The official OpenAI package for Node, as it is, against Warren.
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { KEY, MODEL, PNG, URL, hungUp, installed, run, throws, told } from "./scenario.mjs";
 
 const OpenAI = installed("openai");
@@ -23,6 +24,14 @@ const PERSON = {
     required: ["name", "age"], additionalProperties: false,
   },
 };
+
+const digest = (bytes) => createHash("sha256").update(bytes).digest("hex").slice(0, 16);
+const EVERY = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
+const repeated = (times) => Buffer.concat(Array(times).fill(EVERY));
+const SOUND = Buffer.concat([repeated(2000), Buffer.from("\r\n--")]);
+const HEARD = `${MODEL} ${SOUND.length} ${digest(SOUND)}`;
+const SPOKEN = Buffer.concat([Buffer.from("ID3\x04\r\n\r\ndata: [DONE]\n\nhello"), repeated(300)]);
+const file = () => OpenAI.toFile(SOUND, "speech.wav", { type: "audio/wav" });
 
 const chat = (more) => client.chat.completions.create({ model: MODEL, messages: HI, ...more });
 const respond = (more) => client.responses.create({ model: MODEL, input: "hi", ...more });
@@ -301,5 +310,81 @@ await run({
     assert.deepEqual((await client.conversations.retrieve(talk.id)).metadata, { topic: "y" });
     assert.ok((await client.conversations.delete(talk.id)).deleted);
     await throws(OpenAI.NotFoundError, () => client.conversations.retrieve(talk.id), 404, talk.id);
+
+  // ── sound, pictures, judgements and rankings ──
+
+  async transcriptions() {
+    const more = { language: "en", timestamp_granularities: ["word"], response_format: "verbose_json" };
+    const answer = await client.audio.transcriptions.create({ model: MODEL, file: await file(), ...more });
+    assert.equal(answer.text, HEARD);
+    assert.equal(answer.usage.output_tokens, 4);
+    const text = await client.audio.transcriptions.create({ model: MODEL, file: await file(), response_format: "text" });
+    assert.equal(text.trim(), HEARD);
+  },
+
+  async transcriptions_stream() {
+    const asked = { model: MODEL, file: await file(), stream: true };
+    const events = await collect(await client.audio.transcriptions.create(asked));
+    assert.equal(events.at(-1).type, "transcript.text.done");
+    assert.equal(events.slice(0, -1).map((event) => event.delta).join(""), HEARD);
+  },
+
+  async translations() {
+    assert.equal((await client.audio.translations.create({ model: MODEL, file: await file() })).text, HEARD);
+  },
+
+  async speech() {
+    const asked = { model: MODEL, voice: "alloy", input: "hello", response_format: "wav" };
+    const answer = await client.audio.speech.create(asked);
+    assert.equal(answer.headers.get("content-type"), "audio/wav");
+    assert.ok(SPOKEN.equals(Buffer.from(await answer.arrayBuffer())));
+  },
+
+  async speech_stream() {
+    const asked = { model: MODEL, voice: "alloy", input: "hello", stream_format: "sse" };
+    const text = await (await client.audio.speech.create(asked)).text();
+    const lines = text.split("\n").filter((line) => line.startsWith("data: "));
+    const events = lines.map((line) => JSON.parse(line.slice(6)));
+    assert.equal(events.at(-1).type, "speech.audio.done");
+    const pieces = events.slice(0, -1).map((event) => Buffer.from(event.audio, "base64"));
+    assert.ok(SPOKEN.equals(Buffer.concat(pieces)));
+  },
+
+  async images() {
+    const decoded = (answer) => Buffer.from(answer.data[0].b64_json, "base64").toString();
+    assert.equal(decoded(await client.images.generate({ model: MODEL, prompt: "a dot" })), "a dot");
+    const png = Buffer.from(PNG, "base64");
+    const image = () => OpenAI.toFile(png, "a.png", { type: "image/png" });
+    const one = ` ${png.length} ${digest(png)}`;
+    const edited = { model: MODEL, prompt: "larger", image: [await image(), await image()] };
+    assert.equal(decoded(await client.images.edit(edited)), MODEL + one + one);
+    assert.equal(decoded(await client.images.createVariation({ model: MODEL, image: await image() })), MODEL + one);
+  },
+
+  async images_stream() {
+    const asked = { model: MODEL, prompt: "a dot", stream: true, partial_images: 1 };
+    const types = (await collect(await client.images.generate(asked))).map((event) => event.type);
+    assert.deepEqual(types, ["image_generation.partial_image", "image_generation.completed"]);
+  },
+
+  async moderations() {
+    const answer = await client.moderations.create({ model: MODEL, input: ["good", "bad"] });
+    assert.deepEqual(answer.results.map((result) => result.flagged), [false, true]);
+  },
+
+  async rankings() {
+    const body = { model: MODEL, query: "q", documents: ["a", "ccc", "bb"] };
+    const ranked = await client.post("/rerank", { body });
+    assert.deepEqual(ranked.results.map((result) => result.index), [1, 2, 0]);
+    const scored = await client.post("/score", { body: { model: MODEL, text_1: "a", text_2: "b" } });
+    assert.equal(scored.data[0].score, 0.5);
+  },
+
+  async media_errors() {
+    const hear = (model, more) => async () =>
+      client.audio.transcriptions.create({ model, file: await file(), ...more });
+    await throws(OpenAI.NotFoundError, hear("nobody-has-it"), 404, "nobody-has-it");
+    await throws(OpenAI.BadRequestError, hear("m".repeat(300)), 400, "256 bytes");
+    await throws(OpenAI.NotFoundError, () => chat(), 404, "this endpoint");
   },
 });

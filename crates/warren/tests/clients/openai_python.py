@@ -1,5 +1,7 @@
 """The official OpenAI package for Python, as it is, against Warren."""
 import asyncio
+import base64
+import hashlib
 import json
 import time
 
@@ -392,6 +394,105 @@ def conversations():
     equal(client.conversations.retrieve(talk.id).metadata, {"topic": "y"})
     assert client.conversations.delete(talk.id).deleted
     raises(openai.NotFoundError, lambda: client.conversations.retrieve(talk.id), 404, talk.id)
+
+
+# ── sound, pictures, judgements and rankings ──
+
+
+SOUND = bytes(range(256)) * 2000 + b"\r\n--"
+HEARD = f"{MODEL} {len(SOUND)} {hashlib.sha256(SOUND).hexdigest()[:16]}"
+FILE = ("speech.wav", SOUND, "audio/wav")
+SPOKEN = b"ID3\x04\r\n\r\ndata: [DONE]\n\nhello" + bytes(range(256)) * 300
+
+
+def transcriptions():
+    create = _client().audio.transcriptions.create
+    answer = create(model=MODEL, file=FILE, prompt="names", language="en",
+                    timestamp_granularities=["word"], response_format="verbose_json")
+    equal((answer.text, answer.usage.type), (HEARD, "tokens"))
+    equal((answer.usage.input_tokens, answer.usage.output_tokens), (14, 4))
+    equal(create(model=MODEL, file=FILE, response_format="text").strip(), HEARD)
+
+
+def transcriptions_stream():
+    events = list(_client().audio.transcriptions.create(model=MODEL, file=FILE, stream=True))
+    equal("".join(event.delta for event in events[:-1]), HEARD)
+    equal((events[0].type, events[-1].type), ("transcript.text.delta", "transcript.text.done"))
+    equal(events[-1].text, HEARD)
+
+
+def translations():
+    equal(_client().audio.translations.create(model=MODEL, file=FILE).text, HEARD)
+
+
+def speech():
+    client = _client().audio.speech
+    answer = client.create(model=MODEL, voice="alloy", input="hello", response_format="wav")
+    equal(answer.read(), SPOKEN)
+    equal(answer.response.headers["content-type"], "audio/wav")
+    with client.with_streaming_response.create(model=MODEL, voice="alloy", input="hello") as answer:
+        equal(b"".join(answer.iter_bytes(1000)), SPOKEN)
+
+
+def speech_stream():
+    create = _client().audio.speech.with_streaming_response.create
+    with create(model=MODEL, voice="alloy", input="hello", stream_format="sse") as answer:
+        lines = [line for line in answer.iter_lines() if line.startswith("data: ")]
+    events = [json.loads(line[6:]) for line in lines]
+    equal(events[-1]["type"], "speech.audio.done")
+    equal(b"".join(base64.b64decode(event["audio"]) for event in events[:-1]), SPOKEN)
+
+
+def images():
+    client = _client().images
+    made = client.generate(model=MODEL, prompt="a dot", n=1, size="256x256")
+    equal(base64.b64decode(made.data[0].b64_json), b"a dot")
+    equal(made.usage.total_tokens, 14)
+    png = base64.b64decode(PNG)
+    one = f" {len(png)} {hashlib.sha256(png).hexdigest()[:16]}"
+    edited = client.edit(model=MODEL, prompt="larger", image=[("a.png", png), ("b.png", png)], mask=("m.png", png))
+    equal(base64.b64decode(edited.data[0].b64_json).decode(), MODEL + 3 * one)
+    other = client.create_variation(model=MODEL, image=("a.png", png))
+    equal(base64.b64decode(other.data[0].b64_json).decode(), MODEL + one)
+
+
+def images_stream():
+    stream = _client().images.generate(model=MODEL, prompt="a dot", stream=True, partial_images=1)
+    events = list(stream)
+    equal([event.type for event in events], ["image_generation.partial_image", "image_generation.completed"])
+    equal(base64.b64decode(events[-1].b64_json), b"a dot")
+
+
+def moderations():
+    answer = _client().moderations.create(model=MODEL, input=["good", "bad"])
+    equal([result.flagged for result in answer.results], [False, True])
+
+
+def rankings():
+    asked = {"model": MODEL, "query": "q", "documents": ["a", "ccc", "bb"]}
+    ranked = _client().post("/rerank", cast_to=object, body=asked)
+    equal([result["index"] for result in ranked["results"]], [1, 2, 0])
+    scored = _client().post("/score", cast_to=object, body={"model": MODEL, "text_1": "a", "text_2": "b"})
+    equal(scored["data"][0]["score"], 0.5)
+
+
+def media_errors():
+    hear = lambda model, **more: lambda: _client().audio.transcriptions.create(model=model, file=FILE, **more)
+    raises(openai.NotFoundError, hear("nobody-has-it"), 404, "nobody-has-it")
+    raises(openai.BadRequestError, hear(""), 400, "`model` must not be empty")
+    raises(openai.BadRequestError, hear("m" * 300), 400, "256 bytes")
+    raises(openai.BadRequestError, hear(MODEL, extra_body={"stream": "perhaps"}), 400, "stream")
+    ask = lambda: _client().chat.completions.create(model=MODEL, messages=HI)
+    raises(openai.NotFoundError, ask, 404, "this endpoint")
+
+
+async def media_async():
+    async with _async_client() as client:
+        answer = await client.audio.transcriptions.create(model=MODEL, file=FILE)
+        equal(answer.text, HEARD)
+        async with client.audio.speech.with_streaming_response.create(
+                model=MODEL, voice="alloy", input="hello") as answer:
+            equal(b"".join([piece async for piece in answer.iter_bytes(4096)]), SPOKEN)
 
 
 if __name__ == "__main__":

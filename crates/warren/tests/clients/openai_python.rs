@@ -13,4 +13,8 @@ scenarios!(
         responses_background_cancel, conversations,
     ],
     native: [any_plain, any_stream, any_responses, any_responses_stream, any_responses_continued],
+    media: [
+        transcriptions, transcriptions_stream, translations, speech, speech_stream, images, images_stream, moderations,
+        rankings, media_errors, media_async,
+    ],
 );

@@ -3,33 +3,48 @@
 use std::{collections::BTreeSet, path::PathBuf};
 
 use serde_json::json;
-use testkit::{ChatScript, MockBackend};
+use testkit::{ChatScript, MockBackend, media_backend};
 
 use crate::{
     house::{House, KEY},
     program::{Program, Running, beside, installed},
 };
 
-/// Makes a test of each scenario of a script: those that face the chat-only backend, and those that
-/// face one that serves them natively. A last test checks that none is forgotten.
+/// Makes a test of each scenario of a script: those that face the chat-only backend, those that
+/// face one that serves them natively, and those that face one of sound and pictures. A last test checks that none is
+/// forgotten.
 macro_rules! scenarios {
-    ($script:literal, translated: [$($name:ident),+ $(,)?], native: [$($any:ident),+ $(,)?] $(,)?) => {
-        $(
+    (
+        $script:literal
+        $(, translated: [$($name:ident),+ $(,)?])?
+        $(, native: [$($any:ident),+ $(,)?])?
+        $(, media: [$($media:ident),+ $(,)?])?
+        $(,)?
+    ) => {
+        $($(
             #[tokio::test]
             async fn $name() {
                 crate::sdk::translated($script, stringify!($name)).await;
             }
-        )+
-        $(
+        )+)?
+        $($(
             #[tokio::test]
             async fn $any() {
                 crate::sdk::with_the_demo($script, stringify!($any)).await;
             }
-        )+
+        )+)?
+        $($(
+            #[tokio::test]
+            async fn $media() {
+                crate::sdk::with_media($script, stringify!($media)).await;
+            }
+        )+)?
 
         #[tokio::test]
         async fn none_is_forgotten() {
-            let run = [$(stringify!($name),)+ $(stringify!($any),)+];
+            let run = [
+                $($(stringify!($name),)+)? $($(stringify!($any),)+)? $($(stringify!($media),)+)?
+            ];
             crate::sdk::are_all($script, &run).await;
         }
     };
@@ -52,6 +67,13 @@ pub(crate) async fn translated(name: &str, scenario: &str) {
 pub(crate) async fn with_the_demo(name: &str, scenario: &str) {
     let house = House::demo().await;
     native(name, scenario, &house, "warren-demo").await;
+}
+
+/// Runs a scenario against a backend of sound, pictures, judgements and rankings.
+pub(crate) async fn with_media(name: &str, scenario: &str) {
+    let backend = media_backend(&["m"]).await;
+    let house = House::lending(&["--backend", &backend.url()], "m").await;
+    native(name, scenario, &house, "m").await;
 }
 
 /// Runs a scenario against whatever a house lends.

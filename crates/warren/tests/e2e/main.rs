@@ -36,6 +36,7 @@ mod limits;
 mod logs;
 mod loops;
 mod mdns;
+mod media;
 mod memory;
 mod mesh;
 mod model_engines;

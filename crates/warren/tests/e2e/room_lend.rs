@@ -3,7 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
-use testkit::{DEADLINE, Daemon, Gate, MockBackend, Reply, eventually, within};
+use testkit::{
+    DEADLINE, Daemon, Gate, MockBackend, Reply, eventually, form, media_backend, sound, within,
+};
 use tokio::{sync::mpsc, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use worker::{
@@ -98,6 +100,38 @@ async fn serves(protocol: Protocol, by_tunnel: bool) {
         assert_eq!((answer.status, answer.json()["n"].clone()), (200, json!(1)), "{model}");
     }
     lender.task.abort();
+}
+
+/// What a room says that is asked for sound by these selectors: of one whose participant is a worker, and of one whose is
+/// a stock participant.
+#[tokio::test]
+async fn sound_reaches_a_participant_that_is_a_worker_and_no_other() {
+    for (protocol, status) in [(Protocol::Auto, 200), (Protocol::Tunnel, 404)] {
+        let room = Bench::new(json!({"name": "Room", "password": "pw"})).await;
+        let bench = Bench { mock: media_backend(&["m"]).await, ..room };
+        let mut lender = bench.lend(protocol, Some("pw"), bench.ann());
+        lender.joined().await;
+        bench.has_online("pw").await;
+        let client = bench.daemon.client().with_token("pw");
+        for model in ["ann", "model:m", "m"] {
+            let path = format!("/rooms/{}/v1/audio/transcriptions", bench.code);
+            let request = client.request("POST", &path);
+            let request = request.header("content-type", "multipart/form-data; boundary=b");
+            let fields =
+                [("name=file; filename=a", &b"\0\xff"[..]), ("name=model", model.as_bytes())];
+            let answer = request.body(form("b", &fields)).send().await;
+            assert_eq!(answer.status, status, "{model}: {}", answer.text());
+            if status == 200 {
+                assert!(answer.json()["text"].as_str().unwrap().starts_with("m 2 "), "{model}");
+                let path = format!("/rooms/{}/v1/audio/speech", bench.code);
+                let spoken = json!({"model": model, "input": "hello", "voice": "a"});
+                let spoken = client.post_json(&path, &spoken).await;
+                assert_eq!(spoken.header("content-type"), Some("audio/mpeg"));
+                assert_eq!(spoken.body, sound("hello"));
+            }
+        }
+        lender.task.abort();
+    }
 }
 
 #[tokio::test]

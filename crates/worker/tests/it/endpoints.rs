@@ -5,6 +5,7 @@ use std::time::Duration;
 use backend::BackendConfig;
 use base::{Endpoint, Endpoints};
 use protocol::relay::ModelsUpdate;
+use serde_json::json;
 use testkit::MockBackend;
 use worker::{Lend, WorkerConfig};
 
@@ -50,6 +51,29 @@ async fn the_registration_tells_what_the_backend_serves() {
     let backend = chat_only().await;
     let (_worker, mut server) = start(BackendConfig::new(backend.url())).await;
     assert_eq!(server.register().await.endpoints, Some(CHAT));
+    assert_eq!(backend.counts().started, 0, "only probes were sent");
+}
+
+#[tokio::test]
+async fn of_a_warren_what_its_list_names_is_told_as_it_changes() {
+    let backend = chat_only().await;
+    let list = |paths: &[&str]| {
+        backend.set_get(
+            "/v1/models",
+            json!({"data": [{"id": "m", "owned_by": "warren", "endpoints": paths}]}),
+        );
+    };
+    list(&["/v1/messages", "/v1/rerank"]);
+    let (_worker, mut server) = start(BackendConfig::new(backend.url())).await;
+    let first = CHAT.with(Endpoint::Rerank);
+    assert_eq!(
+        server.register().await.endpoints,
+        Some(first),
+        "what is translated there is asked for"
+    );
+    list(&["/v1/audio/speech"]);
+    let told = changed(&mut server, &update(&["m"], first)).await;
+    assert_eq!(told.endpoints, Some(CHAT.with(Endpoint::Speech)));
     assert_eq!(backend.counts().started, 0, "only probes were sent");
 }
 

@@ -1,5 +1,6 @@
 //! What a worker serves: told by it, or learnt from its answers.
 
+use base::{Endpoint, Endpoints};
 use bytes::Bytes;
 use dispatch::Ending;
 use protocol::relay::binary::{
@@ -156,7 +157,7 @@ async fn a_job_that_can_be_served_in_no_other_shape_gets_the_answer_there_is() {
 async fn announced_endpoints_count_at_once_and_can_change() {
     for binary in [false, true] {
         let mut kit = Kit::new();
-        let told = json!({"endpoints": [CHAT, "/v1/rerank"]});
+        let told = json!({"endpoints": [CHAT, "/v1/videos"]});
         let mut worker = kit.worker_with(binary, told).await;
         let mut first = kit.submit_messages(false);
         let asked = got(&mut worker, binary).await;
@@ -170,6 +171,27 @@ async fn announced_endpoints_count_at_once_and_can_change() {
         worker.heard().await;
         let _second = kit.submit_messages(false);
         assert_eq!(got(&mut worker, binary).await.path, MESSAGES);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_link_of_text_has_no_endpoint_of_bytes() {
+    use Endpoint::{ChatCompletions, Rerank, Speech, Transcriptions};
+    let all: Endpoints = [ChatCompletions, Rerank, Speech, Transcriptions].into_iter().collect();
+    let paths: Vec<_> = all.iter().map(Endpoint::path).collect();
+    for binary in [false, true] {
+        let kit = Kit::new();
+        let mut worker = kit.worker_with(binary, json!({"endpoints": paths})).await;
+        let served = || kit.scheduler.status().workers[0].endpoints;
+        let expected = if binary { all } else { all.as_text() };
+        assert_eq!(served(), expected, "{binary}");
+        for told in [&[CHAT][..], &paths] {
+            worker.say(&json!({
+                "type": "models_update", "models": ["m"], "current_load": 0, "endpoints": told,
+            }));
+            worker.heard().await;
+        }
+        assert_eq!(served(), expected, "{binary}");
     }
 }
 

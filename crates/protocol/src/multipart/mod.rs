@@ -1,0 +1,119 @@
+//! Bodies of `multipart/form-data`, read for what routing needs: the model, and whether a stream is wished.
+//!
+//! A form is read in pieces, and nothing of it is kept but the two short values and the heads of the part that is being
+//! read. Where readers of forms differ the form is refused: a provider must find the same model in it as the server.
+//!
+//! - [`boundary`]: what parts the fields, from the content type
+//! - [`reader`]: the fields, piece by piece
+//! - `part`: the headers of one field
+//! - `parameters`: the parameters of a header
+//! - [`rename`]: the same form with another model
+
+pub mod boundary;
+mod parameters;
+mod part;
+pub mod reader;
+pub mod rename;
+
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use crate::openai::{BadBody, MAX_MODEL_NAME};
+
+pub use boundary::{Boundary, is_form};
+pub use reader::FormReader;
+pub use rename::renamed;
+
+/// The longest boundary, in bytes (RFC 2046 section 5.1.1).
+pub const MAX_BOUNDARY: usize = 70;
+
+/// The most fields that a form may have, files included.
+pub const MAX_PARTS: usize = 256;
+
+/// The longest headers of a field, in bytes.
+pub const MAX_HEADERS: usize = 8 * 1024;
+
+/// What routing needs of a form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Form {
+    /// The model's name.
+    pub model: String,
+    /// Where it is, as offsets into the body.
+    pub model_span: Range<usize>,
+    /// Whether the form asks for a stream; false when it does not say.
+    pub stream: bool,
+}
+
+impl Form {
+    /// Reads a whole form.
+    ///
+    /// # Errors
+    /// [`BadForm`] when it cannot be routed.
+    pub fn read(boundary: &Boundary, body: &Bytes) -> Result<Self, BadForm> {
+        let mut reader = FormReader::new(boundary);
+        reader.feed(body)?;
+        reader.end()
+    }
+}
+
+/// Why a form cannot be routed; the text is for the client.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadForm {
+    /// A content type that does not say how the fields are parted.
+    #[error("the content type multipart/form-data must have one boundary")]
+    NoBoundary,
+    /// An endless boundary.
+    #[error("the boundary of the form must not be longer than {MAX_BOUNDARY} bytes")]
+    BoundaryTooLong,
+    /// Bytes before the first boundary.
+    #[error("the form does not begin with the boundary that its content type names")]
+    NoBeginning,
+    /// No last boundary.
+    #[error("the form has no end: its last boundary is missing")]
+    NoEnd,
+    /// Bytes behind the last boundary.
+    #[error("the form has bytes behind its last boundary")]
+    AfterEnd,
+    /// A boundary that some would read, and some not.
+    #[error("the form is ambiguous: {0}")]
+    Ambiguous(&'static str),
+    /// Headers of a field that name no field.
+    #[error(
+        "a field of the form has no usable Content-Disposition: it needs form-data and one name"
+    )]
+    NoName,
+    /// Too many fields.
+    #[error("the form must not have more than {MAX_PARTS} fields")]
+    TooManyParts,
+    /// Endless headers.
+    #[error("the headers of a field of the form must not be longer than {MAX_HEADERS} bytes")]
+    HeadersTooLong,
+    /// A model that is a file, or encoded.
+    #[error("`{0}` must be a plain field of the form, and neither a file nor encoded")]
+    NotPlain(&'static str),
+    /// A model that is no text.
+    #[error("`model` must be valid UTF-8")]
+    ModelNotUtf8,
+    /// A field that is wrong in any request.
+    #[error(transparent)]
+    Field(#[from] BadBody),
+}
+
+impl BadForm {
+    /// The field that is wrong, if it is one.
+    pub fn param(&self) -> Option<&'static str> {
+        match self {
+            Self::NotPlain(field) => Some(field),
+            Self::ModelNotUtf8 => Some("model"),
+            Self::Field(bad) => bad.param(),
+            _ => None,
+        }
+    }
+}
+
+/// The longest value that is kept, in bytes: one more than the longest that is taken.
+const MAX_KEPT: usize = MAX_MODEL_NAME + 1;
+
+#[cfg(test)]
+mod tests;

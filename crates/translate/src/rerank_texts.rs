@@ -1,0 +1,253 @@
+//! Rankings in Jina's and Cohere's shape, for a server of Text Embeddings Inference, which has a shape of its own.
+//!
+//! | In the request | What becomes of it |
+//! | --- | --- |
+//! | `query` | itself |
+//! | `documents`, each a text or an object with `text` | `texts` |
+//! | `top_n` | the answer ends after so many |
+//! | `return_documents` | the answer has the documents |
+//! | documents that are pictures | refused |
+//! | fields not known | dropped |
+//!
+//! Long documents are cut (`truncate`), as Jina and Cohere do. An error passes as it is.
+
+use std::borrow::Cow;
+
+use protocol::{
+    failure::{BadAnswer, MAX_KEPT},
+    json::{
+        self, BadRequest,
+        fields::{self, Text},
+    },
+};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::{
+    answer::{Answer, Body},
+    context::Context,
+};
+
+/// The request in the provider's shape.
+///
+/// # Errors
+/// [`BadRequest`] for what cannot be carried over.
+pub fn request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
+    let asked: Asked<'_> = fields::body(body)?;
+    asked.top()?;
+    let (query, texts) = (fields::text(asked.query, "query")?, asked.texts()?);
+    Ok(json::write(&TextsRequest { query, texts, truncate: true }).into_bytes())
+}
+
+/// Translates the answer; `request` is the client's own body.
+pub fn answer(context: &Context, request: &[u8]) -> impl Answer + use<> {
+    let asked = fields::body::<Asked<'_>>(request).unwrap_or_default();
+    // What could not be read was refused before.
+    let most = asked.top().unwrap_or_default().unwrap_or(usize::MAX);
+    let texts = asked.returns().then(|| asked.texts().unwrap_or_default());
+    let texts = texts.map(|texts| texts.into_iter().map(Cow::into_owned).collect());
+    Ranking { model: context.model.clone(), most, texts, is_error: false, kept: Vec::new() }
+}
+
+#[derive(Deserialize, Default)]
+#[serde(bound(deserialize = "'de: 'a"))]
+struct Asked<'a> {
+    query: Option<&'a RawValue>,
+    documents: Option<&'a RawValue>,
+    top_n: Option<&'a RawValue>,
+    return_documents: Option<&'a RawValue>,
+}
+
+impl<'a> Asked<'a> {
+    fn top(&self) -> Result<Option<usize>, BadRequest> {
+        self.top_n.map_or(Ok(None), |raw| fields::value(raw, "top_n"))
+    }
+
+    fn returns(&self) -> bool {
+        self.return_documents.is_some_and(|raw| raw.get() == "true")
+    }
+
+    fn texts(&self) -> Result<Vec<Cow<'a, str>>, BadRequest> {
+        let missing = || BadRequest::new("documents", "`documents` is missing");
+        let all: Vec<&RawValue> = fields::value(self.documents.ok_or_else(missing)?, "documents")?;
+        let text = |(at, raw): (usize, &'a RawValue)| {
+            let path = format!("documents[{at}]");
+            match raw.get().starts_with('{') {
+                true => {
+                    let document: Document<'a> = fields::value(raw, &path)?;
+                    fields::text(document.text, format!("{path}.text"))
+                }
+                false => fields::value(raw, path).map(|Text(text)| text),
+            }
+        };
+        all.into_iter().enumerate().map(text).collect()
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
+struct Document<'a> {
+    text: Option<&'a RawValue>,
+}
+
+#[derive(Serialize)]
+struct TextsRequest<'a> {
+    query: Cow<'a, str>,
+    texts: Vec<Cow<'a, str>>,
+    truncate: bool,
+}
+
+/// Keeps the provider's answer, and writes the client's at its end.
+struct Ranking {
+    model: String,
+    most: usize,
+    /// The documents, if the answer is to have them.
+    texts: Option<Vec<String>>,
+    is_error: bool,
+    kept: Vec<u8>,
+}
+
+impl Answer for Ranking {
+    fn head(&mut self, status: u16, _: Body) -> (u16, Body) {
+        self.is_error = status >= 400;
+        (status, Body::Json)
+    }
+
+    fn feed(&mut self, chunk: &[u8], _: &mut Vec<u8>) -> Result<(), BadAnswer> {
+        if self.kept.len() + chunk.len() > MAX_KEPT {
+            return Err(BadAnswer(format!("the answer is longer than {MAX_KEPT} bytes")));
+        }
+        self.kept.extend_from_slice(chunk);
+        Ok(())
+    }
+
+    fn is_over(&self) -> bool {
+        false
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
+        let kept = std::mem::take(&mut self.kept);
+        if self.is_error {
+            out.extend_from_slice(&kept);
+            return Ok(());
+        }
+        let ranks: Vec<Rank<'_>> = serde_json::from_slice(&kept)
+            .map_err(|error| BadAnswer(format!("the answer is no list of ranks: {error}")))?;
+        let results = ranks.iter().take(self.most).map(|rank| self.result(rank));
+        let results = results.collect::<Result<_, _>>()?;
+        let answer = Ranked { model: &self.model, object: "list", results };
+        out.extend_from_slice(json::write(&answer).as_bytes());
+        Ok(())
+    }
+}
+
+impl Ranking {
+    fn result<'a>(&'a self, rank: &Rank<'a>) -> Result<RankedDocument<'a>, BadAnswer> {
+        let text = |texts: &'a Vec<String>| {
+            let nothing = || BadAnswer(format!("the answer ranks a document {}", rank.index));
+            texts.get(rank.index).map(|text| WrittenDocument { text }).ok_or_else(nothing)
+        };
+        let document = self.texts.as_ref().map(text).transpose()?;
+        Ok(RankedDocument { index: rank.index, relevance_score: rank.score, document })
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
+struct Rank<'a> {
+    index: usize,
+    score: &'a RawValue,
+}
+
+#[derive(Serialize)]
+struct Ranked<'a> {
+    model: &'a str,
+    object: &'static str,
+    results: Vec<RankedDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct RankedDocument<'a> {
+    index: usize,
+    /// As the provider wrote it.
+    relevance_score: &'a RawValue,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    document: Option<WrittenDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct WrittenDocument<'a> {
+    text: &'a str,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn context() -> Context {
+        Context { id: String::new(), created: 1, model: "m".to_owned(), streaming: false }
+    }
+
+    fn sent(body: &Value) -> Result<Value, BadRequest> {
+        let body = request(body.to_string().as_bytes(), &context())?;
+        Ok(serde_json::from_slice(&body).unwrap())
+    }
+
+    fn told(asked: &Value, status: u16, answer: &str) -> Result<String, BadAnswer> {
+        let mut map = super::answer(&context(), asked.to_string().as_bytes());
+        assert_eq!(map.head(status, Body::Json), (status, Body::Json));
+        let mut out = Vec::new();
+        for byte in answer.bytes() {
+            map.feed(&[byte], &mut out)?;
+        }
+        assert!(out.is_empty() && !map.is_over());
+        map.end(&mut out)?;
+        Ok(String::from_utf8(out).unwrap())
+    }
+
+    #[test]
+    fn documents_become_texts_and_ranks_results() {
+        let mut asked = json!({
+            "model": "m", "query": "q", "documents": ["a", {"text": "b", "id": 7}], "top_n": 1, "max_tokens_per_doc": 9,
+        });
+        let expected = json!({"query": "q", "texts": ["a", "b"], "truncate": true});
+        assert_eq!(sent(&asked).unwrap(), expected);
+        let answer = r#"[{"index":1,"score":0.99750},{"index":0,"score":0.1}]"#;
+        let results =
+            r#"{"model":"m","object":"list","results":[{"index":1,"relevance_score":0.99750}]}"#;
+        assert_eq!(told(&asked, 200, answer).unwrap(), results);
+        asked["return_documents"] = json!(true);
+        asked["top_n"] = Value::Null;
+        let results: Value = serde_json::from_str(&told(&asked, 200, answer).unwrap()).unwrap();
+        let document = json!({"index": 0, "relevance_score": 0.1, "document": {"text": "a"}});
+        assert_eq!(results["results"][1], document);
+        let error = r#"{"error":"`texts` cannot be empty","error_type":"Empty"}"#;
+        assert_eq!(told(&asked, 400, error).unwrap(), error);
+    }
+
+    #[test]
+    fn what_cannot_be_carried_is_named() {
+        let cases = [
+            (json!({"documents": ["a"]}), "query"),
+            (json!({"query": 7, "documents": ["a"]}), "query"),
+            (json!({"query": "q"}), "documents"),
+            (json!({"query": "q", "documents": "a"}), "documents"),
+            (json!({"query": "q", "documents": ["a", 7]}), "documents[1]"),
+            (json!({"query": "q", "documents": [{"image": "x"}]}), "documents[0].text"),
+            (json!({"query": "q", "documents": ["a"], "top_n": -1}), "top_n"),
+        ];
+        for (asked, param) in cases {
+            assert_eq!(sent(&asked).unwrap_err().param.as_deref(), Some(param), "{asked}");
+        }
+    }
+
+    #[test]
+    fn an_answer_of_another_shape_is_none() {
+        let asked = json!({"query": "q", "documents": ["a"], "return_documents": true});
+        for answer in ["{}", "[{\"index\":0}]", "[{\"index\":1,\"score\":1}]", "", "[7]"] {
+            assert!(told(&asked, 200, answer).is_err(), "{answer}");
+        }
+    }
+}
