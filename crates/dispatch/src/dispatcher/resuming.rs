@@ -9,9 +9,20 @@ use crate::{
     input::Resumable,
     job::{Hold, Job, Phase},
     output::{Ending, Output},
+    provider::Provider,
 };
 
 impl Dispatcher {
+    /// Whether a provider could go on with the answer of this job, which its provider is about to begin: that one,
+    /// or another one that serves the model. O(providers of the model) at most.
+    pub fn may_be_resumed(&self, job: JobId) -> bool {
+        let Some(job) = self.jobs.get(&job) else { return false };
+        let goes_on = |it: &Provider| it.continuing.contains(&job.spec.model);
+        let own = job.hold().and_then(|hold| self.providers.get(hold.provider));
+        let mut all = self.providers.of(&job.spec.scope, &job.spec.model);
+        own.is_some_and(goes_on) || all.any(|(_, it)| goes_on(it))
+    }
+
     /// Records with which models a provider goes on with others' answers.
     pub(super) fn continues(&mut self, now: Instant, id: ProviderId, models: Vec<ModelName>) {
         let models = models.into_iter().collect();
