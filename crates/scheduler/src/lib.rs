@@ -38,7 +38,7 @@ pub use fleet::FleetAccess;
 pub use job::{Failure, Job, JobRequest, LentFor, Meter, Usage};
 pub use observer::{Announcement, JobEnd, JobFacts, Observer, Outcome};
 pub use provider::{Assignment, Membership, Offer, Provider};
-pub use resume::{Break, BreakOutcome, Delivered, NextRequest, Record, Rest};
+pub use resume::{Break, BreakOutcome, Delivered, NextRequest, NoRequest, Record, Rest};
 pub use service::Scheduler;
 pub use status::{ModelLoad, QueueStatus, RunningJob, Status, WorkerStatus};
 pub use terms::{RequestEdit, Terms};

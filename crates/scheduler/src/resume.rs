@@ -5,11 +5,7 @@ use std::sync::Arc;
 use base::{Continuation, Endpoint, Endpoints};
 use bytes::Bytes;
 
-use crate::{
-    exchange::traffic::Head,
-    job::JobRequest,
-    translate::{Unreadable, Untranslatable},
-};
+use crate::{exchange::traffic::Head, job::JobRequest, translate::Unreadable};
 
 /// Records a streamed answer as it passes, in the shape in which it began, so that another provider can go on
 /// where it breaks off.
@@ -34,7 +30,7 @@ pub trait Record: Send {
 
     /// What another provider would have to do. It reads what has passed, so it is only called for an answer that
     /// has broken off.
-    fn rest(&self) -> Rest;
+    fn rest(&mut self) -> Rest;
 
     /// The record as it is, for a provider that is to go on.
     fn copy(&self) -> Box<dyn Record>;
@@ -43,13 +39,13 @@ pub trait Record: Send {
     /// answer began; the provider serves these endpoints and goes on in this way.
     ///
     /// # Errors
-    /// [`Untranslatable`] when this request's answers cannot be gone on with.
+    /// [`NoRequest`] when there is none.
     fn request(
         self: Box<Self>,
         request: &Arc<JobRequest>,
         endpoints: Endpoints,
         how: Continuation,
-    ) -> Result<NextRequest, Untranslatable>;
+    ) -> Result<NextRequest, NoRequest>;
 }
 
 /// What is left to do of an answer that has broken off.
@@ -60,7 +56,7 @@ pub enum Rest {
     /// More text.
     Text(Delivered),
     /// It cannot be gone on with; why.
-    No(&'static str),
+    No(String),
 }
 
 /// How much of an answer has passed.
@@ -82,6 +78,15 @@ pub struct NextRequest {
     pub record: Box<dyn Record>,
 }
 
+/// Why there is no request for a provider that goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoRequest {
+    /// Nothing is missing but these closing bytes: the answer is as long as it may be.
+    Closing(Bytes),
+    /// Answers to this request cannot be gone on with, or not by this provider; why.
+    Refused(String),
+}
+
 /// A break in an answer, and what became of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Break {
@@ -93,6 +98,8 @@ pub struct Break {
     pub delivered: Delivered,
     /// What became of it.
     pub outcome: BreakOutcome,
+    /// Why the answer could not be gone on with, where that is its outcome.
+    pub why: Option<String>,
 }
 
 /// What became of a break in an answer.
@@ -102,8 +109,8 @@ pub enum BreakOutcome {
     Resumed,
     /// Only the end was missing, and was added here.
     Closed,
-    /// The answer cannot be gone on with; why.
-    Refused(&'static str),
+    /// The answer cannot be gone on with.
+    Refused,
     /// No provider went on in time, or the client left meanwhile.
     GivenUp,
 }
@@ -114,7 +121,7 @@ impl BreakOutcome {
         match self {
             Self::Resumed => "resumed",
             Self::Closed => "closed",
-            Self::Refused(_) => "refused",
+            Self::Refused => "refused",
             Self::GivenUp => "given_up",
         }
     }

@@ -60,11 +60,12 @@ impl Exchange {
     /// What is left to do of an answer that has broken off. Nothing can be done without a record, or for a reader
     /// that needs no more.
     pub(crate) fn rest(&self) -> Rest {
-        let state = self.lock();
-        match &state.record {
-            Some(_) if state.discarding => Rest::No("the client needs no more of it"),
+        let mut state = self.lock();
+        let discarding = state.discarding;
+        match &mut state.record {
+            Some(_) if discarding => Rest::No("the client needs no more of it".to_owned()),
             Some(record) => record.rest(),
-            None => Rest::No("its answer could not be read"),
+            None => Rest::No("what it wrote could not be read".to_owned()),
         }
     }
 

@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 
 use super::{
     Scheduler,
-    entry::{Entry, PreparedRequest},
+    entry::{Entry, PreparedRequest, Unmade},
     note::{Note, Notes},
 };
 use crate::{
@@ -21,7 +21,7 @@ use crate::{
     observer::Outcome,
     provider::{Assignment, Provider},
     status::RunningJob,
-    translate::{ProviderRequest, Untranslatable},
+    translate::ProviderRequest,
 };
 
 pub(super) struct Core {
@@ -181,7 +181,8 @@ impl Core {
         };
         let ProviderRequest { request, endpoint, answer } = match translated {
             Ok(translated) => translated,
-            Err(Untranslatable(why)) => {
+            Err(Unmade::Closing(closing)) => return self.close(job, &closing, notes),
+            Err(Unmade::No(why)) => {
                 let ending = entry.refuses(&why).unwrap_or(Ending::Untranslatable);
                 entry.detail = Some(why);
                 return self.give_up(job, ending, notes);

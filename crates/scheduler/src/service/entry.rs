@@ -6,6 +6,7 @@ use std::{
 };
 
 use base::{Continuation, Endpoint, Endpoints, ModelName, ProviderId};
+use bytes::Bytes;
 use tracing::Span;
 
 use super::{
@@ -17,7 +18,7 @@ use crate::{
     exchange::state::Exchange,
     job::JobRequest,
     observer::{JobEnd, JobFacts, Outcome},
-    resume::{Break, NextRequest, Record},
+    resume::{Break, NextRequest, NoRequest, Record},
     status::RunningJob,
     terms::Terms,
     translate::{ProviderRequest, Translator, Untranslatable},
@@ -49,7 +50,7 @@ pub(super) struct Entry {
     /// Whether its provider did not have the model in memory when it got the job.
     loads: bool,
     pub(super) provider_name: Option<Arc<str>>,
-    served_model: Option<ModelName>,
+    pub(super) served_model: Option<ModelName>,
     /// Whether its answer may be gone on with, if that can be.
     pub(super) resumes: bool,
     /// The endpoint at which the provider was asked that began its answer, or else the last one.
@@ -93,7 +94,8 @@ impl KeptRequest {
         endpoints: Endpoints,
     ) -> PreparedRequest {
         let Terms { model, edit } = terms;
-        let mut translated = self.translator.translate(&self.request, &model, endpoints);
+        let translated = self.translator.translate(&self.request, &model, endpoints);
+        let mut translated = translated.map_err(Unmade::from);
         if let (Ok(translated), Some(edit)) = (&mut translated, edit) {
             let request = Arc::clone(&translated.request);
             translated.request = edit.apply(request, translated.endpoint);
@@ -111,7 +113,8 @@ impl KeptRequest {
     ) -> PreparedRequest {
         let Terms { model, edit } = terms;
         let begun = self.translator.translate(&self.request, &model, Endpoints::only(first));
-        let next = begun.and_then(|begun| record.request(&begun.request, endpoints, how));
+        let begun = begun.map_err(Unmade::from);
+        let next = begun.and_then(|begun| Ok(record.request(&begun.request, endpoints, how)?));
         let (translated, record) = match next {
             Ok(NextRequest { request, endpoint, record }) => {
                 let request = edit.into_iter().fold(request, |it, edit| edit.apply(it, endpoint));
@@ -123,11 +126,34 @@ impl KeptRequest {
     }
 }
 
+/// Why a provider is not sent a request.
+pub(super) enum Unmade {
+    /// There is none; why.
+    No(String),
+    /// The answer that it was to go on with lacks nothing but these bytes.
+    Closing(Bytes),
+}
+
+impl From<Untranslatable> for Unmade {
+    fn from(Untranslatable(why): Untranslatable) -> Self {
+        Self::No(why)
+    }
+}
+
+impl From<NoRequest> for Unmade {
+    fn from(none: NoRequest) -> Self {
+        match none {
+            NoRequest::Closing(bytes) => Self::Closing(bytes),
+            NoRequest::Refused(why) => Self::No(why),
+        }
+    }
+}
+
 /// The request for the provider of a claim, under its name for the model.
 pub(super) struct PreparedRequest {
     pub(super) claim: Claim,
     pub(super) model: ModelName,
-    pub(super) translated: Result<ProviderRequest, Untranslatable>,
+    pub(super) translated: Result<ProviderRequest, Unmade>,
     /// The record with which its provider goes on with an answer.
     pub(super) record: Option<Box<dyn Record>>,
 }

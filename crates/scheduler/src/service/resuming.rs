@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Instant};
 
-use base::{Endpoints, JobId};
+use base::{Continuation, Endpoints, JobId};
 use bytes::Bytes;
 use dispatch::{Ending, Input, Resumable};
 use http::header;
@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 use super::{
     Scheduler,
     core::Core,
-    entry::{Entry, KeptRequest},
+    entry::{Entry, KeptRequest, Unmade},
     note::{Note, Notes},
 };
 use crate::{
@@ -35,7 +35,7 @@ pub(super) struct BrokenAnswer {
     /// How the job ends if nobody goes on.
     ending: Ending,
     /// Why the answer cannot be gone on with, if that was found.
-    refused: Option<&'static str>,
+    refused: Option<String>,
 }
 
 impl Core {
@@ -45,14 +45,41 @@ impl Core {
         entry.release();
         let rest = entry.exchange.rest();
         let complete = entry.exchange.is_complete();
-        entry.breaks_off(&rest, ending.clone());
+        entry.breaks_off(&rest, ending);
         match rest {
-            _ if complete => self.answered(job, notes),
-            Rest::Text(_) => return,
-            Rest::Closing(closing) if entry.closes(&closing, notes) => self.answered(job, notes),
-            Rest::Closing(_) | Rest::No(_) => self.end(job, ending, notes),
+            _ if complete => {
+                entry.broken = None;
+                self.answered(job, notes);
+                self.dispatcher.handle(self.now, Input::ClientGone { job });
+            }
+            Rest::Closing(closing) => self.close(job, &closing, notes),
+            Rest::No(_) => self.refuse(job, notes),
+            // What its request rules out is told at once: nobody need come for that.
+            Rest::Text(_) => match entry.what_speaks_against_it() {
+                None => {}
+                Some(Unmade::Closing(closing)) => self.close(job, &closing, notes),
+                Some(Unmade::No(why)) => {
+                    entry.refuses(&why);
+                    self.refuse(job, notes);
+                }
+            },
+        }
+    }
+
+    /// Adds the end of an answer of which nothing else is missing.
+    pub(super) fn close(&mut self, job: JobId, closing: &Bytes, notes: &mut Notes) {
+        let Some(entry) = self.jobs.get_mut(&job) else { return };
+        match entry.closes(closing, notes) {
+            true => self.answered(job, notes),
+            false => return self.refuse(job, notes),
         }
         self.dispatcher.handle(self.now, Input::ClientGone { job });
+    }
+
+    /// Ends a job with whose answer nobody can go on.
+    fn refuse(&mut self, job: JobId, notes: &mut Notes) {
+        let ending = self.jobs.get(&job).and_then(Entry::ending);
+        self.give_up(job, ending.unwrap_or(Ending::ProviderFailed), notes);
     }
 
     /// Asks a provider to go on with an answer.
@@ -138,7 +165,7 @@ impl Entry {
             Rest::Closing(_) | Rest::No(_) => Delivered::default(),
         };
         let refused = match rest {
-            Rest::No(why) => Some(*why),
+            Rest::No(why) => Some(why.clone()),
             Rest::Text(_) | Rest::Closing(_) => None,
         };
         let from = self.provider_name.clone().unwrap_or_default();
@@ -155,6 +182,20 @@ impl Entry {
         is_whole
     }
 
+    /// Why no provider at all could be asked to go on, as far as a request that is not large shows at once.
+    fn what_speaks_against_it(&self) -> Option<Unmade> {
+        let wanted = self.wanted.as_ref().filter(|it| it.request.body.len() as u64 <= MADE_AT_ONCE);
+        let (wanted, first, record) = (wanted?, self.endpoint?, self.exchange.record()?);
+        let model = self.served_model.as_ref().unwrap_or(&self.job.facts.model);
+        let begun = wanted.translator.translate(&wanted.request, model, Endpoints::only(first));
+        let begun = begun.map_err(Unmade::from);
+        let made = begun.and_then(|begun| {
+            let how = Continuation::LastMessage;
+            Ok(record.request(&begun.request, self.serve_rest_as, how)?)
+        });
+        made.err()
+    }
+
     fn delivered(&self) -> Delivered {
         self.broken.as_ref().map(|broken| broken.delivered).unwrap_or_default()
     }
@@ -167,14 +208,13 @@ impl Entry {
     /// Records that its answer cannot be gone on with. Returns how it ends then, if it has broken off.
     pub(super) fn refuses(&mut self, why: &str) -> Option<Ending> {
         let broken = self.broken.as_mut()?;
-        tracing::debug!(why, "the answer cannot be gone on with");
-        broken.refused = Some("its request does not allow it");
+        broken.refused = Some(why.to_owned());
         Some(broken.ending.clone())
     }
 
     fn mended(&mut self, outcome: BreakOutcome, to: Option<Arc<str>>, notes: &mut Notes) {
         if let Some(BrokenAnswer { from, delivered, .. }) = self.broken.take() {
-            let broken = Break { from, to, delivered, outcome };
+            let broken = Break { from, to, delivered, outcome, why: None };
             self.breaks.push(broken.clone());
             notes.push(Note::BrokeOff(Arc::clone(&self.job), broken));
         }
@@ -183,8 +223,11 @@ impl Entry {
     /// Its end comes while nobody goes on with its answer.
     pub(super) fn note_given_up(&mut self, notes: &mut Notes) {
         if let Some(BrokenAnswer { from, delivered, refused, .. }) = self.broken.take() {
-            let outcome = refused.map_or(BreakOutcome::GivenUp, BreakOutcome::Refused);
-            let broken = Break { from, to: None, delivered, outcome };
+            let outcome = match refused {
+                Some(_) => BreakOutcome::Refused,
+                None => BreakOutcome::GivenUp,
+            };
+            let broken = Break { from, to: None, delivered, outcome, why: refused };
             notes.push(Note::BrokeOff(Arc::clone(&self.job), broken));
         }
     }

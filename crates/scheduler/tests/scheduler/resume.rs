@@ -7,7 +7,7 @@ use bytes::Bytes;
 use dispatch::{Ending, LeaveReason};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use scheduler::{
-    Answer, BreakOutcome, Config, Delivered, Event, Head, Job, JobRequest, NextRequest,
+    Answer, BreakOutcome, Config, Delivered, Event, Head, Job, JobRequest, NextRequest, NoRequest,
     ProviderRequest, Record, Rest, Scheduler, Translator, Unreadable, Untranslatable, WriteError,
     exchange::Seam,
 };
@@ -63,10 +63,10 @@ impl Record for LineRecord {
         Ok(std::mem::take(&mut self.half).into())
     }
 
-    fn rest(&self) -> Rest {
+    fn rest(&mut self) -> Rest {
         let characters = self.delivered.chars().count() as u64;
         match &self.delivered {
-            all if all.contains('!') => Rest::No("it is in the middle of a call"),
+            all if all.contains('!') => Rest::No("it is in the middle of a call".to_owned()),
             all if all.contains('.') => Rest::Closing(Bytes::from_static(b"closed\n")),
             _ => Rest::Text(Delivered { characters, tokens: characters }),
         }
@@ -81,7 +81,12 @@ impl Record for LineRecord {
         request: &Arc<JobRequest>,
         _: Endpoints,
         how: Continuation,
-    ) -> Result<NextRequest, Untranslatable> {
+    ) -> Result<NextRequest, NoRequest> {
+        match &*self.delivered {
+            "full\n" => return Err(NoRequest::Closing(Bytes::from_static(b"closed\n"))),
+            "json\n" => return Err(NoRequest::Refused("JSON was asked for".to_owned())),
+            _ => {}
+        }
         assert_eq!(how, Continuation::LastMessage);
         let body = Bytes::from(format!("{}+{}", text(&request.body), self.delivered));
         let request = Arc::new(JobRequest { body, ..(**request).clone() });
@@ -218,9 +223,29 @@ async fn ends_at_once_where_it_cannot_be_gone_on_with() {
     first.membership.leave(LeaveReason::Closed);
     answer.head().await.unwrap();
     assert_eq!(all(&mut answer).await, ("call!\n".to_owned(), Some(Ending::ProviderLost)));
-    let why = "it is in the middle of a call";
-    assert_eq!((outcomes(&kit), kit.slots()), (vec![BreakOutcome::Refused(why)], (0, 0)));
+    assert_eq!((outcomes(&kit), kit.slots()), (vec![BreakOutcome::Refused], (0, 0)));
+    let why = kit.breaks.lock().unwrap()[0].why.clone();
+    assert_eq!(why.as_deref(), Some("it is in the middle of a call"));
     assert!(second.told.try_recv().is_err(), "the other one has heard of nothing");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_its_request_rules_out_waits_for_nobody() {
+    let mut kit = Kit::new(Config::default());
+    let whole = ("full\n|closed\n".to_owned(), None);
+    let failed = ("json\n".to_owned(), Some(Ending::ProviderLost));
+    for (line, end) in [("full\n", whole), ("json\n", failed)] {
+        let mut first = kit.join_continuing("first");
+        let mut answer = submit(&mut kit);
+        let mut begun = first.assigned().await;
+        begun.answer.head(stream()).unwrap();
+        begun.answer.chunk(Bytes::from_static(line.as_bytes())).unwrap();
+        first.membership.leave(LeaveReason::Closed);
+        assert_eq!(kit.slots(), (0, 0));
+        answer.head().await.unwrap();
+        assert_eq!(all(&mut answer).await, end);
+    }
+    assert_eq!(outcomes(&kit), [BreakOutcome::Closed, BreakOutcome::Refused]);
 }
 
 #[tokio::test(start_paused = true)]
