@@ -128,7 +128,7 @@ fn stream_flag(raw: &RawValue) -> Result<bool, BadBody> {
 }
 
 /// Where a value borrowed from `text` lies in it.
-pub(crate) fn span(text: &str, raw: &RawValue) -> Range<usize> {
+pub fn span(text: &str, raw: &RawValue) -> Range<usize> {
     let start = raw.get().as_ptr().addr() - text.as_ptr().addr();
     start..start + raw.get().len()
 }
