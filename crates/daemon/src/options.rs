@@ -96,7 +96,9 @@ pub use engines::{EngineCommand, EngineModelOptions, EngineOptions};
 pub use file::{ConfigFile, home_directory};
 pub use mesh::{MeshOptions, MeshRelayServe, MeshRoute, MeshShare, ShareOptions};
 pub use prices::{PriceOptions, ProviderPriceOptions};
-pub use values::{LendAs, LogFormat, RoomEndpoints, Routing, Seconds, Span, listen_address};
+pub use values::{
+    LendAs, LogFormat, ResumeAnswers, RoomEndpoints, Routing, Seconds, Span, listen_address,
+};
 pub use workspace::{AgentOptions, WorkspaceOptions};
 
 use values::deserialize_listen;
@@ -185,6 +187,11 @@ options! {
         #[arg(long, env = "WARREN_MAX_REQUEUE_COUNT", value_name = "N",
             help_heading = heading::LIMITS, hide_short_help = true)]
         max_requeue_count: Option<u32>,
+        /// What is done with a streamed answer whose worker is lost: another worker of the same model goes on
+        /// with it, or it ends with an error [default: same-model]
+        #[arg(long, env = "WARREN_RESUME_ANSWERS", value_name = "HOW",
+            help_heading = heading::LIMITS, hide_short_help = true)]
+        resume_answers: Option<ResumeAnswers>,
         /// The largest request body [default: 100]
         #[arg(long, env = "WARREN_MAX_BODY_MIB", value_name = "MIB",
             help_heading = heading::LIMITS, hide_short_help = true)]

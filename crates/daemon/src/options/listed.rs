@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::{
     BackendOptions, EngineCommand, EngineOptions, LendAs, LogFormat, MeshRelayServe, MeshRoute,
-    MeshShare, RoomEndpoints, Routing, Seconds, Span,
+    MeshShare, ResumeAnswers, RoomEndpoints, Routing, Seconds, Span,
     engines::{Bytes, Paths, TogetherRule},
 };
 
@@ -148,6 +148,7 @@ values! {
     LendAs: |it| word(it),
     Routing: |it| word(it),
     RoomEndpoints: |it| word(it),
+    ResumeAnswers: |it| word(it),
     MeshRoute: |it| word(it),
     MeshShare: |it| word(it),
     MeshRelayServe: |it| word(it),
