@@ -53,6 +53,7 @@ mod ollama_backend;
 mod pages;
 mod refusals;
 mod reload;
+mod resume;
 mod revoked;
 mod room_cli;
 mod room_lend;
