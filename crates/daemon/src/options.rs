@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf};
 
 use access::Network;
+use backend::Continues;
 use base::{Currency, Secret};
 use clap::{Args, builder::BoolishValueParser};
 use serde::Deserialize;
@@ -490,6 +491,9 @@ section! {
         max_concurrent: Option<u32>,
         /// The APIs that the backend serves, by their paths [default: the backend is asked]
         endpoints: Option<Vec<String>>,
+        /// How the backend goes on with an answer that another one has begun: last-message, as llama.cpp does;
+        /// final-message, as vLLM does; no [default: the backend is asked]
+        continues: Option<Continues>,
     }
 }
 

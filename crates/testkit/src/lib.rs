@@ -77,7 +77,7 @@ pub mod workspace;
 
 pub use backend::{
     CHAT_MODELS, ChatScript, Counts, Gate, MockBackend, MockOllama, OLLAMA_CONTEXT, OllamaModel,
-    Received, RefusingPort, Reply,
+    Received, RefusingPort, Reply, STORY_MODELS, Story,
 };
 pub use client::{Client, Connection, Request, Response, Streaming};
 pub use collector::{Collector, TakenSpan};

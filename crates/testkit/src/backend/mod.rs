@@ -4,6 +4,7 @@ mod chat;
 mod ollama;
 mod reply;
 mod serve;
+mod story;
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -23,6 +24,7 @@ pub use self::{
     chat::{CHAT_MODELS, ChatScript},
     ollama::{MockOllama, OLLAMA_CONTEXT, OllamaModel},
     reply::{Gate, Reply, Step},
+    story::{STORY_MODELS, Story},
 };
 use crate::{
     http1::Head,

@@ -30,6 +30,9 @@ const OF_THE_WHOLE: [&str; 13] = [
     "ebnf",
 ];
 
+/// A field that can ask for something of an answer as a whole, and whether a value of it asks for nothing.
+pub(super) type Structured = (&'static str, fn(&RawValue) -> bool);
+
 /// A body that is changed at some places.
 pub(super) struct BodyEdits<'a> {
     body: &'a str,
@@ -66,10 +69,7 @@ impl<'a> BodyEdits<'a> {
 
     /// Refuses what no answer is continued with in any shape. `structured` has the shape's own names for it, each with the
     /// values that ask for nothing.
-    pub(super) fn refuse(
-        &self,
-        structured: &[(&'static str, fn(&RawValue) -> bool)],
-    ) -> Result<(), CannotContinue> {
+    pub(super) fn refuse(&self, structured: &[Structured]) -> Result<(), CannotContinue> {
         if self.field("stream").is_none_or(|raw| raw.get() != "true") {
             return Err(CannotContinue::NoStream);
         }
@@ -78,7 +78,7 @@ impl<'a> BodyEdits<'a> {
             return Err(CannotContinue::SeveralChoices);
         }
         let of_shape = structured.iter().find(|(name, is_nothing)| {
-            self.asks(name) && !self.field(name).is_some_and(|raw| is_nothing(raw))
+            self.asks(name) && !self.field(name).is_some_and(is_nothing)
         });
         let of_shape = of_shape.map(|(name, _)| *name);
         let asked = of_shape.or_else(|| OF_THE_WHOLE.into_iter().find(|name| self.asks(name)));

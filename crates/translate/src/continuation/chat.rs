@@ -190,7 +190,7 @@ impl Message<'_> {
             TextOrList::List(parts) => match parts.last().and_then(|part| part_text(part)) {
                 Some(last) => edits.append_text(last, text),
                 None => {
-                    edits.append_items(content, &json!({"type": "text", "text": text}).to_string())
+                    edits.append_items(content, &json!({"type": "text", "text": text}).to_string());
                 }
             },
         }

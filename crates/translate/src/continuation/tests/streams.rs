@@ -129,7 +129,7 @@ impl Said {
         for (number, event) in events.iter_mut().enumerate() {
             match event.as_object_mut() {
                 Some(event) if self.numbered => {
-                    drop(event.insert("sequence_number".to_owned(), number.into()))
+                    drop(event.insert("sequence_number".to_owned(), number.into()));
                 }
                 Some(event) => ["output_index", "content_index"]
                     .iter()
