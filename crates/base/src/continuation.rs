@@ -54,7 +54,7 @@ impl FromStr for ResumeAnswers {
     }
 }
 
-/// A text that is none of [`ResumeAnswers::ALL`].
+/// A text that names neither of [`ResumeAnswers::ALL`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotResumeAnswers;
 

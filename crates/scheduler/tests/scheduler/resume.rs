@@ -15,7 +15,7 @@ use scheduler::{
 use crate::kit::{Kit, ProviderCall};
 
 /// Answers whose events are lines: `!` begins one after which nothing can be gone on with, and `.` is the last.
-/// Whoever goes on is sent what was delivered, and answers with the rest alone.
+/// A provider that goes on is sent what was delivered, and answers with the rest alone.
 struct Lines;
 
 #[derive(Clone, Default)]
