@@ -54,7 +54,9 @@ impl Exchange {
         let mut state = self.lock();
         state.record = Some(record);
         state.attempt = Some(attempt);
+        // What the lost provider has sent is no credit for this one.
         state.credit = None;
+        state.forget_costs();
     }
 
     /// What is left to do of an answer that has broken off. Nothing can be done without a record, or for a reader

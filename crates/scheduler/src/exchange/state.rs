@@ -298,6 +298,12 @@ impl ExchangeState {
         self.held_back = 0;
     }
 
+    /// What waits for the reader was paid for, or its provider is gone.
+    pub(super) fn forget_costs(&mut self) {
+        self.chunks.iter_mut().for_each(|piece| piece.cost = 0);
+        self.gathered.cost = 0;
+    }
+
     /// After a chunk: ends the answer for the reader, if that has all of it now. Returns whether it has.
     pub(super) fn completes(&mut self) -> bool {
         if !self.map.as_ref().is_some_and(|map| map.is_complete()) {

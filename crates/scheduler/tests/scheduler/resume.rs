@@ -1,6 +1,12 @@
 //! An answer that breaks off, and that another provider goes on with.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
 
 use base::{Continuation, Endpoint, Endpoints, ModelName};
 use bytes::Bytes;
@@ -8,8 +14,9 @@ use dispatch::{Ending, LeaveReason};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use scheduler::{
     Answer, BreakOutcome, Config, Delivered, Event, Head, Job, JobRequest, NextRequest, NoRequest,
-    ProviderRequest, Record, Rest, Scheduler, Translator, Unreadable, Untranslatable, WriteError,
-    exchange::Seam,
+    ProviderRequest, Record, Rest, Scheduler, Translator, Unreadable, Untranslatable, Usage,
+    WriteError,
+    exchange::{CreditSink, Seam},
 };
 
 use crate::kit::{Kit, ProviderCall};
@@ -328,4 +335,60 @@ async fn a_client_that_leaves_while_nobody_goes_on_leaves_nothing() {
     assert_eq!(kit.slots(), (0, 1));
     drop(answer);
     assert_eq!((kit.slots(), outcomes(&kit)), ((0, 0), vec![BreakOutcome::GivenUp]));
+}
+
+#[derive(Default)]
+struct GivenCredit(AtomicU32);
+
+impl CreditSink for GivenCredit {
+    fn credit(&self, _: u32, bytes: u32) {
+        self.0.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn credit_is_for_what_the_present_provider_has_sent() {
+    let mut kit = Kit::new(Config::default());
+    let mut first = kit.join_continuing("first");
+    let mut answer = submit(&mut kit);
+    let mut begun = first.assigned().await;
+    let given = [(); 2].map(|()| Arc::new(GivenCredit::default()));
+    begun.answer.give_credit(given[0].clone(), 1, 1);
+    begun.answer.head(stream()).unwrap();
+    for line in ["one\n", "two\n", "three\n"] {
+        begun.answer.chunk(Bytes::from(line)).unwrap();
+    }
+    let mut second = kit.join_continuing("second");
+    first.membership.leave(LeaveReason::Closed);
+    let mut rest = second.assigned().await;
+    rest.answer.give_credit(given[1].clone(), 1, 1);
+    rest.answer.head(stream()).unwrap();
+    rest.answer.chunk(Bytes::from_static(b"four\n")).unwrap();
+    rest.answer.end();
+    answer.head().await.unwrap();
+    assert_eq!(all(&mut answer).await.0, "one\ntwo\nthree\n|four\n");
+    let given = given.map(|given| given.0.load(Ordering::Relaxed));
+    assert!(given[0] == 0 && given[1] <= 5, "{given:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_its_provider_reports_is_added_to_what_was_delivered() {
+    let mut kit = Kit::new(Config::default());
+    let mut first = kit.join_continuing("first");
+    let job = Job { meter: Box::new(()), ..job(&mut kit) };
+    let mut answer = kit.scheduler.submit(job);
+    let mut begun = first.assigned().await;
+    begun.answer.head(stream()).unwrap();
+    begun.answer.chunk(Bytes::from_static(b"four\n")).unwrap();
+    let mut second = kit.join_continuing("second");
+    begun.answer.fail("it died");
+    let mut rest = second.assigned().await;
+    rest.answer.head(stream()).unwrap();
+    let (prompt_tokens, completion_tokens) = (Some(12), Some(3));
+    rest.answer.report(Usage { prompt_tokens, completion_tokens, ..Usage::default() });
+    rest.answer.end();
+    answer.head().await.unwrap();
+    all(&mut answer).await;
+    let usage = kit.last_ended().usage;
+    assert_eq!((usage.prompt_tokens, usage.completion_tokens), (Some(7), Some(8)));
 }
