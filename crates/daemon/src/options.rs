@@ -3,7 +3,6 @@
 use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf};
 
 use access::Network;
-use backend::Continues;
 use base::{Currency, Secret};
 use clap::{Args, builder::BoolishValueParser};
 use serde::Deserialize;
@@ -486,7 +485,7 @@ section! {
         endpoints: Option<Vec<String>>,
         /// How the backend goes on with an answer that another one has begun: last-message, as llama.cpp does;
         /// final-message, as vLLM does; no [default: the backend is asked]
-        continues: Option<Continues>,
+        continues: Option<String>,
     }
 }
 

@@ -10,7 +10,6 @@ use std::{
 };
 
 use access::Network;
-use backend::Continues;
 use base::{Currency, Money, Secret, redact_url};
 use clap::ValueEnum;
 use serde_json::{Value, json};
@@ -153,7 +152,6 @@ values! {
     MeshShare: |it| word(it),
     MeshRelayServe: |it| word(it),
     TogetherRule: |it| json!(it.as_str()),
-    Continues: |it| json!(it),
     Vec<String>: |it| it.iter().map(|text| redact_url(text)).collect(),
     Vec<PathBuf>: |it| it.iter().map(|path| path.display().to_string()).collect(),
     Vec<Network>: |it| it.iter().map(ToString::to_string).collect(),

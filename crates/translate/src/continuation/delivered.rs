@@ -126,7 +126,9 @@ impl Delivered {
         if self.unread.len() + events.len() > MAX_UNREAD {
             self.read();
         }
-        self.unread.extend_from_slice(events);
+        if !self.gave_up {
+            self.unread.extend_from_slice(events);
+        }
     }
 
     /// The provider is lost, and with it the rest of the event that was held back.

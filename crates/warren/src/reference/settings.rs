@@ -211,7 +211,7 @@ fn kind(key: &Key) -> &'static str {
         "Currency" => "text",
         "f64" => "number from 0 to 1",
         "LogFormat" | "Routing" | "RoomEndpoints" | "LendAs" | "MeshRoute" | "MeshShare"
-        | "MeshRelayServe" | "Continues" => "word",
+        | "MeshRelayServe" => "word",
         "Vec<String>" | "Vec<PathBuf>" => "list of texts",
         "EngineCommand" => "text or list of texts",
         "Paths" => "path or list of paths",

@@ -58,10 +58,10 @@ impl ResponseStitch {
         Self {
             response: delivered.response.clone(),
             in_progress: delivered.in_progress,
-            number: delivered.number.map(|last| last + 1),
+            number: delivered.number.map(|last| last.saturating_add(1)),
             has_places: places.unwrap_or(delivered.number.is_some()),
             next_place,
-            done: items.iter().map(|item| item.whole("completed").into()).collect(),
+            done: items.iter().map(Item::completed).collect(),
             joins_part: open.as_ref().is_some_and(|item| item.open_part().is_some()),
             open,
             theirs: None,
@@ -290,7 +290,7 @@ impl ResponseStitch {
     /// Writes an event under the number that follows.
     fn put(&mut self, mut event: Object, out: &mut Vec<u8>) {
         set(&mut event, "sequence_number", self.number);
-        self.number = self.number.map(|number| number + 1);
+        self.number = self.number.map(|number| number.saturating_add(1));
         write(&event, out);
     }
 }
