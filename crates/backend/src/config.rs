@@ -3,6 +3,7 @@
 use std::{net::IpAddr, path::PathBuf, str::FromStr, time::Duration};
 
 use base::{Continuation, Endpoints, Fingerprint, Secret};
+use serde::{Deserialize, Serialize};
 
 /// How many requests a backend serves at once unless it is told otherwise.
 pub const DEFAULT_MAX_CONCURRENT: u32 = 4;
@@ -69,7 +70,8 @@ impl BackendConfig {
 }
 
 /// What is set about how a backend goes on with an answer that has begun.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Continues {
     /// It goes on with the last message whenever that is the assistant's: llama.cpp.
     LastMessage,
@@ -86,26 +88,6 @@ impl Continues {
             Self::LastMessage => Some(Continuation::LastMessage),
             Self::FinalMessage => Some(Continuation::FinalMessage),
             Self::No => None,
-        }
-    }
-}
-
-/// Not a way of going on with answers.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "continues = {0:?} is no way of going on with answers: write last-message, final-message or no"
-)]
-pub struct NotAWay(String);
-
-impl FromStr for Continues {
-    type Err = NotAWay;
-
-    fn from_str(text: &str) -> Result<Self, NotAWay> {
-        match text {
-            "last-message" => Ok(Self::LastMessage),
-            "final-message" => Ok(Self::FinalMessage),
-            "no" => Ok(Self::No),
-            other => Err(NotAWay(other.to_owned())),
         }
     }
 }
@@ -162,16 +144,6 @@ impl FromStr for ModelEntry {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_way_of_going_on_has_a_name() {
-        let ways =
-            ["last-message", "final-message", "no"].map(|way| way.parse::<Continues>().unwrap());
-        let how = ways.map(Continues::how);
-        assert_eq!(how, [Some(Continuation::LastMessage), Some(Continuation::FinalMessage), None]);
-        let refused = "perhaps".parse::<Continues>().unwrap_err().to_string();
-        assert!(refused.contains("\"perhaps\"") && refused.contains("final-message"), "{refused}");
-    }
 
     #[test]
     fn entries_may_rename() {

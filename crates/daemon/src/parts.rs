@@ -254,5 +254,6 @@ pub(crate) fn limits(settings: &Settings) -> Limits {
         bodies: settings.dispatch.max_queued_bytes.saturating_mul(2),
         affinity: settings.routing == Routing::PrefixAffinity,
         route: settings.mesh.route,
+        resume_answers: settings.resume_answers,
     }
 }

@@ -39,7 +39,9 @@ mod fixture;
 pub use config::Config;
 pub use dispatcher::Dispatcher;
 pub use distance::{Distance, NoRoute, Route};
-pub use input::{Affinity, BlockedOn, Input, JobSpec, LeaveReason, Offer, Unloaded, Verdict};
+pub use input::{
+    Affinity, BlockedOn, Input, JobSpec, LeaveReason, Offer, Resumable, Unloaded, Verdict,
+};
 pub use output::{CancelReason, Ending, Output};
 pub use route::{Candidate, LeastLoaded, Policy, PrefixAffinity, Start};
 pub use view::{Loading, ProviderView, QueueView, Wait};

@@ -144,6 +144,7 @@ impl Kit {
             drain: Duration::from_secs(30),
             affinity: false,
             route: Route::default(),
+            resume_answers: base::ResumeAnswers::default(),
         };
         change(&mut rules, &mut limits);
         let mut rules_of_rooms = RoomRules {

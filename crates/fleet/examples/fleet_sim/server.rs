@@ -343,7 +343,7 @@ impl Server {
             return;
         }
         let now = self.now(net);
-        self.dispatcher.handle(now, dispatch::Input::Begun { job });
+        self.dispatcher.handle(now, dispatch::Input::Begun { job, resumable: None });
         if let Some(it) = self.exchanges.values_mut().find(|it| it.side.served(job).is_some()) {
             it.side.may_write_half();
         }

@@ -20,6 +20,7 @@ const STEPS: &[&[&str]] = &[
     ],
     &[tables::USAGE_KEYS, tables::POOLS],
     &[tables::ROOM_HOMES],
+    &[tables::RESUMES],
 ];
 
 /// The version of the tables after all steps.

@@ -65,6 +65,8 @@ const STEPS: &[M<'_>] = &[
     M::up(page_sessions::table::TABLE),
     M::up(unsent::table::TABLES),
     M::up(rooms::HOME),
+    M::up(keys::RESUME),
+    M::up(usage::tables::RESUMES),
 ];
 
 /// A store in a database file.

@@ -18,7 +18,7 @@ use super::{
 use crate::chat::chunk::{Choice, Completion};
 
 /// What was delivered of an answer of Chat Completions.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Chat {
     head: Head,
     record: Record,

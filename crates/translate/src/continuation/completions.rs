@@ -19,7 +19,7 @@ use super::{
 use crate::chat::Usage;
 
 /// What was delivered of an answer of Completions.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Completions {
     head: Head,
     record: Record,

@@ -23,7 +23,7 @@ const MAX_UNREAD: usize = 32 * 1024;
 ///
 /// Bytes are kept as they are, and read only when there are many of them, or when somebody asks. Whole events
 /// pass only, so that the client is between two events whenever the provider is lost.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Delivered {
     /// Where the stream so far ends.
     boundary: Boundary,

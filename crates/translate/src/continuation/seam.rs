@@ -28,6 +28,11 @@ impl Seam {
         &mut self.delivered
     }
 
+    /// The same, to look at.
+    pub fn so_far(&self) -> &Delivered {
+        &self.delivered
+    }
+
     /// The same, for the next loss.
     pub fn into_delivered(self) -> Delivered {
         self.delivered

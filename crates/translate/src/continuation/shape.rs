@@ -15,7 +15,7 @@ use super::{
 pub(super) type Object = Map<String, Value>;
 
 /// What was delivered of an answer, in one shape.
-pub(super) trait Shape: Debug + Send {
+pub(super) trait Shape: Debug + Send + Copied {
     /// Reads the data of an event that passed.
     fn read(&mut self, data: &[u8]);
 
@@ -33,6 +33,23 @@ pub(super) trait Shape: Debug + Send {
 
     /// What makes the rest of this answer of the next provider's.
     fn stitch(&self) -> Box<dyn Stitch>;
+}
+
+/// A copy of a shape's notes.
+pub(super) trait Copied {
+    fn copied(&self) -> Box<dyn Shape>;
+}
+
+impl<S: Shape + Clone + 'static> Copied for S {
+    fn copied(&self) -> Box<dyn Shape> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn Shape> {
+    fn clone(&self) -> Self {
+        (**self).copied()
+    }
 }
 
 /// Makes the rest of an answer of the next provider's events.

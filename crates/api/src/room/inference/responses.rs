@@ -111,8 +111,9 @@ impl StoredResponse {
         let admission = Admission::new(admitted, id, Charge::default(), Moment::now()).await?;
         let job = self.job(request(parts, via), id);
         let room = Some(Arc::clone(&self.room));
-        let (translation, may_be_early) = (None, false);
-        Ok((Accepted { job, admission, translation, room, may_be_early }, self.room, self.id))
+        let (translation, may_be_early, takes_trailers) = (None, false, false);
+        let accepted = Accepted { job, admission, translation, room, may_be_early, takes_trailers };
+        Ok((accepted, self.room, self.id))
     }
 
     fn job(&self, request: JobRequest, id: JobId) -> Job {
@@ -133,6 +134,7 @@ impl StoredResponse {
             lent: None,
             route: Route::default(),
             clouds: false,
+            resumes: false,
             trace: None,
             request,
             meter: Box::new(Uncounted),

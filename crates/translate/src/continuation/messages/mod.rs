@@ -21,7 +21,7 @@ use super::{
 };
 
 /// What was delivered of an answer of Messages.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Messages {
     /// Whether the message has begun.
     begun: bool,

@@ -25,7 +25,7 @@ use super::{
 };
 
 /// What was delivered of an answer of Responses.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Responses {
     /// The response as its first event had it.
     response: Option<Object>,
