@@ -124,9 +124,9 @@ impl Reading {
         if line.starts_with(": resumed") {
             self.seams.push(self.text.chars().count());
             let told = line.rsplit(' ').nth(1).and_then(|count| count.parse().ok());
-            self.check(told == self.seams.last().copied(), || {
-                format!("{line}, after {:?}", self.text)
-            });
+            if told != self.seams.last().copied() {
+                self.is_wrong(format!("{line}, after {:?}", self.text));
+            }
         }
         let Some(data) = line.strip_prefix("data: ") else { return };
         let event: Value = serde_json::from_str(data).unwrap_or_default();
@@ -136,25 +136,29 @@ impl Reading {
         {
             self.error = Some(data.to_owned());
         }
-        self.check(!self.ended, || format!("after the end: {data}"));
+        if self.ended {
+            self.is_wrong(format!("after the end: {data}"));
+        }
         self.ended |= self.api.is_end(data, &event);
         let is_begin = matches!(event["type"].as_str(), Some("message_start" | "response.created"))
             || event["choices"][0]["delta"]["role"].is_string();
         self.begins += u32::from(is_begin);
-        self.check(self.begins < 2, || format!("a second beginning: {data}"));
-        if let Some(id) = self.api.id(&event) {
-            let known = self.id.get_or_insert_with(|| id.to_owned()).clone();
-            self.check(known == id, || format!("another id: {data}"));
+        if self.begins > 1 {
+            self.is_wrong(format!("a second beginning: {data}"));
         }
-        if let Some(whole) = self.api.whole(&event).map(str::to_owned) {
-            self.check(whole == self.text, || format!("{whole:?} for {:?}", self.text));
+        if let Some(id) = self.api.id(&event) {
+            if self.id.get_or_insert_with(|| id.to_owned()) != id {
+                self.is_wrong(format!("another id: {data}"));
+            }
+        }
+        if self.api.whole(&event).is_some_and(|whole| whole != self.text) {
+            self.is_wrong(format!("{data} for {:?}", self.text));
         }
         self.text.push_str(self.api.piece(&event).unwrap_or_default());
     }
 
-    fn check(&mut self, holds: bool, what: impl Fn() -> String) {
-        if !holds && self.wrong.is_none() {
-            self.wrong = Some(what());
-        }
+    /// Notes what was wrong, the first of it.
+    fn is_wrong(&mut self, what: String) {
+        self.wrong.get_or_insert(what);
     }
 }

@@ -6,7 +6,9 @@ use std::{
     time::Duration,
 };
 
-use testkit::{ChildProcess, Client, MockBackend, Story, WorkerProcess, eventually, lab::http};
+use testkit::{
+    ChildProcess, Client, DEADLINE, MockBackend, Story, WorkerProcess, eventually, lab::http,
+};
 
 use crate::resume::{Settings, house::MODEL};
 
@@ -21,7 +23,10 @@ const SLOTS: &str = "4";
 
 /// A model server.
 enum Server {
-    StandIn(MockBackend),
+    /// Ends when it is dropped.
+    StandIn {
+        _backend: MockBackend,
+    },
     Program(ChildProcess),
 }
 
@@ -75,11 +80,10 @@ impl Node {
     /// Loses what is lost in this way. A worker that was drained is gone from its server already.
     pub(crate) async fn lose(&mut self, way: Way) {
         match way {
-            Way::ModelServer => {
-                if let Some(Server::Program(mut program)) = self.server.take() {
-                    program.kill9().await;
-                }
-            }
+            Way::ModelServer => match self.server.take() {
+                Some(Server::Program(mut program)) => program.kill9().await,
+                Some(Server::StandIn { .. }) | None => {}
+            },
             Way::Worker | Way::Drain => {
                 if let Some(mut worker) = self.worker.take() {
                     worker.kill9().await;
@@ -100,12 +104,17 @@ impl Node {
 
     async fn start_server(&mut self) {
         self.server = Some(match &self.program {
-            None => {
-                let story = Story::like_llama_cpp().at_pace(PACE);
-                Server::StandIn(story.start_at(self.address, &[MODEL]).await)
-            }
+            None => Server::StandIn { _backend: self.stand_in().await },
             Some((program, model)) => Server::Program(self.run(program, model).await),
         });
+    }
+
+    async fn stand_in(&self) -> MockBackend {
+        // The one before may still be going.
+        let is_free = async || std::net::TcpListener::bind(self.address).is_ok();
+        eventually("the port being free", DEADLINE, is_free).await;
+        let story = Story::like_llama_cpp().at_pace(PACE);
+        story.start_at(self.address, &[MODEL]).await
     }
 
     async fn run(&self, program: &Path, model: &Path) -> ChildProcess {

@@ -44,6 +44,19 @@ fn an_event_that_does_not_end_passes_once_it_is_too_long() {
 }
 
 #[test]
+fn texts_that_are_repeated_at_the_end_are_held_up_to_a_bound() {
+    let delta = |text: &str| {
+        format!("data: {{\"type\":\"response.output_text.delta\",\"delta\":\"{text}\"}}\n\n")
+    };
+    let mut delivered = Delivered::new(Endpoint::Responses).unwrap();
+    delivered.feed(delta("a").as_bytes(), &mut Vec::new());
+    let (mut seam, mebibyte) = (Seam::new(delivered), delta(&"x".repeat(1024 * 1024)));
+    let mut feed = || seam.feed(mebibyte.as_bytes(), &mut Vec::new());
+    (0..crate::MAX_KEPT / 1024 / 1024).for_each(|_| feed().unwrap());
+    assert!(feed().unwrap_err().to_string().contains("longer than"));
+}
+
+#[test]
 fn other_endpoints_are_not_continued() {
     let continued =
         Endpoint::ALL.into_iter().filter(|endpoint| Delivered::new(*endpoint).is_some());
