@@ -25,6 +25,7 @@ const MAX_UNREAD: usize = 32 * 1024;
 /// pass only, so that the client is between two events whenever the provider is lost.
 #[derive(Debug, Clone)]
 pub struct Delivered {
+    endpoint: Endpoint,
     /// Where the stream so far ends.
     boundary: Boundary,
     /// The beginning of an event.
@@ -41,6 +42,7 @@ impl Delivered {
     /// Before the first byte. `None`: answers of this endpoint are not continued.
     pub fn new(endpoint: Endpoint) -> Option<Self> {
         Some(Self {
+            endpoint,
             boundary: Boundary::new(),
             half: Vec::new(),
             unread: Vec::new(),
@@ -126,7 +128,9 @@ impl Delivered {
         if self.unread.len() + events.len() > MAX_UNREAD {
             self.read();
         }
-        self.unread.extend_from_slice(events);
+        if !self.gave_up {
+            self.unread.extend_from_slice(events);
+        }
     }
 
     /// The provider is lost, and with it the rest of the event that was held back.
@@ -154,10 +158,12 @@ impl Delivered {
         }
     }
 
+    /// Lets go of all that was noted.
     fn give_up(&mut self, reason: CannotContinue) {
-        let record = self.shape.record_mut();
-        record.refuse(reason);
-        (record.text, record.thoughts) = (String::new(), String::new());
+        if let Some(mut nothing) = shape::of(self.endpoint) {
+            nothing.record_mut().refuse(reason);
+            self.shape = nothing;
+        }
         self.unread = Vec::new();
         self.gave_up = true;
     }

@@ -24,7 +24,7 @@ mod asked;
 mod render;
 mod tell;
 
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
 
 use serde_json::{Value, json};
 
@@ -79,7 +79,12 @@ impl Story {
 
     /// A backend with these of them; any other name tells stories.
     pub async fn start_with(self, models: &[&str]) -> MockBackend {
-        let backend = MockBackend::start_at(any_port(), models).await;
+        self.start_at(any_port(), models).await
+    }
+
+    /// The same at a given address, such as that of a backend that was stopped.
+    pub async fn start_at(self, address: SocketAddr, models: &[&str]) -> MockBackend {
+        let backend = MockBackend::start_at(address, models).await;
         let owner = match self.like {
             Like::LlamaCpp => "llamacpp",
             Like::Vllm => "vllm",

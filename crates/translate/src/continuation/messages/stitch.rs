@@ -35,7 +35,7 @@ impl MessageStitch {
         Self {
             begun: delivered.begun,
             open: last.filter(|block| block.is_open).map(|block| (block.index, block.kind)),
-            next: last.map_or(0, |block| block.index + 1),
+            next: last.map_or(0, |block| block.index.saturating_add(1)),
             theirs: None,
             pending: None,
             before: Before::of(&delivered.record),
@@ -71,7 +71,7 @@ impl MessageStitch {
         self.close(out);
         start.insert("index".to_owned(), self.next.into());
         self.open = Some((self.next, kind));
-        self.next += 1;
+        self.next = self.next.saturating_add(1);
         write_object(start, out);
     }
 

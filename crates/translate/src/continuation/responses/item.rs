@@ -115,6 +115,11 @@ impl Item {
         whole
     }
 
+    /// The item as its provider completed it, or as it would have.
+    pub(super) fn completed(&self) -> Value {
+        self.done.clone().unwrap_or_else(|| self.whole("completed")).into()
+    }
+
     /// Puts the texts that were delivered into a form of this item.
     pub(super) fn put_texts(&self, item: &mut Object) {
         let of = |summary: bool| {

@@ -1,6 +1,9 @@
 //! The next provider's events as the rest of the first one's.
 
-use protocol::{failure::BadAnswer, json::JsonReader};
+use protocol::{
+    failure::{BadAnswer, MAX_KEPT},
+    json::JsonReader,
+};
 use serde_json::{Value, json};
 
 use super::{
@@ -44,6 +47,8 @@ pub(super) struct ResponseStitch {
     pending: Option<(Item, Vec<Object>)>,
     /// The number of the open item of a tool.
     tool: Option<u64>,
+    /// How many bytes of text came, which are held until the end.
+    kept: usize,
     before: Before,
     repetition: Repetition,
     over: bool,
@@ -58,15 +63,16 @@ impl ResponseStitch {
         Self {
             response: delivered.response.clone(),
             in_progress: delivered.in_progress,
-            number: delivered.number.map(|last| last + 1),
+            number: delivered.number.map(|last| last.saturating_add(1)),
             has_places: places.unwrap_or(delivered.number.is_some()),
             next_place,
-            done: items.iter().map(|item| item.whole("completed").into()).collect(),
+            done: items.iter().map(Item::completed).collect(),
             joins_part: open.as_ref().is_some_and(|item| item.open_part().is_some()),
             open,
             theirs: None,
             pending: None,
             tool: None,
+            kept: 0,
             before: Before::of(&delivered.record),
             repetition: Repetition::of(&delivered.record),
             over: false,
@@ -144,14 +150,23 @@ impl ResponseStitch {
         self.put_of_item(object, out);
     }
 
-    fn delta(&mut self, event: &Event<'_>, mut object: Object, out: &mut Vec<u8>) {
+    fn delta(
+        &mut self,
+        event: &Event<'_>,
+        mut object: Object,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BadAnswer> {
         let piece = event.delta.0.as_deref().unwrap_or_default();
         let piece = match &*event.kind {
             "response.output_text.delta" => self.repetition.without(piece),
             _ => piece,
         };
         if piece.is_empty() {
-            return;
+            return Ok(());
+        }
+        self.kept += piece.len();
+        if self.kept > MAX_KEPT {
+            return Err(BadAnswer(format!("the answer is longer than {MAX_KEPT} bytes")));
         }
         if let Some((item, events)) = self.pending.take() {
             self.begin(item, events, out);
@@ -162,10 +177,11 @@ impl ResponseStitch {
             self.begin(item, Vec::new(), out);
         }
         self.joins_part = false;
-        let Some(open) = &mut self.open else { return };
+        let Some(open) = &mut self.open else { return Ok(()) };
         open.add(event, piece);
         object.insert("delta".to_owned(), piece.into());
         self.put_of_item(object, out);
+        Ok(())
     }
 
     /// An item of the client's begins.
@@ -290,7 +306,7 @@ impl ResponseStitch {
     /// Writes an event under the number that follows.
     fn put(&mut self, mut event: Object, out: &mut Vec<u8>) {
         set(&mut event, "sequence_number", self.number);
-        self.number = self.number.map(|number| number + 1);
+        self.number = self.number.map(|number| number.saturating_add(1));
         write(&event, out);
     }
 }
@@ -318,7 +334,7 @@ impl Stitch for ResponseStitch {
             }
             "response.output_text.delta"
             | "response.reasoning_text.delta"
-            | "response.reasoning_summary_text.delta" => self.delta(&event, object, out),
+            | "response.reasoning_summary_text.delta" => return self.delta(&event, object, out),
             "response.output_text.done"
             | "response.reasoning_text.done"
             | "response.content_part.done"
