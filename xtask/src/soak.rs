@@ -24,6 +24,8 @@ const FLEET_MINUTES: u32 = 1;
 /// How long the mesh is tested when nothing is said.
 const MESH_MINUTES: u32 = 2;
 
+/// How long lost workers are tested with answers that outlive them when nothing is said.
+const RESUME_MINUTES: u32 = 1;
 /// How long the workspace is tested when nothing is said.
 const WORKSPACE_MINUTES: u32 = 2;
 
@@ -38,10 +40,11 @@ pub(crate) struct Arguments {
     /// For `mesh`: instead, how large a file is fetched whose pull is interrupted, in GiB
     #[arg(long, value_name = "N")]
     pull_gib: Option<f64>,
-    /// For `engines`: the program that serves models, with the flags of llama.cpp's server, instead of a fake one
-    #[arg(long, value_name = "PROGRAM", requires = "model")]
+    /// For `engines` and `resume`: the program that serves models, with the flags of llama.cpp's server, instead of a
+    /// fake one
+    #[arg(long, value_name = "PROGRAM", alias = "with", requires = "model")]
     engine: Option<PathBuf>,
-    /// For `engines`: the file that each model is a copy of
+    /// For `engines` and `resume`: the file of the model
     #[arg(long, value_name = "FILE")]
     model: Option<PathBuf>,
     /// For `mesh`: how often
@@ -65,6 +68,8 @@ enum Soak {
     Ledger,
     /// Ten machines of a mesh that are killed, stopped and started again while they answer each other
     Mesh,
+    /// Streams whose model servers and workers are killed and drained, and that others go on with
+    Resume,
     /// Rooms whose participants join, leave and die, with clients that hang up and slow watchers
     Rooms,
     /// Requests over four workers, of which one is killed every second
@@ -82,6 +87,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
         Soak::Fuzz => fuzz(workspace, arguments.minutes.unwrap_or(FUZZ_MINUTES)),
         Soak::Ledger => ledger(workspace),
         Soak::Mesh => mesh(workspace, arguments),
+        Soak::Resume => resume(workspace, arguments),
         Soak::Rooms => rooms(workspace, arguments.minutes.unwrap_or(ROOMS_MINUTES)),
         Soak::Stress => stress(workspace, arguments.minutes),
         Soak::Workspace => sessions(workspace, arguments.minutes.unwrap_or(WORKSPACE_MINUTES)),
@@ -159,6 +165,19 @@ fn engines(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
     // As many requests as take about a minute, for each minute, with a fake engine.
     let requests = 2000 * arguments.minutes.unwrap_or(1);
     soak.args(["--requests", &requests.to_string()]);
+    command::run(soak)
+}
+
+/// A thousand losses, or as many as there are in some minutes.
+fn resume(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
+    let mut soak = driver(workspace, "resume")?;
+    if let (Some(engine), Some(model)) = (&arguments.engine, &arguments.model) {
+        soak.arg("--with").arg(engine).arg("--model").arg(model);
+    }
+    if arguments.engine.is_none() || arguments.minutes.is_some() {
+        let minutes = arguments.minutes.unwrap_or(RESUME_MINUTES).to_string();
+        soak.args(["--minutes", &minutes]);
+    }
     command::run(soak)
 }
 

@@ -1,8 +1,9 @@
 //! The answer on its way out.
 //!
 //! Each chunk of the exchange is one frame of the body: one write for the bytes of one read, or for the
-//! small reads gathered since the client last read. Only two things are ever added, both between events
-//! of a stream: a sign of life after silence, and the API's own error event when the answer is cut off.
+//! small reads gathered since the client last read. Only three things are ever added, all between events
+//! of a stream: a sign of life after silence, a comment where another provider has gone on, and the API's own error
+//! event when the answer is cut off.
 
 use std::{
     future::Future,
@@ -13,13 +14,21 @@ use std::{
 
 use base::{Endpoint, ModelName, ProviderId};
 use bytes::Bytes;
-use http::{StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use http_body::{Body, Frame, SizeHint};
 use protocol::{openai::SequenceReader, sse::Boundary};
-use scheduler::{Answer, Event, Head};
+use scheduler::{Answer, Event, Head, exchange::Seam};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::{early::Early, error::ApiError, shape::Shape};
+use crate::{
+    early::{Early, called},
+    error::ApiError,
+    shape::Shape,
+    uploads::HeldMemory,
+};
+
+/// The trailer that says how often another provider has gone on with the answer.
+pub(crate) const RESUMED: &str = "x-warren-resumed";
 
 /// Why a body was cut off. The connection is closed, so that no client takes the body for complete.
 #[derive(Debug)]
@@ -44,7 +53,20 @@ pub(crate) struct AnswerBody {
     bodyless: bool,
     /// While the provider's head is not here, but the client's is.
     early: Option<Early>,
+    kept: Kept,
+    /// Whether another provider may go on with the answer.
+    may_be_resumed: bool,
     done: bool,
+}
+
+/// What an answer's delivery takes beside the answer.
+pub(crate) struct Kept {
+    /// The memory of its request, if another provider may have to go on with the answer.
+    pub(crate) memory: Option<HeldMemory>,
+    /// Whether its client may know the names of workers.
+    pub(crate) names_workers: bool,
+    /// Whether its client reads trailers.
+    pub(crate) trailers: bool,
 }
 
 struct Events {
@@ -70,6 +92,7 @@ impl AnswerBody {
         model: ModelName,
         keepalive: Duration,
         early: Option<Early>,
+        kept: Kept,
     ) -> Self {
         let begun = if early.is_some() { Duration::ZERO } else { keepalive };
         let numbered = shape.endpoint() == Endpoint::Responses;
@@ -81,7 +104,9 @@ impl AnswerBody {
         let announced = announced.and_then(|value| value.to_str().ok()?.parse().ok());
         let left = announced.or_else(|| answer.rest().map(|rest| rest as u64));
         let bodyless = matches!(head.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
-        Self { answer, shape, model, events, left, bodyless, early, done: false }
+        let may_be_resumed = answer.may_be_resumed();
+        let done = false;
+        Self { answer, shape, model, events, left, bodyless, early, kept, may_be_resumed, done }
     }
 
     /// The provider that answers, once its head is here.
@@ -116,10 +141,46 @@ impl AnswerBody {
         Poll::Ready(Some(Ok(Frame::data(self.shape.waiting(&words).into()))))
     }
 
+    /// The provider's head is here.
+    fn begun(&mut self) {
+        self.kept.memory = self.early.take().and_then(|early| early.memory);
+        self.may_be_resumed = self.answer.may_be_resumed();
+    }
+
     fn end(&mut self) -> Option<Result<Frame<Bytes>, BrokenOff>> {
         self.done = true;
-        let short = self.left.is_some_and(|left| left > 0);
-        short.then(|| Err(BrokenOff("it is shorter than announced".to_owned())))
+        if self.left.is_some_and(|left| left > 0) {
+            return Some(Err(BrokenOff("it is shorter than announced".to_owned())));
+        }
+        self.trailers().map(Ok)
+    }
+
+    /// Says at a seam of the answer that another provider goes on.
+    fn seam(&mut self) -> Option<Frame<Bytes>> {
+        if !self.may_be_resumed || self.left.is_some() {
+            return None;
+        }
+        let Seam { provider, delivered } = self.answer.take_seam()?;
+        let events = self.events.as_mut().filter(|it| self.shape.may_add(&it.boundary))?;
+        let name = base::plain::line(provider.as_deref()?);
+        let name = called(&name, self.kept.names_workers);
+        let characters = delivered.characters;
+        let words = format!("resumed on {name} after {characters} characters");
+        let comment = Bytes::from(self.shape.comment(&words)?);
+        events.boundary.feed(&comment);
+        Some(Frame::data(comment))
+    }
+
+    /// How often another provider went on, for a client that reads trailers; once.
+    fn trailers(&mut self) -> Option<Frame<Bytes>> {
+        let wanted = std::mem::take(&mut self.kept.trailers) && self.left.is_none();
+        let count = self.answer.seams();
+        let trailer = (HeaderName::from_static(RESUMED), HeaderValue::from(count));
+        (wanted && count > 0).then(|| Frame::trailers(HeaderMap::from_iter([trailer])))
+    }
+
+    fn owes_trailers(&self) -> bool {
+        self.kept.trailers && self.left.is_none() && self.answer.seams() > 0
     }
 
     fn failed(&mut self, error: ApiError) -> Result<Frame<Bytes>, BrokenOff> {
@@ -155,14 +216,17 @@ impl Body for AnswerBody {
     ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
         let this = &mut *self;
         if this.done {
-            return Poll::Ready(None);
+            return Poll::Ready(this.trailers().map(Ok));
         }
         if let Some(early) = &mut this.early {
             match early.poll(cx, &mut this.answer, this.shape, this.model.as_str()) {
-                Poll::Ready(Ok(())) => this.early = None,
+                Poll::Ready(Ok(())) => this.begun(),
                 Poll::Ready(Err(error)) => return Poll::Ready(Some(this.failed(error))),
                 Poll::Pending => return this.poll_waiting(cx),
             }
+        }
+        if let Some(comment) = this.seam() {
+            return Poll::Ready(Some(Ok(comment)));
         }
         match this.answer.poll_next(cx) {
             Poll::Ready(Event::Chunk(chunk)) => Poll::Ready(Some(this.chunk(chunk))),
@@ -183,7 +247,8 @@ impl Body for AnswerBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.done || (self.left == Some(0) && self.answer.rest() == Some(0))
+        (self.done && !self.owes_trailers())
+            || (self.left == Some(0) && self.answer.rest() == Some(0))
     }
 
     fn size_hint(&self) -> SizeHint {

@@ -4,9 +4,14 @@ use std::{sync::Arc, time::Duration};
 
 use access::{Charge, Moment};
 use axum::{extract::State, response::Response};
-use base::{Endpoint, Endpoints, JobId, KeyId, ModelName, ProviderId, Scope};
+use base::{
+    Endpoint, Endpoints, JobId, KeyId, ModelName, NotResumeAnswers, ProviderId, ResumeAnswers,
+    Scope,
+};
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request, StatusCode, Uri, header, request::Parts};
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri, header, request::Parts,
+};
 use protocol::{headers::ROUTE, room::selector::RESERVED, via::VIA};
 use rooms::Room;
 use scheduler::{Answer, Ending, Failure, Job, JobRequest, NoRoute, Route};
@@ -14,7 +19,7 @@ use translate::{BadRequest, served_as};
 
 use crate::{
     admission::{Admission, put_standing},
-    body::AnswerBody,
+    body::{AnswerBody, Kept, RESUMED},
     content::Content,
     count_tokens,
     early::{self, Early},
@@ -39,11 +44,14 @@ use crate::{
     state::Api,
     trace,
     translation::{Origin, Translation},
-    uploads::{HeldBody, HeldMemory},
+    uploads::{HeldBody, HeldMemory, RoomLeft},
 };
 
 /// The header by which a consumer names the only provider that may serve it.
 const PIN: &str = "x-warren-provider";
+
+/// The header that says what is done with a streamed answer whose provider is lost; in a response, what would be.
+pub(crate) const RESUME: &str = "x-warren-resume";
 
 /// Handles one request to an API of the server.
 pub(crate) async fn consume(
@@ -137,7 +145,8 @@ pub(crate) async fn chat(
     let (body, peeked) = peek_request(body, api.limits().affinity).await?;
     let route = api.limits().route;
     let model = ModelName::from(&*peeked.peek.model);
-    let draft = JobDraft { shape, id, request_scope, pinned: None, route, peeked };
+    let resumes = false;
+    let draft = JobDraft { shape, id, request_scope, pinned: None, route, resumes, peeked };
     let path = shape.endpoint().path().to_owned();
     let headers = head::put_via(HeaderMap::new(), via);
     let request = draft.request(Method::POST, path, model, headers, body);
@@ -156,6 +165,8 @@ pub(crate) struct Accepted {
     pub(crate) room: Option<Arc<Room>>,
     /// Whether its client may get a head before the provider's.
     pub(crate) may_be_early: bool,
+    /// Whether its client reads trailers.
+    pub(crate) takes_trailers: bool,
     /// What becomes of its response, if that has a state here.
     pub(crate) plan: Option<Box<Plan>>,
 }
@@ -188,6 +199,7 @@ async fn accept(
 ) -> Result<Taken, ApiError> {
     let content = Content::of(*shape, &parts.headers)?;
     let passed_on = parts.headers.contains_key(VIA);
+    let takes_trailers = takes_trailers(&parts.headers);
     let via = head::via(api.marks(), api.via(), request_scope.scope(), &parts.headers)?;
     let body = read::read(&parts.headers, body, api.limits().max_body, held).await?;
     // It is unpacked from here on.
@@ -210,14 +222,15 @@ async fn accept(
     let pinned = pinned(&parts.headers)?;
     let trace = trace::of(api.sampler(), &parts.headers);
     let route = route(&parts.headers)?.unwrap_or(api.limits().route);
-    let draft = JobDraft { shape, id, request_scope, pinned, route, peeked };
+    let resumes = resumes(api, &request_scope, &parts.headers)?;
+    let draft = JobDraft { shape, id, request_scope, pinned, route, resumes, peeked };
     let headers = head::put_via(head::for_provider(std::mem::take(&mut parts.headers)), via);
     let path = request_scope::path_and_query(&parts.uri);
     let request = draft.request(parts.method.clone(), path, model, headers, body);
     let mut accepted = draft.accept(api, request, held).await?;
     accepted.job.trace = trace;
     let may_be_early = early::may_be_early(&accepted.job.request, shape.endpoint(), passed_on);
-    Ok(Taken::Job(Accepted { may_be_early, plan, ..accepted }))
+    Ok(Taken::Job(Accepted { may_be_early, takes_trailers, plan, ..accepted }))
 }
 
 /// Finds the shape that a body shows, and completes the body for it.
@@ -246,7 +259,8 @@ pub(crate) async fn answer(
     accepted: Accepted,
     memory: HeldMemory,
 ) -> Result<Response, ApiError> {
-    let Accepted { job, admission, translation, room, may_be_early, plan } = accepted;
+    let Accepted { job, admission, translation, room, may_be_early, takes_trailers, plan } =
+        accepted;
     let (id, model, method) = (job.id, job.model.clone(), job.request.method.clone());
     let sought = Sought::of(shape, &job);
     // Strangers, and guests of a room, do not learn the names of machines.
@@ -270,18 +284,23 @@ pub(crate) async fn answer(
         ApiError { standing, ..error }
     };
     let every = if may_be_early { api.limits().keepalive } else { Duration::ZERO };
+    let mut waiting = Early::new(translation, memory, names_workers);
+    let mut kept = None;
     let (mut head, early) = match early::head(&mut answer, every).await {
         Some(head) => {
             let head = head.map_err(&failed)?;
-            Early::new(translation, memory, names_workers).begun();
+            waiting.begun(&answer);
+            kept = waiting.memory.take();
             if answer.comes_whole() {
                 // Waiting costs nothing here, and until the first byte a failure can still set the status.
                 answer.first_byte().await.map_err(failed)?;
             }
             (head, None)
         }
-        None => (early::stream_head(shape), Some(Early::new(translation, memory, names_workers))),
+        None => (early::stream_head(shape), Some(waiting)),
     };
+    let trailers = takes_trailers && (early.is_some() || answer.may_be_resumed());
+    put_resume(&mut head.headers, answer.may_be_resumed(), trailers);
     head::drop_bad_length(&mut head.headers);
     if room.is_some() {
         head::keep_content_only(&mut head.headers);
@@ -290,7 +309,8 @@ pub(crate) async fn answer(
     let makes = shape.endpoint() == Endpoint::Responses && method == Method::POST;
     let recorder =
         room.filter(|_| makes).and_then(|room| Recorder::new(api, &room, &answer, &head));
-    let body = AnswerBody::new(answer, &head, shape, model, api.limits().keepalive, early);
+    let kept = Kept { memory: kept, names_workers, trailers };
+    let body = AnswerBody::new(answer, &head, shape, model, api.limits().keepalive, early, kept);
     let body = match (recorder, plan) {
         (_, Some(plan)) => plan.around(api, &mut head, body),
         (Some(recorder), None) => axum::body::Body::new(recorder.around(body)),
@@ -325,6 +345,8 @@ struct JobDraft {
     request_scope: RequestScope,
     pinned: Option<ProviderId>,
     route: Route,
+    /// Whether its answer may be gone on with by another provider.
+    resumes: bool,
     peeked: PeekedRequest,
 }
 
@@ -341,7 +363,8 @@ impl JobDraft {
         if self.request_scope.room().is_none() && !self.peeked.peek.in_form {
             request.body = with_defaults(api, &request.model, request.body).await?;
         }
-        let translation = Arc::new(self.translation(&request, now));
+        let room = api.uploads().room_left();
+        let translation = Arc::new(self.translation(&request, now, room));
         let prepared = prepare(api, &self, &translation, request, &targets.models).await?;
         if let Some(more) = &prepared.body {
             held.grow(prepared.request.body.len() + more.len()).await?;
@@ -349,7 +372,8 @@ impl JobDraft {
         let room = self.request_scope.room().cloned();
         let job = self.job(targets, prepared, &translation);
         let translation = Some(translation);
-        Ok(Accepted { job, admission, translation, room, may_be_early: false, plan: None })
+        let (may_be_early, takes_trailers, plan) = (false, false, None);
+        Ok(Accepted { job, admission, translation, room, may_be_early, takes_trailers, plan })
     }
 
     fn request(
@@ -370,10 +394,10 @@ impl JobDraft {
         }
     }
 
-    fn translation(&self, request: &JobRequest, accepted: Moment) -> Translation {
+    fn translation(&self, request: &JobRequest, accepted: Moment, room: RoomLeft) -> Translation {
         let (model, streaming) = (request.model.clone(), request.streaming);
         let origin = Origin { job: self.id, accepted, model, streaming };
-        Translation::new(self.shape.endpoint(), origin, self.peeked.peek.clone())
+        Translation::new(self.shape.endpoint(), origin, self.peeked.peek.clone(), room)
     }
 
     /// The most that it may cost, wherever it is served. What members of a room lend costs nothing.
@@ -409,6 +433,7 @@ impl JobDraft {
             pinned: self.pinned,
             lent: None,
             route: self.route,
+            resumes: self.resumes,
             trace: None,
             request,
             meter: Box::new(UsageMeter::new(endpoint, self.peeked.prompt_tokens)),
@@ -463,6 +488,41 @@ fn pinned(headers: &HeaderMap) -> Result<Option<ProviderId>, ApiError> {
         ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, words)
     };
     pinned.map(Some).ok_or_else(bad)
+}
+
+/// Whether an answer may be gone on with by another provider: the request says so, or its key, or the setting. In a
+/// room nobody goes on: each of its participants speaks for itself.
+fn resumes(api: &Api, request_scope: &RequestScope, headers: &HeaderMap) -> Result<bool, ApiError> {
+    let of_key = || request_scope.admitted().key.as_ref()?.resume_answers();
+    let how = match headers.get(RESUME) {
+        None => of_key().unwrap_or(api.limits().resume_answers),
+        Some(value) => {
+            let bad = |why: NotResumeAnswers| {
+                let given = String::from_utf8_lossy(value.as_bytes());
+                let words = format!("{RESUME}: {why}, not {given:?}");
+                ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, words)
+            };
+            value.to_str().map_err(|_| NotResumeAnswers).and_then(str::parse).map_err(bad)?
+        }
+    };
+    Ok(how == ResumeAnswers::SameModel && request_scope.room().is_none())
+}
+
+/// Says in a response whether another provider may go on with the answer, and that a trailer follows.
+fn put_resume(headers: &mut HeaderMap, may_be_resumed: bool, trailers: bool) {
+    if may_be_resumed {
+        let how = HeaderValue::from_static(ResumeAnswers::SameModel.as_str());
+        headers.insert(HeaderName::from_static(RESUME), how);
+    }
+    if trailers {
+        headers.insert(header::TRAILER, HeaderValue::from_static(RESUMED));
+    }
+}
+
+fn takes_trailers(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(header::TE).iter().filter_map(|value| value.to_str().ok());
+    let mut all = values.flat_map(|value| value.split(','));
+    all.any(|coding| coding.trim().eq_ignore_ascii_case("trailers"))
 }
 
 fn route(headers: &HeaderMap) -> Result<Option<Route>, ApiError> {

@@ -81,10 +81,10 @@ pub(crate) fn stream_head(shape: &dyn Shape) -> Head {
 pub(crate) struct Early {
     /// The translation of its request, which may be needed again.
     pub(crate) translation: Option<Arc<Translation>>,
-    /// The memory of its request's body.
+    /// The memory of its request's body, as long as that is kept.
     pub(crate) memory: Option<HeldMemory>,
     /// Whether its client may know the names of workers.
-    names_workers: bool,
+    pub(crate) names_workers: bool,
     /// The provider's answer, if it is no stream.
     refusal: Option<Refusal>,
 }
@@ -114,7 +114,7 @@ impl Early {
         let failed = |failure: Failure| ApiError::of_failure(&failure, model);
         if self.refusal.is_none() {
             let head = ready!(answer.poll_head(cx)).map_err(failed)?;
-            self.begun();
+            self.begun(answer);
             let is_stream = !is_json(&head) || shape.is_stream(&head);
             if head.status.is_success() && is_stream {
                 return Poll::Ready(Ok(()));
@@ -147,11 +147,7 @@ impl Early {
 
     fn loading(&self, load: &ModelLoad) -> String {
         let name = base::plain::line(&load.provider);
-        let at = match &*name {
-            "" => "a worker",
-            name if self.names_workers => clip(name, MAX_NAME),
-            _ => "a worker",
-        };
+        let at = called(&name, self.names_workers);
         let seconds = load.left.map(|left| left.as_secs_f64().ceil());
         match seconds {
             Some(seconds) if seconds > 0.0 => {
@@ -162,12 +158,23 @@ impl Early {
         }
     }
 
-    /// The answer has begun, so the job will not move: its request is not needed any more.
-    pub(crate) fn begun(&mut self) {
-        self.memory = None;
+    /// The answer has begun: its request is not needed any more, unless another provider may have to go on with it.
+    pub(crate) fn begun(&mut self, answer: &Answer) {
+        if !answer.may_be_resumed() {
+            self.memory = None;
+        }
         if let Some(translation) = self.translation.take() {
             translation.forget();
         }
+    }
+}
+
+/// A worker as a client may call it. `name` is one line.
+pub(crate) fn called(name: &str, names_workers: bool) -> &str {
+    match name {
+        "" => "a worker",
+        name if names_workers => clip(name, MAX_NAME),
+        _ => "a worker",
     }
 }
 

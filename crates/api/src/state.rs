@@ -7,7 +7,7 @@ use std::{
 };
 
 use access::{ConsumerRules, Keys};
-use base::{ClientAddress, Live, ModelName, Scope, trace::Sampler};
+use base::{ClientAddress, Live, ModelName, ResumeAnswers, Scope, trace::Sampler};
 use http::{Extensions, HeaderValue};
 use protocol::via::Marks;
 use rooms::Rooms;
@@ -50,6 +50,9 @@ pub struct Limits {
     pub keep_responses: bool,
     /// Whether a response is kept if its request does not say `store`.
     pub keep_unasked: bool,
+    /// What is done with streamed answers whose provider is lost, without the header `x-warren-resume` and unless
+    /// the key says so.
+    pub resume_answers: ResumeAnswers,
 }
 
 /// The state of all handlers; clones share it.

@@ -1,5 +1,5 @@
-//! The common memory bound of all request bodies that are being read or wait for the head of an
-//! answer.
+//! The common memory bound of all request bodies that are being read, wait for the head of an answer, or are kept
+//! because another provider may have to go on with it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -31,6 +31,20 @@ pub(crate) struct HeldBody<'a> {
     permit: Option<OwnedSemaphorePermit>,
 }
 
+/// How much of the memory is left.
+#[derive(Clone)]
+pub(crate) struct RoomLeft {
+    room: Arc<Semaphore>,
+    total: u32,
+}
+
+impl RoomLeft {
+    /// Whether at least half of the memory is free.
+    pub(crate) fn is_ample(&self) -> bool {
+        self.room.available_permits() >= self.total as usize / 2
+    }
+}
+
 impl HeldMemory {
     /// No memory, of a request without a body.
     pub(crate) fn none() -> Self {
@@ -44,6 +58,11 @@ impl Uploads {
         let most = u32::try_from(Semaphore::MAX_PERMITS).unwrap_or(u32::MAX);
         let total = u32::try_from(bytes / 1024).unwrap_or(most).clamp(1, most);
         Self { room: Arc::new(Semaphore::new(total as usize)), total }
+    }
+
+    /// Tells how much is left, now and later.
+    pub(crate) fn room_left(&self) -> RoomLeft {
+        RoomLeft { room: Arc::clone(&self.room), total: self.total }
     }
 
     /// Starts to hold memory for a body that has not begun to arrive.
@@ -113,5 +132,18 @@ mod tests {
         drop(second);
         uploads.hold().grow(usize::MAX).await.unwrap();
         assert_eq!(uploads.room.available_permits(), 4);
+    }
+
+    #[tokio::test]
+    async fn half_of_the_memory_is_ample_and_less_is_not() {
+        let uploads = Uploads::new(4 * 1024);
+        let left = uploads.room_left();
+        let mut body = uploads.hold();
+        body.grow(2 * 1024).await.unwrap();
+        assert!(left.is_ample());
+        body.grow(2 * 1024 + 1).await.unwrap();
+        assert!(!left.is_ample());
+        drop(body);
+        assert!(left.is_ample());
     }
 }

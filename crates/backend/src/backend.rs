@@ -82,7 +82,7 @@ impl Backend {
     pub fn facts(&self) -> FactsByModel {
         match self {
             Self::Http(backend) => backend.facts(),
-            Self::Demo(_) => FactsByModel::new(),
+            Self::Demo(demo) => demo.facts(),
             Self::Engines(engines) => engines.facts(),
         }
     }

@@ -2,7 +2,8 @@
 
 use std::{net::IpAddr, path::PathBuf, str::FromStr, time::Duration};
 
-use base::{Endpoints, Fingerprint, Secret};
+use base::{Continuation, Endpoints, Fingerprint, Secret};
+use serde::{Deserialize, Serialize};
 
 /// How many requests a backend serves at once unless it is told otherwise.
 pub const DEFAULT_MAX_CONCURRENT: u32 = 4;
@@ -38,6 +39,8 @@ pub struct BackendConfig {
     pub endpoints: Option<Endpoints>,
     /// How long a context its models are to have, in tokens. Only an Ollama can be asked for that.
     pub context: Option<u64>,
+    /// How it goes on with answers that have begun; `None`: it is asked, where it is of a kind that can tell.
+    pub continues: Option<Continues>,
     /// How many requests it serves at once, from all senders together; 0 counts as 1.
     pub max_concurrent: u32,
     /// How long to wait for what.
@@ -59,8 +62,32 @@ impl BackendConfig {
             only_listed: false,
             endpoints: None,
             context: None,
+            continues: None,
             max_concurrent: DEFAULT_MAX_CONCURRENT,
             timeouts: Timeouts::default(),
+        }
+    }
+}
+
+/// What is set about how a backend goes on with an answer that has begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Continues {
+    /// It goes on with the last message whenever that is the assistant's: llama.cpp.
+    LastMessage,
+    /// It does so when `continue_final_message` asks for it: vLLM, SGLang.
+    FinalMessage,
+    /// It does not go on.
+    No,
+}
+
+impl Continues {
+    /// The same, as models' facts have it.
+    pub fn how(self) -> Option<Continuation> {
+        match self {
+            Self::LastMessage => Some(Continuation::LastMessage),
+            Self::FinalMessage => Some(Continuation::FinalMessage),
+            Self::No => None,
         }
     }
 }

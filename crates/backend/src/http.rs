@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use crate::{
     address::{BaseUrl, NotABackend},
     client::{Body, Client, Outgoing, SendError},
-    config::{BackendConfig, Timeouts},
+    config::{BackendConfig, Continues, Timeouts},
     connect,
     error::{BackendError, Phase},
     exchange::{Answer, AnswerBody, BackendRequest},
@@ -45,6 +45,8 @@ pub struct HttpBackend {
     pub(crate) is_known: bool,
     /// How long a context its models are to have, in tokens.
     pub(crate) context: Option<u64>,
+    /// What is set about how it goes on with answers.
+    pub(crate) continues: Option<Continues>,
     pub(crate) known: Mutex<Known>,
 }
 
@@ -83,6 +85,7 @@ impl HttpBackend {
             timeouts,
             is_known,
             context,
+            continues: config.continues,
             known,
         })
     }

@@ -44,7 +44,7 @@ pub mod search;
 
 pub use address::{BaseUrl, NotABackend};
 pub use backend::Backend;
-pub use config::{BackendConfig, MAX_CONTEXT, ModelEntry, NotAModel, Timeouts};
+pub use config::{BackendConfig, Continues, MAX_CONTEXT, ModelEntry, NotAModel, Timeouts};
 pub use demo::{DEMO_MODEL, DemoBackend, DemoConfig};
 pub use discovery::{Examined, LocalBackend, examine, find_local};
 pub use error::{BackendError, Phase};

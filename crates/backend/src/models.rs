@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use base::{Capabilities, Endpoint, Endpoints, FactsByModel, LoadState, ModelFacts};
+use base::{Capabilities, Continuation, Endpoint, Endpoints, FactsByModel, LoadState, ModelFacts};
 use http::Response;
 use serde::Deserialize;
 use serde_json::Value;
@@ -97,6 +97,9 @@ struct OpenAiModel {
     state: Value,
     #[serde(default)]
     endpoints: Value,
+    /// Of a Warren.
+    #[serde(default)]
+    continuation: Value,
     /// Of llama.cpp where it has several models.
     #[serde(default)]
     status: Value,
@@ -120,6 +123,7 @@ impl OpenAiModel {
             quantization: self.quantization.as_str().map(Box::from),
             capabilities: self.capabilities(),
             load: self.load(),
+            continuation: Continuation::deserialize(&self.continuation).ok(),
             ..ModelFacts::default()
         };
         facts.cleaned()
@@ -195,7 +199,8 @@ mod tests {
     #[test]
     fn what_a_warren_and_a_router_say_is_read() {
         let list = br#"{"data":[
-            {"id":"w","owned_by":"warren","capabilities":["tools"],"quantization":"Q8_0","state":"loading"},
+            {"id":"w","owned_by":"warren","capabilities":["tools"],"quantization":"Q8_0","state":"loading",
+                "continuation":"last_message"},
             {"id":"r","status":{"value":"unloaded"},"capabilities":["multimodal"]}]}"#;
         let facts = parse(list).unwrap().facts;
         let tools = Capabilities::of_names(["tools"]);
@@ -204,6 +209,7 @@ mod tests {
             (Some(tools), Some(LoadState::Loading))
         );
         assert_eq!(facts["w"].quantization.as_deref(), Some("Q8_0"));
+        assert_eq!(facts["w"].continuation, Some(Continuation::LastMessage));
         assert_eq!((facts["r"].capabilities, facts["r"].load), (None, Some(LoadState::Unloaded)));
     }
 
@@ -214,7 +220,9 @@ mod tests {
             parse(list.as_bytes()).unwrap().kind
         };
         assert_eq!(kind("library"), Some(ServerKind::Ollama));
-        assert_eq!(kind("vllm"), Some(ServerKind::Other));
+        assert_eq!(kind("vllm"), Some(ServerKind::Vllm));
+        assert_eq!(kind("sglang"), Some(ServerKind::Sglang));
+        assert_eq!(kind("openai"), Some(ServerKind::Other));
         assert_eq!(kind("somebody"), None);
     }
 

@@ -4,7 +4,10 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::money::{Money, MoneyBudget};
+use crate::{
+    ResumeAnswers,
+    money::{Money, MoneyBudget},
+};
 
 /// What a key lets its holder do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -111,6 +114,9 @@ pub struct KeyLimits {
     /// Whether its requests go to no cloud.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub no_cloud: bool,
+    /// What is done with its streamed answers whose provider is lost; `None`: what the server does with all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resume_answers: Option<ResumeAnswers>,
 }
 
 impl KeyLimits {

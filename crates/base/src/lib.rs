@@ -8,7 +8,7 @@
 //! - [`node_id`]: who a node of the mesh is
 //! - [`client_address`]: where a client is, for everything that is counted by address
 //! - [`endpoint`]: the shapes of requests
-//! - [`continuation`]: how a model server goes on with an answer that has begun
+//! - [`continuation`]: answers that another provider goes on with: how a model server does it, and whether it is wanted
 //! - [`fingerprint`]: which certificate is a server's
 //! - [`address`]: takes internal addresses out of text for clients
 //! - [`backoff`]: the next delay of a retry, as a value
@@ -49,7 +49,7 @@ pub mod usage;
 
 pub use backoff::Backoff;
 pub use client_address::ClientAddress;
-pub use continuation::Continuation;
+pub use continuation::{Continuation, NotResumeAnswers, ResumeAnswers};
 pub use endpoint::{Endpoint, Endpoints};
 pub use fingerprint::{Fingerprint, NotAFingerprint};
 pub use id::{JobId, KeyId, ModelName, PageSessionId, ParticipantId, ProviderId, RoomId, Scope};

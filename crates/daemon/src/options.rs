@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf};
 
 use access::Network;
+use backend::Continues;
 use base::{Currency, Secret};
 use clap::{Args, builder::BoolishValueParser};
 use serde::Deserialize;
@@ -96,7 +97,9 @@ pub use engines::{EngineCommand, EngineModelOptions, EngineOptions};
 pub use file::{ConfigFile, home_directory};
 pub use mesh::{MeshOptions, MeshRelayServe, MeshRoute, MeshShare, ShareOptions};
 pub use prices::{PriceOptions, ProviderPriceOptions};
-pub use values::{LendAs, LogFormat, RoomEndpoints, Routing, Seconds, Span, listen_address};
+pub use values::{
+    LendAs, LogFormat, ResumeAnswers, RoomEndpoints, Routing, Seconds, Span, listen_address,
+};
 pub use workspace::{AgentOptions, WorkspaceOptions};
 
 use values::deserialize_listen;
@@ -185,6 +188,11 @@ options! {
         #[arg(long, env = "WARREN_MAX_REQUEUE_COUNT", value_name = "N",
             help_heading = heading::LIMITS, hide_short_help = true)]
         max_requeue_count: Option<u32>,
+        /// What is done with a streamed answer whose worker is lost: another worker of the same model goes on
+        /// with it, or it ends with an error [default: same-model]
+        #[arg(long, env = "WARREN_RESUME_ANSWERS", value_name = "HOW",
+            help_heading = heading::LIMITS, hide_short_help = true)]
+        resume_answers: Option<ResumeAnswers>,
         /// The largest request body [default: 100]
         #[arg(long, env = "WARREN_MAX_BODY_MIB", value_name = "MIB",
             help_heading = heading::LIMITS, hide_short_help = true)]
@@ -493,6 +501,9 @@ section! {
         max_concurrent: Option<u32>,
         /// The APIs that the backend serves, by their paths [default: the backend is asked]
         endpoints: Option<Vec<String>>,
+        /// How the backend goes on with an answer that another one has begun: last-message, as llama.cpp does;
+        /// final-message, as vLLM does; no [default: the backend is asked]
+        continues: Option<Continues>,
     }
 }
 

@@ -256,5 +256,6 @@ pub(crate) fn limits(settings: &Settings) -> Limits {
         route: settings.mesh.route,
         keep_responses: !settings.kept_responses.is_zero(),
         keep_unasked: settings.keep_unasked,
+        resume_answers: settings.resume_answers,
     }
 }

@@ -18,7 +18,7 @@ use std::{
 use access::{LocalRules, Prices, TrustedProxies};
 use anyhow::{Context, bail};
 use api::Aliases;
-use base::{Fingerprint, Live, Secret};
+use base::{Fingerprint, Live, ResumeAnswers, Secret};
 use rustls::ServerConfig;
 
 use crate::{
@@ -81,6 +81,8 @@ pub struct Settings {
     pub routing: Routing,
     /// How often workers are pinged.
     pub heartbeat: Duration,
+    /// What is done with a streamed answer whose provider is lost.
+    pub resume_answers: ResumeAnswers,
     /// The largest request body, in bytes.
     pub max_body: usize,
     /// How long a stop or a drain waits.
@@ -169,6 +171,7 @@ impl Settings {
             dispatch: dispatch_config(&options)?,
             routing: options.routing.unwrap_or_default(),
             heartbeat: heartbeat(options.heartbeat_interval_secs)?,
+            resume_answers: options.resume_answers.unwrap_or_default().into(),
             max_body: options.max_body_mib.unwrap_or(MAX_BODY_MIB).saturating_mul(1024 * 1024),
             drain: seconds(options.drain_timeout_secs, DRAIN),
             keepalive: seconds(options.sse_keepalive_secs, KEEPALIVE),

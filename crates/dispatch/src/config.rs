@@ -36,6 +36,10 @@ pub struct Config {
     /// How often a job may be requeued for one model: it gets at most one try more than this. The
     /// count starts again with each fallback.
     pub max_requeue_count: u32,
+    /// How long a job whose answer broke off may wait for a provider that goes on with it, each time.
+    pub resume_timeout: Duration,
+    /// How often an answer may break off and be gone on with.
+    pub max_resumes: u32,
     /// The number of consecutive faults that send a provider to rest; 0 for never.
     pub faults_to_rest: u32,
     /// The length of the first rest. Each further rest, without a good answer in between, is twice
@@ -61,6 +65,8 @@ impl Default for Config {
             idle_timeout: Duration::from_secs(300),
             end_timeout: Duration::from_secs(2),
             max_requeue_count: 3,
+            resume_timeout: Duration::from_secs(60),
+            max_resumes: 8,
             faults_to_rest: 3,
             rest_first: Duration::from_secs(5),
             rest_last: Duration::from_secs(60),

@@ -165,7 +165,7 @@ impl Bench {
     }
 
     pub(crate) fn begun(&mut self, number: u128) -> Vec<Output> {
-        self.input(Input::Begun { job: job(number) })
+        self.input(Input::Begun { job: job(number), resumable: None })
     }
 
     pub(crate) fn finished(&mut self, number: u128, by: u64, verdict: Verdict) -> Vec<Output> {

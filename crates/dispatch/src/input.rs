@@ -30,6 +30,12 @@ pub enum Input {
         /// All of them; any other model counts as being in memory.
         models: Vec<Unloaded>,
     },
+    /// A provider says with which of its models it can go on with an answer that another one began.
+    Continues {
+        provider: ProviderId,
+        /// All of them.
+        models: Vec<ModelName>,
+    },
     /// A provider serves other endpoints than assumed. Its present jobs continue.
     Endpoints {
         provider: ProviderId,
@@ -85,9 +91,14 @@ pub enum Input {
     Submit(JobSpec),
     /// A provider has a job ([`Offer::acknowledges`]). It may take its time for the answer.
     Acknowledged { job: JobId, provider: ProviderId },
-    /// The head of a job's answer has arrived: the job never moves to another provider from now on.
-    /// The driver sends this only for a head from the provider that the job was last assigned to.
-    Begun { job: JobId },
+    /// The head of a job's answer has arrived. From now on the job moves to another provider only if its
+    /// answer breaks off, and may be gone on with. The driver sends this only for a head from the provider
+    /// that the job was last assigned to.
+    Begun {
+        job: JobId,
+        /// How another provider could go on with the answer; `None` if none may.
+        resumable: Option<Resumable>,
+    },
     /// The answer to [`Output::AskProgress`](crate::Output::AskProgress).
     Progress {
         job: JobId,
@@ -125,6 +136,15 @@ pub enum Input {
     Shutdown,
     /// The time for finishing is over: every job ends now.
     Abort,
+}
+
+/// How another provider could go on with an answer that has begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Resumable {
+    /// The shape in which it began: providers that serve it are preferred.
+    pub endpoint: Endpoint,
+    /// The shapes in which a provider can be asked to go on.
+    pub serve_as: Endpoints,
 }
 
 /// The offer of a provider that joins.
@@ -241,8 +261,8 @@ pub enum Verdict {
     Answered,
     /// It answered with an error of its own, such as a 5xx: a fault.
     AnsweredWithFault,
-    /// It could not answer, or only with an error of its own: a fault. If the job has not begun, it may
-    /// go to another provider.
+    /// It could not answer, or only with an error of its own: a fault. If the job has not begun, or may be
+    /// resumed, it may go to another provider.
     Failed,
     /// It cannot run the job's model now, though it may well run others: no fault of the provider. If the
     /// job has not begun, it may go to another provider.

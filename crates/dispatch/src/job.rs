@@ -4,7 +4,13 @@ use std::time::{Duration, Instant};
 
 use base::{Endpoints, JobId, ModelName, ProviderId};
 
-use crate::{config::Config, distance::Route, input::JobSpec, provider::Provider};
+use crate::{
+    config::Config,
+    distance::Route,
+    input::{JobSpec, Resumable},
+    output::Ending,
+    provider::Provider,
+};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Job {
@@ -31,6 +37,14 @@ pub(crate) struct Job {
     /// The providers that failed or declined it with its present model. At most one more than the
     /// requeues that a job may have.
     pub(crate) avoided: Vec<ProviderId>,
+    /// Whether its answer may be gone on with by another provider, once that has begun.
+    pub(crate) resumable: Option<Resumable>,
+    /// Whether the provider that began it could go on with another's answer: then one that comes may do so, too.
+    pub(crate) awaits: bool,
+    /// How it ends if nobody goes on with its answer, which has broken off.
+    pub(crate) broken_off: Option<Ending>,
+    /// How often its answer has broken off.
+    pub(crate) resumes: u32,
     pub(crate) state: JobState,
 }
 
@@ -109,6 +123,10 @@ impl Job {
             unready: 0,
             fallen_back: 0,
             avoided: Vec::new(),
+            resumable: None,
+            awaits: false,
+            broken_off: None,
+            resumes: 0,
             state: JobState::Queued { since: now, served: false },
         }
     }
@@ -120,6 +138,7 @@ impl Job {
             && self.spec.route.reaches(provider.distance)
             && self.spec.pinned.is_none_or(|pinned| pinned == id)
             && !self.avoided.contains(&id)
+            && (self.broken_off.is_none() || provider.continuing.contains(&self.spec.model))
     }
 
     /// Its present target.
@@ -184,6 +203,26 @@ impl Job {
         }
     }
 
+    /// Lets only providers have it that can go on with its answer, for its present model, until one has. `ending`:
+    /// how it ends if none does.
+    pub(crate) fn break_off(&mut self, resumable: Resumable, ending: Ending) {
+        (self.spec.endpoint, self.spec.serve_as) = (resumable.endpoint, resumable.serve_as);
+        self.broken_off = Some(ending);
+        self.resumes += 1;
+        self.later = Vec::new();
+        self.requeued = 0;
+        self.avoided.clear();
+        self.waits = Waits::default();
+    }
+
+    /// How much longer it may wait, with a provider or without one.
+    pub(crate) fn wait_left(&self, served: bool, config: &Config) -> Duration {
+        match self.broken_off {
+            Some(_) => config.resume_timeout.saturating_sub(self.waits.total),
+            None => self.waits.left(served, config),
+        }
+    }
+
     pub(crate) fn id(&self) -> JobId {
         self.spec.id
     }
@@ -200,7 +239,7 @@ fn later(spec: &JobSpec) -> Vec<Target> {
 
 impl Waits {
     /// How much longer a job may wait, with a provider or without one.
-    pub(crate) fn left(&self, served: bool, config: &Config) -> Duration {
+    fn left(&self, served: bool, config: &Config) -> Duration {
         let of_kind = if served {
             config.busy_timeout.saturating_sub(self.busy)
         } else {

@@ -42,7 +42,7 @@ pub use affinity::{Affinity, Head};
 pub use config::Config;
 pub use dispatcher::Dispatcher;
 pub use distance::{Distance, NoRoute, Route};
-pub use input::{BlockedOn, Input, JobSpec, LeaveReason, Offer, Unloaded, Verdict};
+pub use input::{BlockedOn, Input, JobSpec, LeaveReason, Offer, Resumable, Unloaded, Verdict};
 pub use output::{CancelReason, Ending, Output};
 pub use route::{Candidate, Known, LeastLoaded, Policy, PrefixAffinity, Start};
 pub use view::{Loading, ProviderView, QueueView, Wait};

@@ -37,6 +37,14 @@ pub enum Output {
         /// Its ending.
         ending: Ending,
     },
+    /// The answer of a job has broken off, and the job waits for another provider to go on with it. Where that
+    /// cannot be, tell the consumer of this ending, and report the consumer as gone
+    /// ([`Input::ClientGone`](crate::Input::ClientGone)).
+    BrokenOff {
+        job: JobId,
+        /// How the job ends if nobody goes on.
+        ending: Ending,
+    },
     /// Report when bytes of the job's answer last moved, with
     /// [`Input::Progress`](crate::Input::Progress), before any other input.
     AskProgress { job: JobId },

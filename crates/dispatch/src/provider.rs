@@ -24,6 +24,8 @@ pub(crate) struct Provider {
     pub(crate) models: Arc<BTreeSet<ModelName>>,
     /// Those that it does not have in memory.
     pub(crate) unloaded: UnloadedModels,
+    /// Those with which it goes on with answers that others began.
+    pub(crate) continuing: BTreeSet<ModelName>,
     /// At least 1, except of a borrowed one.
     pub(crate) max_concurrent: u32,
     /// Whether it is a fellow's.
@@ -86,6 +88,7 @@ impl Provider {
             scope: offer.scope,
             models: distinct(offer.models),
             unloaded: UnloadedModels::new(now, offer.unloaded),
+            continuing: BTreeSet::new(),
             max_concurrent: capacity(offer.max_concurrent, offer.borrowed),
             borrowed: offer.borrowed,
             lent: 0,

@@ -29,6 +29,7 @@ fn long_histories_of_fixed_seeds_reach_everything() {
     let (mut unready, mut woken, mut kept, mut clouded) = (0, 0, 0, 0);
     let (mut patient, mut impatient) = (0, 0);
     let (mut lent, mut not_lent) = (0, 0);
+    let (mut broken_off, mut resumed) = (0, 0);
     for seed in 0..24 {
         let account = history::run(&history::steps(seed, 3_000)).unwrap();
         assert_eq!(account.steps, 3_000);
@@ -53,6 +54,8 @@ fn long_histories_of_fixed_seeds_reach_everything() {
         impatient += account.impatient;
         lent += account.lent;
         not_lent += account.not_lent;
+        broken_off += account.broken_off;
+        resumed += account.resumed;
     }
     assert!(requeued > 100 && fell_back > 100 && moved > 30, "{requeued} {fell_back} {moved}");
     assert!(unserved > 20 && revoked > 20, "{unserved} {revoked}");
@@ -61,6 +64,7 @@ fn long_histories_of_fixed_seeds_reach_everything() {
     assert!(clouded > 100, "{clouded}");
     assert!(patient > 100 && impatient > 100, "{patient} {impatient}");
     assert!(lent > 80 && not_lent > 300, "{lent} {not_lent}");
+    assert!(broken_off > 100 && resumed > 50, "{broken_off} {resumed}");
     assert!(ceased > 20, "{ceased}");
     assert!(unready > 50 && woken > 10 && kept > 10, "{unready} {woken} {kept}");
     assert!(flipped > 100 && looked > 20 && gave_up_busy > 10, "{flipped} {looked} {gave_up_busy}");

@@ -7,7 +7,7 @@ use std::{
 };
 
 use backend::{BackendError, Claim, HttpBackend};
-use base::{Endpoints, FactsByModel, ModelFacts};
+use base::{Continuation, Endpoints, FactsByModel, ModelFacts};
 use process::{Limits, ProcessError, Supervisor};
 use tokio::{
     runtime::Handle,
@@ -56,6 +56,8 @@ struct State {
     next: u64,
     learnt: Learnt,
     endpoints: HashMap<String, Endpoints>,
+    /// How the servers of models go on with answers, as far as they ran and do.
+    continuations: HashMap<Arc<str>, Continuation>,
     /// What the planner had changed when it was last looked at.
     seen: u64,
     /// When the planner looks at the clock again at the latest.
@@ -112,6 +114,7 @@ impl Shared {
             next: 0,
             learnt,
             endpoints: HashMap::new(),
+            continuations: HashMap::new(),
             seen: 0,
             timeout: None,
         };
@@ -325,6 +328,19 @@ impl Shared {
         }
     }
 
+    /// Notes how the server of a model goes on with answers; `None`: it does not.
+    pub(crate) fn learn_continuation(&self, model: &Arc<str>, how: Option<Continuation>) {
+        let mut state = self.state();
+        let before = match how {
+            Some(how) => state.continuations.insert(Arc::clone(model), how),
+            None => state.continuations.remove(model),
+        };
+        drop(state);
+        if before != how {
+            self.tell();
+        }
+    }
+
     pub(crate) fn endpoints(&self, program: &str) -> Option<Endpoints> {
         let state = self.state();
         let models = state.models.values().map(|listed| &listed.model.program);
@@ -357,7 +373,9 @@ impl Shared {
     }
 
     fn facts_of(&self, state: &State, name: &str, listed: &Listed) -> ModelFacts {
-        let Some(view) = state.planner.view(name) else { return listed.model.facts.clone() };
+        let continuation = state.continuations.get(name).copied();
+        let stated = ModelFacts { continuation, ..listed.model.facts.clone() };
+        let Some(view) = state.planner.view(name) else { return stated };
         let last_used_ms = view.last_used.map(|used| {
             let (instant, time) = self.start;
             let used = time + used.saturating_duration_since(instant);
@@ -370,7 +388,7 @@ impl Shared {
             last_used_ms,
             ..ModelFacts::default()
         };
-        known.or(listed.model.facts.clone())
+        known.or(stated)
     }
 
     pub(crate) fn last_lines(&self, model: &str) -> Vec<String> {

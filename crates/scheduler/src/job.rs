@@ -46,6 +46,8 @@ pub struct Job {
     pub clouds: bool,
     /// Whether the job should wait when no provider serves its model now.
     pub known: bool,
+    /// Whether another provider may go on with its answer where that breaks off.
+    pub resumes: bool,
     /// Its trace, if it is traced.
     pub trace: Option<RequestTrace>,
     /// The client's request.
@@ -75,6 +77,7 @@ impl Job {
             route: Route::default(),
             clouds: true,
             known: true,
+            resumes: false,
             trace: None,
             request,
             meter,
@@ -121,7 +124,8 @@ impl JobRequest {
     }
 }
 
-/// Counts tokens as an answer passes. It sees every byte once, in order, as the provider sent it.
+/// Counts tokens as an answer passes. It sees every byte once, in order, as the provider sent it; of an answer that
+/// was gone on with, as the first provider would have sent it.
 pub trait Meter: Send {
     /// The next bytes of the answer.
     fn feed(&mut self, chunk: &[u8]);
@@ -172,6 +176,16 @@ impl Usage {
             prompt_tokens: self.prompt_tokens.or(other.prompt_tokens),
             completion_tokens: self.completion_tokens.or(other.completion_tokens),
             cached_tokens: self.cached_tokens.or(other.cached_tokens),
+        }
+    }
+
+    /// The usage of an answer of which this is the rest: its prompt was the first one's and what was delivered.
+    #[must_use]
+    pub(crate) fn after(self, delivered: u64) -> Self {
+        Self {
+            prompt_tokens: self.prompt_tokens.map(|count| count.saturating_sub(delivered)),
+            completion_tokens: self.completion_tokens.map(|count| count.saturating_add(delivered)),
+            ..self
         }
     }
 

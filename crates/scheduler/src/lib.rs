@@ -12,6 +12,7 @@
 //! - [`observer`]: receives the steps of each job
 //! - [`service`]: the scheduler itself
 //! - [`translate`]: the translation between a job and a provider of another shape
+//! - [`resume`]: answers that break off, and that other providers go on with
 //! - [`fleet`]: what servers that act as one lend each other
 //! - [`status`]: the current state of queues and providers
 
@@ -23,6 +24,7 @@ pub mod job;
 mod model_change;
 pub mod observer;
 pub mod provider;
+pub mod resume;
 pub mod service;
 pub mod status;
 pub mod terms;
@@ -36,6 +38,7 @@ pub use fleet::FleetAccess;
 pub use job::{Failure, Job, JobRequest, LentFor, Meter, Usage};
 pub use observer::{Announcement, JobEnd, JobFacts, Observer, Outcome};
 pub use provider::{Assignment, Membership, Offer, Provider};
+pub use resume::{Break, BreakOutcome, Delivered, NextRequest, NoRequest, Record, Rest};
 pub use service::Scheduler;
 pub use status::{ModelLoad, QueueStatus, RunningJob, Status, WorkerStatus};
 pub use terms::{RequestEdit, Terms};

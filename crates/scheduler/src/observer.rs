@@ -9,7 +9,10 @@ use base::{Endpoint, JobId, KeyId, ModelName, Money, ProviderId, Scope, trace::R
 use dispatch::{CancelReason, Ending, LeaveReason};
 use http::StatusCode;
 
-use crate::job::{Failure, LentFor, Usage};
+use crate::{
+    job::{Failure, LentFor, Usage},
+    resume::Break,
+};
 
 /// Receives the steps of each job and provider. Its methods are called synchronously, so they must
 /// be quick. Two steps that happen on two threads at the same moment may arrive in either order.
@@ -19,10 +22,12 @@ pub trait Observer: Send + Sync {
     fn accepted(&self, job: &JobFacts) {}
     /// A job was sent to a provider, after waiting this long.
     fn assigned(&self, job: &JobFacts, provider: ProviderId, waited: Duration) {}
-    /// A job is assigned again: its last provider did not begin its answer.
+    /// A job is assigned again: its last provider did not begin its answer, or did not end it.
     fn requeued(&self, job: &JobFacts) {}
     /// The head of an answer arrived, this long after the job was accepted.
     fn first_byte(&self, job: &JobFacts, after: Duration) {}
+    /// An answer that could have been gone on with had broken off, and this has become of it.
+    fn broke_off(&self, job: &JobFacts, broken: &Break) {}
     /// A provider was told to stop working on a job.
     fn canceled(&self, job: &JobFacts, reason: CancelReason) {}
     /// A job ended.
@@ -74,7 +79,8 @@ pub struct JobEnd {
     pub usage: Usage,
     /// Bytes of the answer.
     pub bytes: u64,
-    /// The time from acceptance to the last assignment, or to the end if there was none.
+    /// The time from acceptance to the assignment from which the answer began, or else to the last one, or to
+    /// the end if there was none.
     pub queued: Duration,
     /// The time from acceptance to the head of the answer.
     pub first_byte: Option<Duration>,
@@ -86,8 +92,10 @@ pub struct JobEnd {
     pub load_wait: Option<Duration>,
     /// The time from acceptance to the end.
     pub total: Duration,
-    /// How often it was assigned again: to another provider, in another shape, or for another model.
+    /// How often it was assigned again: to another provider, in another shape, for another model, or to go on.
     pub requeues: u32,
+    /// Where its answer broke off and was mended, in order. At most [`dispatch::Config::max_resumes`].
+    pub breaks: Vec<Break>,
     /// Its cost, if an observer before this one knows the price of its model.
     pub cost: Option<Money>,
 }

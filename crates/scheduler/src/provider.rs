@@ -41,7 +41,8 @@ pub trait Provider: Send + Sync {
     /// Announce the models again.
     fn refresh(&self, reason: &str);
 
-    /// What is known of its models, by name.
+    /// What is known of its models, by name. It says how the provider goes on with others' answers, if it does
+    /// ([`ModelFacts::continuation`]).
     fn facts(&self) -> Arc<FactsByModel> {
         Arc::default()
     }
@@ -107,9 +108,14 @@ impl Membership {
         self.scheduler.models_of(self.id, Vec::new(), load, true);
     }
 
-    /// Sets which of its models it does not have in memory, as these facts say. Call this before
-    /// [`Membership::models`], which dispatches waiting jobs.
+    /// Sets which of its models it does not have in memory, and with which it goes on with answers of others, as
+    /// these facts say. Call this before [`Membership::models`], which dispatches waiting jobs.
     pub fn memory(&self, facts: &FactsByModel) {
+        let goes_on = |(model, facts): (&String, &ModelFacts)| {
+            facts.continuation.map(|_| ModelName::from(model.as_str()))
+        };
+        let models = facts.iter().filter_map(goes_on).collect();
+        self.scheduler.handle(Input::Continues { provider: self.id, models });
         let models = facts.iter().filter_map(unloaded).collect();
         self.scheduler.handle(Input::Unloaded { provider: self.id, models });
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base::{Endpoint, Endpoints, ModelName};
 use bytes::Bytes;
 
-use crate::{exchange::traffic::Head, job::JobRequest};
+use crate::{exchange::traffic::Head, job::JobRequest, resume::Record};
 
 /// Converts a job's request into the provider's, and the answer into the client's. The job keeps
 /// the client's bytes, so that another provider may get them.
@@ -28,6 +28,12 @@ pub trait Translator: Send + Sync {
         model: &ModelName,
         endpoints: Endpoints,
     ) -> Result<ProviderRequest, Untranslatable>;
+
+    /// The record of a streamed answer to this request that begins at this endpoint; `None` if it is not to be
+    /// gone on with.
+    fn record(&self, _: &JobRequest, _: Endpoint) -> Option<Box<dyn Record>> {
+        None
+    }
 }
 
 /// A provider's request, and how its answer is converted.

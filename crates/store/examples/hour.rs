@@ -52,6 +52,7 @@ fn entry(number: u64) -> UsageEntry {
         streaming: true,
         requeues: 0,
         cost: None,
+        resumes: None,
     }
 }
 

@@ -231,6 +231,13 @@ impl Streaming {
         Ok(Response { status: self.status, head: self.head, body })
     }
 
+    /// Reads the rest of the body, and returns the trailers after it, each in a line.
+    pub async fn trailers(mut self) -> Vec<String> {
+        let rest = self.connection.reader.rest(self.framing);
+        within("the end of an answer", rest).await.expect("a body that is not cut");
+        self.connection.reader.trailers().to_vec()
+    }
+
     /// Reads the rest of the body and gives the connection back for the next request.
     pub async fn finish_and_keep(mut self) -> (Response, Connection) {
         let rest = self.connection.reader.rest(self.framing);

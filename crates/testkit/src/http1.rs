@@ -75,12 +75,14 @@ impl Framing {
 pub struct Reader<R> {
     io: R,
     buffer: BytesMut,
+    /// The lines after the last chunk of a body.
+    trailers: Vec<String>,
 }
 
 impl<R: AsyncRead + Unpin> Reader<R> {
     /// Reads from `io`, from the beginning of a message.
     pub fn new(io: R) -> Self {
-        Self { io, buffer: BytesMut::new() }
+        Self { io, buffer: BytesMut::new(), trailers: Vec::new() }
     }
 
     /// The next head; nothing when the connection was closed before one began.
@@ -135,6 +137,11 @@ impl<R: AsyncRead + Unpin> Reader<R> {
         Ok(body.freeze())
     }
 
+    /// The lines after the last chunk of the last body.
+    pub fn trailers(&self) -> &[String] {
+        &self.trailers
+    }
+
     /// Waits until the far end has closed or reset the connection; bytes that still come are
     /// dropped.
     pub async fn closed(&mut self) {
@@ -148,7 +155,13 @@ impl<R: AsyncRead + Unpin> Reader<R> {
         let digits = line.split(';').next().unwrap_or_default().trim();
         let size = usize::from_str_radix(digits, 16).map_err(io::Error::other)?;
         if size == 0 {
-            while !self.line().await?.is_empty() {}
+            self.trailers.clear();
+            loop {
+                match self.line().await? {
+                    line if line.is_empty() => break,
+                    line => self.trailers.push(line),
+                }
+            }
             *framing = Framing::Over;
             return Ok(None);
         }

@@ -78,7 +78,7 @@ pub mod workspace;
 
 pub use backend::{
     CHAT_MODELS, ChatScript, Counts, Gate, MockBackend, MockOllama, OLLAMA_CONTEXT, OllamaModel,
-    Received, RefusingPort, Reply, form, form_fields, media_backend, sound,
+    Received, RefusingPort, Reply, STORY_MODELS, Story, form, form_fields, media_backend, sound,
 };
 pub use client::{Client, Connection, Request, Response, Streaming};
 pub use collector::{Collector, TakenSpan};

@@ -31,6 +31,7 @@
 //! - [`ollama_completions`]: Ollama's generate, raw or with a suffix, for legacy Completions
 //! - [`ollama_embeddings`]: Ollama's embed and embeddings for OpenAI's Embeddings
 //! - `ollama`: what the four of them share
+//! - [`continuation`]: answers whose provider was lost, continued by another
 //! - `chat_request`, `message_request`: requests for a provider
 //! - `instruct`: instructions among the messages of a Chat Completions request
 //! - `order`: results of tools directly after their calls
@@ -51,6 +52,7 @@ mod chat_request;
 pub mod chat_responses;
 pub mod completions_chat;
 mod context;
+pub mod continuation;
 mod errors;
 mod from_chat;
 pub mod gemini_chat;

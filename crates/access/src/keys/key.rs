@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use base::{JobId, KeyId, KeyLimits, KeyScope, ModelName, RoomId};
+use base::{JobId, KeyId, KeyLimits, KeyScope, ModelName, ResumeAnswers, RoomId};
 use store::{KeyDigest, KeyRecord};
 use tokio_util::sync::CancellationToken;
 
@@ -105,6 +105,11 @@ impl Key {
         let may = |model: &str| models.iter().any(|allowed| matches(allowed, model));
         let other = || ModelName::from(model).with_or_without_latest();
         models.is_empty() || may(model) || other().is_some_and(|other| may(other.as_str()))
+    }
+
+    /// What is done with its streamed answers whose provider is lost, if it says so.
+    pub fn resume_answers(&self) -> Option<ResumeAnswers> {
+        self.record.limits.resume_answers
     }
 
     /// Whether its requests may go to clouds.

@@ -249,6 +249,7 @@ fn budgets_go_on_after_a_restart() {
         streaming: false,
         requeues: 0,
         cost: None,
+        resumes: None,
     };
     let long_ago = now.wall_ms - 32 * 86_400_000;
     let rows =

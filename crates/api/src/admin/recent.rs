@@ -9,8 +9,8 @@ use std::{
 use access::Moment;
 use base::{ModelName, Money, Scope, millis};
 use jiff::Timestamp;
-use protocol::admin::requests::{KEPT, RequestJson};
-use scheduler::{JobEnd, JobFacts, Observer, Usage};
+use protocol::admin::requests::{KEPT, RequestJson, ResumeJson};
+use scheduler::{Break, JobEnd, JobFacts, Observer, Usage};
 
 /// The most recently ended requests, in memory.
 pub struct RecentRequests(Mutex<Ring>);
@@ -38,6 +38,7 @@ struct EndedRequest {
     first_token: Option<Duration>,
     total: Duration,
     requeues: u32,
+    breaks: Vec<Break>,
     cost: Option<Money>,
 }
 
@@ -95,6 +96,7 @@ impl EndedRequest {
             first_token: ended.first_token,
             total: ended.total,
             requeues: ended.requeues,
+            breaks: ended.breaks.clone(),
             cost: ended.cost,
         }
     }
@@ -123,9 +125,16 @@ impl EndedRequest {
             total_ms: millis(self.total),
             streaming: job.streaming,
             requeues: self.requeues,
+            resumes: self.breaks.iter().map(resume).collect(),
             cost: self.cost,
         }
     }
+}
+
+fn resume(broken: &Break) -> ResumeJson {
+    let Break { from, to, delivered, .. } = broken;
+    let to = to.as_deref().map(str::to_owned);
+    ResumeJson { from: from.to_string(), to, characters: delivered.characters }
 }
 
 fn timestamp(ms: u64) -> Timestamp {
@@ -172,6 +181,7 @@ mod tests {
             first_token: None,
             total: Duration::from_millis(7),
             requeues: 2,
+            breaks: Vec::new(),
             cost: Some(Money(150_000)),
         }
     }

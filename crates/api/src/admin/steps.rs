@@ -143,6 +143,7 @@ mod tests {
             first_token: Some(Duration::from_millis(ms + 1)),
             total: Duration::from_millis(ms),
             requeues: 0,
+            breaks: Vec::new(),
             cost: None,
         }
     }

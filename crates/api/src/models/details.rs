@@ -19,13 +19,15 @@ pub(crate) struct Details {
 }
 
 impl Details {
-    /// Of two providers' the context that both have, and the better state; else the first that is known.
+    /// Of two providers' the context that both have, the better state, and the way of going on with answers that both
+    /// have; else the first that is known.
     pub(crate) fn or(self, other: Self) -> Self {
         let shorter = |a: Option<u64>, b: Option<u64>| a.into_iter().chain(b).min();
         let (ours, theirs) = (&self.facts, &other.facts);
         let context_tokens = shorter(ours.context_tokens, theirs.context_tokens);
         let load = ours.load.into_iter().chain(theirs.load).min();
-        let facts = ModelFacts { context_tokens, load, ..self.facts.or(other.facts) };
+        let continuation = ours.continuation.filter(|_| ours.continuation == theirs.continuation);
+        let facts = ModelFacts { context_tokens, load, continuation, ..self.facts.or(other.facts) };
         let endpoints = self.endpoints.union(other.endpoints);
         let mut machines = self.machines;
         machines.extend(other.machines);
@@ -103,7 +105,7 @@ fn of_workers<'a>(workers: impl Iterator<Item = &'a WorkerStatus>) -> BTreeMap<M
 
 #[cfg(test)]
 mod tests {
-    use base::LoadState;
+    use base::{Continuation, LoadState};
 
     use super::*;
 
@@ -127,6 +129,19 @@ mod tests {
             (Some(4_096), Some(LoadState::Loaded))
         );
         assert_eq!(all.machines.len(), 2);
+    }
+
+    #[test]
+    fn several_machines_go_on_with_answers_in_the_way_that_all_have() {
+        let how = |continuation| {
+            let mut details = details(None, LoadState::Loaded, "a");
+            details.facts.continuation = continuation;
+            details
+        };
+        let (last, flagged) = (Some(Continuation::LastMessage), Some(Continuation::FinalMessage));
+        for (one, other, both) in [(last, last, last), (last, flagged, None), (None, last, None)] {
+            assert_eq!(how(one).or(how(other)).facts.continuation, both);
+        }
     }
 
     #[test]

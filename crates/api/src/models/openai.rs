@@ -1,7 +1,7 @@
 //! OpenAI's form, with what is known of a model under the names that clients of OpenRouter, vLLM and LM Studio
 //! read. A client that knows only OpenAI's fields passes the others over.
 
-use base::{Capabilities, Capability, LoadState};
+use base::{Capabilities, Capability, Continuation, LoadState};
 use protocol::json;
 use serde::Serialize;
 
@@ -57,6 +57,9 @@ struct Model<'a> {
     size: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     state: Option<LoadState>,
+    /// Another Warren's: how it goes on with an answer that has begun.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    continuation: Option<Continuation>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     endpoints: Vec<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -81,6 +84,7 @@ impl<'a> Model<'a> {
             parameters: facts.parameters,
             size: facts.file_bytes,
             state: facts.load,
+            continuation: facts.continuation,
             endpoints: details.paths(),
             machines: machines.iter().map(String::as_str).collect(),
         }
@@ -136,6 +140,7 @@ mod tests {
             family: Some("qwen3".into()),
             capabilities: Some(able),
             load: Some(LoadState::Loaded),
+            continuation: Some(Continuation::FinalMessage),
             ..ModelFacts::default()
         };
         let endpoints = Endpoints::only(Endpoint::Messages);
@@ -146,6 +151,7 @@ mod tests {
             (&json!(8_192), &json!(8_192))
         );
         assert_eq!((&told["state"], &told["machines"]), (&json!("loaded"), &json!(["box"])));
+        assert_eq!(told["continuation"], "final_message");
         let reads = json!({"input_modalities": ["text", "image"], "output_modalities": ["text"],
             "modality": "text+image->text"});
         assert_eq!(told["architecture"], reads);

@@ -26,6 +26,11 @@ pub(crate) trait Shape: Send + Sync {
         format!(": {words}\n\n")
     }
 
+    /// Words for people between two events of a stream; `None` where clients would take them for an event.
+    fn comment(&self, words: &str) -> Option<String> {
+        Some(format!(": {words}\n\n"))
+    }
+
     /// Whether an event may be added at this point of a stream.
     fn may_add(&self, at: &Boundary) -> bool {
         at.at_event_start()

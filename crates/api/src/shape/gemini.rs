@@ -36,6 +36,10 @@ impl Shape for Gemini {
         b"\r\n\r\n"
     }
 
+    fn comment(&self, _: &str) -> Option<String> {
+        None
+    }
+
     fn waiting(&self, _: &str) -> String {
         "\r\n\r\n".to_owned()
     }
@@ -61,6 +65,10 @@ impl Shape for GeminiArray {
 
     fn keepalive(&self) -> &'static [u8] {
         b"\n"
+    }
+
+    fn comment(&self, _: &str) -> Option<String> {
+        None
     }
 
     fn waiting(&self, _: &str) -> String {

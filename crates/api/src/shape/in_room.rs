@@ -51,6 +51,10 @@ impl Shape for InRoom {
         self.0.waiting(words)
     }
 
+    fn comment(&self, words: &str) -> Option<String> {
+        self.0.comment(words)
+    }
+
     fn may_add(&self, at: &Boundary) -> bool {
         self.0.may_add(at)
     }

@@ -59,6 +59,10 @@ impl Shape for NodeChat {
         b"\n"
     }
 
+    fn comment(&self, _: &str) -> Option<String> {
+        None
+    }
+
     fn waiting(&self, _: &str) -> String {
         "\n".to_owned()
     }

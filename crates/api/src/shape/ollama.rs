@@ -34,6 +34,10 @@ impl Shape for Ollama {
         b" "
     }
 
+    fn comment(&self, _: &str) -> Option<String> {
+        None
+    }
+
     fn waiting(&self, _: &str) -> String {
         " ".to_owned()
     }

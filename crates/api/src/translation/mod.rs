@@ -8,6 +8,7 @@
 
 mod answer;
 mod coding;
+mod rest;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,20 +21,23 @@ use protocol::{
     json::mended,
     openai::{self, AskUsage, Edit, Peek},
 };
-use scheduler::{AnswerMap, JobRequest, Translator, Untranslatable};
+use scheduler::{AnswerMap, JobRequest, Record, Translator, Untranslatable};
 use translate::{self, BadRequest, Context};
 
 use self::{
     answer::{PassedOn, TranslatedAnswer},
     coding::Uncoded,
+    rest::AnswerRecord,
 };
-use crate::peeked::INLINE_LIMIT;
+use crate::{peeked::INLINE_LIMIT, uploads::RoomLeft};
 
 /// Makes the providers' requests of one client's request.
 pub(crate) struct Translation {
     endpoint: Endpoint,
     origin: Origin,
     peek: Peek,
+    /// Whether there is memory to keep requests of answers that have begun.
+    room: RoomLeft,
     /// The last request that was made, until it is taken.
     made: Mutex<Option<ProviderRequest>>,
 }
@@ -71,8 +75,8 @@ struct ProviderRequest {
 
 impl Translation {
     /// For a request of shape `endpoint` with these peeked fields.
-    pub(crate) fn new(endpoint: Endpoint, origin: Origin, peek: Peek) -> Self {
-        Self { endpoint, origin, peek, made: Mutex::default() }
+    pub(crate) fn new(endpoint: Endpoint, origin: Origin, peek: Peek, room: RoomLeft) -> Self {
+        Self { endpoint, origin, peek, room, made: Mutex::default() }
     }
 
     /// Prepares the request for a provider that serves these endpoints and this model. Returns its body, if that
@@ -93,7 +97,7 @@ impl Translation {
         Ok(body)
     }
 
-    /// Drops the prepared request: the answer has begun, so the job will not move.
+    /// Drops the prepared request: the answer has begun, so the job will not move, or not soon.
     pub(crate) fn forget(&self) {
         self.keep(None);
     }
@@ -230,6 +234,12 @@ impl Translator for Translation {
         let request = made.unwrap_or_else(|| Arc::clone(request));
         Ok(scheduler::ProviderRequest { request, endpoint: to, answer })
     }
+
+    fn record(&self, _: &JobRequest, endpoint: Endpoint) -> Option<Box<dyn Record>> {
+        let kept = self.origin.streaming && self.room.is_ample();
+        let record = kept.then(|| AnswerRecord::new(endpoint, self.origin.context()));
+        Some(Box::new(record??))
+    }
 }
 
 /// The changes to a body before it is sent.
@@ -287,6 +297,7 @@ fn for_another_shape(mut headers: HeaderMap, to: Endpoint) -> HeaderMap {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::uploads::Uploads;
 
     const CHAT: Endpoints = Endpoints::only(Endpoint::ChatCompletions);
 
@@ -309,7 +320,8 @@ mod tests {
             headers: HeaderMap::new(),
             body,
         };
-        (Translation::new(Endpoint::Messages, origin, peek), Arc::new(request))
+        let room = Uploads::new(1024).room_left();
+        (Translation::new(Endpoint::Messages, origin, peek, room), Arc::new(request))
     }
 
     #[test]

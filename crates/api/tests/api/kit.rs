@@ -146,6 +146,7 @@ impl Kit {
             route: Route::default(),
             keep_responses: true,
             keep_unasked: false,
+            resume_answers: base::ResumeAnswers::default(),
         };
         change(&mut rules, &mut limits);
         let mut rules_of_rooms = RoomRules {

@@ -1,7 +1,7 @@
 //! A backend without a model, for the first minute with Warren.
 //!
 //! It answers in the exact shapes of the APIs with a fixed text that says that it is a demo. The
-//! same prompt always gets the same words.
+//! same prompt always gets the same words. It goes on with an answer that has begun.
 //!
 //! - `question`: a request in any of the APIs
 //! - `text`: the words
@@ -21,7 +21,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use base::{Endpoint, Endpoints};
+use base::{Continuation, Endpoint, Endpoints, FactsByModel, ModelFacts};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde_json::Value;
 
@@ -80,6 +80,12 @@ impl DemoBackend {
         vec![DEMO_MODEL.to_owned()]
     }
 
+    /// What is known of it: it goes on with answers that have begun.
+    pub fn facts(&self) -> FactsByModel {
+        let continuation = Some(Continuation::LastMessage);
+        [(DEMO_MODEL.to_owned(), ModelFacts { continuation, ..ModelFacts::default() })].into()
+    }
+
     /// The APIs that it answers in.
     pub fn endpoints(&self) -> Endpoints {
         Endpoint::ALL.into_iter().filter(|endpoint| Api::of(*endpoint).is_some()).collect()
@@ -105,13 +111,14 @@ impl DemoBackend {
     }
 
     fn reply(&self, question: Question) -> Reply {
-        let all = text::words(question.hash);
+        let all = text::rest(&question.prompt, &question.begun);
         let most = question.max_tokens.unwrap_or(usize::MAX);
         let cut = most < all.len();
         let number = self.answers.fetch_add(1, Ordering::Relaxed);
         // A clock before 1970 is no reason not to answer.
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let id = format!("{:08x}{:04x}{:016x}", now.as_secs(), number & 0xffff, question.hash);
+        let hash = text::hash(&question.prompt);
+        let id = format!("{:08x}{:04x}{hash:016x}", now.as_secs(), number & 0xffff);
         let words = all.into_iter().take(most).collect();
         Reply { id, created: now.as_secs(), question, words, cut }
     }
@@ -273,6 +280,53 @@ mod tests {
         assert!(text.starts_with("This is Warren's built-in demo"), "{text}");
         let again = whole("/v1/chat/completions", body).await;
         assert_eq!(again["choices"], first["choices"]);
+    }
+
+    /// What every stream brings: the text of its deltas.
+    fn text_of(events: &[(String, String)]) -> String {
+        let places = ["/choices/0/delta/content", "/choices/0/text", "/delta/text", "/delta"];
+        let piece = |data: &str| {
+            let event: Value = serde_json::from_str(data).ok()?;
+            places.iter().find_map(|place| Some(event.pointer(place)?.as_str()?.to_owned()))
+        };
+        events.iter().filter_map(|(_, data)| piece(data)).collect()
+    }
+
+    #[tokio::test]
+    async fn it_goes_on_with_what_it_has_begun_in_every_api() {
+        let user = serde_json::json!({"role": "user", "content": "hi"});
+        let with = |begun: &str| {
+            let begun = serde_json::json!({"role": "assistant", "content": begun});
+            Value::from(vec![user.clone(), begun])
+        };
+        for (path, field) in [
+            ("/v1/chat/completions", "messages"),
+            ("/v1/messages", "messages"),
+            ("/v1/responses", "input"),
+            ("/v1/completions", "prompt"),
+        ] {
+            let ask = |said: Value| {
+                let mut body = serde_json::json!({"model": DEMO_MODEL, "stream": true});
+                body[field] = said;
+                body
+            };
+            let first =
+                if field == "prompt" { "hi".into() } else { Value::from(vec![user.clone()]) };
+            let whole = text_of(&events(path, ask(first)).await);
+            let cut = whole.find("No model").unwrap();
+            let begun = match field {
+                "prompt" => format!("hi{}", &whole[..cut]).into(),
+                _ => with(&whole[..cut]),
+            };
+            let rest = text_of(&events(path, ask(begun)).await);
+            assert_eq!(rest, whole[cut..], "{path}");
+            let other = match field {
+                "prompt" => "hiSure: ".into(),
+                _ => with("Sure: "),
+            };
+            let other = text_of(&events(path, ask(other)).await);
+            assert!(other.starts_with("This is Warren's"), "{path}: {other}");
+        }
     }
 
     #[test]

@@ -3,7 +3,9 @@
 use base::Endpoint;
 use bytes::Bytes;
 use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
+
+use super::text;
 
 /// The longest body that the demo reads, in bytes.
 pub const MAX_ASK: usize = 128 * 1024 * 1024;
@@ -39,8 +41,10 @@ pub(super) struct Question {
     pub(super) max_tokens: Option<usize>,
     /// A guess: four bytes each.
     pub(super) prompt_tokens: usize,
-    /// Of the prompt.
-    pub(super) hash: u64,
+    /// What was said before the answer, as text.
+    pub(super) prompt: String,
+    /// The beginning of the answer.
+    pub(super) begun: String,
 }
 
 impl Question {
@@ -93,24 +97,45 @@ impl Fields<'_> {
             Api::Completions => (self.prompt, self.max_tokens),
             Api::Responses => (self.input, self.max_output_tokens),
         };
-        let prompt = prompt.map_or("", RawValue::get);
+        let raw = prompt.map_or("null", RawValue::get);
+        let (prompt, begun) = said(api, raw);
         Question {
             api,
             model: self.model,
             stream: self.stream == Some(true),
             include_usage: self.stream_options.and_then(|o| o.include_usage) == Some(true),
             max_tokens,
-            prompt_tokens: prompt.len().div_ceil(4),
-            hash: hash(prompt.as_bytes()),
+            prompt_tokens: if raw == "null" { 0 } else { raw.len().div_ceil(4) },
+            prompt,
+            begun,
         }
     }
 }
 
-/// FNV-1a.
-fn hash(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+/// What was said before the answer, and the beginning of the answer if the assistant said the last thing.
+fn said(api: Api, raw: &str) -> (String, String) {
+    let value: Value = serde_json::from_str(raw).unwrap_or_default();
+    match (api, value) {
+        (Api::Completions, value) => {
+            let text = value.as_str().or(value[0].as_str()).unwrap_or(raw);
+            let (prompt, begun) = text::split_prompt(text);
+            (prompt.to_owned(), begun.to_owned())
+        }
+        (_, Value::Array(mut messages)) => {
+            let begun = messages.pop_if(|last| last["role"] == "assistant");
+            let prompt = messages.iter().map(words).collect::<Vec<_>>().join("\n");
+            (prompt, begun.as_ref().map(words).unwrap_or_default())
+        }
+        (_, Value::String(text)) => (text, String::new()),
+        _ => (raw.to_owned(), String::new()),
+    }
+}
+
+/// The text of a message.
+fn words(message: &Value) -> String {
+    let content = &message["content"];
+    let parts = content.as_array().into_iter().flatten().filter_map(|part| part["text"].as_str());
+    content.as_str().map_or_else(|| parts.collect(), str::to_owned)
 }
 
 #[cfg(test)]
@@ -130,7 +155,21 @@ mod tests {
         assert_eq!(read(Api::Responses).max_tokens, Some(3));
         assert!(read(Api::Chat).stream && read(Api::Chat).include_usage);
         assert_eq!((read(Api::Chat).prompt_tokens, read(Api::Responses).prompt_tokens), (3, 1));
-        assert_ne!(read(Api::Chat).hash, read(Api::Responses).hash);
+        assert_eq!((&*read(Api::Responses).prompt, &*read(Api::Responses).begun), ("x", ""));
+    }
+
+    #[test]
+    fn what_the_assistant_said_last_is_the_beginning_of_the_answer() {
+        let read = |api, body: &str| {
+            let question = Question::read(api, &[Bytes::copy_from_slice(body.as_bytes())]).unwrap();
+            (question.prompt, question.begun)
+        };
+        let both = ("hi".to_owned(), "This ".to_owned());
+        let messages = r#"{"model":"m","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[{"text":"This "}]}]}"#;
+        assert_eq!(read(Api::Chat, messages), both);
+        assert_eq!(read(Api::Completions, r#"{"model":"m","prompt":"hiThis "}"#), both);
+        let other = r#"{"model":"m","prompt":"hiThis one"}"#;
+        assert_eq!(read(Api::Completions, other), ("hiThis one".to_owned(), String::new()));
     }
 
     #[test]

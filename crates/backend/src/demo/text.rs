@@ -1,4 +1,4 @@
-//! The words.
+//! The words, and where an answer that has begun is in them.
 
 const OPENING: &str = "This is Warren's built-in demo. No model is running: these words are \
 fixed, and they travel the same way as a real answer would, from a worker over its link to the \
@@ -25,8 +25,48 @@ const CLOSING: &str = "To get a real answer, start a model server on this machin
 Ollama, llama.cpp, vLLM or LM Studio: Warren finds it by itself. To lend the models of another \
 machine, run there the line that `warren invite` prints.";
 
-/// The answer to a prompt of this hash, in words, each with the space that ends it.
-pub(super) fn words(hash: u64) -> Vec<&'static str> {
+/// The answer to a prompt in words, each with the space that ends it, after its beginning. One that is not its own
+/// changes nothing.
+pub(super) fn rest(prompt: &str, begun: &str) -> Vec<&'static str> {
+    let mut words = words(hash(prompt));
+    if let Some(said) = said(&words, begun) {
+        words.drain(..said);
+    }
+    words
+}
+
+/// The prompt of a text completion, without the beginning of its answer, and that.
+pub(super) fn split_prompt(text: &str) -> (&str, &str) {
+    let first = OPENING.split_inclusive(' ').next().unwrap_or(OPENING);
+    let cuts = text.rmatch_indices(first).map(|(at, _)| text.split_at(at));
+    let is_own = |(prompt, begun): &(&str, &str)| said(&words(hash(prompt)), begun).is_some();
+    cuts.take(MAX_CUTS).find(is_own).unwrap_or((text, ""))
+}
+
+/// How many places of a prompt are looked at for the beginning of its answer.
+const MAX_CUTS: usize = 16;
+
+/// How many of the words are there already, if it is only them.
+fn said(words: &[&str], begun: &str) -> Option<usize> {
+    let mut rest = begun;
+    let said = words.iter().take_while(|word| {
+        let after = rest.strip_prefix(**word);
+        rest = after.unwrap_or(rest);
+        after.is_some()
+    });
+    let said = said.count();
+    rest.is_empty().then_some(said)
+}
+
+/// FNV-1a.
+pub(super) fn hash(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+/// The answer to a prompt of this hash.
+fn words(hash: u64) -> Vec<&'static str> {
     // The remainder is less than four.
     let topic = TOPICS[(hash % TOPICS.len() as u64) as usize];
     [OPENING, topic, CLOSING].into_iter().flat_map(split).collect()

@@ -9,6 +9,10 @@ pub enum ServerKind {
     LlamaCpp,
     /// LM Studio.
     LmStudio,
+    /// vLLM.
+    Vllm,
+    /// SGLang.
+    Sglang,
     /// Any other.
     Other,
 }
@@ -20,7 +24,9 @@ impl ServerKind {
             "library" => Some(Self::Ollama),
             "llamacpp" => Some(Self::LlamaCpp),
             "organization_owner" => Some(Self::LmStudio),
-            "vllm" | "warren" | "openai" | "system" => Some(Self::Other),
+            "vllm" => Some(Self::Vllm),
+            "sglang" => Some(Self::Sglang),
+            "warren" | "openai" | "system" => Some(Self::Other),
             _ => None,
         }
     }

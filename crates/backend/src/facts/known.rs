@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use base::{Endpoints, FactsByModel, ModelFacts, ModelName};
 
 use super::{ServerKind, ollama::Shown};
+use crate::config::Continues;
 
 /// What one server has said so far.
 #[derive(Debug, Default)]
@@ -28,12 +29,17 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// All of it, by the server's own names.
-    pub(crate) fn facts(&self) -> FactsByModel {
+    /// All of it, by the server's own names. `continues`: how it goes on with answers, if that is set.
+    pub(crate) fn facts(&self, continues: Option<Continues>) -> FactsByModel {
         let mut facts = self.looked.clone();
         for (name, listed) in &self.listed {
             let known = facts.entry(name.clone()).or_default();
             *known = std::mem::take(known).or(listed.clone());
+        }
+        if let Some(set) = continues {
+            for name in &self.names {
+                facts.entry(name.clone()).or_default().continuation = set.how();
+            }
         }
         facts.retain(|_, facts| !facts.is_empty());
         facts
@@ -64,7 +70,7 @@ impl Known {
 
 #[cfg(test)]
 mod tests {
-    use base::LoadState;
+    use base::{Continuation, LoadState};
 
     use super::*;
 
@@ -80,10 +86,25 @@ mod tests {
         known.look(facts(None, LoadState::Unloaded));
         let family = ModelFacts { family: Some("f".into()), ..ModelFacts::default() };
         known.listed = [("m".to_owned(), family), ("n".to_owned(), ModelFacts::default())].into();
-        let all = known.facts();
+        let all = known.facts(None);
         assert_eq!(all.len(), 1, "nothing is known of n");
         let known = &all["m"];
         assert_eq!((known.memory_bytes, known.load), (Some(7), Some(LoadState::Unloaded)));
         assert_eq!(known.family.as_deref(), Some("f"));
+    }
+
+    #[test]
+    fn what_is_set_about_continuing_comes_before_what_was_learned() {
+        let last = Some(Continuation::LastMessage);
+        let told = ModelFacts { continuation: last, ..ModelFacts::default() };
+        let names = vec!["m".to_owned(), "n".to_owned()];
+        let known = Known { names, listed: [("m".to_owned(), told)].into(), ..Known::default() };
+        let how = |set: Option<Continues>| {
+            let facts = known.facts(set);
+            ["m", "n"].map(|name| facts.get(name).and_then(|facts| facts.continuation))
+        };
+        assert_eq!(how(None), [last, None]);
+        assert_eq!(how(Some(Continues::No)), [None, None]);
+        assert_eq!(how(Some(Continues::FinalMessage)), [Some(Continuation::FinalMessage); 2]);
     }
 }

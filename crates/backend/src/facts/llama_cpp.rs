@@ -1,7 +1,10 @@
-//! What llama.cpp's server tells in `/props` of the one model that it has.
+//! What llama.cpp's server tells in `/props` of the one model that it has, and whether it goes on with answers.
 
-use base::{Capabilities, Capability, ModelFacts};
-use serde_json::Value;
+use base::{Capabilities, Capability, Continuation, ModelFacts};
+use serde_json::{Value, json};
+
+/// The beginning of an answer that no template has by itself.
+const BEGINNING: &str = "It has begun, and";
 
 /// What `/props` tells; `None` when it is no such answer.
 pub(super) fn props(body: &[u8]) -> Option<ModelFacts> {
@@ -10,6 +13,19 @@ pub(super) fn props(body: &[u8]) -> Option<ModelFacts> {
     let context_tokens = settings["n_ctx"].as_u64().filter(|context| *context > 0);
     let capabilities = capabilities(&told);
     Some(ModelFacts { context_tokens, capabilities, ..ModelFacts::default() })
+}
+
+/// Messages for `/apply-template`, the last of which is the beginning of an answer.
+pub(super) fn begun() -> Value {
+    let message = |role: &str, content: &str| json!({"role": role, "content": content});
+    json!({"messages": [message("user", "Begin."), message("assistant", BEGINNING)]})
+}
+
+/// How it goes on with answers, by the prompt that it makes of [`begun`]: it is asked, since that depends on its version,
+/// its flags (`--no-prefill-assistant`) and the model's template. Nothing follows the beginning exactly if it does.
+pub(super) fn continuation(body: &[u8]) -> Option<Continuation> {
+    let told: Value = serde_json::from_slice(body).ok()?;
+    told["prompt"].as_str()?.ends_with(BEGINNING).then_some(Continuation::LastMessage)
 }
 
 /// What its template and its inputs allow. One without a template tells nothing.
@@ -46,5 +62,15 @@ mod tests {
         let able = Capabilities::default().with(Capability::Completion);
         assert_eq!((facts.context_tokens, facts.capabilities), (None, Some(able)));
         assert_eq!(props(b"{}"), None);
+    }
+
+    #[test]
+    fn it_goes_on_if_nothing_follows_the_beginning_in_the_prompt() {
+        let sent = begun()["messages"][1]["content"].as_str().unwrap().to_owned();
+        let how = |prompt: String| continuation(json!({"prompt": prompt}).to_string().as_bytes());
+        let begun = format!("<|im_start|>assistant\n{sent}");
+        assert_eq!(how(begun.clone()), Some(Continuation::LastMessage));
+        assert_eq!(how(format!("{begun}<|im_end|>\n<|im_start|>assistant\n")), None);
+        assert_eq!(continuation(br#"{"error":{"code":404}}"#), None);
     }
 }

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use base::{FactsByModel, LoadState};
+use base::{FactsByModel, LoadState, ModelFacts};
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -16,6 +16,7 @@ use tokio::time::timeout;
 use super::{
     Known, ServerKind, llama_cpp, lm_studio,
     ollama::{self, Shown, Tag},
+    version,
 };
 use crate::{
     error::{BackendError, Phase},
@@ -36,7 +37,7 @@ const LOOK: Duration = Duration::from_secs(20);
 impl HttpBackend {
     /// What it said of its models, by name, when it was last asked.
     pub fn facts(&self) -> FactsByModel {
-        self.known().facts()
+        self.known().facts(self.continues)
     }
 
     /// See [`crate::Backend::look_closer`].
@@ -98,6 +99,9 @@ impl HttpBackend {
                 Ok(())
             }
             Some(ServerKind::LlamaCpp) => self.look_at_llama_cpp().await,
+            Some(kind @ (ServerKind::Vllm | ServerKind::Sglang)) => {
+                self.look_at_version(kind).await
+            }
             _ => Ok(()),
         }
     }
@@ -110,8 +114,23 @@ impl HttpBackend {
         };
         let told = self.told(Method::GET, "/props", None).await?;
         if let Some(facts) = told.and_then(|body| llama_cpp::props(&body)) {
-            self.known().look([(only, facts)].into());
+            let applied =
+                self.told(Method::POST, "/apply-template", Some(llama_cpp::begun())).await?;
+            let continuation = applied.and_then(|body| llama_cpp::continuation(&body));
+            self.known().look([(only, ModelFacts { continuation, ..facts })].into());
         }
+        Ok(())
+    }
+
+    /// vLLM and SGLang go on with answers since a version of theirs.
+    async fn look_at_version(&self, kind: ServerKind) -> Result<(), BackendError> {
+        let path = if kind == ServerKind::Vllm { "/version" } else { "/get_server_info" };
+        let told = self.told(Method::GET, path, None).await?;
+        let continuation = told.and_then(|body| version::continuation(kind, &body));
+        let mut known = self.known();
+        let facts = ModelFacts { continuation, ..ModelFacts::default() };
+        let seen = known.names.iter().map(|name| (name.clone(), facts.clone())).collect();
+        known.look(seen);
         Ok(())
     }
 

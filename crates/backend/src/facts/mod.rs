@@ -8,6 +8,7 @@
 //! - `context`: the length of a model's context: what is asked for, and what people must know
 //! - `known`: what is known of the models of one server
 //! - `ollama`, `llama_cpp`, `lm_studio`: how each of them tells (pure)
+//! - `version`: what follows from the versions of vLLM and SGLang (pure)
 
 mod context;
 mod kind;
@@ -16,6 +17,7 @@ mod llama_cpp;
 mod lm_studio;
 mod look;
 pub(crate) mod ollama;
+mod version;
 
 pub use kind::ServerKind;
 pub(crate) use known::Known;

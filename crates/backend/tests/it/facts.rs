@@ -1,9 +1,9 @@
 //! What model servers say of their models beyond their lists.
 
-use backend::{Backend, BackendConfig};
-use base::{Capabilities, LoadState};
+use backend::{Backend, BackendConfig, Continues, DemoConfig};
+use base::{Capabilities, Continuation, LoadState};
 use serde_json::json;
-use testkit::{MockBackend, MockOllama, OllamaModel, Reply};
+use testkit::{MockBackend, MockOllama, OllamaModel, Reply, Story};
 
 async fn looked_at(url: &str) -> Backend {
     let backend = Backend::http(&BackendConfig::new(url)).unwrap();
@@ -106,4 +106,50 @@ async fn an_answer_over_its_bound_tells_nothing() {
         _ => None,
     });
     assert!(looked_at(&ollama.url()).await.facts().is_empty());
+}
+
+/// How a server's only model goes on with answers, as far as the server tells.
+async fn goes_on(backend: &Backend) -> Option<Continuation> {
+    backend.models().await.unwrap();
+    backend.look_closer().await;
+    backend.facts().into_values().find_map(|facts| facts.continuation)
+}
+
+async fn at(backend: &MockBackend) -> Option<Continuation> {
+    goes_on(&Backend::http(&BackendConfig::new(backend.url())).unwrap()).await
+}
+
+#[tokio::test]
+async fn servers_that_go_on_with_answers_are_told_from_others() {
+    let llama_cpp = Story::like_llama_cpp().start_with(&["m"]).await;
+    assert_eq!(at(&llama_cpp).await, Some(Continuation::LastMessage));
+    let vllm = Story::like_vllm().start_with(&["m"]).await;
+    assert_eq!(at(&vllm).await, Some(Continuation::FinalMessage));
+    vllm.set_get("/version", json!({"version": "0.5.0"}));
+    assert_eq!(at(&vllm).await, None, "an old one begins anew");
+    assert_eq!(at(&MockBackend::start(&["m"]).await).await, None);
+    let demo = Backend::demo(DemoConfig::default());
+    assert_eq!(goes_on(&demo).await, Some(Continuation::LastMessage));
+}
+
+/// A llama.cpp that was started with `--no-prefill-assistant`, or whose template ends every message.
+#[tokio::test]
+async fn a_llama_cpp_whose_prompt_goes_on_after_the_beginning_does_not_go_on() {
+    let llama_cpp = Story::like_llama_cpp().start_with(&["m"]).await;
+    llama_cpp.tell_with(|received| {
+        let sent = received.json()["messages"][1]["content"].as_str()?.to_owned();
+        (received.target == "/apply-template")
+            .then(|| Reply::json(200, &json!({"prompt": format!("{sent}<|im_end|>\n")})))
+    });
+    assert_eq!(at(&llama_cpp).await, None);
+}
+
+#[tokio::test]
+async fn what_is_set_is_told_of_a_server_that_does_not_tell() {
+    let unknown = MockBackend::start(&["m"]).await;
+    for continues in [Continues::LastMessage, Continues::FinalMessage, Continues::No] {
+        let config =
+            BackendConfig { continues: Some(continues), ..BackendConfig::new(unknown.url()) };
+        assert_eq!(goes_on(&Backend::http(&config).unwrap()).await, continues.how());
+    }
 }

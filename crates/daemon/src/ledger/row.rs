@@ -1,8 +1,11 @@
 //! A job as a row.
 
+use std::sync::Arc;
+
 use access::Moment;
 use base::{ModelName, millis};
-use scheduler::{JobEnd, JobFacts};
+use scheduler::{Break, JobEnd, JobFacts};
+use serde_json::{Value, json};
 use store::UsageEntry;
 
 use crate::telemetry::metrics::{UNKNOWN_MODEL, is_unknown_model};
@@ -34,5 +37,13 @@ pub(super) fn entry(job: &JobFacts, ended: &JobEnd) -> UsageEntry {
         streaming: job.streaming,
         requeues: ended.requeues,
         cost: ended.cost,
+        resumes: resumes(&ended.breaks),
     }
+}
+
+/// The breaks of an answer as JSON, if there were any.
+fn resumes(breaks: &[Break]) -> Option<Arc<str>> {
+    let place = |it: &Break| json!({ "from": &*it.from, "to": it.to.as_deref(), "characters": it.delivered.characters });
+    let places = || breaks.iter().map(place).collect::<Value>();
+    (!breaks.is_empty()).then(|| places().to_string().into())
 }

@@ -27,6 +27,7 @@ fn entry(at_ms: u64) -> UsageEntry {
         streaming: false,
         requeues: 0,
         cost: None,
+        resumes: None,
     }
 }
 

@@ -10,13 +10,14 @@ use std::{
 };
 
 use access::Network;
+use backend::Continues;
 use base::{Currency, Money, Secret, redact_url};
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use super::{
     BackendOptions, EngineCommand, EngineOptions, LendAs, LogFormat, MeshRelayServe, MeshRoute,
-    MeshShare, RoomEndpoints, Routing, Seconds, Span,
+    MeshShare, ResumeAnswers, RoomEndpoints, Routing, Seconds, Span,
     engines::{Bytes, Paths, TogetherRule},
 };
 
@@ -148,10 +149,12 @@ values! {
     LendAs: |it| word(it),
     Routing: |it| word(it),
     RoomEndpoints: |it| word(it),
+    ResumeAnswers: |it| word(it),
     MeshRoute: |it| word(it),
     MeshShare: |it| word(it),
     MeshRelayServe: |it| word(it),
     TogetherRule: |it| json!(it.as_str()),
+    Continues: |it| json!(it),
     Vec<String>: |it| it.iter().map(|text| redact_url(text)).collect(),
     Vec<PathBuf>: |it| it.iter().map(|path| path.display().to_string()).collect(),
     Vec<Network>: |it| it.iter().map(ToString::to_string).collect(),

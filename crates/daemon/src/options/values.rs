@@ -129,6 +129,26 @@ pub enum Routing {
     LeastLoaded,
 }
 
+/// What is done with a streamed answer whose worker is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ResumeAnswers {
+    /// It ends with an error.
+    Off,
+    /// Another worker of the same model goes on with it, where that can be.
+    #[default]
+    SameModel,
+}
+
+impl From<ResumeAnswers> for base::ResumeAnswers {
+    fn from(written: ResumeAnswers) -> Self {
+        match written {
+            ResumeAnswers::Off => Self::Off,
+            ResumeAnswers::SameModel => Self::SameModel,
+        }
+    }
+}
+
 /// Which endpoints a server calls for participants of rooms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -26,6 +26,7 @@ pub(super) const LIVE: &[&str] = &[
     "prices",
     "queue_timeout_secs",
     "request_timeout_secs",
+    "resume_answers",
     "require_key",
     "room_endpoints",
     "room_idle_secs",

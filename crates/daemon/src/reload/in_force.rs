@@ -37,6 +37,7 @@ pub(super) fn settings(
             max_queued_bytes: before.dispatch.max_queued_bytes,
             ..read.dispatch.clone()
         },
+        resume_answers: read.resume_answers,
         max_body: read.max_body,
         drain: read.drain,
         keepalive: read.keepalive,

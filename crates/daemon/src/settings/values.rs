@@ -31,6 +31,7 @@ impl Settings {
             ("request_timeout_secs", secs(jobs.request_timeout)),
             ("idle_timeout_secs", secs(jobs.idle_timeout)),
             ("max_requeue_count", json!(jobs.max_requeue_count)),
+            ("resume_answers", json!(self.resume_answers)),
             ("max_queued_mib", json!(jobs.max_queued_bytes >> 20)),
             ("heartbeat_interval_secs", secs(self.heartbeat)),
             ("max_body_mib", json!(self.max_body >> 20)),

@@ -20,7 +20,7 @@ use prometheus_client::{
     },
     registry::{Registry, Unit},
 };
-use scheduler::{CancelReason, JobEnd, JobFacts, LeaveReason, Observer, Scheduler, Status};
+use scheduler::{Break, CancelReason, JobEnd, JobFacts, LeaveReason, Observer, Scheduler, Status};
 
 use crate::ledger::LedgerMetrics;
 
@@ -45,6 +45,7 @@ pub(crate) struct Metrics {
     models: RwLock<HashMap<ModelName, Arc<ModelMetrics>>>,
     families: Families,
     canceled: Family<Labels<1>, Counter>,
+    resumed: Family<Labels<1>, Counter>,
     workers_lost: Family<Labels<1>, Counter>,
     http_connections: Gauge,
     ledger: LedgerMetrics,
@@ -103,10 +104,13 @@ impl Metrics {
     pub(crate) fn new() -> Self {
         let families = Families::new();
         let (canceled, workers_lost) = (Family::default(), Family::default());
+        let resumed = Family::default();
         let (http_connections, snapshot) = (Gauge::default(), Snapshot::default());
         let mut registry = Registry::with_prefix("warren");
         families.register(&mut registry);
         snapshot.register(&mut registry);
+        let help = "Breaks in answers that another worker could go on with, by what became of them";
+        registry.register("answers_resumed", help, resumed.clone());
         registry.register("cancels", "Jobs that a worker was told to stop", canceled.clone());
         registry.register("workers_left", "Workers that left, by reason", workers_lost.clone());
         let refused = Family::default();
@@ -127,6 +131,7 @@ impl Metrics {
             models: RwLock::default(),
             families,
             canceled,
+            resumed,
             workers_lost,
             http_connections,
             ledger,
@@ -202,6 +207,11 @@ impl Observer for Metrics {
 
     fn requeued(&self, job: &JobFacts) {
         self.of_job(job).requeues.inc();
+    }
+
+    fn broke_off(&self, _: &JobFacts, broken: &Break) {
+        let outcome = broken.outcome.as_str().to_owned();
+        self.resumed.get_or_create(&[("outcome", outcome)]).inc();
     }
 
     fn first_byte(&self, job: &JobFacts, after: Duration) {

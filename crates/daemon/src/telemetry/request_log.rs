@@ -1,12 +1,25 @@
 //! One log line for each job, when it has ended.
 
 use base::millis;
-use scheduler::{JobEnd, JobFacts, Observer};
+use scheduler::{Break, JobEnd, JobFacts, Observer};
 
 /// Writes the request log.
 pub(crate) struct RequestLog;
 
 impl Observer for RequestLog {
+    fn broke_off(&self, job: &JobFacts, broken: &Break) {
+        tracing::info!(
+            target: "request",
+            request_id = %job.id,
+            outcome = broken.outcome.as_str(),
+            from = &*broken.from,
+            to = broken.to.as_deref(),
+            characters = broken.delivered.characters,
+            why = broken.why.as_deref(),
+            "an answer broke off"
+        );
+    }
+
     fn ended(&self, job: &JobFacts, ended: &JobEnd) {
         let provider = ended.provider.map(tracing::field::display);
         // Of a job of another server the line has that server's id, so that one search finds both.
@@ -23,6 +36,7 @@ impl Observer for RequestLog {
             worker = provider,
             lent_to = job.lent.as_ref().map(|lent| &*lent.home),
             requeues = ended.requeues,
+            resumes = Some(ended.breaks.len()).filter(|count| *count > 0),
             queued_ms = millis(ended.queued),
             load_wait_ms = ended.load_wait.map(millis),
             first_byte_ms = ended.first_byte.map(millis),

@@ -6,7 +6,7 @@ use base::{JobId, ProviderId};
 
 use super::{Dispatcher, links::in_order};
 use crate::{
-    input::{BlockedOn, JobSpec, Verdict},
+    input::{BlockedOn, JobSpec, Resumable, Verdict},
     job::{Hold, Job, JobState, Phase},
     output::{CancelReason, Ending, Output},
     readiness::Unready,
@@ -14,11 +14,12 @@ use crate::{
 };
 
 impl Dispatcher {
-    pub(super) fn begun(&mut self, now: Instant, id: JobId) {
+    pub(super) fn begun(&mut self, now: Instant, id: JobId, resumable: Option<Resumable>) {
         let fresh = self.set_phase(id, Phase::Given, Phase::Begun)
             || self.set_phase(id, Phase::Unbegun, Phase::Begun);
         let Some(hold) = self.jobs.get(&id).and_then(Job::hold).filter(|_| fresh) else { return };
         self.arm_idle(id, now);
+        self.note_resumable(id, hold.provider, resumable);
         if self.has_loaded(id, hold.provider) {
             self.fill(now, hold.provider);
         }
@@ -179,17 +180,20 @@ impl Dispatcher {
     }
 
     /// Handles a provider that took too long. Before the head, the job may move to another model;
-    /// in the middle of the answer it ends.
+    /// in the middle of the answer it ends, unless another provider goes on with it.
     pub(super) fn timed_out(&mut self, now: Instant, id: JobId, ending: Ending) {
-        let Some((job, hold)) = self.release(id) else { return };
+        let Some((mut job, hold)) = self.release(id) else { return };
         self.stop(now, id, hold, CancelReason::Timeout);
         let rests = self.fault(now, hold);
         if hold.begun() {
-            self.end(id, ending);
+            self.break_off(now, job, hold, ending, true);
+        } else if job.broken_off.is_some() {
+            job.avoided.push(hold.provider);
+            self.requeue(now, job, None);
         } else {
             self.unmet(now, job, ending);
-            self.place(now, id);
         }
+        self.place(now, id);
         self.refill(now, hold.provider);
         if rests {
             self.fill_limited(now);

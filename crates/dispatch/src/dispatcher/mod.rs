@@ -7,6 +7,7 @@
 //! - [`lent`]: slots that are lent to fellows, and fellows' that are borrowed
 //! - [`links`]: providers that join, change, drain, rest and leave
 //! - [`loading`]: models that providers do not have in memory
+//! - [`resuming`]: answers that break off and that other providers go on with
 //! - [`warm`]: providers that know a part of a job's prompt
 //! - [`waiting`]: how long a job waits, with a provider or without one
 //! - [`waking`]: providers that are asleep, or whose backend is not there
@@ -19,6 +20,7 @@ mod lent;
 mod links;
 mod loading;
 mod placing;
+mod resuming;
 mod retry;
 mod waiting;
 mod waking;
@@ -65,6 +67,13 @@ use crate::{
 /// keeps its age and its wait so far, and ignores the bounds of the queue. It avoids the providers
 /// that failed or declined it. A provider that turns out not to serve the endpoint is not avoided:
 /// it may get the job again in another shape, and that try does not count as a requeue.
+///
+/// **Resumes.** A job whose answer breaks off goes on at another provider, if it may be resumed: at the front of
+/// the queue of the model that it was served by, and only at providers that go on with that model. It has no
+/// fallbacks and no clouds then, but what it was given for already. It avoids a provider that failed it while
+/// there is another. If nobody is there, it waits, unless the provider that began it could not have gone on itself.
+/// Each wait is bounded, and so is the number of breaks; then the job ends as it would have ended at the break. A
+/// job that is pinned or a fellow's is never resumed.
 ///
 /// **Shapes.** A job goes only to providers that serve one of the endpoints it can be served in.
 /// Among the free ones, those that serve its own endpoint come first.
@@ -185,6 +194,7 @@ impl Dispatcher {
             Input::Join { provider, offer } => self.join(now, provider, offer),
             Input::Models { provider, models, load } => self.models(now, provider, models, load),
             Input::Unloaded { provider, models } => self.unloaded(now, provider, models),
+            Input::Continues { provider, models } => self.continues(now, provider, models),
             Input::Endpoints { provider, endpoints } => self.endpoints(now, provider, endpoints),
             Input::Load { provider, load } => self.load(now, provider, load),
             Input::Capacity { provider, max_concurrent } => {
@@ -199,7 +209,7 @@ impl Dispatcher {
             Input::Leave { provider, why: _ } => self.leave(now, provider),
             Input::Submit(spec) => self.submit(now, spec),
             Input::Acknowledged { job, provider } => self.acknowledged(now, job, provider),
-            Input::Begun { job } => self.begun(now, job),
+            Input::Begun { job, resumable } => self.begun(now, job, resumable),
             Input::Progress { job, at, waiting } => self.progress(now, job, at, waiting),
             Input::Complete { job } => self.complete(now, job),
             Input::Finished { job, provider, verdict, tokens } => {

@@ -73,7 +73,9 @@ impl Dispatcher {
     pub(super) fn lost(&mut self, now: Instant, job: Job, hold: Hold) {
         if self.stopping {
             self.end(job.id(), Ending::ShuttingDown);
-        } else if hold.begun() || job.spec.pinned.is_some() {
+        } else if hold.begun() {
+            self.break_off(now, job, hold, Ending::ProviderLost, false);
+        } else if job.spec.pinned.is_some() {
             self.end(job.id(), Ending::ProviderLost);
         } else {
             self.requeue(now, job, None);
@@ -84,7 +86,8 @@ impl Dispatcher {
     pub(super) fn not_answered(&mut self, now: Instant, mut job: Job, hold: Hold, how: Verdict) {
         let id = job.id();
         if hold.begun() {
-            return self.end(id, Ending::ProviderFailed);
+            self.break_off(now, job, hold, Ending::ProviderFailed, true);
+            return self.place(now, id);
         }
         job.avoided.push(hold.provider);
         // A pinned job has no other provider to wait for. For a declined job, another provider may

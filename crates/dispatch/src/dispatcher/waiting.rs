@@ -79,7 +79,7 @@ impl Dispatcher {
     /// now and then.
     pub(super) fn wait_due(&mut self, now: Instant, id: JobId, served: bool) {
         let Some(mut job) = self.jobs.get(&id).map(|job| waited(job.clone(), now)) else { return };
-        let over = job.waits.left(served, &self.config).is_zero();
+        let over = job.wait_left(served, &self.config).is_zero();
         let waited = job.waits.total();
         // Without a provider, it would have gone to a cloud that could be asked; one may be tried again now.
         let left = if served { job.targets_while_busy() } else { job.targets_left().len() };
@@ -96,7 +96,8 @@ impl Dispatcher {
         let wait = self.wait(id).filter(|_| served);
         self.unqueue(id);
         let busy = |wait| Ending::BusyTimeout { waited, wait };
-        self.end(id, wait.map_or(Ending::QueueTimeout, busy));
+        let ending = wait.map_or(Ending::QueueTimeout, busy);
+        self.end(id, job.broken_off.unwrap_or(ending));
     }
 
     fn look_again(&mut self, now: Instant, id: JobId) {
@@ -115,7 +116,7 @@ impl Dispatcher {
     }
 
     fn arm_wait(&mut self, now: Instant, job: &Job, served: bool) {
-        let left = job.waits.left(served, &self.config);
+        let left = job.wait_left(served, &self.config);
         let why = if served { "busy time-out" } else { "queue time-out" };
         let look = self.next_look(job).filter(|_| served);
         self.timers.arm(Timer::Job(job.id()), now, look.map_or(left, |look| look.min(left)), why);

@@ -6,7 +6,7 @@ use std::{
 };
 
 use base::{Endpoints, JobId, ModelName, ProviderId, Scope};
-use dispatch::{Distance, JobSpec, Offer, Route};
+use dispatch::{Distance, Ending, JobSpec, Offer, Resumable, Route};
 
 use super::memory::{OnDisk, told};
 
@@ -17,6 +17,8 @@ pub(crate) struct Peer {
     pub(crate) offer: Offer,
     /// The models that it does not have in memory.
     pub(crate) memory: Vec<OnDisk>,
+    /// The models with which it goes on with others' answers.
+    pub(crate) continuing: Vec<ModelName>,
     pub(crate) reported: u32,
     /// How many of its slots are lent.
     pub(crate) lent: u32,
@@ -94,6 +96,12 @@ pub(crate) struct JobRecord {
     pub(crate) later: Vec<(ModelName, bool)>,
     /// Whether only clouds may have it now.
     pub(crate) at_clouds: bool,
+    /// How others may go on with its answer, and whether its provider could have gone on with another's.
+    pub(crate) resumable: Option<Resumable>,
+    pub(crate) awaits: bool,
+    /// How it ends if nobody goes on with its answer, which has broken off.
+    pub(crate) broken_off: Option<Ending>,
+    pub(crate) resumes: u32,
     pub(crate) place: JobState,
 }
 
@@ -139,6 +147,10 @@ impl JobRecord {
             avoided: Vec::new(),
             later: later(spec),
             at_clouds: false,
+            resumable: None,
+            awaits: false,
+            broken_off: None,
+            resumes: 0,
             place: JobState::AtTheDoor,
         }
     }
@@ -209,6 +221,7 @@ impl Peer {
             id,
             offer: offer.clone(),
             memory: told(now, &[], &offer.unloaded),
+            continuing: Vec::new(),
             reported: offer.load,
             lent: 0,
             draining: false,
@@ -254,6 +267,7 @@ impl Peer {
             && self.is_in_reach(job)
             && job.spec.pinned.is_none_or(|pinned| pinned == self.id)
             && !job.avoided.contains(&self.id)
+            && (job.broken_off.is_none() || self.continuing.contains(&job.spec.model))
     }
 
     pub(crate) fn is_in_reach(&self, job: &JobRecord) -> bool {

@@ -8,6 +8,7 @@ mod lent;
 mod memory;
 mod models;
 mod oracle;
+mod resuming;
 mod rules;
 
 use std::time::{Duration, Instant};
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant};
 use base::{Endpoint, Endpoints, JobId, KeyId, ModelName, PageSessionId, ProviderId, Scope};
 use dispatch::{
     Affinity, BlockedOn, Config, Dispatcher, Distance, Input, JobSpec, LeastLoaded, LeaveReason,
-    Offer, Output, Route, Unloaded, Verdict,
+    Offer, Output, Resumable, Route, Unloaded, Verdict,
 };
 
 use known::JobState;
@@ -63,6 +64,9 @@ pub(crate) struct Account {
     /// Fellows' jobs that had a lent slot, and those that had none.
     pub(crate) lent: u64,
     pub(crate) not_lent: u64,
+    /// Answers that broke off and waited for another provider, and those that one went on with.
+    pub(crate) broken_off: u64,
+    pub(crate) resumed: u64,
 }
 
 /// Lives through the steps, then lets everything end. An error says which rule was broken, where.
@@ -119,6 +123,8 @@ fn config() -> Config {
         idle_timeout: seconds(50),
         end_timeout: seconds(2),
         max_requeue_count: 3,
+        resume_timeout: seconds(25),
+        max_resumes: 2,
         faults_to_rest: 2,
         rest_first: seconds(5),
         rest_last: seconds(20),
@@ -146,14 +152,15 @@ impl History {
                 Some(provider) if self.oracle.peers.len() >= self.crowd => {
                     Input::Leave { provider, why: LeaveReason::Closed }
                 }
-                _ => self.join(a, b, c),
+                _ => return self.joins(a, b, c),
             },
             12..=13 => Input::Moved { provider: self.provider(a), distance: distance(b) },
             14..=15 => self.condition(a, b),
             16..=20 => Input::Models { provider: self.provider(a), models: models(b), load: 0 },
             21..=23 => Input::Endpoints { provider: self.provider(a), endpoints: endpoints(b) },
             24..=25 => Input::Unloaded { provider: self.provider(a), models: unloaded(b) },
-            26..=31 => Input::Load { provider: self.provider(a), load: u32::from(b % 4) },
+            30..=31 => Input::Continues { provider: self.provider(a), models: models(b) },
+            26..=29 => Input::Load { provider: self.provider(a), load: u32::from(b % 4) },
             32..=35 => self.drain(a, b),
             36..=45 => Input::Leave { provider: self.provider(a), why: LeaveReason::Closed },
             46..=53 if self.somebody_lends() || a < 8 => self.lent(a, b),
@@ -161,7 +168,7 @@ impl History {
                 Input::Submit(spec) if self.oracle.cannot_tell(&spec) => return Ok(()),
                 submit => submit,
             },
-            136..=151 => Input::Begun { job: self.held(a) },
+            136..=151 => self.begun(a, b),
             152..=155 => self.acknowledged(a, b),
             156..=195 => self.finished(a, b)?,
             196..=207 => Input::ClientGone { job: self.any_job(a) },
@@ -224,6 +231,8 @@ impl History {
         self.account.impatient = self.oracle.impatient;
         self.account.lent = self.oracle.lent;
         self.account.not_lent = self.oracle.not_lent;
+        self.account.broken_off = self.oracle.broken_off;
+        self.account.resumed = self.oracle.resumed;
         Ok(())
     }
 
@@ -324,6 +333,28 @@ impl History {
             borrowed: matches!(distance(c / 12), Distance::Fellow),
         };
         Input::Join { provider: ProviderId::from_random(self.providers), offer }
+    }
+
+    /// Most of those that join go on with answers of others.
+    fn joins(&mut self, a: u8, b: u8, c: u8) -> Result<(), String> {
+        let join = self.join(a, b, c);
+        self.input(join)?;
+        let provider = ProviderId::from_random(self.providers);
+        match a % 8 {
+            0..=5 => self.input(Input::Continues { provider, models: models(b | c) }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Most answers may be gone on with, in all shapes of the job or in one.
+    fn begun(&self, a: u8, b: u8) -> Input {
+        let job = self.held(a);
+        let spec = self.oracle.jobs.get(&job).map(|job| &job.spec);
+        let (one, all) = shapes(b / 32);
+        let serve_as = if b.is_multiple_of(8) { all } else { spec.map_or(all, |it| it.serve_as) };
+        let endpoint = spec.map_or(one, |it| it.endpoint);
+        let resumable = Resumable { endpoint, serve_as };
+        Input::Begun { job, resumable: (!b.is_multiple_of(6)).then_some(resumable) }
     }
 
     fn submit(&mut self, a: u8, b: u8, c: u8) -> Input {

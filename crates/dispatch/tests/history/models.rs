@@ -19,6 +19,7 @@ enum Outlook {
 impl Oracle {
     /// A job that nobody has begun cannot be had of its model.
     pub(crate) fn fall_back(&mut self, mut job: JobRecord, ending: Ending) {
+        let ending = job.broken_off.clone().unwrap_or(ending);
         let mut busy = matches!(ending, Ending::QueueFull { .. });
         while !self.stopping && if busy { job.go_on_while_busy() } else { job.go_on() } {
             self.fell_back += 1;

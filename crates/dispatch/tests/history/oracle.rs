@@ -6,7 +6,9 @@ use std::{
 };
 
 use base::{JobId, KeyId, ProviderId};
-use dispatch::{BlockedOn, CancelReason, Config, Ending, Input, JobSpec, Offer, Output, Verdict};
+use dispatch::{
+    BlockedOn, CancelReason, Config, Ending, Input, JobSpec, Offer, Output, Resumable, Verdict,
+};
 
 use super::known::{HeldJob, JobRecord, JobState, LineName, Peer, Standing};
 
@@ -44,6 +46,9 @@ pub(crate) struct Oracle {
     /// Fellows' jobs that had a lent slot, and those that had none.
     pub(crate) lent: u64,
     pub(crate) not_lent: u64,
+    /// Answers that broke off and waited for another provider, and those that one went on with.
+    pub(crate) broken_off: u64,
+    pub(crate) resumed: u64,
     /// How many assignments there were.
     pub(crate) given: u64,
     /// How often somebody slow was left out since one was tried again, if that is certain.
@@ -84,6 +89,8 @@ impl Oracle {
             impatient: 0,
             lent: 0,
             not_lent: 0,
+            broken_off: 0,
+            resumed: 0,
             given: 0,
             left_out: Some(0),
             stopping: false,
@@ -103,6 +110,11 @@ impl Oracle {
                 }
                 self.heard(*provider);
                 self.backend_is_there(*provider);
+            }
+            Input::Continues { provider, models } => {
+                if let Some(peer) = self.peer_mut(*provider) {
+                    peer.continuing.clone_from(models);
+                }
             }
             Input::Unloaded { provider, models } => self.memory_of(*provider, models),
             Input::Load { provider, load } => {
@@ -137,7 +149,7 @@ impl Oracle {
             Input::Leave { provider, .. } => self.leave(*provider),
             Input::Submit(spec) => self.submit(spec),
             Input::Acknowledged { job, provider } => self.acknowledged(*job, *provider),
-            Input::Begun { job } => self.begun(*job),
+            Input::Begun { job, resumable } => self.begun(*job, *resumable),
             Input::Progress { job, at, waiting } => self.progress(*job, *at, *waiting),
             // In no history: a test of its own has it.
             Input::Complete { .. } => {}
@@ -314,7 +326,9 @@ impl Oracle {
     pub(crate) fn lost(&mut self, job: JobRecord, held: HeldJob) {
         if self.stopping {
             self.owe_end(job.spec.id, Ending::ShuttingDown);
-        } else if held.begun || job.spec.pinned.is_some() {
+        } else if held.begun {
+            self.break_off(job, held, Ending::ProviderLost, false);
+        } else if job.spec.pinned.is_some() {
             self.owe_end(job.spec.id, Ending::ProviderLost);
         } else {
             self.requeue(job, None);
@@ -417,7 +431,7 @@ impl Oracle {
         }
     }
 
-    fn begun(&mut self, id: JobId) {
+    fn begun(&mut self, id: JobId, resumable: Option<Resumable>) {
         let deadline = self.now + self.config.idle_timeout;
         let model = self.jobs.get(&id).map(|job| job.spec.model.clone());
         if let Some(JobState::Held(held)) = self.jobs.get_mut(&id).map(|job| &mut job.place)
@@ -426,6 +440,7 @@ impl Oracle {
             held.begun = true;
             held.deadline = deadline;
             let by = held.by;
+            self.resumes(id, by, resumable);
             self.heard(by);
             self.backend_is_there(by);
             if let (Some(peer), Some(model)) = (self.peer_mut(by), model) {
@@ -460,16 +475,18 @@ impl Oracle {
             held.deadline = at.min(now) + idle;
             return;
         }
-        let Some((_, held)) = self.release(id) else { return };
+        let Some((job, held)) = self.release(id) else { return };
         let (reason, ending) = match waiting {
             BlockedOn::Provider => (CancelReason::Timeout, Ending::IdleTimeout),
             BlockedOn::Client => (CancelReason::ClientDisconnect, Ending::ClientStalled),
         };
         self.owed.push(Output::Cancel { job: id, provider: held.by, reason });
         self.note_cancel(held.by, id);
-        self.owe_end(id, ending);
         if waiting == BlockedOn::Provider {
             self.fault(held);
+            self.break_off(job, held, ending, true);
+        } else {
+            self.owe_end(id, ending);
         }
         self.retire_if_idle(held.by, true);
     }
@@ -515,13 +532,15 @@ impl Oracle {
                 false => self.queue(job),
             }
         } else {
+            if held.begun {
+                self.break_off(job, held, Ending::ProviderFailed, true);
+                return self.retire_if_idle(by, true);
+            }
             job.avoided.push(by);
             let failed =
                 matches!(verdict, Verdict::Failed | Verdict::ModelFailed | Verdict::Overloaded);
             let hopeless = failed || job.spec.pinned.is_some();
-            if held.begun {
-                self.owe_end(id, Ending::ProviderFailed);
-            } else if job.spec.lent && !failed {
+            if job.spec.lent && !failed {
                 self.owe_end(id, Ending::NotLent);
             } else if hopeless && self.nobody_is_left(&job) {
                 self.fall_back(job, Ending::ProviderFailed);

@@ -31,7 +31,12 @@ impl Oracle {
             Output::AskProgress { job } => self.asked(*job),
             Output::End {
                 job,
-                ending: ending @ (Ending::QueueTimeout | Ending::BusyTimeout { .. }),
+                ending:
+                    ending @ (Ending::QueueTimeout
+                    | Ending::BusyTimeout { .. }
+                    | Ending::ProviderLost
+                    | Ending::ProviderFailed
+                    | Ending::IdleTimeout),
             } => self.queue_timed_out(*job, ending),
             Output::Cancel { job, provider, reason }
                 if self.is_overdue(*job, *provider, *reason) =>
@@ -144,6 +149,7 @@ impl Oracle {
         };
         let Some(position) = self.owed.iter().position(same) else { return Ok(false) };
         self.owed.remove(position);
+        self.broken_off += u64::from(matches!(output, Output::BrokenOff { .. }));
         if let Output::End { job, .. } = output {
             self.ended += 1;
             let about = |owed: &Output| matches!(owed, Output::Cancel { job: id, .. } if id == job);
@@ -179,6 +185,8 @@ impl Oracle {
             _ if peer.standing == Standing::Healthy => self.check_is_next(job, peer)?,
             _ => self.check_order(job, peer)?,
         }
+        let told = |owed: &Output| matches!(owed, Output::BrokenOff { job, .. } if *job == id);
+        ensure(!self.owed.iter().any(told), || format!("{id} goes on before its break is told"))?;
         self.impatient += u64::from(loads_after_a_wait);
         self.clouded += u64::from(peer_is_cloud);
         self.give(id, by);
@@ -350,7 +358,7 @@ impl Oracle {
         ensure(self.left(&job) == Duration::ZERO, || format!("{id} has time left"))?;
         let own = self.wait_ending(&job);
         ensure(own == *ending, || format!("{ending:?}, not {own:?}"))?;
-        self.gave_up_busy += u64::from(*ending != Ending::QueueTimeout);
+        self.gave_up_busy += u64::from(matches!(ending, Ending::BusyTimeout { .. }));
         self.unqueue(id, false);
         self.ended += 1;
         Ok(())
@@ -360,6 +368,9 @@ impl Oracle {
     fn wait_ending(&self, job: &JobRecord) -> Ending {
         let able = |peer: &&Peer| !peer.is_out() && peer.fits(job);
         let providers = self.peers.iter().filter(able).count();
+        if let Some(ending) = &job.broken_off {
+            return ending.clone();
+        }
         if !matches!(job.place, JobState::Queued(_, true)) {
             return Ending::QueueTimeout;
         }
@@ -409,7 +420,10 @@ impl Oracle {
         })?;
         if let Some((job, held)) = self.release(id) {
             self.note_cancel(by, id);
-            self.fall_back(job, Ending::RequestTimeout);
+            match job.broken_off {
+                Some(_) => self.not_gone_on_with(job, held),
+                None => self.fall_back(job, Ending::RequestTimeout),
+            }
             self.fault(held);
             self.retire_if_idle(by, true);
         }
@@ -513,7 +527,10 @@ impl Oracle {
 
     /// How long a job may still wait, from the time that its wait was last counted.
     fn left(&self, job: &JobRecord) -> Duration {
-        let Config { queue_timeout, busy_timeout, .. } = self.config;
+        let Config { queue_timeout, busy_timeout, resume_timeout, .. } = self.config;
+        if job.broken_off.is_some() {
+            return resume_timeout.saturating_sub(job.waited);
+        }
         let of_kind = match job.place {
             JobState::Queued(_, true) => busy_timeout.saturating_sub(job.busy),
             _ => queue_timeout.saturating_sub(job.absent),

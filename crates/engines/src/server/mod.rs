@@ -84,6 +84,7 @@ impl Start {
     async fn serve(&self, mut server: Server) -> Option<Arc<str>> {
         let handle = server.child.handle();
         self.learn_endpoints(&server.backend);
+        self.learn_continuation(&server.backend);
         let mut looks = interval_at(Instant::now() + MEASURE.0, MEASURE.1);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -138,6 +139,22 @@ impl Start {
             let endpoints = backend.endpoints().await.ok().flatten();
             if let (Some(endpoints), Some(shared)) = (endpoints, shared.upgrade()) {
                 shared.learn_endpoints(&program, endpoints);
+            }
+        }));
+    }
+
+    /// Asks the server how it goes on with answers that have begun, beside its requests.
+    fn learn_continuation(&self, backend: &Arc<HttpBackend>) {
+        let (shared, model) = (Arc::downgrade(&self.shared), Arc::clone(&self.name));
+        let (backend, stop) = (Arc::clone(backend), self.stop.clone());
+        self.shared.tasks.spawn(stop.run_until_cancelled_owned(async move {
+            if backend.models().await.is_err() {
+                return;
+            }
+            backend.look_closer().await;
+            let how = backend.facts().into_values().find_map(|facts| facts.continuation);
+            if let Some(shared) = shared.upgrade() {
+                shared.learn_continuation(&model, how);
             }
         }));
     }

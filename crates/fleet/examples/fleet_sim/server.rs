@@ -261,7 +261,8 @@ impl Server {
                 let waiting = BlockedOn::Provider;
                 self.dispatcher.handle(now, dispatch::Input::Progress { job, at: now, waiting });
             }
-            dispatch::Output::Retire { .. } => {}
+            // No answer is said to be resumable here.
+            dispatch::Output::BrokenOff { .. } | dispatch::Output::Retire { .. } => {}
         }
     }
 
@@ -343,7 +344,7 @@ impl Server {
             return;
         }
         let now = self.now(net);
-        self.dispatcher.handle(now, dispatch::Input::Begun { job });
+        self.dispatcher.handle(now, dispatch::Input::Begun { job, resumable: None });
         if let Some(it) = self.exchanges.values_mut().find(|it| it.side.served(job).is_some()) {
             it.side.may_write_half();
         }

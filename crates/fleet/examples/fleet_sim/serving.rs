@@ -117,7 +117,7 @@ impl Server {
                     net.fail(format!("{job} has other bytes than were written, from {got}"));
                 }
                 *got += bytes.len() as u64;
-                self.dispatcher.handle(now, dispatch::Input::Begun { job });
+                self.dispatcher.handle(now, dispatch::Input::Begun { job, resumable: None });
                 let after = Duration::from_millis(net.stream.below(4) * net.stream.below(100));
                 let at = self.id;
                 net.plan(after, Event::Read { at, stream: id, bytes: bytes.len() });

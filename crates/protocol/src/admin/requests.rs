@@ -62,9 +62,23 @@ pub struct RequestJson {
     pub streaming: bool,
     /// How often it was given to a provider again.
     pub requeues: u32,
+    /// Where its answer broke off and was gone on with, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resumes: Vec<ResumeJson>,
     /// Its cost in the server's currency, where its model has a price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Money>,
+}
+
+/// A place in an answer where its provider was lost and the answer went on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResumeJson {
+    /// The name of the provider that was lost.
+    pub from: String,
+    /// The name of the provider that went on; null where only the end of the answer was missing, and was added.
+    pub to: Option<String>,
+    /// The characters of the answer's text that had passed.
+    pub characters: u64,
 }
 
 /// Requests that [`RunningList`] has at most.

@@ -17,7 +17,7 @@ pub const MAX_MENDED: usize = 4 * 1024 * 1024;
 ///
 /// A character that two chunks share (half a surrogate pair in each, or some of its bytes) is joined, if
 /// both parts are in the field of the same name.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct JsonReader {
     mended: String,
     /// The beginnings of characters whose rest may come with the next chunk.

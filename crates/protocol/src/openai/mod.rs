@@ -14,8 +14,8 @@ mod streamed;
 mod usage_filter;
 
 pub(crate) use defaults::added;
-pub(crate) use peek::span;
-pub(crate) use splice::object_end;
+pub use peek::span;
+pub use splice::object_end;
 
 pub use ask_usage::{AskUsage, ask_usage};
 pub use defaults::{Defaults, Reserved};

@@ -48,6 +48,8 @@ impl From<Form> for Peek {
             stream: form.stream,
             model_span: form.model_span,
             prompt_span: None,
+            tools_span: None,
+            instructions_span: None,
             stream_options_span: None,
             stream_span: None,
             most_tokens: 0,
@@ -165,7 +167,7 @@ fn stream_flag(raw: &RawValue) -> Result<bool, BadBody> {
 }
 
 /// Where a value borrowed from `text` lies in it.
-pub(crate) fn span(text: &str, raw: &RawValue) -> Range<usize> {
+pub fn span(text: &str, raw: &RawValue) -> Range<usize> {
     let start = raw.get().as_ptr().addr() - text.as_ptr().addr();
     start..start + raw.get().len()
 }

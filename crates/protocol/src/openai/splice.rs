@@ -50,7 +50,7 @@ pub fn replace_model(body: &Bytes, span: Range<usize>, new: &str) -> Bytes {
 }
 
 /// Where members can be added to a body that is an object with at least one: before its last brace.
-pub(crate) fn object_end(body: &[u8]) -> Option<usize> {
+pub fn object_end(body: &[u8]) -> Option<usize> {
     let end = body.trim_ascii_end().len().checked_sub(1)?;
     (body[end] == b'}').then_some(end)
 }

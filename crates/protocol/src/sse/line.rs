@@ -23,7 +23,7 @@ pub(crate) fn next_line(bytes: &[u8], start: usize) -> Option<Line> {
 }
 
 /// The length of the event at the beginning of `bytes`, with the empty line that ends it.
-pub(crate) fn event_len(bytes: &[u8]) -> Option<usize> {
+pub fn event_len(bytes: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {
         let line = next_line(bytes, at)?;

@@ -12,4 +12,5 @@ mod stream_end;
 
 pub use boundary::{Boundary, KEEPALIVE, begins_like_sse, looks_like_sse};
 pub use event_reader::{EventReader, EventTooLong, MAX_EVENT};
+pub use line::event_len;
 pub use stream_end::StreamEnd;

@@ -12,6 +12,7 @@ use dispatch::{Ending, Wait};
 use tracing::Span;
 
 use super::{
+    rest::Seam,
     state::{Exchange, give},
     traffic::{Event, Head},
 };
@@ -119,6 +120,23 @@ impl Answer {
         }
     }
 
+    /// Whether another provider may go on with the answer where it breaks off. Known once the head is here.
+    pub fn may_be_resumed(&self) -> bool {
+        self.exchange.lock().record.is_some()
+    }
+
+    /// How often another provider has gone on with it, or its end was added here.
+    pub fn seams(&self) -> u32 {
+        self.exchange.lock().seams.count
+    }
+
+    /// The seam that comes before the next byte, if there is one that was not taken yet.
+    pub fn take_seam(&mut self) -> Option<Seam> {
+        let mut state = self.exchange.lock();
+        let read = state.passed - state.held_back as u64;
+        state.seams.take(read)
+    }
+
     /// The tokens used, as far as known.
     pub fn usage(&self) -> Usage {
         self.exchange.account().usage
@@ -172,7 +190,8 @@ impl Answer {
     /// already here. A body that is complete can be sent in one piece.
     pub fn rest(&self) -> Option<usize> {
         let state = self.exchange.lock();
-        matches!(state.end, Some(Ok(()))).then_some(state.held_back)
+        let is_known = matches!(state.end, Some(Ok(()))) && state.seams.is_read();
+        is_known.then_some(state.held_back)
     }
 
     /// Says that the reader needs no more of the answer and will not read its end. Dropping this

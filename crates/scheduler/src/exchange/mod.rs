@@ -14,14 +14,17 @@
 //! - [`AnswerWriter`]: the provider's end
 //! - `traffic`: the types that pass between them
 //! - `state`: the state that both ends share
+//! - `rest`: answers that break off, and the rest of them that another provider writes
 
 pub(crate) mod answer;
+mod rest;
 pub(crate) mod state;
 pub(crate) mod traffic;
 pub(crate) mod writer;
 
 pub use self::{
     answer::Answer,
+    rest::Seam,
     traffic::{CreditSink, ESTIMATED, Event, HELD_BACK, Head, USAGE_HEADER, WriteError},
     writer::AnswerWriter,
 };

@@ -12,11 +12,15 @@ use bytes::{Bytes, BytesMut};
 use dispatch::{BlockedOn, Ending};
 use http::StatusCode;
 
-use super::traffic::{CreditSink, ESTIMATED, Head, USAGE_HEADER, WriteError};
+use super::{
+    rest::Seams,
+    traffic::{CreditSink, ESTIMATED, Head, USAGE_HEADER, WriteError},
+};
 use crate::{
     claim::Claim,
     clock::now,
     job::{Failure, Meter, Usage},
+    resume::Record,
     translate::AnswerMap,
 };
 
@@ -57,6 +61,10 @@ pub(super) struct ExchangeState {
     pub(super) attempt: Option<u32>,
     /// Converts the provider's answer into the client's.
     pub(super) map: Option<Box<dyn AnswerMap>>,
+    /// Records the provider's answer before it is converted, if another may go on with it.
+    pub(super) record: Option<Box<dyn Record>>,
+    /// Where other providers have gone on.
+    pub(super) seams: Seams,
     pub(super) head: Option<Head>,
     /// The provider that wrote the head.
     pub(super) provider: Option<ProviderId>,
@@ -78,7 +86,7 @@ pub(super) struct ExchangeState {
     pub(super) meter: Box<dyn Meter>,
     pub(super) reported: Usage,
     /// Whether the provider only estimates its usage.
-    estimated: bool,
+    pub(super) estimated: bool,
     pub(super) credit: Option<Credit>,
 }
 
@@ -103,6 +111,8 @@ pub(super) type Due = Option<(Arc<dyn CreditSink>, u32, u32)>;
 /// The figures of an exchange when its job ends.
 pub(crate) struct Account {
     pub(crate) usage: Usage,
+    /// How many tokens of it came before the last provider went on.
+    pub(crate) delivered: u64,
     pub(crate) bytes: u64,
     pub(crate) status: Option<StatusCode>,
     /// When the first text of the model came.
@@ -115,6 +125,8 @@ impl Exchange {
             state: Mutex::new(ExchangeState {
                 attempt: None,
                 map: None,
+                record: None,
+                seams: Seams::default(),
                 head: None,
                 provider: None,
                 status: None,
@@ -159,11 +171,13 @@ impl Exchange {
         claim: Claim,
         head: Head,
         now: Instant,
+        record: Option<Box<dyn Record>>,
     ) -> Result<(), WriteError> {
         let mut state = self.lock();
         state.writable(claim.attempt)?;
         state.provider = Some(claim.provider);
         state.estimated = is_estimated(&head);
+        state.record = record;
         let head = match &mut state.map {
             Some(map) => map.head(head),
             None => head,
@@ -217,6 +231,7 @@ impl Exchange {
         let state = self.lock();
         Account {
             usage: state.usage(),
+            delivered: state.seams.delivered.tokens,
             bytes: state.passed,
             status: state.status,
             first_text: state.first_text,
@@ -240,7 +255,7 @@ pub(super) fn give(due: Due) {
     }
 }
 
-fn is_estimated(head: &Head) -> bool {
+pub(super) fn is_estimated(head: &Head) -> bool {
     head.headers.get(USAGE_HEADER).is_some_and(|kind| kind == ESTIMATED)
 }
 
@@ -281,6 +296,12 @@ impl ExchangeState {
         self.chunks = VecDeque::new();
         self.gathered = SmallChunks::default();
         self.held_back = 0;
+    }
+
+    /// What waits for the reader was paid for, or its provider is gone.
+    pub(super) fn forget_costs(&mut self) {
+        self.chunks.iter_mut().for_each(|piece| piece.cost = 0);
+        self.gathered.cost = 0;
     }
 
     /// After a chunk: ends the answer for the reader, if that has all of it now. Returns whether it has.
@@ -363,7 +384,7 @@ impl ExchangeState {
         }
     }
 
-    fn end_gathering(&mut self) {
+    pub(super) fn end_gathering(&mut self) {
         if !self.gathered.bytes.is_empty() {
             let SmallChunks { bytes, cost } = std::mem::take(&mut self.gathered);
             self.chunks.push_back(Piece { bytes: bytes.freeze(), cost });

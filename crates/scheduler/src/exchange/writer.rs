@@ -92,14 +92,9 @@ impl AnswerWriter {
         if chunk.is_empty() || state.discarding || state.complete {
             return Ok(state.held_back);
         }
-        state.count(&chunk);
         // Credit counts the provider's bytes: a translated answer has another length.
         let cost = chunk.len();
-        let read = match &mut state.map {
-            Some(map) => map.chunk(chunk),
-            None => Ok(chunk),
-        };
-        let (bytes, why) = match read {
+        let (bytes, why) = match state.read(chunk) {
             Ok(bytes) => (bytes, None),
             Err(Unreadable { before, why }) => (before, Some(why)),
         };
@@ -121,7 +116,8 @@ impl AnswerWriter {
     pub fn report(&self, usage: Usage) {
         let mut state = self.exchange.lock();
         if state.writable(self.claim.attempt).is_ok() {
-            state.reported = usage;
+            let delivered = state.seams.delivered.tokens;
+            state.reported = usage.after(delivered);
         }
     }
 
@@ -215,13 +211,7 @@ impl AnswerWriter {
         let mut state = self.exchange.lock();
         let writable = state.writable(self.claim.attempt).is_ok();
         let wanted = writable && !state.discarding && !state.complete;
-        let Some(map) = state.map.as_mut().filter(|_| wanted) else { return Ok(()) };
-        let (bytes, ended) = match map.end() {
-            Ok(bytes) => (bytes, Ok(())),
-            Err(Unreadable { before, why }) => (before, Err(why)),
-        };
-        state.put(Piece { bytes, cost: 0 });
-        ended
+        if wanted { state.end_reading() } else { Ok(()) }
     }
 }
 

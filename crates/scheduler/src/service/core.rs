@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 
 use super::{
     Scheduler,
-    entry::{Entry, PreparedRequest},
+    entry::{Entry, PreparedRequest, Unmade},
     note::{Note, Notes},
 };
 use crate::{
@@ -21,7 +21,7 @@ use crate::{
     observer::Outcome,
     provider::{Assignment, Provider},
     status::RunningJob,
-    translate::{ProviderRequest, Untranslatable},
+    translate::ProviderRequest,
 };
 
 pub(super) struct Core {
@@ -64,6 +64,7 @@ impl Core {
                     self.cancel(job, provider, reason, notes);
                 }
                 Output::End { job, ending } => self.end(job, ending, notes),
+                Output::BrokenOff { job, ending } => self.broken_off(job, ending, notes),
                 Output::AskProgress { job } => self.answer_progress(job),
                 Output::Retire { provider, clean } => {
                     if let Some(provider) = self.providers.get(&provider) {
@@ -110,7 +111,7 @@ impl Core {
     }
 
     /// Ends a job whose client has the whole answer.
-    fn answered(&mut self, job: JobId, notes: &mut Notes) {
+    pub(super) fn answered(&mut self, job: JobId, notes: &mut Notes) {
         let Some(entry) = self.jobs.remove(&job) else { return };
         let status = entry.exchange.account().status.unwrap_or_default();
         notes.push(entry.ended(Outcome::Answered(status), self.now));
@@ -130,17 +131,29 @@ impl Core {
         let (Some(entry), Some(wanted), Some(terms)) = (entry, wanted, terms) else {
             return self.give_up(claim.job, Ending::ProviderFailed, notes);
         };
+        if entry.goes_on() {
+            return self.assign_rest(scheduler, claim, (wanted, terms, endpoints), notes);
+        }
         // Without a runtime there are no other threads, so the work delays nothing.
         let runtime = Handle::try_current().ok().filter(|_| !wanted.is_quick(&terms, endpoints));
         let Some(runtime) = runtime else {
             let ready = wanted.ready(claim, terms, endpoints);
             return self.hand_over(scheduler, ready, notes);
         };
-        // A large body takes milliseconds for each MiB: other jobs must not wait for the lock meanwhile.
         entry.prepare(claim);
+        Self::off_thread(scheduler, &runtime, move || wanted.ready(claim, terms, endpoints));
+    }
+
+    /// Makes a request on a thread of its own: a large body takes milliseconds for each MiB, and other jobs must not
+    /// wait for the lock meanwhile.
+    pub(super) fn off_thread(
+        scheduler: &Scheduler,
+        runtime: &Handle,
+        make: impl FnOnce() -> PreparedRequest + Send + 'static,
+    ) {
         let scheduler = scheduler.clone();
         runtime.spawn_blocking(move || {
-            let ready = wanted.ready(claim, terms, endpoints);
+            let ready = make();
             scheduler.with(|core, notes| core.prepared(&scheduler, ready, notes));
         });
     }
@@ -154,8 +167,13 @@ impl Core {
         }
     }
 
-    fn hand_over(&mut self, scheduler: &Scheduler, ready: PreparedRequest, notes: &mut Notes) {
-        let PreparedRequest { claim, model, translated } = ready;
+    pub(super) fn hand_over(
+        &mut self,
+        scheduler: &Scheduler,
+        ready: PreparedRequest,
+        notes: &mut Notes,
+    ) {
+        let PreparedRequest { claim, model, translated, record } = ready;
         let Claim { job, provider: id, attempt } = claim;
         let (Some(entry), Some(provider)) = (self.jobs.get_mut(&job), self.providers.get(&id))
         else {
@@ -163,15 +181,22 @@ impl Core {
         };
         let ProviderRequest { request, endpoint, answer } = match translated {
             Ok(translated) => translated,
-            Err(Untranslatable(why)) => {
+            Err(Unmade::Closing(closing)) => return self.close(job, &closing, notes),
+            Err(Unmade::No(why)) => {
+                let ending = entry.refuses(&why).unwrap_or(Ending::Untranslatable);
                 entry.detail = Some(why);
-                return self.give_up(job, Ending::Untranslatable, notes);
+                return self.give_up(job, ending, notes);
             }
         };
-        entry.give(claim, provider.name(), &model, self.now, notes);
-        entry.loads(self.dispatcher.loading(self.now, job).is_some());
+        entry.give(claim, provider.name(), (&model, endpoint), self.now, notes);
+        if !entry.goes_on() {
+            entry.loads(self.dispatcher.loading(self.now, job).is_some());
+        }
         // Before the provider has the writer: it may write at once, from another thread.
-        entry.exchange.begin_attempt(attempt, answer);
+        match record {
+            Some(record) => entry.exchange.begin_rest(attempt, record),
+            None => entry.exchange.begin_attempt(attempt, answer),
+        }
         let alternatives = entry.alternatives(endpoint);
         let request = entry.traced(request);
         let exchange = Arc::clone(&entry.exchange);
@@ -181,7 +206,7 @@ impl Core {
 
     /// Ends a job whose assignment cannot be carried out, because it would wait in vain. Its slot
     /// is freed only after that: the provider never heard of the job, so it gets no cancellation.
-    fn give_up(&mut self, job: JobId, ending: Ending, notes: &mut Notes) {
+    pub(super) fn give_up(&mut self, job: JobId, ending: Ending, notes: &mut Notes) {
         self.end(job, ending, notes);
         self.dispatcher.handle(self.now, Input::ClientGone { job });
     }
@@ -204,7 +229,8 @@ impl Core {
         if self.jobs.get(&job).is_some_and(|entry| entry.exchange.is_complete()) {
             return self.answered(job, notes);
         }
-        let Some(entry) = self.jobs.remove(&job) else { return };
+        let Some(mut entry) = self.jobs.remove(&job) else { return };
+        entry.note_given_up(notes);
         let failure = Failure { ending, detail: entry.detail.clone() };
         entry.exchange.finish(Err(failure.clone()));
         notes.push(entry.ended(Outcome::Failed(failure), self.now));

@@ -5,15 +5,20 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use base::{Endpoint, Endpoints, ModelName, ProviderId};
+use base::{Continuation, Endpoint, Endpoints, ModelName, ProviderId};
+use bytes::Bytes;
 use tracing::Span;
 
-use super::note::{Note, Notes};
+use super::{
+    note::{Note, Notes},
+    resuming::BrokenAnswer,
+};
 use crate::{
     claim::Claim,
     exchange::state::Exchange,
     job::JobRequest,
     observer::{JobEnd, JobFacts, Outcome},
+    resume::{Break, NextRequest, NoRequest, Record},
     status::RunningJob,
     terms::Terms,
     translate::{ProviderRequest, Translator, Untranslatable},
@@ -32,7 +37,8 @@ pub(super) struct TracedJob {
 pub(super) struct Entry {
     pub(super) job: Arc<TracedJob>,
     pub(super) exchange: Arc<Exchange>,
-    /// The request, kept until the answer begins, in case another provider gets the job.
+    /// The request, kept in case another provider gets the job: until the answer begins, or until its end if that
+    /// may be gone on with.
     pub(super) wanted: Option<KeptRequest>,
     pub(super) accepted: Instant,
     pub(super) begun: Option<Instant>,
@@ -43,8 +49,18 @@ pub(super) struct Entry {
     assigned: Option<Instant>,
     /// Whether its provider did not have the model in memory when it got the job.
     loads: bool,
-    provider_name: Option<Arc<str>>,
-    served_model: Option<ModelName>,
+    pub(super) provider_name: Option<Arc<str>>,
+    pub(super) served_model: Option<ModelName>,
+    /// Whether its answer may be gone on with, if that can be.
+    pub(super) resumes: bool,
+    /// The endpoint at which the provider was asked that began its answer, or else the last one.
+    pub(super) endpoint: Option<Endpoint>,
+    /// The shapes in which another provider could go on with its answer.
+    pub(super) serve_rest_as: Endpoints,
+    /// Its answer has broken off, and nobody goes on yet.
+    pub(super) broken: Option<BrokenAnswer>,
+    /// Where its answer broke off and was mended.
+    pub(super) breaks: Vec<Break>,
     /// Whether its last provider still has it.
     held: bool,
     attempt: u32,
@@ -78,12 +94,58 @@ impl KeptRequest {
         endpoints: Endpoints,
     ) -> PreparedRequest {
         let Terms { model, edit } = terms;
-        let mut translated = self.translator.translate(&self.request, &model, endpoints);
+        let translated = self.translator.translate(&self.request, &model, endpoints);
+        let mut translated = translated.map_err(Unmade::from);
         if let (Ok(translated), Some(edit)) = (&mut translated, edit) {
             let request = Arc::clone(&translated.request);
             translated.request = edit.apply(request, translated.endpoint);
         }
-        PreparedRequest { claim, model, translated }
+        PreparedRequest { claim, model, translated, record: None }
+    }
+
+    /// Makes the request for a provider that goes on in this way with an answer that began at endpoint `first`.
+    pub(super) fn ready_to_go_on(
+        &self,
+        claim: Claim,
+        terms: Terms,
+        endpoints: Endpoints,
+        (first, record, how): (Endpoint, Box<dyn Record>, Continuation),
+    ) -> PreparedRequest {
+        let Terms { model, edit } = terms;
+        let begun = self.translator.translate(&self.request, &model, Endpoints::only(first));
+        let begun = begun.map_err(Unmade::from);
+        let next = begun.and_then(|begun| Ok(record.request(&begun.request, endpoints, how)?));
+        let (translated, record) = match next {
+            Ok(NextRequest { request, endpoint, record }) => {
+                let request = edit.into_iter().fold(request, |it, edit| edit.apply(it, endpoint));
+                (Ok(ProviderRequest { request, endpoint, answer: None }), Some(record))
+            }
+            Err(why) => (Err(why), None),
+        };
+        PreparedRequest { claim, model, translated, record }
+    }
+}
+
+/// Why a provider is not sent a request.
+pub(super) enum Unmade {
+    /// There is none; why.
+    No(String),
+    /// The answer that it was to go on with lacks nothing but these bytes.
+    Closing(Bytes),
+}
+
+impl From<Untranslatable> for Unmade {
+    fn from(Untranslatable(why): Untranslatable) -> Self {
+        Self::No(why)
+    }
+}
+
+impl From<NoRequest> for Unmade {
+    fn from(none: NoRequest) -> Self {
+        match none {
+            NoRequest::Closing(bytes) => Self::Closing(bytes),
+            NoRequest::Refused(why) => Self::No(why),
+        }
     }
 }
 
@@ -91,7 +153,9 @@ impl KeptRequest {
 pub(super) struct PreparedRequest {
     pub(super) claim: Claim,
     pub(super) model: ModelName,
-    pub(super) translated: Result<ProviderRequest, Untranslatable>,
+    pub(super) translated: Result<ProviderRequest, Unmade>,
+    /// The record with which its provider goes on with an answer.
+    pub(super) record: Option<Box<dyn Record>>,
 }
 
 impl Entry {
@@ -113,6 +177,11 @@ impl Entry {
             loads: false,
             provider_name: None,
             served_model: None,
+            resumes: false,
+            endpoint: None,
+            serve_rest_as: Endpoints::NONE,
+            broken: None,
+            breaks: Vec::new(),
             held: false,
             attempt: 0,
             given: 0,
@@ -141,19 +210,24 @@ impl Entry {
         self.provider == Some(id) || self.preparing.is_some_and(|claim| claim.provider == id)
     }
 
-    /// Records that a provider of this name has it now, for this model.
+    /// Records that a provider of this name has it now, for this model and at this endpoint.
     pub(super) fn give(
         &mut self,
         claim: Claim,
         name: &str,
-        model: &ModelName,
+        (model, endpoint): (&ModelName, Endpoint),
         at: Instant,
         notes: &mut Notes,
     ) {
         if claim.attempt > self.attempt {
             notes.push(Note::Requeued(Arc::clone(&self.job)));
         }
-        self.assigned = Some(at);
+        if self.begun.is_none() {
+            self.assigned = Some(at);
+        }
+        if self.broken.is_none() {
+            self.endpoint = Some(endpoint);
+        }
         self.provider = Some(claim.provider);
         self.provider_name = Some(name.into());
         self.served_model = (*model != self.job.facts.model).then(|| model.clone());
@@ -180,7 +254,11 @@ impl Entry {
 
     /// The other endpoints than this that it could be served at.
     pub(super) fn alternatives(&self, endpoint: Endpoint) -> Endpoints {
-        let serve_as = self.wanted.as_ref().map_or(Endpoints::NONE, |wanted| wanted.serve_as);
+        let serve_as = match (&self.wanted, self.goes_on()) {
+            (_, true) => self.serve_rest_as,
+            (Some(wanted), false) => wanted.serve_as,
+            (None, false) => Endpoints::NONE,
+        };
         serve_as.without(endpoint)
     }
 
@@ -230,6 +308,7 @@ impl Entry {
             load_wait: self.load_wait(),
             total: at - self.accepted,
             requeues: self.attempt,
+            breaks: self.breaks.clone(),
             cost: None,
         };
         Note::Ended(Arc::clone(&self.job), ended)

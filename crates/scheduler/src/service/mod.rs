@@ -9,11 +9,13 @@
 //! - `entry`: a job that has not ended
 //! - `fleet`: the same state, for what fellows lend each other
 //! - `note`: what observers are told
+//! - `resuming`: answers that break off, and that other providers go on with
 
 mod core;
 mod entry;
 mod fleet;
 mod note;
+mod resuming;
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
@@ -94,10 +96,12 @@ impl Scheduler {
     pub fn submit(&self, job: Job) -> Answer {
         let id = job.id;
         let traced = Arc::new(traced(&job));
+        let resumes = job.resumes && job.lent.is_none() && job.pinned.is_none();
         let (spec, wanted, meter) = parts(job);
         let accepted = now();
         let exchange = Exchange::new(meter, accepted);
-        let entry = Entry::new(Arc::clone(&traced), Arc::clone(&exchange), wanted, accepted);
+        let mut entry = Entry::new(Arc::clone(&traced), Arc::clone(&exchange), wanted, accepted);
+        entry.resumes = resumes;
         traced.span.in_scope(|| {
             for observer in &self.0.observers {
                 observer.accepted(&traced.facts);
@@ -264,21 +268,26 @@ impl Scheduler {
     }
 
     /// Begins the answer, unless the job is no longer this provider's or another provider will be
-    /// asked. This is one atomic step: a job whose head the client may have seen is never moved.
+    /// asked. This is one atomic step: a job whose head the client may have seen moves only to a provider that goes
+    /// on with its answer.
     pub(crate) fn begin(&self, claim: Claim, head: Head) -> Result<(), WriteError> {
         let job = claim.job;
         self.with(|core, notes| {
             if core.goes_elsewhere(job, head.status) && core.held(claim).is_some() {
                 return Err(WriteError::Refused);
             }
+            if core.held(claim).is_some_and(|entry| entry.goes_on()) {
+                return core.goes_on(self, claim, &head, notes);
+            }
             let at = core.now;
+            let may_be_resumed = core.dispatcher.may_be_resumed(job);
             let entry = core.held(claim).ok_or(WriteError::Over)?;
-            entry.exchange.begin_answer(claim, head, at)?;
-            entry.begun = Some(at);
-            // The job cannot move any more, so its body need not be kept.
-            entry.wanted = None;
+            let record = entry.record(&head).filter(|_| may_be_resumed);
+            let serve_rest_as = record.as_ref().map(|record| record.serve_as());
+            entry.exchange.begin_answer(claim, head, at, record)?;
+            let resumable = entry.begins(serve_rest_as.unwrap_or(Endpoints::NONE), at);
             notes.push(Note::FirstByte(Arc::clone(&entry.job), at - entry.accepted));
-            core.handle(self, Input::Begun { job }, notes);
+            core.handle(self, Input::Begun { job, resumable }, notes);
             Ok(())
         })
     }
@@ -308,7 +317,8 @@ impl Scheduler {
             } else if let Some(entry) = core.jobs.remove(&job) {
                 let account = entry.exchange.account();
                 let status = account.status.unwrap_or_default();
-                tokens = account.usage.completion_tokens.filter(|_| status.is_success());
+                let own = |tokens: u64| tokens.saturating_sub(account.delivered);
+                tokens = account.usage.completion_tokens.filter(|_| status.is_success()).map(own);
                 notes.push(entry.ended(Outcome::Answered(status), core.now));
             }
             let finished = Input::Finished { job, provider, verdict, tokens };
@@ -334,9 +344,10 @@ impl Scheduler {
     pub(crate) fn client_gone(&self, job: JobId) {
         self.with(|core, notes| {
             core.handle(self, Input::ClientGone { job }, notes);
-            if let Some(entry) = core.jobs.remove(&job) {
+            if let Some(mut entry) = core.jobs.remove(&job) {
                 // No client reads it: whatever its provider still writes is refused.
                 entry.exchange.finish(Ok(()));
+                entry.note_given_up(notes);
                 notes.push(entry.ended(Outcome::ClientGone, core.now));
             }
         });
@@ -432,6 +443,7 @@ impl Scheduler {
         let (Note::Assigned(job, ..)
         | Note::Requeued(job)
         | Note::FirstByte(job, _)
+        | Note::BrokeOff(job, _)
         | Note::Canceled(job, _)
         | Note::Ended(job, _)) = note;
         // Entered only here, not for each chunk of the answer, because a span has a cost.
@@ -443,6 +455,7 @@ impl Scheduler {
                 }
                 Note::Requeued(job) => observer.requeued(&job.facts),
                 Note::FirstByte(job, after) => observer.first_byte(&job.facts, *after),
+                Note::BrokeOff(job, broken) => observer.broke_off(&job.facts, broken),
                 Note::Canceled(job, reason) => observer.canceled(&job.facts, *reason),
                 Note::Ended(job, end) => observer.ended(&job.facts, end),
             }

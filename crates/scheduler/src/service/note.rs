@@ -6,7 +6,7 @@ use base::ProviderId;
 use dispatch::CancelReason;
 
 use super::entry::TracedJob;
-use crate::observer::JobEnd;
+use crate::{observer::JobEnd, resume::Break};
 
 /// A step that observers see.
 #[expect(clippy::large_enum_variant, reason = "the end is the most frequent, and mostly alone")]
@@ -14,6 +14,7 @@ pub(super) enum Note {
     Assigned(Arc<TracedJob>, ProviderId, Duration),
     Requeued(Arc<TracedJob>),
     FirstByte(Arc<TracedJob>, Duration),
+    BrokeOff(Arc<TracedJob>, Break),
     Canceled(Arc<TracedJob>, CancelReason),
     Ended(Arc<TracedJob>, JobEnd),
 }

@@ -5,19 +5,20 @@ use std::{
     time::Duration,
 };
 
-use base::{Endpoint, Endpoints, JobId, ProviderId, Scope};
+use base::{Continuation, Endpoint, Endpoints, FactsByModel, JobId, ModelFacts, ProviderId, Scope};
 use bytes::Bytes;
 use dispatch::route::LeastLoaded;
 use http::{HeaderMap, StatusCode};
 use scheduler::{
-    Answer, Assignment, CancelReason, Config, Distance, Head, Job, JobEnd, JobFacts, JobRequest,
-    Membership, Meter, Observer, Offer, Provider, Scheduler, Usage,
+    Answer, Assignment, Break, CancelReason, Config, Distance, Head, Job, JobEnd, JobFacts,
+    JobRequest, Membership, Meter, Observer, Offer, Provider, Scheduler, Usage,
 };
 use tokio::sync::mpsc;
 
 pub(crate) struct Kit {
     pub(crate) scheduler: Scheduler,
     pub(crate) ended: Arc<Mutex<Vec<(JobFacts, JobEnd)>>>,
+    pub(crate) breaks: Arc<Mutex<Vec<Break>>>,
     next: u128,
 }
 
@@ -30,6 +31,7 @@ pub(crate) enum ProviderCall {
 
 pub(crate) struct TestProvider {
     name: &'static str,
+    facts: Arc<FactsByModel>,
     told: mpsc::Sender<ProviderCall>,
 }
 
@@ -53,6 +55,10 @@ impl Provider for TestProvider {
     }
 
     fn refresh(&self, _: &str) {}
+
+    fn facts(&self) -> Arc<FactsByModel> {
+        Arc::clone(&self.facts)
+    }
 }
 
 /// A joined provider, and what it is told.
@@ -77,9 +83,13 @@ impl Joined {
     }
 }
 
-struct Watch(Arc<Mutex<Vec<(JobFacts, JobEnd)>>>);
+struct Watch(Arc<Mutex<Vec<(JobFacts, JobEnd)>>>, Arc<Mutex<Vec<Break>>>);
 
 impl Observer for Watch {
+    fn broke_off(&self, _: &JobFacts, broken: &Break) {
+        self.1.lock().unwrap().push(broken.clone());
+    }
+
     fn ended(&self, job: &JobFacts, ended: &JobEnd) {
         self.0.lock().unwrap().push((job.clone(), ended.clone()));
     }
@@ -100,10 +110,12 @@ impl Meter for CountBytes {
 impl Kit {
     pub(crate) fn new(config: Config) -> Self {
         let ended = Arc::new(Mutex::new(Vec::new()));
-        let observers: Vec<Arc<dyn Observer>> = vec![Arc::new(Watch(Arc::clone(&ended)))];
+        let breaks = Arc::default();
+        let watch = Watch(Arc::clone(&ended), Arc::clone(&breaks));
+        let observers: Vec<Arc<dyn Observer>> = vec![Arc::new(watch)];
         let scheduler = Scheduler::new(config, Box::new(LeastLoaded), observers);
         tokio::spawn(scheduler.clone().run());
-        Self { scheduler, ended, next: 0 }
+        Self { scheduler, ended, breaks, next: 0 }
     }
 
     pub(crate) fn submit(&mut self) -> Answer {
@@ -131,9 +143,22 @@ impl Kit {
     }
 
     pub(crate) fn join_as(&mut self, name: &'static str, offer: Offer) -> Joined {
+        self.join_knowing(name, offer, FactsByModel::default())
+    }
+
+    /// Joins a provider for one job, which goes on with answers for model `m`.
+    pub(crate) fn join_continuing(&mut self, name: &'static str) -> Joined {
+        let continuation = Some(Continuation::LastMessage);
+        let facts = ModelFacts { continuation, ..ModelFacts::default() };
+        self.join_knowing(name, offer(1), FactsByModel::from([("m".to_owned(), facts)]))
+    }
+
+    fn join_knowing(&mut self, name: &'static str, offer: Offer, facts: FactsByModel) -> Joined {
         let (sender, told) = mpsc::channel(64);
-        let provider = Arc::new(TestProvider { name, told: sender });
+        let known = Arc::new(facts.clone());
+        let provider = Arc::new(TestProvider { name, facts: known, told: sender });
         let membership = self.join_offering(offer, provider);
+        membership.memory(&facts);
         Joined { membership, told }
     }
 

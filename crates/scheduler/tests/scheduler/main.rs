@@ -17,6 +17,7 @@ mod preparing;
 mod refused;
 mod remote;
 mod requeue;
+mod resume;
 mod revoke;
 mod running;
 mod terms;

@@ -1,6 +1,6 @@
 //! The table of keys.
 
-use base::{Budget, KeyId, KeyLimits, MoneyBudget, RoomId};
+use base::{Budget, KeyId, KeyLimits, MoneyBudget, ResumeAnswers, RoomId};
 use tokio_postgres::{Row, Transaction};
 
 use super::{
@@ -61,11 +61,11 @@ pub(super) async fn save_key(
     key: &KeyRecord,
 ) -> Result<(), Failure> {
     let insert = "INSERT INTO keys VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
-            $17, 0)
+            $17, 0, $18)
         ON CONFLICT (id) DO UPDATE SET digest = $2, name = $3, prefix = $4, scopes = $5, models = $6, rpm = $7,
             tpm = $8, concurrent = $9, budget = $10, budget_money = $11, no_cloud = $12, room = $13,
             created = $14, expires = $15, revoked = COALESCE(keys.revoked, $16),
-            last_used = GREATEST(keys.last_used, $17)";
+            last_used = GREATEST(keys.last_used, $17), resume_answers = $18";
     let KeyRecord { limits, .. } = key;
     let scopes: Vec<&str> = key.scopes.iter().map(|scope| scope.as_str()).collect();
     transaction
@@ -89,6 +89,7 @@ pub(super) async fn save_key(
                 &key.expires.map(signed),
                 &key.revoked.map(signed),
                 &key.last_used.map(signed),
+                &limits.resume_answers.map(ResumeAnswers::as_str),
             ],
         )
         .await?;
@@ -116,6 +117,7 @@ fn record(row: &Row) -> Result<KeyRecord, Failure> {
 fn limits(row: &Row) -> Result<KeyLimits, Failure> {
     let budget: Option<&str> = value(row, "budget")?;
     let money: Option<&str> = value(row, "budget_money")?;
+    let resume: Option<&str> = value(row, "resume_answers")?;
     Ok(KeyLimits {
         rpm: small(row, "rpm")?,
         tpm: maybe(row, "tpm")?,
@@ -123,5 +125,6 @@ fn limits(row: &Row) -> Result<KeyLimits, Failure> {
         budget: budget.map(parsed).transpose()?,
         budget_money: money.map(parsed).transpose()?,
         no_cloud: value(row, "no_cloud")?,
+        resume_answers: resume.map(parsed).transpose()?,
     })
 }

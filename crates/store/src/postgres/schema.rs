@@ -21,6 +21,7 @@ const STEPS: &[&[&str]] = &[
     &[tables::USAGE_KEYS, tables::POOLS],
     &[tables::ROOM_HOMES],
     &[tables::RESPONSES],
+    &[tables::RESUMES],
 ];
 
 /// The version of the tables after all steps.

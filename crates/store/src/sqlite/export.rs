@@ -14,7 +14,7 @@ const SOURCE: &str = "import";
 const USAGE: &str = "SELECT rows.id AS number, rows.id >> 20 AS at, 'r-' || lower(hex(job)) AS job, key, model, served_model,
         NULLIF(provider, '') AS provider, api, COALESCE(outcome, 'answered') AS outcome, status, rows.prompt_tokens,
         rows.completion_tokens, flags & 1 AS estimated, queue_ms, first_byte_ms, total_ms,
-        flags >> 1 & 1 AS streaming, flags >> 2 AS requeues, rows.cost
+        flags >> 1 & 1 AS streaming, flags >> 2 AS requeues, rows.cost, rows.resumes
     FROM usage_rows AS rows JOIN usage_days AS sums ON sums.id = rows.sums
     WHERE rows.id > ?1 ORDER BY rows.id LIMIT ?2";
 

@@ -1,6 +1,6 @@
 //! The table of keys.
 
-use base::{Budget, KeyId, KeyLimits, MoneyBudget, RoomId};
+use base::{Budget, KeyId, KeyLimits, MoneyBudget, ResumeAnswers, RoomId};
 use rusqlite::{Connection, Row, Transaction, named_params, params, types::Type};
 
 use super::{SqliteStore, signed, unsigned};
@@ -31,6 +31,9 @@ pub(super) const ROOM: &str = "ALTER TABLE keys ADD COLUMN room TEXT;";
 /// A budget in money, such as `5.00USD/month`, and whether the key is barred from clouds.
 pub(super) const COST: &str = "ALTER TABLE keys ADD COLUMN budget_money TEXT;
     ALTER TABLE keys ADD COLUMN no_cloud INTEGER NOT NULL DEFAULT 0;";
+
+/// What is done with the answers of a key whose provider is lost; null: what the server does with all.
+pub(super) const RESUME: &str = "ALTER TABLE keys ADD COLUMN resume_answers TEXT;";
 
 impl SqliteStore {
     /// Puts changes of a store of which this is a copy into it.
@@ -95,6 +98,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<KeyRecord> {
             budget: text("budget")?.as_deref().map(parsed).transpose()?,
             budget_money: text("budget_money")?.as_deref().map(parsed).transpose()?,
             no_cloud: row.get("no_cloud")?,
+            resume_answers: text("resume_answers")?.as_deref().map(parsed).transpose()?,
         },
         room: text("room")?.map(RoomId::from),
         created: unsigned(row.get("created")?),
@@ -108,12 +112,13 @@ fn save_key(transaction: &Transaction<'_>, key: &KeyRecord) -> rusqlite::Result<
     // Not OR REPLACE: that would delete another key with the same digest.
     let insert = "INSERT INTO keys VALUES (:id, :digest, :name, :prefix, :scopes, :models, :rpm,
             :tpm, :concurrent, :budget, :created, :expires, :revoked, :last_used, :room, :budget_money,
-            :no_cloud)
+            :no_cloud, :resume_answers)
         ON CONFLICT (id) DO UPDATE SET digest = :digest, name = :name, prefix = :prefix,
             scopes = :scopes, models = :models, rpm = :rpm, tpm = :tpm,
             concurrent = :concurrent, budget = :budget, created = :created,
             expires = :expires, revoked = :revoked, last_used = :last_used,
-            room = :room, budget_money = :budget_money, no_cloud = :no_cloud";
+            room = :room, budget_money = :budget_money, no_cloud = :no_cloud,
+            resume_answers = :resume_answers";
     let scopes: Vec<&str> = key.scopes.iter().map(|scope| scope.as_str()).collect();
     let values = named_params! {
         ":id": key.id.as_str(),
@@ -128,6 +133,7 @@ fn save_key(transaction: &Transaction<'_>, key: &KeyRecord) -> rusqlite::Result<
         ":budget": key.limits.budget.as_ref().map(Budget::to_string),
         ":budget_money": key.limits.budget_money.as_ref().map(MoneyBudget::to_string),
         ":no_cloud": key.limits.no_cloud,
+        ":resume_answers": key.limits.resume_answers.map(ResumeAnswers::as_str),
         ":created": signed(key.created),
         ":expires": key.expires.map(signed),
         ":revoked": key.revoked.map(signed),

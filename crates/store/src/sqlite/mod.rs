@@ -68,6 +68,8 @@ const STEPS: &[M<'_>] = &[
     M::up(unsent::table::TABLES),
     M::up(rooms::HOME),
     M::up(responses::TABLES),
+    M::up(keys::RESUME),
+    M::up(usage::tables::RESUMES),
 ];
 
 /// A store in a database file.

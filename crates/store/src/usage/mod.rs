@@ -52,6 +52,9 @@ pub struct UsageEntry {
     pub requeues: u32,
     /// Its cost by the prices of that time, if the model had one.
     pub cost: Option<Money>,
+    /// Where its answer broke off and was gone on with, as JSON: a list of objects, each with the names `from` and `to`
+    /// of the providers, `to` being null where only the end was missing, and with the `characters` that had passed.
+    pub resumes: Option<Arc<str>>,
 }
 
 /// A query of the ledger.

@@ -20,6 +20,7 @@ pub(crate) fn key(id: &str, digest: u8, created: u64) -> KeyRecord {
             budget: Some(Budget { tokens: 1_000_000, per: Period::Month }),
             budget_money: Some("5.25EUR/day".parse().unwrap()),
             no_cloud: true,
+            resume_answers: Some(base::ResumeAnswers::Off),
         },
         created,
         expires: Some(99),

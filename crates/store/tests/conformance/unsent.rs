@@ -13,6 +13,7 @@ fn rows_wait_as_they_are_in_their_order_and_by_their_source_also_after_a_restart
     let directory = tempfile::tempdir().unwrap();
     let full = UsageEntry {
         cost: Some(base::Money(9)),
+        resumes: Some(r#"[{"from":"a","to":null,"characters":7}]"#.into()),
         requeues: 2,
         estimated: true,
         ..entry(5, "k\0'", "m", (3, 4))

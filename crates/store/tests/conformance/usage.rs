@@ -29,6 +29,7 @@ pub(crate) fn entry(at_ms: u64, key: &str, model: &str, tokens: (u64, u64)) -> U
         streaming: true,
         requeues: 0,
         cost: None,
+        resumes: None,
     }
 }
 

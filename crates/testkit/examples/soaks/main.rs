@@ -9,6 +9,7 @@ mod engines;
 mod fleet;
 mod ledger;
 mod mesh;
+mod resume;
 mod rooms;
 mod stress;
 mod tokens;
@@ -28,6 +29,7 @@ enum Soak {
     Fleet(fleet::Settings),
     Ledger(ledger::Settings),
     Mesh(mesh::Settings),
+    Resume(resume::Settings),
     Rooms(rooms::Settings),
     Stress(stress::Settings),
     Workspace(workspace::Settings),
@@ -41,6 +43,7 @@ async fn main() -> ExitCode {
         Soak::Fleet(settings) => fleet::soak(settings).await,
         Soak::Ledger(settings) => ledger::soak(settings).await,
         Soak::Mesh(settings) => mesh::soak(settings).await,
+        Soak::Resume(settings) => resume::soak(settings).await,
         Soak::Rooms(settings) => rooms::soak(settings).await,
         Soak::Stress(settings) => stress::soak(settings).await,
         Soak::Workspace(settings) => workspace::soak(settings).await,

@@ -5,6 +5,7 @@ mod media;
 mod ollama;
 mod reply;
 mod serve;
+mod story;
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -25,6 +26,7 @@ pub use self::{
     media::{form, form_fields, media_backend, sound},
     ollama::{MockOllama, OLLAMA_CONTEXT, OllamaModel},
     reply::{Gate, Reply, Step},
+    story::{STORY_MODELS, Story},
 };
 use crate::{
     http1::Head,

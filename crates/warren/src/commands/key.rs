@@ -1,7 +1,7 @@
 //! `warren key`.
 
 use anyhow::anyhow;
-use base::{Budget, KeyLimits, KeyScope, MoneyBudget};
+use base::{Budget, KeyLimits, KeyScope, MoneyBudget, ResumeAnswers};
 use clap::{Args, Subcommand};
 use client::admin::{CreateKey, KeyJson, time};
 use daemon::ConfigFile;
@@ -72,6 +72,9 @@ pub(crate) struct Create {
     /// Let none of its requests go to a cloud
     #[arg(long, hide_short_help = true)]
     no_cloud: bool,
+    /// What is done with its streamed answers whose worker is lost: off or same-model [default: what the server does]
+    #[arg(long, value_name = "HOW", hide_short_help = true)]
+    resume_answers: Option<ResumeAnswers>,
     /// The only room whose participants it reaches, by a code [default: it is for the server]
     #[arg(long, value_name = "CODE", hide_short_help = true)]
     room: Option<String>,
@@ -138,6 +141,7 @@ impl Create {
                 budget: self.budget_tokens,
                 budget_money: self.budget,
                 no_cloud: self.no_cloud,
+                resume_answers: self.resume_answers,
             }),
             room: self.room.clone(),
             expires_at,
@@ -250,6 +254,7 @@ fn limits(limits: &KeyLimits) -> String {
         limits.budget.map(|budget| format!("{budget} tokens")),
         limits.budget_money.map(|budget| budget.to_string()),
         limits.no_cloud.then(|| "no cloud".to_owned()),
+        limits.resume_answers.map(|how| format!("resume answers: {how}")),
     ];
     let all: Vec<String> = all.into_iter().flatten().collect();
     if all.is_empty() { "none".to_owned() } else { all.join(", ") }

@@ -317,6 +317,7 @@ pub(super) fn backend(options: BackendOptions) -> anyhow::Result<Lend> {
     config.models = named.map(parse).transpose()?;
     config.context = options.context.map(|tokens| context(tokens, &options.url)).transpose()?;
     config.endpoints = options.endpoints.as_deref().map(endpoints).transpose()?;
+    config.continues = options.continues;
     Ok(Lend::Http(config))
 }
 

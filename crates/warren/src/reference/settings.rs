@@ -210,8 +210,8 @@ fn kind(key: &Key) -> &'static str {
         "Money" => "amount",
         "Currency" => "text",
         "f64" => "number from 0 to 1",
-        "LogFormat" | "Routing" | "RoomEndpoints" | "LendAs" | "MeshRoute" | "MeshShare"
-        | "MeshRelayServe" => "word",
+        "LogFormat" | "Routing" | "ResumeAnswers" | "RoomEndpoints" | "LendAs" | "MeshRoute"
+        | "MeshShare" | "MeshRelayServe" | "Continues" => "word",
         "Vec<String>" | "Vec<PathBuf>" => "list of texts",
         "EngineCommand" => "text or list of texts",
         "Paths" => "path or list of paths",

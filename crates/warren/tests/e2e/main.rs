@@ -54,6 +54,8 @@ mod ollama_backend;
 mod pages;
 mod refusals;
 mod reload;
+mod resume;
+mod resume_shapes;
 mod revoked;
 mod room_cli;
 mod room_lend;

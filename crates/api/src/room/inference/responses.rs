@@ -111,8 +111,10 @@ impl StoredResponse {
         let admission = Admission::new(admitted, id, Charge::default(), Moment::now()).await?;
         let job = self.job(request(parts, via), id);
         let room = Some(Arc::clone(&self.room));
-        let (translation, may_be_early, plan) = (None, false, None);
-        let accepted = Accepted { job, admission, translation, room, may_be_early, plan };
+        let (translation, plan) = (None, None);
+        let (may_be_early, takes_trailers) = (false, false);
+        let accepted =
+            Accepted { job, admission, translation, room, may_be_early, takes_trailers, plan };
         Ok((accepted, self.room, self.id))
     }
 
@@ -134,6 +136,7 @@ impl StoredResponse {
             lent: None,
             route: Route::default(),
             clouds: false,
+            resumes: false,
             trace: None,
             request,
             meter: Box::new(Uncounted),

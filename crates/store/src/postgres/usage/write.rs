@@ -14,10 +14,12 @@ use crate::usage::{
 };
 
 const INSERT: &str = "INSERT INTO usage (at, job, key, model, served_model, provider, api, outcome, status,
-        prompt_tokens, completion_tokens, estimated, queue_ms, first_byte_ms, total_ms, streaming, requeues, cost)
+        prompt_tokens, completion_tokens, estimated, queue_ms, first_byte_ms, total_ms, streaming, requeues, cost,
+        resumes)
     SELECT * FROM unnest($1::BIGINT[], $2::TEXT[], $3::TEXT[], $4::TEXT[], $5::TEXT[], $6::TEXT[], $7::TEXT[],
         $8::TEXT[], $9::INT[], $10::BIGINT[], $11::BIGINT[], $12::BOOLEAN[], $13::BIGINT[], $14::BIGINT[],
-        $15::BIGINT[], $16::BOOLEAN[], $17::BIGINT[], $18::BIGINT[])";
+        $15::BIGINT[], $16::BOOLEAN[], $17::BIGINT[], $18::BIGINT[],
+        $19::TEXT[])";
 
 /// Adds to sums of days, in one order for all servers: else two of them could wait for each other.
 const ADD_TO_DAYS: &str = "INSERT INTO usage_days AS old
@@ -99,6 +101,7 @@ async fn insert(transaction: &Transaction<'_>, of: &[UsageEntry]) -> Result<(), 
                 &column(of, |it| it.streaming),
                 &column(of, |it| i64::from(it.requeues)),
                 &column(of, |it| it.cost.map(|cost| signed(cost.0))),
+                &column(of, |it| it.resumes.as_deref().map(text)),
             ],
         )
         .await?;

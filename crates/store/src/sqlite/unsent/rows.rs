@@ -10,8 +10,8 @@ use crate::{Action, UsageEntry};
 
 pub(super) const INSERT_USAGE: &str = "INSERT INTO unsent_usage (source, at, job, key, model, served_model, provider,
         api, outcome, status, prompt_tokens, completion_tokens, estimated, queue_ms, first_byte_ms, total_ms,
-        streaming, requeues, cost)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)";
+        streaming, requeues, cost, resumes)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)";
 
 pub(super) const INSERT_ACTION: &str =
     "INSERT INTO unsent_audit (source, at, who, what, target, outcome)
@@ -37,6 +37,7 @@ pub(super) fn of_usage(entry: &UsageEntry) -> Vec<Box<dyn ToSql + '_>> {
         Box::new(entry.streaming),
         Box::new(entry.requeues),
         Box::new(entry.cost.map(|cost| signed(cost.0))),
+        Box::new(entry.resumes.as_deref()),
     ]
 }
 
@@ -62,6 +63,7 @@ pub(in crate::sqlite) fn usage(row: &Row<'_>) -> rusqlite::Result<UsageEntry> {
         streaming: row.get("streaming")?,
         requeues: row.get("requeues")?,
         cost: maybe("cost")?.map(Money),
+        resumes: row.get::<_, Option<String>>("resumes")?.map(Into::into),
     })
 }
 

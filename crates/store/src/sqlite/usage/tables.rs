@@ -128,6 +128,17 @@ pub(in crate::sqlite) const ROWS: &str = "ALTER TABLE usage RENAME TO usage_befo
             first_byte_ms, total_ms, flags >> 1 & 1 AS streaming, flags >> 2 AS requeues
         FROM usage_rows AS rows JOIN usage_days AS sums ON sums.id = rows.sums;";
 
+/// Where other providers went on with answers, as JSON, here and in the rows that wait for a shared database.
+pub(in crate::sqlite) const RESUMES: &str = "ALTER TABLE usage_rows ADD COLUMN resumes TEXT;
+    ALTER TABLE unsent_usage ADD COLUMN resumes TEXT;
+    DROP VIEW usage;
+    CREATE VIEW usage AS
+        SELECT rows.id >> 20 AS at, 'r-' || lower(hex(job)) AS job, key, model, served_model,
+            NULLIF(provider, '') AS provider, api, COALESCE(outcome, 'answered') AS outcome, status,
+            rows.prompt_tokens, rows.completion_tokens, flags & 1 AS estimated, queue_ms,
+            first_byte_ms, total_ms, flags >> 1 & 1 AS streaming, flags >> 2 AS requeues, rows.cost, rows.resumes
+        FROM usage_rows AS rows JOIN usage_days AS sums ON sums.id = rows.sums;";
+
 /// What each row cost, in millionths of the server's currency, and the sums of it.
 pub(in crate::sqlite) const COST: &str = "ALTER TABLE usage_rows ADD COLUMN cost INTEGER;
     ALTER TABLE usage_days ADD COLUMN cost INTEGER NOT NULL DEFAULT 0;

@@ -13,7 +13,7 @@ use crate::usage::{
 /// Rows inserted by one statement: the start and end of a statement cost as much as a row.
 const TOGETHER: usize = 64;
 
-const COLUMNS: usize = 13;
+const COLUMNS: usize = 14;
 
 static INSERT_ONE: LazyLock<String> = LazyLock::new(|| insert_of(1));
 static INSERT_MANY: LazyLock<String> = LazyLock::new(|| insert_of(TOGETHER));
@@ -216,7 +216,8 @@ fn bind(
     bind(&entry.first_byte_ms.map(signed))?;
     bind(&signed(entry.total_ms))?;
     bind(&flags(entry))?;
-    bind(&entry.cost.map(|cost| signed(cost.0)))
+    bind(&entry.cost.map(|cost| signed(cost.0)))?;
+    bind(&entry.resumes.as_deref())
 }
 
 /// The booleans of a row as one bit each, and above them the number of requeues. A column costs

@@ -1,0 +1,186 @@
+//! Edits of a request's body. All bytes that need no change stay as the client sent them.
+
+use std::{collections::BTreeMap, ops::Range};
+
+use bytes::Bytes;
+use protocol::{
+    json::{self, BadRequest, fields},
+    openai::{Edit, object_end, span, splice},
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::CannotContinue;
+
+/// What a request can ask of an answer as a whole, under any name that a model server has for it. Nothing of it can be had
+/// from the middle.
+const OF_THE_WHOLE: [&str; 13] = [
+    "logprobs",
+    "functions",
+    "audio",
+    "suffix",
+    "grammar",
+    "json_schema",
+    "structured_outputs",
+    "guided_json",
+    "guided_regex",
+    "guided_choice",
+    "guided_grammar",
+    "regex",
+    "ebnf",
+];
+
+/// A field that can ask for something of an answer as a whole, and whether a value of it asks for nothing.
+pub(super) type Structured = (&'static str, fn(&RawValue) -> bool);
+
+/// A body that is changed at some places.
+pub(super) struct BodyEdits<'a> {
+    body: &'a str,
+    fields: BTreeMap<String, &'a RawValue>,
+    edits: Vec<Edit>,
+}
+
+impl<'a> BodyEdits<'a> {
+    /// No edits yet.
+    pub(super) fn of(body: &'a [u8]) -> Result<Self, CannotContinue> {
+        let body = str::from_utf8(body).map_err(|_| unreadable())?;
+        Ok(Self { body, fields: fields::body(body.as_bytes())?, edits: Vec::new() })
+    }
+
+    /// A field of the body, as it is; `None` where it is missing.
+    pub(super) fn field(&self, name: &str) -> Option<&'a RawValue> {
+        self.fields.get(name).copied()
+    }
+
+    /// A field that is a list.
+    pub(super) fn list(
+        &self,
+        name: &str,
+    ) -> Result<(&'a RawValue, Vec<&'a RawValue>), CannotContinue> {
+        let list = self.field(name).filter(|raw| raw.get().starts_with('['));
+        let list = list.ok_or_else(unreadable)?;
+        Ok((list, fields::value(list, name)?))
+    }
+
+    /// Whether a field asks for something.
+    pub(super) fn asks(&self, name: &str) -> bool {
+        asks(self.field(name))
+    }
+
+    /// Refuses what no answer is continued with in any shape. `structured` has the shape's own names for it, each with the
+    /// values that ask for nothing.
+    pub(super) fn refuse(&self, structured: &[Structured]) -> Result<(), CannotContinue> {
+        if self.field("stream").is_none_or(|raw| raw.get() != "true") {
+            return Err(CannotContinue::NoStream);
+        }
+        let several = |raw: &RawValue| !matches!(raw.get(), "null" | "0" | "1");
+        if ["n", "best_of"].iter().filter_map(|name| self.field(name)).any(several) {
+            return Err(CannotContinue::SeveralChoices);
+        }
+        let of_shape = structured.iter().find(|(name, is_nothing)| {
+            self.asks(name) && !self.field(name).is_some_and(is_nothing)
+        });
+        let of_shape = of_shape.map(|(name, _)| *name);
+        let asked = of_shape.or_else(|| OF_THE_WHOLE.into_iter().find(|name| self.asks(name)));
+        asked.map_or(Ok(()), |name| Err(CannotContinue::Asked(name)))
+    }
+
+    /// Takes the delivered tokens off the limits with these names. Limits that are no positive count mean none, and stay.
+    ///
+    /// # Errors
+    /// [`CannotContinue::Full`] when nothing is left.
+    pub(super) fn lower_limits(
+        &mut self,
+        names: &[&str],
+        delivered: u64,
+    ) -> Result<(), CannotContinue> {
+        for name in names {
+            let Some((raw, limit)) = self.count(name).filter(|(_, count)| *count > 0) else {
+                continue;
+            };
+            match limit.saturating_sub(delivered) {
+                0 => return Err(CannotContinue::Full),
+                left => self.replace(raw, left.to_string()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the delivered tokens off a minimum.
+    pub(super) fn lower_minimum(&mut self, name: &str, delivered: u64) {
+        if let Some((raw, count)) = self.count(name) {
+            self.replace(raw, count.saturating_sub(delivered).to_string());
+        }
+    }
+
+    /// Puts a value in the place of another one.
+    pub(super) fn replace(&mut self, value: &RawValue, text: String) {
+        self.edits.push(Edit { span: span(self.body, value), text });
+    }
+
+    /// Appends to a string.
+    pub(super) fn append_text(&mut self, string: &RawValue, more: &str) {
+        let mut text = String::with_capacity(more.len() + 16);
+        json::push_escaped(&mut text, more);
+        self.insert(before_end(self.body, string), text);
+    }
+
+    /// Appends items to a list. `items` is JSON with commas between them.
+    pub(super) fn append_items(&mut self, list: &RawValue, items: &str) {
+        let is_empty = list.get().trim_start_matches('[').trim_ascii_start().starts_with(']');
+        let comma = if is_empty { "" } else { "," };
+        self.insert(before_end(self.body, list), format!("{comma}{items}"));
+    }
+
+    /// Gives a field of the body a value, which is JSON.
+    pub(super) fn set(&mut self, name: &str, value: &str) {
+        match self.field(name) {
+            Some(old) => self.replace(old, value.to_owned()),
+            None => {
+                let end = object_end(self.body.as_bytes()).unwrap_or_default();
+                self.insert(end, format!(r#","{name}":{value}"#));
+            }
+        }
+    }
+
+    /// The body with the edits.
+    pub(super) fn made(self) -> Vec<u8> {
+        splice(&Bytes::copy_from_slice(self.body.as_bytes()), self.edits).into()
+    }
+
+    fn count(&self, name: &str) -> Option<(&'a RawValue, u64)> {
+        let raw = self.field(name)?;
+        Some((raw, raw.get().parse().ok()?))
+    }
+
+    fn insert(&mut self, at: usize, text: String) {
+        self.edits.push(Edit { span: Range { start: at, end: at }, text });
+    }
+}
+
+/// Where something can be added at the end of a string or a list.
+fn before_end(body: &str, value: &RawValue) -> usize {
+    span(body, value).end - 1
+}
+
+/// Whether a field asks for something.
+pub(super) fn asks(raw: Option<&RawValue>) -> bool {
+    raw.is_some_and(|raw| !matches!(raw.get(), "null" | "false" | "[]" | "{}" | "\"\""))
+}
+
+/// The text of a part of content.
+pub(super) fn part_text(part: &RawValue) -> Option<&RawValue> {
+    #[derive(Deserialize)]
+    struct Part<'a> {
+        #[serde(borrow)]
+        text: Option<&'a RawValue>,
+    }
+    let part: Part<'_> = serde_json::from_str(part.get()).ok()?;
+    part.text.filter(|text| text.get().starts_with('"'))
+}
+
+/// A body that cannot be read, though a provider has answered it.
+pub(super) fn unreadable() -> CannotContinue {
+    let message = "the request body cannot be read".to_owned();
+    CannotContinue::Request(BadRequest { param: None, message })
+}

@@ -1,0 +1,204 @@
+//! Chat Completions.
+
+use base::Continuation;
+use protocol::json::{
+    self, JsonReader,
+    fields::{self, TextOrList},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json, value::RawValue};
+
+use super::{
+    CannotContinue,
+    body::{BodyEdits, asks, part_text},
+    chunks::{ChunkStitch, DONE, Head},
+    record::{Record, Repetition},
+    shape::{Object, Shape, Stitch},
+};
+use crate::chat::chunk::{Choice, Completion};
+
+/// What was delivered of an answer of Chat Completions.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Chat {
+    head: Head,
+    record: Record,
+    json: JsonReader,
+}
+
+impl Shape for Chat {
+    fn read(&mut self, data: &[u8]) {
+        if data.trim_ascii() == DONE {
+            self.record.over = true;
+            return;
+        }
+        self.head.read(data);
+        let Ok(chunk) = self.json.chunk::<Completion<'_>>(data) else {
+            return self.record.refuse(CannotContinue::NotUnderstood);
+        };
+        if chunk.error.is_some_and(|error| asks(Some(error))) || &*chunk.object == "error" {
+            return self.record.refuse(CannotContinue::Failed);
+        }
+        if let Some(usage) = chunk.usage {
+            self.record.told_tokens = usage.completion();
+        }
+        for choice in &chunk.choices.0 {
+            note(choice, &mut self.record);
+        }
+    }
+
+    fn record(&self) -> &Record {
+        &self.record
+    }
+
+    fn record_mut(&mut self) -> &mut Record {
+        &mut self.record
+    }
+
+    fn request(&self, body: &[u8], how: Continuation) -> Result<Vec<u8>, CannotContinue> {
+        let mut edits = BodyEdits::of(body)?;
+        let delivered = self.record.tokens();
+        edits.lower_limits(&["max_tokens", "max_completion_tokens", "n_predict"], delivered)?;
+        edits.lower_minimum("min_tokens", delivered);
+        append(&self.record, how, &mut edits)?;
+        Ok(edits.made())
+    }
+
+    fn close(&self, out: &mut Vec<u8>) {
+        self.head.close(&self.record, json!({"delta": {}}), out);
+    }
+
+    fn stitch(&self) -> Box<dyn Stitch> {
+        Box::new(ChunkStitch::new(&self.head, &self.record, choice))
+    }
+}
+
+/// Whether the answer to this request may be continued.
+pub(super) fn may_continue(body: &[u8]) -> Result<(), CannotContinue> {
+    BodyEdits::of(body)?.refuse(&[
+        ("response_format", is_plain_text),
+        ("tool_choice", |choice| matches!(choice.get(), r#""auto""# | r#""none""#)),
+    ])
+}
+
+/// A request that ends with the assistant's message, for a provider that goes on with it when it is told to.
+pub(super) fn flagged(body: &[u8]) -> Result<Vec<u8>, CannotContinue> {
+    let mut edits = BodyEdits::of(body)?;
+    flag(&mut edits);
+    Ok(edits.made())
+}
+
+fn note(choice: &Choice<'_>, record: &mut Record) {
+    if choice.index.0.unwrap_or(0) > 0 {
+        record.refuse(CannotContinue::SeveralChoices);
+    }
+    if let Some(delta) = &choice.delta {
+        record.add_thoughts(delta.thoughts());
+        record.add_text(&delta.content.text);
+        if !delta.refusal.is_empty() {
+            record.refuse(CannotContinue::Refusal);
+        }
+        if !delta.tool_calls.0.is_empty() {
+            record.refuse(CannotContinue::ToolCall);
+        }
+    }
+    record.finished |= !choice.finish_reason.is_empty();
+}
+
+/// Takes out of a choice what the client has already.
+fn choice(choice: &mut Object, repetition: &mut Repetition) -> bool {
+    let finishes = choice.get("finish_reason").is_some_and(Value::is_string);
+    let Some(Value::Object(delta)) = choice.get_mut("delta") else { return finishes };
+    delta.remove("role");
+    if let Some(Value::String(content)) = delta.get_mut("content") {
+        let new = repetition.without(content);
+        if new.len() < content.len() {
+            *content = new.to_owned();
+        }
+    }
+    let says = |value: &Value| !value.is_null() && value != "" && *value != json!([]);
+    finishes || delta.values().any(says)
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow)]
+    role: Option<fields::Text<'a>>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    tool_calls: Option<&'a RawValue>,
+}
+
+/// The assistant's message that is gone on with.
+#[derive(Serialize)]
+struct Beginning<'a> {
+    role: &'static str,
+    content: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    reasoning_content: &'a str,
+}
+
+/// Puts what was delivered to the end of the messages.
+fn append(
+    record: &Record,
+    how: Continuation,
+    edits: &mut BodyEdits<'_>,
+) -> Result<(), CannotContinue> {
+    let (list, messages) = edits.list("messages")?;
+    let last = messages.last().map(|last| fields::value::<Message<'_>>(last, "messages"));
+    let goes_on = how == Continuation::LastMessage || edits.asks("continue_final_message");
+    let begun = last.transpose()?.filter(|last| goes_on && last.is_assistants());
+    if record.text.is_empty() && how == Continuation::FinalMessage {
+        return Err(CannotContinue::Thoughts);
+    }
+    match begun {
+        // The client began the answer itself.
+        Some(_) if !record.thoughts.is_empty() => return Err(CannotContinue::Thoughts),
+        Some(begun) => begun.append(&record.text, edits)?,
+        None => edits.append_items(list, &beginning(record)),
+    }
+    if how == Continuation::FinalMessage {
+        flag(edits);
+    }
+    Ok(())
+}
+
+fn flag(edits: &mut BodyEdits<'_>) {
+    edits.set("continue_final_message", "true");
+    edits.set("add_generation_prompt", "false");
+    // It would repeat the beginning.
+    if edits.asks("echo") {
+        edits.set("echo", "false");
+    }
+}
+
+fn beginning(record: &Record) -> String {
+    let (content, reasoning_content) = (&*record.text, &*record.thoughts);
+    json::write(&Beginning { role: "assistant", content, reasoning_content })
+}
+
+impl Message<'_> {
+    fn is_assistants(&self) -> bool {
+        self.role.as_ref().is_some_and(|role| role.0 == "assistant") && !asks(self.tool_calls)
+    }
+
+    /// Appends to its content: to the text, or to the last part of text.
+    fn append(&self, text: &str, edits: &mut BodyEdits<'_>) -> Result<(), CannotContinue> {
+        let content = self.content.ok_or_else(super::body::unreadable)?;
+        match TextOrList::read(content, "messages")? {
+            TextOrList::Text(_) => edits.append_text(content, text),
+            TextOrList::List(parts) => match parts.last().and_then(|part| part_text(part)) {
+                Some(last) => edits.append_text(last, text),
+                None => {
+                    edits.append_items(content, &json!({"type": "text", "text": text}).to_string());
+                }
+            },
+        }
+        Ok(())
+    }
+}
+
+/// Whether a format is that of an answer without one.
+fn is_plain_text(format: &RawValue) -> bool {
+    serde_json::from_str::<Value>(format.get()).is_ok_and(|format| format["type"] == "text")
+}

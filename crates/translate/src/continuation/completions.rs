@@ -1,0 +1,149 @@
+//! Completions.
+
+use base::Continuation;
+use protocol::json::{
+    self, JsonReader,
+    fields::{self, TextOrList},
+    lenient::{Count, List, Text},
+};
+use serde::Deserialize;
+use serde_json::{Value, json, value::RawValue};
+
+use super::{
+    CannotContinue,
+    body::{BodyEdits, asks},
+    chunks::{ChunkStitch, DONE, Head},
+    record::{Record, Repetition},
+    shape::{Object, Shape, Stitch},
+};
+use crate::chat::Usage;
+
+/// What was delivered of an answer of Completions.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Completions {
+    head: Head,
+    record: Record,
+    json: JsonReader,
+}
+
+impl Shape for Completions {
+    fn read(&mut self, data: &[u8]) {
+        if data.trim_ascii() == DONE {
+            self.record.over = true;
+            return;
+        }
+        self.head.read(data);
+        let Ok(chunk) = self.json.chunk::<Chunk<'_>>(data) else {
+            return self.record.refuse(CannotContinue::NotUnderstood);
+        };
+        if asks(chunk.error) || &*chunk.object == "error" {
+            return self.record.refuse(CannotContinue::Failed);
+        }
+        if let Some(usage) = chunk.usage {
+            self.record.told_tokens = usage.completion();
+        }
+        for choice in &chunk.choices.0 {
+            if choice.index.0.unwrap_or(0) > 0 {
+                self.record.refuse(CannotContinue::SeveralChoices);
+            }
+            self.record.add_text(&choice.text);
+            self.record.finished |= !choice.finish_reason.is_empty();
+        }
+    }
+
+    fn record(&self) -> &Record {
+        &self.record
+    }
+
+    fn record_mut(&mut self) -> &mut Record {
+        &mut self.record
+    }
+
+    fn request(&self, body: &[u8], _: Continuation) -> Result<Vec<u8>, CannotContinue> {
+        let mut edits = BodyEdits::of(body)?;
+        let delivered = self.record.tokens();
+        edits.lower_limits(&["max_tokens", "n_predict"], delivered)?;
+        edits.lower_minimum("min_tokens", delivered);
+        append(&self.record.text, &mut edits)?;
+        Ok(edits.made())
+    }
+
+    fn close(&self, out: &mut Vec<u8>) {
+        self.head.close(&self.record, json!({"text": "", "logprobs": null}), out);
+    }
+
+    fn stitch(&self) -> Box<dyn Stitch> {
+        Box::new(ChunkStitch::new(&self.head, &self.record, choice))
+    }
+}
+
+/// Whether the answer to this request may be continued.
+pub(super) fn may_continue(body: &[u8]) -> Result<(), CannotContinue> {
+    let edits = BodyEdits::of(body)?;
+    edits.refuse(&[("response_format", |_| false)])?;
+    prompt(&edits).map(drop)
+}
+
+/// The prompt: a text, alone or as the only one of a list. Prompts of tokens are not continued.
+fn prompt<'a>(edits: &BodyEdits<'a>) -> Result<&'a RawValue, CannotContinue> {
+    let other = CannotContinue::Asked("prompt");
+    let prompt = edits.field("prompt").ok_or_else(|| other.clone())?;
+    match TextOrList::read(prompt, "prompt") {
+        Ok(TextOrList::Text(_)) => Ok(prompt),
+        Ok(TextOrList::List(prompts)) => match prompts.as_slice() {
+            [only] if only.get().starts_with('"') => Ok(only),
+            _ => Err(other),
+        },
+        Err(_) => Err(other),
+    }
+}
+
+fn append(text: &str, edits: &mut BodyEdits<'_>) -> Result<(), CannotContinue> {
+    let prompt = prompt(edits)?;
+    if !edits.asks("echo") {
+        edits.append_text(prompt, text);
+        return Ok(());
+    }
+    // The prompt was repeated to the client, before the answer.
+    let said: fields::Text<'_> = fields::value(prompt, "prompt")?;
+    if !text.starts_with(&*said.0) {
+        return Err(CannotContinue::Asked("echo"));
+    }
+    edits.replace(prompt, json::write(&text));
+    edits.set("echo", "false");
+    Ok(())
+}
+
+/// Takes out of a choice what the client has already.
+fn choice(choice: &mut Object, repetition: &mut Repetition) -> bool {
+    let finishes = choice.get("finish_reason").is_some_and(Value::is_string);
+    let Some(Value::String(text)) = choice.get_mut("text") else { return finishes };
+    let new = repetition.without(text);
+    if new.len() < text.len() {
+        *text = new.to_owned();
+    }
+    finishes || !text.is_empty()
+}
+
+/// A chunk, as leniently read as one of Chat Completions.
+#[derive(Deserialize)]
+struct Chunk<'a> {
+    #[serde(borrow, default)]
+    choices: List<TextChoice<'a>>,
+    #[serde(default)]
+    usage: Option<Usage>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    object: Text<'a>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct TextChoice<'a> {
+    #[serde(default)]
+    index: Count,
+    #[serde(borrow, default)]
+    text: Text<'a>,
+    #[serde(borrow, default)]
+    finish_reason: Text<'a>,
+}

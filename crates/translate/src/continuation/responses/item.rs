@@ -1,0 +1,181 @@
+//! The items of a response, as far as they were delivered.
+
+use serde_json::{Value, json};
+
+use super::{super::shape::Object, event::Event};
+
+/// What an item is. Items of other kinds belong to tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Message,
+    Reasoning,
+}
+
+/// An item.
+#[derive(Debug, Clone)]
+pub(super) struct Item {
+    pub(super) kind: Kind,
+    /// As it began, with its id.
+    pub(super) head: Object,
+    /// Its number; `None` where the provider does not tell one.
+    pub(super) place: Option<u64>,
+    pub(super) parts: Vec<Part>,
+    /// All of it, once it is complete.
+    pub(super) done: Option<Object>,
+}
+
+/// A part of an item's content.
+#[derive(Debug, Clone)]
+pub(super) struct Part {
+    /// Its type: `output_text`, `reasoning_text`, `summary_text`.
+    pub(super) kind: String,
+    /// Its number; `None` where the provider does not tell one.
+    pub(super) place: Option<u64>,
+    /// Whether it was said to begin.
+    pub(super) told: bool,
+    pub(super) text: String,
+    /// Whether its text, and whether the part itself, was said to be complete.
+    pub(super) text_done: bool,
+    pub(super) done: bool,
+}
+
+impl Item {
+    /// An item that begins; `None` for one of a tool.
+    pub(super) fn begun(head: Object, place: Option<u64>) -> Option<Self> {
+        let kind = match head.get("type")?.as_str()? {
+            "message" => Kind::Message,
+            "reasoning" => Kind::Reasoning,
+            _ => return None,
+        };
+        Some(Self { kind, head, place, parts: Vec::new(), done: None })
+    }
+
+    /// The item of an event whose provider did not say that an item begins.
+    pub(super) fn unsaid(event: &Event<'_>) -> Self {
+        let is_thought = event.kind.starts_with("response.reasoning");
+        let kind = if is_thought { Kind::Reasoning } else { Kind::Message };
+        let name = if is_thought { "reasoning" } else { "message" };
+        let head = json!({"type": name, "id": &*event.item_id, "role": "assistant"});
+        let head = head.as_object().cloned().unwrap_or_default();
+        Self { kind, head, place: event.output_index.0, parts: Vec::new(), done: None }
+    }
+
+    pub(super) fn id(&self) -> &str {
+        self.head.get("id").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// A part begins.
+    pub(super) fn open(&mut self, event: &Event<'_>) {
+        let kind = event.part.kind.to_string();
+        self.parts.push(Part::new(kind, event, true));
+    }
+
+    /// A piece of text comes.
+    pub(super) fn add(&mut self, event: &Event<'_>, piece: &str) {
+        if self.parts.last().is_none_or(|part| part.done || part.text_done) {
+            let kind = match &*event.kind {
+                "response.reasoning_summary_text.delta" => "summary_text",
+                "response.reasoning_text.delta" => "reasoning_text",
+                _ => "output_text",
+            };
+            self.parts.push(Part::new(kind.to_owned(), event, false));
+        }
+        if let Some(part) = self.parts.last_mut() {
+            part.text.push_str(piece);
+        }
+    }
+
+    pub(super) fn end_text(&mut self) {
+        if let Some(part) = self.parts.last_mut() {
+            part.text_done = true;
+        }
+    }
+
+    pub(super) fn end_part(&mut self) {
+        if let Some(part) = self.parts.last_mut() {
+            (part.text_done, part.done) = (true, true);
+        }
+    }
+
+    /// The part that text can still be added to.
+    pub(super) fn open_part(&self) -> Option<&Part> {
+        self.parts.last().filter(|part| !part.done && !part.text_done)
+    }
+
+    /// Whether text can still be added to it.
+    pub(super) fn is_open(&self) -> bool {
+        self.done.is_none() && (self.parts.is_empty() || self.open_part().is_some())
+    }
+
+    /// All of the item with the texts that were delivered, in this state.
+    pub(super) fn whole(&self, status: &str) -> Object {
+        let mut whole = self.done.clone().unwrap_or_else(|| self.head.clone());
+        whole.insert("status".to_owned(), status.into());
+        self.put_texts(&mut whole);
+        whole
+    }
+
+    /// The item as its provider completed it, or as it would have.
+    pub(super) fn completed(&self) -> Value {
+        self.done.clone().unwrap_or_else(|| self.whole("completed")).into()
+    }
+
+    /// Puts the texts that were delivered into a form of this item.
+    pub(super) fn put_texts(&self, item: &mut Object) {
+        let of = |summary: bool| {
+            let parts = self.parts.iter().filter(|part| (part.kind == "summary_text") == summary);
+            parts.map(Part::whole).collect::<Vec<_>>()
+        };
+        let (content, summary) = (of(false), of(true));
+        if !content.is_empty() || self.kind == Kind::Message {
+            put_parts(item, "content", content);
+        }
+        if !summary.is_empty() {
+            put_parts(item, "summary", summary);
+        }
+    }
+
+    /// The item as the input of a request has it.
+    pub(super) fn as_input(&self) -> Value {
+        let status = if self.done.is_some() { "completed" } else { "in_progress" };
+        let mut input = self.whole(status);
+        if self.kind == Kind::Message {
+            input.insert("role".to_owned(), "assistant".into());
+        } else {
+            input.remove("status");
+            input.entry("summary").or_insert_with(|| json!([]));
+        }
+        input.into()
+    }
+}
+
+/// Puts the parts into a list, whose items may have more fields of their own.
+fn put_parts(item: &mut Object, name: &str, parts: Vec<Value>) {
+    let list = item.entry(name).or_insert_with(|| json!([]));
+    let Some(there) = list.as_array_mut() else { return };
+    there.truncate(parts.len());
+    for (at, part) in parts.into_iter().enumerate() {
+        match there.get_mut(at) {
+            Some(there) if there["type"] == part["type"] => there["text"] = part["text"].clone(),
+            Some(there) => *there = part,
+            None => there.push(part),
+        }
+    }
+}
+
+impl Part {
+    fn new(kind: String, event: &Event<'_>, told: bool) -> Self {
+        let place = event.content_index.0.or(event.summary_index.0);
+        Self { kind, place, told, text: String::new(), text_done: false, done: false }
+    }
+
+    /// The part with all of its text.
+    pub(super) fn whole(&self) -> Value {
+        match self.kind.as_str() {
+            "output_text" => {
+                json!({"type": "output_text", "text": self.text, "annotations": [], "logprobs": []})
+            }
+            kind => json!({"type": kind, "text": self.text}),
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Responses.
+//!
+//! - `item`: the items of a response, as far as they were delivered
+//! - `event`: events, as far as they matter
+//! - `stitch`: the next provider's events as the rest of the first one's
+
+mod event;
+mod item;
+mod stitch;
+
+use base::Continuation;
+use protocol::json::{self, JsonReader, fields, fields::TextOrList};
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+
+use self::{
+    event::Event,
+    item::{Item, Kind},
+};
+use super::{
+    CannotContinue,
+    body::BodyEdits,
+    record::Record,
+    shape::{Object, Shape, Stitch},
+};
+
+/// What was delivered of an answer of Responses.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Responses {
+    /// The response as its first event had it.
+    response: Option<Object>,
+    /// Whether it was said to be in progress.
+    in_progress: bool,
+    /// The number of the last event; `None` where the provider does not number them.
+    number: Option<u64>,
+    items: Vec<Item>,
+    record: Record,
+    json: JsonReader,
+}
+
+impl Shape for Responses {
+    fn read(&mut self, data: &[u8]) {
+        if data == b"[DONE]" {
+            return;
+        }
+        let mut json = std::mem::take(&mut self.json);
+        match json.chunk::<Event<'_>>(data) {
+            Ok(event) => self.event(&event),
+            Err(_) => self.record.refuse(CannotContinue::NotUnderstood),
+        }
+        self.json = json;
+    }
+
+    fn record(&self) -> &Record {
+        &self.record
+    }
+
+    fn record_mut(&mut self) -> &mut Record {
+        &mut self.record
+    }
+
+    fn request(&self, body: &[u8], _: Continuation) -> Result<Vec<u8>, CannotContinue> {
+        let mut edits = BodyEdits::of(body)?;
+        edits.lower_limits(&["max_output_tokens", "max_tokens"], self.record.tokens())?;
+        self.append(&mut edits)?;
+        Ok(edits.made())
+    }
+
+    fn close(&self, out: &mut Vec<u8>) {
+        stitch::ResponseStitch::new(self).close_as_too_long(self.record.tokens(), out);
+    }
+
+    fn stitch(&self) -> Box<dyn Stitch> {
+        Box::new(stitch::ResponseStitch::new(self))
+    }
+}
+
+impl Responses {
+    fn event(&mut self, event: &Event<'_>) {
+        self.number = event.sequence_number.0.or(self.number);
+        match &*event.kind {
+            "response.created" | "response.in_progress" | "response.queued" => {
+                self.in_progress |= &*event.kind == "response.in_progress";
+                if let (None, Some(response)) = (&self.response, event.response) {
+                    self.response = serde_json::from_str(response.get()).ok();
+                }
+            }
+            "response.output_item.added" => self.added(event),
+            "response.content_part.added" | "response.reasoning_summary_part.added" => {
+                self.open_item(event).open(event);
+            }
+            "response.output_text.delta" => self.delta(Kind::Message, event),
+            "response.reasoning_text.delta" | "response.reasoning_summary_text.delta" => {
+                self.delta(Kind::Reasoning, event);
+            }
+            "response.refusal.delta" => self.record.refuse(CannotContinue::Refusal),
+            "response.output_text.done"
+            | "response.reasoning_text.done"
+            | "response.reasoning_summary_text.done" => self.open_item(event).end_text(),
+            "response.content_part.done" | "response.reasoning_summary_part.done" => {
+                self.open_item(event).end_part();
+            }
+            "response.output_item.done" => self.done(event),
+            "response.completed" | "response.incomplete" => self.record.over = true,
+            "response.failed" | "error" => self.record.refuse(CannotContinue::Failed),
+            kind if kind.starts_with("response.") => self.record.refuse(CannotContinue::ToolCall),
+            _ => {}
+        }
+    }
+
+    fn added(&mut self, event: &Event<'_>) {
+        let item = event.item.and_then(|item| serde_json::from_str(item.get()).ok());
+        match item.and_then(|item| Item::begun(item, event.output_index.0)) {
+            Some(item) => self.items.push(item),
+            None => self.record.refuse(CannotContinue::ToolCall),
+        }
+    }
+
+    fn delta(&mut self, kind: Kind, event: &Event<'_>) {
+        let piece = event.delta.0.as_deref().unwrap_or_default();
+        match kind {
+            Kind::Message => self.record.add_text(piece),
+            Kind::Reasoning => self.record.add_thoughts(piece),
+        }
+        let item = self.open_item(event);
+        if item.kind != kind {
+            return self.record.refuse(CannotContinue::NotUnderstood);
+        }
+        item.add(event, piece);
+    }
+
+    fn done(&mut self, event: &Event<'_>) {
+        let item = event.item.and_then(|item| serde_json::from_str(item.get()).ok());
+        self.open_item(event).done = item;
+    }
+
+    /// The item that the event is of: the last one. A provider that does not say that it begins is gone on with as if it had.
+    fn open_item(&mut self, event: &Event<'_>) -> &mut Item {
+        if self.items.last().is_none_or(|item| item.done.is_some()) {
+            self.items.push(Item::unsaid(event));
+        }
+        let last = self.items.len() - 1;
+        &mut self.items[last]
+    }
+
+    /// Puts what was delivered to the end of the input.
+    fn append(&self, edits: &mut BodyEdits<'_>) -> Result<(), CannotContinue> {
+        let messages = self.items.iter().filter(|item| item.kind == Kind::Message).count();
+        if messages > 1 {
+            return Err(CannotContinue::NotUnderstood);
+        }
+        let said: Vec<String> = self.items.iter().map(|item| item.as_input().to_string()).collect();
+        let input = edits.field("input").ok_or_else(super::body::unreadable)?;
+        match TextOrList::read(input, "input")? {
+            TextOrList::Text(_) => {
+                let question = format!(r#"[{{"role":"user","content":{}}}"#, input.get());
+                edits.replace(input, format!("{question},{}]", said.join(",")));
+            }
+            TextOrList::List(items) => {
+                // Where the client began the answer itself, two messages of the assistant would follow one another.
+                if items.last().is_some_and(|last| is_assistants(last)) {
+                    return Err(CannotContinue::Asked("input"));
+                }
+                edits.append_items(input, &said.join(","));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether the answer to this request may be continued.
+pub(super) fn may_continue(body: &[u8]) -> Result<(), CannotContinue> {
+    let edits = BodyEdits::of(body)?;
+    edits.refuse(&[
+        ("tool_choice", |choice| matches!(choice.get(), r#""auto""# | r#""none""#)),
+        ("text", is_plain_text),
+        ("top_logprobs", |raw| raw.get() == "0"),
+        // What came before is only with the server that gave it.
+        ("previous_response_id", |_| false),
+        ("conversation", |_| false),
+        ("background", |_| false),
+    ])
+}
+
+/// Whether the field `text` asks for no format.
+fn is_plain_text(text: &RawValue) -> bool {
+    let text = serde_json::from_str::<Value>(text.get()).unwrap_or_default();
+    let format = &text["format"];
+    format.is_null() || format["type"] == "text"
+}
+
+fn is_assistants(item: &RawValue) -> bool {
+    #[derive(Deserialize)]
+    struct Of<'a> {
+        #[serde(borrow)]
+        role: Option<fields::Text<'a>>,
+    }
+    let item = serde_json::from_str::<Of<'_>>(item.get()).ok();
+    item.and_then(|item| item.role).is_some_and(|role| role.0 == "assistant")
+}
+
+/// Writes an event under the name that is in its data.
+fn write(event: &Object, out: &mut Vec<u8>) {
+    let name = event.get("type").and_then(Value::as_str).unwrap_or_default();
+    out.extend_from_slice(format!("event: {name}\ndata: {}\n\n", json::write(event)).as_bytes());
+}
