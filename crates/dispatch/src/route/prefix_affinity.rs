@@ -41,7 +41,7 @@ struct Holders {
 }
 
 impl PrefixAffinity {
-    /// The number of heads that [`PrefixAffinity::default`] remembers: about 6 MiB.
+    /// The number of heads that [`PrefixAffinity::default`] remembers: at most 10 MiB.
     pub const DEFAULT_CAPACITY: usize = 65_536;
 
     /// A memory of at most `capacity` heads; 0 counts as 1.
