@@ -67,12 +67,13 @@ pub(super) fn story(asked: &Asked) -> Told {
             context = hash(context, "</think>");
             continue;
         }
-        let calls = asked.tool.as_ref().filter(|_| !thinks && mark < 4 && !told.text.is_empty());
+        let may_end = !thinks && (asked.may_be_over() || !told.text.is_empty());
+        let calls = asked.tool.as_ref().filter(|_| may_end && mark < 4);
         if let Some(tool) = calls {
             told.call = Some(tool.clone());
             return told;
         }
-        if !thinks && mark == 47 && !told.text.is_empty() {
+        if may_end && mark == 47 {
             return told;
         }
         let piece = PIECES[usize::try_from((context >> 20) % 32).unwrap_or_default()];
