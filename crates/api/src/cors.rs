@@ -22,7 +22,7 @@ use tower::Service;
 use crate::web::cookie::SessionCookie;
 
 /// Response headers that an allowed page may read, beside those that every page may.
-const EXPOSED: &str = "x-request-id, request-id, retry-after, x-should-retry, x-warren-usage, \
+const EXPOSED: &str = "x-request-id, request-id, retry-after, x-should-retry, x-warren-usage, x-warren-resume, \
     x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, \
     x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens, \
     anthropic-ratelimit-requests-limit, anthropic-ratelimit-requests-remaining, \

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use base::ProviderId;
-use scheduler::{Announcement, CancelReason, JobEnd, JobFacts, LeaveReason, Observer};
+use scheduler::{Announcement, Break, CancelReason, JobEnd, JobFacts, LeaveReason, Observer};
 
 /// An observer that hears of everything but jobs of other servers for workers of this one. What these use is counted
 /// at the server that has their clients.
@@ -20,6 +20,10 @@ impl<O: Observer> Observer for OwnJobs<O> {
 
     fn requeued(&self, job: &JobFacts) {
         self.of_own(job, |observer| observer.requeued(job));
+    }
+
+    fn broke_off(&self, job: &JobFacts, broken: &Break) {
+        self.of_own(job, |observer| observer.broke_off(job, broken));
     }
 
     fn first_byte(&self, job: &JobFacts, after: Duration) {

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use access::{Keys, Tokens};
 use base::{Money, ProviderId, Scope};
-use scheduler::{Announcement, CancelReason, JobEnd, JobFacts, LeaveReason, Observer};
+use scheduler::{Announcement, Break, CancelReason, JobEnd, JobFacts, LeaveReason, Observer};
 
 /// Observers that see what a job cost, by the prices of its end.
 pub(crate) struct Priced {
@@ -42,6 +42,10 @@ impl Observer for Priced {
 
     fn requeued(&self, job: &JobFacts) {
         self.observers.iter().for_each(|observer| observer.requeued(job));
+    }
+
+    fn broke_off(&self, job: &JobFacts, broken: &Break) {
+        self.observers.iter().for_each(|observer| observer.broke_off(job, broken));
     }
 
     fn first_byte(&self, job: &JobFacts, after: Duration) {

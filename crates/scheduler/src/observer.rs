@@ -22,7 +22,7 @@ pub trait Observer: Send + Sync {
     fn accepted(&self, job: &JobFacts) {}
     /// A job was sent to a provider, after waiting this long.
     fn assigned(&self, job: &JobFacts, provider: ProviderId, waited: Duration) {}
-    /// A job is assigned again: its last provider did not begin its answer.
+    /// A job is assigned again: its last provider did not begin its answer, or did not end it.
     fn requeued(&self, job: &JobFacts) {}
     /// The head of an answer arrived, this long after the job was accepted.
     fn first_byte(&self, job: &JobFacts, after: Duration) {}

@@ -500,6 +500,17 @@ export type ConnectionKind =
   /** Over a link that it opened itself. */
   | "tunnel";
 
+/**
+ * How a model server goes on with the beginning of an answer: what it has to be sent beside that.
+ *
+ * A server that knows either of these also continues the prompt of a text completion as it is.
+ */
+export type Continuation =
+  /** It goes on with the last message whenever that is the assistant's, as llama.cpp does. */
+  | "last_message"
+  /** It does so when `continue_final_message` is true and `add_generation_prompt` false, as vLLM does. */
+  | "final_message";
+
 /** Body of `POST /admin/keys`. */
 export interface CreateKey {
   /** Its name. */
@@ -1032,6 +1043,8 @@ export interface KeyLimits {
   budget_money?: MoneyBudget | null;
   /** Whether its requests go to no cloud. */
   no_cloud?: boolean;
+  /** What is done with its streamed answers whose provider is lost; `None`: what the server does with all. */
+  resume_answers?: ResumeAnswers | null;
 }
 
 /** Answer of `GET /admin/keys`. */
@@ -1395,6 +1408,8 @@ export interface Model {
   /** The bytes of its files. */
   size?: number;
   state?: LoadState;
+  /** Another Warren's: how it goes on with an answer that has begun. */
+  continuation?: Continuation;
   endpoints?: string[];
   machines?: string[];
 }
@@ -1435,6 +1450,8 @@ export interface ModelFacts {
   load_ms?: number;
   /** When it was last asked, in milliseconds since 1970. */
   last_used_ms?: number;
+  /** How its backend goes on with an answer that has begun; `None` when it cannot, or does not say. */
+  continuation?: Continuation;
 }
 
 /** Money that may be spent in each period. */
@@ -2010,6 +2027,8 @@ export interface RequestJson {
   streaming: boolean;
   /** How often it was given to a provider again. */
   requeues: number;
+  /** Where its answer broke off and was gone on with, in order. */
+  resumes?: ResumeJson[];
   /** Its cost in the server's currency, where its model has a price. */
   cost?: string;
 }
@@ -2030,6 +2049,23 @@ export interface Resize {
   rows: number;
   /** Whether the client shows it; the size of hidden clients does not count. */
   visible?: boolean;
+}
+
+/** What is done with a streamed answer whose provider is lost. */
+export type ResumeAnswers =
+  /** It ends with an error. */
+  | "off"
+  /** Another provider of the same model goes on, where that can be. */
+  | "same-model";
+
+/** A place in an answer where its provider was lost and the answer went on. */
+export interface ResumeJson {
+  /** The name of the provider that was lost. */
+  from: string;
+  /** The name of the provider that went on; null where only the end of the answer was missing, and was added. */
+  to: string | null;
+  /** The characters of the answer's text that had passed. */
+  characters: number;
 }
 
 /** Why a room was closed. */

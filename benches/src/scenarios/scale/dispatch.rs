@@ -211,7 +211,7 @@ impl Simulation {
 
     fn end(&mut self) -> Duration {
         let (job, provider, _) = self.take();
-        self.handle(Input::Begun { job });
+        self.handle(Input::Begun { job, resumable: None });
         let verdict = Verdict::Answered;
         self.handle(Input::Finished { job, provider, verdict, tokens: Some(200) })
     }

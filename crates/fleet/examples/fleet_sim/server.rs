@@ -261,7 +261,8 @@ impl Server {
                 let waiting = BlockedOn::Provider;
                 self.dispatcher.handle(now, dispatch::Input::Progress { job, at: now, waiting });
             }
-            dispatch::Output::Retire { .. } => {}
+            // No answer is said to be resumable here.
+            dispatch::Output::BrokenOff { .. } | dispatch::Output::Retire { .. } => {}
         }
     }
 

@@ -19,7 +19,7 @@ use protocol::{
     },
     usage::Usage,
 };
-use scheduler::{LeaveReason, Membership, WriteError};
+use scheduler::{LeaveReason, Membership, Provider, WriteError};
 use tokio::time::Instant;
 use wire::Frame;
 
@@ -236,8 +236,9 @@ impl RelayCodec {
         // There are as many facts as models, which are bounded.
         let facts = models.iter().filter_map(|model| update.facts.get_key_value(model));
         let facts = facts.map(|(model, facts)| (model.clone(), facts.clone().cleaned())).collect();
-        self.membership.memory(&facts);
+        // Learned first: a job that waits for a worker that goes on is assigned at once.
         self.sender.learn(facts);
+        self.membership.memory(&self.sender.facts());
         let (models, more) = self.scope.change_models(models);
         for warning in warnings.into_iter().chain(more) {
             if self.may_complain() {

@@ -219,7 +219,7 @@ impl Entry {
         at: Instant,
         notes: &mut Notes,
     ) {
-        if claim.attempt > self.attempt && self.broken.is_none() {
+        if claim.attempt > self.attempt {
             notes.push(Note::Requeued(Arc::clone(&self.job)));
         }
         if self.begun.is_none() {

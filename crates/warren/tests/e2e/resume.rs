@@ -163,12 +163,13 @@ async fn a_call_of_a_tool_is_not_gone_on_with(form: Form) {
 async fn when_only_the_end_is_missing_it_is_added() {
     let daemon = serve().start().await;
     let mut first = join(&daemon, Form::Binary, "first").await;
-    let (job, mut answer) = begun(&daemon, &mut first, "one").await;
+    let (job, answer) = begun(&daemon, &mut first, "one").await;
     first.chunk(&job, &finish("first")).await;
-    until(&mut answer, "\"stop\"").await;
+    all_read(&daemon, &mut first).await;
     first.vanish();
     let rest = answer.finish().await.text();
-    assert!(rest.ends_with("data: [DONE]\n\n") && !rest.contains("error"), "{rest}");
+    assert!(rest.contains("\"stop\"") && !rest.contains("error"), "{rest}");
+    assert!(rest.ends_with("data: [DONE]\n\n"), "{rest}");
     daemon.is_idle().await;
 }
 

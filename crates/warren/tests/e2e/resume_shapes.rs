@@ -101,7 +101,7 @@ async fn some_text(api: &Api, answer: &mut Streaming) -> String {
 async fn outlives_its_worker(api: Api, first: Story, second: Story) {
     let daemon = serve().start().await;
     let gate = Gate::closed();
-    let dying = first.through(&gate).start().await;
+    let dying = first.through(&gate).start_with(&["story"]).await;
     let mut worker = lend(&daemon, "dying", &dying).await;
     let asking = tokio::spawn({
         let (api, client) = (api.clone(), daemon.client());
@@ -110,7 +110,7 @@ async fn outlives_its_worker(api: Api, first: Story, second: Story) {
     gate.open(BEFORE);
     let mut answer = asking.await.unwrap();
     let mut read = some_text(&api, &mut answer).await;
-    let living = second.start().await;
+    let living = second.start_with(&["story"]).await;
     let _other = lend(&daemon, "living", &living).await;
     worker.kill9().await;
     read.push_str(&answer.finish().await.text());
@@ -212,7 +212,7 @@ async fn ask_on(
 async fn a_rolling_restart_is_an_error_for_nobody() {
     let daemon = serve().set("--drain-timeout-secs", "0.1").start().await;
     let story = Story::like_llama_cpp().at_pace(Duration::from_millis(10));
-    let backends = [story.clone().start().await, story.clone().start().await];
+    let backends = [story.clone().start_with(&["story"]).await, story.start_with(&["story"]).await];
     let mut workers = Vec::new();
     for (number, backend) in backends.iter().enumerate() {
         workers.push(lend(&daemon, &format!("w{number}"), backend).await);

@@ -82,12 +82,6 @@ impl Asked {
         Ok(asked)
     }
 
-    /// Whether there may be nothing more to say: a story that was told is not prolonged. What of a prompt for completion is
-    /// its story cannot be seen.
-    pub(super) fn may_be_over(&self) -> bool {
-        self.shape == Shape::Completions || !self.begun.is_empty()
-    }
-
     fn prompt(&mut self, request: &Value) -> Result<(), String> {
         let prompt = &request["prompt"];
         let prompt = prompt.as_str().or(prompt[0].as_str()).ok_or("the prompt is no text")?;
