@@ -396,6 +396,21 @@ mod tests {
         assert_eq!(made["max_tokens"], 1);
     }
 
+    #[tokio::test]
+    async fn an_answer_is_recorded_only_while_there_is_memory_for_its_request() {
+        let uploads = Uploads::new(4 * 1024);
+        let (translation, request) = request();
+        let origin = Origin { streaming: true, ..translation.origin };
+        let room = uploads.room_left();
+        let translation = Translation::new(Endpoint::Messages, origin, translation.peek, room);
+        let is_recorded = |at| translation.record(&request, at).is_some();
+        assert!(is_recorded(Endpoint::Messages) && is_recorded(Endpoint::ChatCompletions));
+        assert!(!is_recorded(Endpoint::Embeddings), "nobody goes on with these");
+        let mut other = uploads.hold();
+        other.grow(3 * 1024).await.unwrap();
+        assert!(!is_recorded(Endpoint::Messages));
+    }
+
     #[test]
     fn nothing_is_kept_once_the_answer_has_begun() {
         let (translation, request) = request();

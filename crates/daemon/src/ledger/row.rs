@@ -47,3 +47,29 @@ fn resumes(breaks: &[Break]) -> Option<Arc<str>> {
     let places = || breaks.iter().map(place).collect::<Value>();
     (!breaks.is_empty()).then(|| places().to_string().into())
 }
+
+#[cfg(test)]
+mod tests {
+    use scheduler::{BreakOutcome, Delivered};
+
+    use super::*;
+
+    #[test]
+    fn the_places_where_an_answer_was_gone_on_with_are_in_its_row() {
+        let broken = |to: Option<&str>, outcome| Break {
+            from: "a".into(),
+            to: to.map(Into::into),
+            delivered: Delivered { characters: 7, tokens: 2 },
+            outcome,
+            why: None,
+        };
+        assert_eq!(resumes(&[]), None);
+        let breaks = [broken(Some("b"), BreakOutcome::Resumed), broken(None, BreakOutcome::Closed)];
+        let told: Value = serde_json::from_str(&resumes(&breaks).unwrap()).unwrap();
+        let expected = json!([
+            {"from": "a", "to": "b", "characters": 7},
+            {"from": "a", "to": null, "characters": 7},
+        ]);
+        assert_eq!(told, expected);
+    }
+}

@@ -228,7 +228,7 @@ mod tests {
             match &bench.wait(SECOND)[..] {
                 [] => {}
                 [Output::Assign { .. }] => {
-                    assert_eq!(bench.finished(1, 1, Verdict::Unreachable), [])
+                    assert_eq!(bench.finished(1, 1, Verdict::Unreachable), []);
                 }
                 last => break last.to_vec(),
             }

@@ -44,7 +44,7 @@ pub(super) fn whole(asked: &Asked, told: &Told) -> Value {
         Shape::Responses => {
             let item = json!({"type": "message", "id": "msg", "role": "assistant", "status": "completed",
                 "content": [{"type": "output_text", "text": text, "annotations": []}]});
-            response(asked, told, "c", json!([item]))
+            response(asked, told, "c", &json!([item]))
         }
     }
 }
@@ -206,7 +206,7 @@ fn responses(asked: &Asked, told: &Told, id: u64) -> Vec<String> {
         output.push(item);
     }
     let kind = if told.cut { "response.incomplete" } else { "response.completed" };
-    events.push(json!({"type": kind, "response": response(asked, told, &name, output.into())}));
+    events.push(json!({"type": kind, "response": response(asked, told, &name, &output.into())}));
     events.iter().map(named).collect()
 }
 
@@ -230,7 +230,7 @@ fn message(asked: &Asked, told: &Told, id: &str, events: &mut Vec<Value>) -> Val
     item
 }
 
-fn response(asked: &Asked, told: &Told, id: &str, output: Value) -> Value {
+fn response(asked: &Asked, told: &Told, id: &str, output: &Value) -> Value {
     let (input, answer) = (prompt(asked), tokens(told));
     let status = if told.cut { "incomplete" } else { "completed" };
     let details = told.cut.then(|| json!({"reason": "max_output_tokens"}));

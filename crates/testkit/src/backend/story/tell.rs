@@ -1,6 +1,6 @@
 //! The words.
 
-use super::asked::Asked;
+use super::asked::{Asked, Shape};
 
 /// Pieces of text, as a model's tokens are: some are no words, and some are not ASCII.
 const PIECES: [&str; 32] = [
@@ -67,12 +67,16 @@ pub(super) fn story(asked: &Asked) -> Told {
             context = hash(context, "</think>");
             continue;
         }
-        let calls = asked.tool.as_ref().filter(|_| !thinks && mark < 4 && !told.text.is_empty());
+        // The end may be all that is missing of an answer that has begun; where a prompt ends and an answer begins,
+        // completions do not tell.
+        let has_begun =
+            !told.text.is_empty() || !asked.begun.is_empty() || asked.shape == Shape::Completions;
+        let calls = asked.tool.as_ref().filter(|_| !thinks && mark < 4 && has_begun);
         if let Some(tool) = calls {
             told.call = Some(tool.clone());
             return told;
         }
-        if !thinks && mark == 47 && !told.text.is_empty() {
+        if !thinks && mark == 47 && has_begun {
             return told;
         }
         let piece = PIECES[usize::try_from((context >> 20) % 32).unwrap_or_default()];
