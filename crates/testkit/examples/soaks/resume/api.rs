@@ -92,8 +92,10 @@ pub(crate) struct Reading {
     /// The beginning of a line.
     line: Vec<u8>,
     pub(crate) text: String,
-    /// How many characters were there at each seam.
-    pub(crate) seams: Vec<usize>,
+    /// How many pieces of text came.
+    pub(crate) pieces: u64,
+    /// How many characters, and how many pieces, were there at each seam.
+    pub(crate) seams: Vec<(usize, u64)>,
     pub(crate) ended: bool,
     /// What was wrong with its events.
     pub(crate) wrong: Option<String>,
@@ -106,7 +108,18 @@ pub(crate) struct Reading {
 impl Reading {
     pub(crate) fn of(api: Api) -> Self {
         let (line, text, seams) = (Vec::new(), String::new(), Vec::new());
-        Self { api, line, text, seams, ended: false, wrong: None, error: None, id: None, begins: 0 }
+        Self {
+            api,
+            line,
+            text,
+            pieces: 0,
+            seams,
+            ended: false,
+            wrong: None,
+            error: None,
+            id: None,
+            begins: 0,
+        }
     }
 
     /// Reads the next bytes; returns whether they bring text.
@@ -122,9 +135,9 @@ impl Reading {
 
     fn read(&mut self, line: &str) {
         if line.starts_with(": resumed") {
-            self.seams.push(self.text.chars().count());
-            let told = line.rsplit(' ').nth(1).and_then(|count| count.parse().ok());
-            if told != self.seams.last().copied() {
+            let characters = self.text.chars().count();
+            self.seams.push((characters, self.pieces));
+            if line.rsplit(' ').nth(1) != Some(characters.to_string().as_str()) {
                 self.is_wrong(format!("{line}, after {:?}", self.text));
             }
         }
@@ -154,7 +167,9 @@ impl Reading {
         if self.api.whole(&event).is_some_and(|whole| whole != self.text) {
             self.is_wrong(format!("{data} for {:?}", self.text));
         }
-        self.text.push_str(self.api.piece(&event).unwrap_or_default());
+        let piece = self.api.piece(&event).unwrap_or_default();
+        self.text.push_str(piece);
+        self.pieces += u64::from(!piece.is_empty());
     }
 
     /// Notes what was wrong, the first of it.

@@ -24,17 +24,18 @@ async fn explain(load: &Load, house: &House, different: &Different) -> Result<()
     let Different { api, prompt, text, seams } = different;
     let characters: Vec<char> = text.chars().collect();
     let part = |from: usize, to: usize| characters[from..to].iter().collect::<String>();
-    let ends = seams.iter().copied().skip(1).chain([characters.len()]);
-    let first = part(0, seams.first().copied().unwrap_or(characters.len()));
+    let first = part(0, seams.first().map_or(characters.len(), |(characters, _)| *characters));
     if !load.undisturbed(*api, *prompt).starts_with(&first) {
         let undisturbed = load.undisturbed(*api, *prompt);
         return Err(format!("{api:?}: {first:?} before any seam, undisturbed {undisturbed:?}"));
     }
-    for (from, to) in seams.iter().copied().zip(ends) {
-        let (begun, said) = (part(0, from), part(from, to));
-        let again = load.read(house.model_server(), *api, *prompt, &begun, |_| {}).await?;
-        if !again.text.starts_with(&said) {
-            let again = again.text;
+    for (at, (from, pieces)) in seams.iter().copied().enumerate() {
+        let next = seams.get(at + 1).map(|(characters, _)| *characters);
+        let (begun, said) = (part(0, from), part(from, next.unwrap_or(characters.len())));
+        let rest = (*prompt, begun.as_str(), load.tokens - pieces.min(load.tokens - 1));
+        let again = load.read(house.model_server(), *api, rest, |_| {}).await?.text;
+        let is_said = if next.is_some() { again.starts_with(&said) } else { again == said };
+        if !is_said {
             return Err(format!(
                 "{api:?}: after {begun:?} came {said:?}, and the model says {again:?}"
             ));

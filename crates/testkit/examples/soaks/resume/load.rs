@@ -50,7 +50,8 @@ pub(crate) struct Different {
     pub(crate) api: Api,
     pub(crate) prompt: usize,
     pub(crate) text: String,
-    pub(crate) seams: Vec<usize>,
+    /// The characters and the pieces before each seam.
+    pub(crate) seams: Vec<(usize, u64)>,
 }
 
 impl Tally {
@@ -75,7 +76,7 @@ impl Tally {
 /// What is asked.
 pub(crate) struct Load {
     address: SocketAddr,
-    pub(crate) prompts: Vec<String>,
+    prompts: Vec<String>,
     pub(crate) tokens: u64,
     /// What is said undisturbed.
     undisturbed: HashMap<(Api, usize), String>,
@@ -92,7 +93,8 @@ impl Load {
         };
         for api in APIS {
             for prompt in 0..load.prompts.len() {
-                let read = load.read(load.address, api, prompt, "", |_| {}).await;
+                let whole = (prompt, "", load.tokens);
+                let read = load.read(load.address, api, whole, |_| {}).await;
                 let read = read.expect("it answers while nobody is lost");
                 assert!(read.ended && read.error.is_none() && read.wrong.is_none(), "{read:?}");
                 load.undisturbed.insert((api, prompt), read.text);
@@ -116,7 +118,8 @@ impl Load {
             let api = APIS[random.below(APIS.len() as u64) as usize];
             let prompt = random.below(self.prompts.len() as u64) as usize;
             let mut pauses = Vec::new();
-            let stream = self.read(self.address, api, prompt, "", |pause| pauses.push(pause));
+            let whole = (prompt, "", self.tokens);
+            let stream = self.read(self.address, api, whole, |pause| pauses.push(pause));
             let read = match timeout(LOST_AFTER, stream).await {
                 Ok(read) => read,
                 Err(_) => Err("it was forgotten".to_owned()),
@@ -130,11 +133,10 @@ impl Load {
         &self,
         from: SocketAddr,
         api: Api,
-        prompt: usize,
-        begun: &str,
+        (prompt, begun, tokens): (usize, &str, u64),
         mut paused: impl FnMut(Duration),
     ) -> Result<Reading, String> {
-        let request = api.ask(&Client::new(from), &self.prompts[prompt], begun, self.tokens);
+        let request = api.ask(&Client::new(from), &self.prompts[prompt], begun, tokens);
         let mut answer = http::send(from, &request).await.map_err(|error| error.to_string())?;
         if answer.status != 200 {
             let status = answer.status;
@@ -165,7 +167,8 @@ impl Load {
     ) -> Option<String> {
         tally.streams += 1;
         let read = match read {
-            Ok(Reading { error: Some(error), .. }) | Err(error) => Err(error),
+            Ok(Reading { error: Some(error), text, .. }) => Err(format!("{error}, after {text:?}")),
+            Err(error) => Err(error),
             Ok(read) if !read.ended => Err(format!("it broke off after {:?}", read.text)),
             Ok(read) => Ok(read),
         };

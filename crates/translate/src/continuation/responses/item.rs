@@ -135,6 +135,16 @@ impl Item {
         }
     }
 
+    /// The item with another text.
+    pub(super) fn with_text(&self, text: &str) -> Self {
+        let mut item = self.clone();
+        item.parts.truncate(1);
+        if let Some(part) = item.parts.first_mut() {
+            text.clone_into(&mut part.text);
+        }
+        item
+    }
+
     /// The item as the input of a request has it.
     pub(super) fn as_input(&self) -> Value {
         let status = if self.done.is_some() { "completed" } else { "in_progress" };

@@ -143,13 +143,22 @@ impl Responses {
         &mut self.items[last]
     }
 
+    /// What was delivered, as the input of a request has it: one message, after the thoughts. A message that had been
+    /// complete may have been prolonged by another, but no request ends with two of them.
+    fn as_input(&self) -> impl Iterator<Item = Value> {
+        let last = self.items.iter().rposition(|item| item.kind == Kind::Message);
+        let items = self.items.iter().enumerate();
+        items.filter(move |(at, item)| item.kind == Kind::Reasoning || Some(*at) == last).map(
+            move |(at, item)| match Some(at) == last {
+                true => item.with_text(&self.record.text).as_input(),
+                false => item.as_input(),
+            },
+        )
+    }
+
     /// Puts what was delivered to the end of the input.
     fn append(&self, edits: &mut BodyEdits<'_>) -> Result<(), CannotContinue> {
-        let messages = self.items.iter().filter(|item| item.kind == Kind::Message).count();
-        if messages > 1 {
-            return Err(CannotContinue::NotUnderstood);
-        }
-        let said: Vec<String> = self.items.iter().map(|item| item.as_input().to_string()).collect();
+        let said: Vec<String> = self.as_input().map(|item| item.to_string()).collect();
         let input = edits.field("input").ok_or_else(super::body::unreadable)?;
         match TextOrList::read(input, "input")? {
             TextOrList::Text(_) => {

@@ -4,10 +4,10 @@ use base::{Continuation, Endpoint};
 use serde_json::{Value, json};
 
 use super::{
-    super::{CannotContinue, Delivered, Rest, endpoint, may_continue, request, translated},
+    super::{CannotContinue, Delivered, Rest, Seam, endpoint, may_continue, request, translated},
     streams::Said,
 };
-use crate::context::Context;
+use crate::{answer::Answer, context::Context};
 
 use Continuation::{FinalMessage, LastMessage};
 use Endpoint::{ChatCompletions, Completions, Messages, Responses};
@@ -109,6 +109,33 @@ fn thoughts_go_along_and_may_be_gone_on_with() {
     let listed = r#"{"input":[{"role":"user","content":"hi"}],"stream":true}"#;
     let listed = json(sent(Responses, listed, &mut begun, LastMessage));
     assert_eq!(listed["input"], *input);
+}
+
+/// What goes on after a message that was complete is another message; a request ends with one.
+#[test]
+fn two_messages_of_a_response_are_gone_on_with_as_one() {
+    let said = |id, text: &[&str]| Said {
+        id,
+        before: Default::default(),
+        thoughts: Vec::new(),
+        words: words(text),
+        prompt: 9,
+        numbered: true,
+    };
+    let mut first = said("first", &["You"]).events(Responses);
+    first.pop();
+    let mut delivered = Delivered::new(Responses).unwrap();
+    delivered.feed(first.concat().as_bytes(), &mut Vec::new());
+    let mut seam = Seam::new(delivered);
+    let second = said("second", &[" are", " here"]).events(Responses);
+    seam.feed(second[..5].concat().as_bytes(), &mut Vec::new()).unwrap();
+    let mut begun = seam.into_delivered();
+    assert_eq!(begun.rest(), Rest::Text);
+    let sent = sent(Responses, r#"{"input":[],"stream":true}"#, &mut begun, LastMessage);
+    let sent: Value = serde_json::from_str(&sent).unwrap();
+    let input = sent["input"].as_array().unwrap();
+    assert_eq!(input.len(), 1, "{sent}");
+    assert_eq!(input[0]["content"][0]["text"], "You are");
 }
 
 /// A client may have begun the answer, too.
