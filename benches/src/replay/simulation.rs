@@ -125,7 +125,7 @@ impl<'a> Simulation<'a> {
             Event::First(id) => {
                 let waited = self.at - self.speakers[id as usize].asked;
                 self.first.add(Duration::from_secs_f64(waited));
-                self.handle(Input::Begun { job: job(id as usize) });
+                self.handle(Input::Begun { job: job(id as usize), resumable: None });
             }
             Event::Done(id) => self.end(id as usize),
         }
