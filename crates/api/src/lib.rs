@@ -10,6 +10,7 @@
 //! - `admission`: whether a key may have a request served now
 //! - `count_tokens`: a message's tokens, by a model's server or estimated
 //! - [`elsewhere`]: requests of keys whose models are at other servers
+//! - `blocking`: work that waits for a disk or a database
 //! - `peeked`: the fields of a body that routing needs
 //! - [`aliases`]: names that stand for models
 //! - `translation`: a request in the shape of its provider, and the answer back
@@ -38,6 +39,7 @@
 pub mod admin;
 mod admission;
 pub mod aliases;
+mod blocking;
 pub mod body;
 mod condition;
 pub mod consume;
