@@ -11,6 +11,7 @@
 //! - `count_tokens`: a message's tokens, by a model's server or estimated
 //! - [`elsewhere`]: requests of keys whose models are at other servers
 //! - `content`: whether a body is JSON or a form; `peeked`: the fields of a body that routing needs
+//! - `blocking`: work that waits for a disk or a database
 //! - [`aliases`]: names that stand for models
 //! - `translation`: a request in the shape of its provider, and the answer back
 //! - [`read`]: the request's body, within its bounds
@@ -38,6 +39,7 @@
 pub mod admin;
 mod admission;
 pub mod aliases;
+mod blocking;
 pub mod body;
 mod condition;
 pub mod consume;

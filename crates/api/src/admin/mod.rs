@@ -32,11 +32,12 @@ use std::sync::Arc;
 
 use access::{Holder, Moment};
 use axum::extract::Request;
-use base::{KeyId, KeyScope, error::chain};
+use base::{KeyId, KeyScope};
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use store::Action;
 
+pub(crate) use crate::blocking::{blocking, failed};
 use crate::{
     error::{ApiError, Kind},
     read,
@@ -146,22 +147,4 @@ fn done() -> String {
 pub fn action(who: &str, what: &str, target: &str, outcome: String) -> Action {
     let (who, what, target) = (who.to_owned(), what.to_owned(), target.to_owned());
     Action { at: Moment::now().seconds(), who, what, target, outcome }
-}
-
-/// Runs work that waits for the disk on a blocking thread.
-///
-/// # Errors
-/// 500 when the work broke off.
-pub(crate) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, ApiError> {
-    tokio::task::spawn_blocking(work).await.map_err(|_| {
-        let words = "the server could not do this; its log tells more";
-        ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, Kind::Server, words)
-    })
-}
-
-/// The error for a failed database.
-pub(crate) fn failed(error: &(dyn std::error::Error + 'static)) -> ApiError {
-    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, Kind::Server, chain(error))
 }

@@ -3,29 +3,22 @@
 //! The store is what counts. A client that ends one has that written there, also at another server; the task that makes
 //! the response looks there now and then, and a task of this server hears of it at once.
 
-use std::{
-    collections::HashMap,
-    pin::pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{pin::pin, time::Duration};
 
 use access::Moment;
 use axum::response::Response;
-use base::{JobId, KeyId};
+use base::JobId;
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
 use http_body_util::BodyExt;
 use protocol::{failure::Failure as BackendFailure, json};
 use scheduler::Job;
-use tokio::{
-    sync::{Notify, watch},
-    time::{Instant, MissedTickBehavior, interval_at, sleep},
-};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
 use translate::Context;
 
-use super::{failure, keeping::Keeping, log::Log, members::Members, plan::Plan};
+use super::{failure, keeping::Keeping, members::Members, plan::Plan, running::Place};
 use crate::{
+    blocking::blocking,
     consume::{Accepted, answer},
     error::{ApiError, Kind},
     head,
@@ -34,10 +27,6 @@ use crate::{
     state::Api,
     uploads::HeldMemory,
 };
-
-/// The most responses that are made in the background at once, for one key and in all.
-const MOST_OF_KEY: usize = 16;
-const MOST: usize = 256;
 
 /// How often a task notes that it is still at its response, and looks whether it is to go on.
 const BEAT: Duration = Duration::from_secs(5);
@@ -50,84 +39,6 @@ const LOST: Duration = Duration::from_secs(60);
 
 /// The most of an answer's end that is looked through for the reason of a failure, in bytes.
 const MAX_REASON: usize = 16 * 1024;
-
-/// The responses that are made in the background here.
-pub(crate) struct Background {
-    running: Mutex<HashMap<String, Running>>,
-    count: watch::Sender<usize>,
-}
-
-struct Running {
-    owner: KeyId,
-    end: Arc<Notify>,
-    /// What has been streamed, of a response that is a stream.
-    log: Option<Arc<Log>>,
-}
-
-impl Default for Background {
-    fn default() -> Self {
-        Self { running: Mutex::default(), count: watch::Sender::new(0) }
-    }
-}
-
-/// The place of one response among those that are made, until this is dropped.
-struct Place {
-    background: Arc<Background>,
-    id: String,
-    end: Arc<Notify>,
-    log: Option<Arc<Log>>,
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut running = self.background.lock();
-        running.remove(&self.id);
-        self.background.count.send_replace(running.len());
-        if let Some(log) = &self.log {
-            log.end();
-        }
-    }
-}
-
-impl Background {
-    /// Ends the task of a response, if it is made here.
-    pub(crate) fn end(&self, id: &str) {
-        if let Some(running) = self.lock().get(id) {
-            running.end.notify_one();
-        }
-    }
-
-    /// What has been streamed of a response that is made here as a stream.
-    pub(crate) fn log(&self, id: &str) -> Option<Arc<Log>> {
-        self.lock().get(id)?.log.clone()
-    }
-
-    /// Waits until no response is made any more.
-    pub(crate) async fn ended(&self) {
-        // The sender is here, so this is no error.
-        let _ = self.count.subscribe().wait_for(|count| *count == 0).await;
-    }
-
-    fn place(self: &Arc<Self>, plan: &Plan) -> Result<Place, ApiError> {
-        let mut running = self.lock();
-        let of_key = running.values().filter(|one| one.owner == plan.owner).count();
-        if of_key >= MOST_OF_KEY {
-            return Err(failure::too_many_in_background(true, MOST_OF_KEY));
-        }
-        if running.len() >= MOST {
-            return Err(failure::too_many_in_background(false, MOST));
-        }
-        let (end, log) = (Arc::<Notify>::default(), plan.stream.then(Arc::<Log>::default));
-        let one = Running { owner: plan.owner.clone(), end: Arc::clone(&end), log: log.clone() };
-        running.insert(plan.id().to_owned(), one);
-        self.count.send_replace(running.len());
-        Ok(Place { background: Arc::clone(self), id: plan.id().to_owned(), end, log })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Running>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// Begins a response that is made while nobody waits. Its client gets it as it is now, or as a stream.
 ///
@@ -143,12 +54,12 @@ pub(crate) async fn begin(
     let Some(plan) = accepted.plan.clone() else {
         return Err(failure::not_kept_here("background"));
     };
-    let place = keeping.background().place(&plan)?;
+    let place = keeping.background().place(plan.id(), &plan.owner, plan.stream)?;
     let id = accepted.job.id;
     let queued = waiting(&accepted.job, &plan).await?;
     let record = plan.record(queued.clone(), Some(Moment::now().wall_ms));
     let keeper = keeping.clone();
-    crate::admin::blocking(move || keeper.save(&record)).await??;
+    blocking(move || keeper.save(&record)).await??;
     let log = place.log.clone();
     let task = Task { shape, api: api.clone(), keeping: keeping.clone(), plan, place };
     tokio::spawn(task.run(accepted, memory, queued.clone()));
@@ -364,35 +275,6 @@ pub(crate) fn lost(response: &str, beat: u64, now_ms: u64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::responses::told::Told;
-
-    fn plan(owner: &str) -> Plan {
-        let told = Told { id: Some(super::super::plan::new_id("resp")), ..Told::default() };
-        Plan::of_test(told, owner.into())
-    }
-
-    #[tokio::test]
-    async fn no_more_are_made_at_once_than_the_bounds_allow() {
-        let background = Arc::<Background>::default();
-        let mut places: Vec<Place> =
-            (0..MOST_OF_KEY).map(|_| background.place(&plan("k-0")).unwrap()).collect();
-        let refused = |owner| {
-            let error = background.place(&plan(owner)).err().unwrap();
-            assert_eq!(
-                (error.status.as_u16(), error.code),
-                (429, Some("too_many_background_responses"))
-            );
-            error.message
-        };
-        assert!(refused("k-0").contains("16 responses of this key"));
-        for at in MOST_OF_KEY..MOST {
-            places.push(background.place(&plan(&format!("k-{at}"))).unwrap());
-        }
-        assert!(refused("k-new").contains("256 responses of this server"));
-        places.clear();
-        background.ended().await;
-        assert!(background.place(&plan("k-0")).is_ok());
-    }
 
     #[test]
     fn only_the_end_of_an_answer_is_looked_through() {

@@ -13,13 +13,15 @@ use store::{ConversationRecord, ItemRecord};
 
 use super::{
     caller::{Caller, Reply, answered},
-    failure, items,
+    failure,
+    ids::new_id,
+    items,
+    items::item_record,
     keeping::MOST_ITEMS,
     members::Members,
     page::{self, Page},
-    plan::{item_record, new_id},
 };
-use crate::{error::ApiError, state::Api};
+use crate::{blocking::blocking, error::ApiError, state::Api};
 
 /// The most items of one request.
 const MOST_AT_ONCE: usize = 20;
@@ -137,7 +139,7 @@ pub(super) async fn add_items(
         }
         let shown: Vec<_> = items.iter().map(shown_item).collect();
         let (keeping, owner, name) = (caller.keeping.clone(), caller.owner.clone(), id.clone());
-        let adding = crate::admin::blocking(move || keeping.add(&owner, &name, items));
+        let adding = blocking(move || keeping.add(&owner, &name, items));
         match adding.await?? {
             true => Ok(Reply::Json(page::list(&shown, false))),
             false => Err(failure::no_conversation(&id)),

@@ -8,7 +8,7 @@ use protocol::json::clip;
 use store::StoreError;
 
 use crate::{
-    admin,
+    blocking,
     error::{ApiError, Kind},
 };
 
@@ -142,7 +142,7 @@ pub(crate) fn no_stream() -> ApiError {
 
 /// What the database says.
 pub(crate) fn of_store(error: &StoreError) -> ApiError {
-    admin::failed(error)
+    blocking::failed(error)
 }
 
 fn previous(words: String) -> ApiError {

@@ -2,8 +2,9 @@
 
 use protocol::json;
 use serde_json::value::RawValue;
+use store::ItemRecord;
 
-use super::members::Members;
+use super::{ids::new_id, members::Members};
 use crate::error::ApiError;
 
 /// The items of an `input`, as JSON: a text is a message of the user.
@@ -107,6 +108,12 @@ pub(crate) fn with_id(item: &str, id: &str) -> String {
         Some(members) if members.has("id") => members.with(&[("id", Some(id.as_str()))]),
         _ => item.to_owned(),
     }
+}
+
+/// An item as a conversation keeps it.
+pub(crate) fn item_record(item: &str) -> ItemRecord {
+    let id = id(item).unwrap_or_else(|| new_id(prefix(item)));
+    ItemRecord { id, json: item.to_owned() }
 }
 
 /// How the ids of items begin that have none of their own.

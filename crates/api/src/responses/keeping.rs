@@ -8,8 +8,8 @@ use store::{
     StoreError,
 };
 
-use super::{background::Background, chain, failure};
-use crate::{admin::blocking, error::ApiError};
+use super::{chain, failure, ids::new_id, items, running::Background};
+use crate::{blocking::blocking, error::ApiError};
 
 /// The most responses that are kept for one key.
 const RESPONSES: KeptBounds = KeptBounds { number: 10_000, bytes: 256 * 1024 * 1024 };
@@ -179,8 +179,8 @@ impl Keeping {
 /// The same items with new ids: a client or a provider has used one twice.
 fn renamed(items: Vec<ItemRecord>) -> Vec<ItemRecord> {
     let rename = |ItemRecord { json, .. }| {
-        let id = super::plan::new_id(super::items::prefix(&json));
-        ItemRecord { json: super::items::with_id(&json, &id), id }
+        let id = new_id(items::prefix(&json));
+        ItemRecord { json: items::with_id(&json, &id), id }
     };
     items.into_iter().map(rename).collect()
 }

@@ -203,8 +203,9 @@ mod tests {
     }
 
     async fn read(log: &Arc<Log>, after: Option<u64>) -> String {
-        let body = log.reader(after, Duration::ZERO).collect().await.unwrap();
-        String::from_utf8(body.to_bytes().to_vec()).unwrap()
+        let body =
+            axum::body::to_bytes(log.reader(after, Duration::ZERO), 2 * MAX_HELD).await.unwrap();
+        String::from_utf8(body.to_vec()).unwrap()
     }
 
     #[tokio::test]

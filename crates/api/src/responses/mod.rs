@@ -6,7 +6,7 @@
 //! - `asked`: what a request asks of stored responses
 //! - `chain`: what it continues, in front of its own input; `items`: the items of both
 //! - `plan`: what becomes of its response; `kept_body`, `told`: its answer on the way out
-//! - `background`: responses that are made while nobody waits; `log`: their streams
+//! - `background`: responses that are made while nobody waits; `running`: those at once; `log`: their streams
 //! - `keeping`: where all of it is kept
 //! - `stored`, `conversations`: their paths; `caller`: who asks there; `page`: pages of lists
 //! - `members`: the members of a JSON object; `failure`: errors
@@ -17,6 +17,7 @@ mod caller;
 mod chain;
 mod conversations;
 mod failure;
+mod ids;
 mod items;
 pub(crate) mod keeping;
 mod kept_body;
@@ -24,6 +25,7 @@ mod log;
 mod members;
 mod page;
 pub(crate) mod plan;
+mod running;
 mod stored;
 mod told;
 

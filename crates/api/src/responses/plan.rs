@@ -5,12 +5,17 @@ use base::KeyId;
 use bytes::Bytes;
 use http::header;
 use protocol::openai::Defaults;
-use rand::RngExt;
 use scheduler::Head;
 use store::{ItemRecord, ResponseRecord};
 
 use super::{
-    asked::Asked, chain, failure, items, keeping::Keeping, kept_body::KeptBody, members::Members,
+    asked::Asked,
+    chain, failure,
+    ids::new_id,
+    items::{self, item_record},
+    keeping::Keeping,
+    kept_body::KeptBody,
+    members::Members,
     told::Told,
 };
 use crate::{
@@ -156,11 +161,6 @@ impl Plan {
         }
     }
 
-    #[cfg(test)]
-    pub(crate) fn of_test(told: Told, owner: KeyId) -> Self {
-        Self { told, owner, stream: false, created: 0, input: Vec::new() }
-    }
-
     /// Blocks.
     fn write(&self, keeping: &Keeping, response: String) -> Result<bool, ApiError> {
         let answered: Vec<String> =
@@ -186,17 +186,6 @@ impl Plan {
 fn is_failed(response: &str) -> bool {
     let status = Members::read(response).and_then(|members| members.text("status"));
     status.as_deref() == Some("failed")
-}
-
-/// An item as a conversation keeps it.
-pub(crate) fn item_record(item: &str) -> ItemRecord {
-    let id = items::id(item).unwrap_or_else(|| new_id(items::prefix(item)));
-    ItemRecord { id, json: item.to_owned() }
-}
-
-/// An id that nobody can guess.
-pub(crate) fn new_id(prefix: &str) -> String {
-    format!("{prefix}_{:032x}", rand::rng().random::<u128>())
 }
 
 /// Reads what a request asks; `None` when it is no JSON object. A body that is not strict JSON is mended first, since a

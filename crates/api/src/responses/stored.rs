@@ -16,7 +16,7 @@ use super::{
     members::Members,
     page::Page,
 };
-use crate::{error::ApiError, state::Api};
+use crate::{blocking::blocking, error::ApiError, state::Api};
 
 /// Shows a response; with `stream=true` as a stream, from the event after `starting_after` on.
 pub(super) async fn show(
@@ -95,7 +95,7 @@ pub(super) async fn input_items(
         if links.is_empty() {
             return Err(failure::no_response(&id));
         }
-        let list = crate::admin::blocking(move || page.list(made_of(&links)));
+        let list = blocking(move || page.list(made_of(&links)));
         Ok(Reply::Json(list.await??))
     })
     .await

@@ -67,7 +67,7 @@ const STEPS: &[M<'_>] = &[
     M::up(page_sessions::table::TABLE),
     M::up(unsent::table::TABLES),
     M::up(rooms::HOME),
-    M::up(responses::TABLES),
+    M::up(responses::table::TABLES),
     M::up(keys::RESUME),
     M::up(usage::tables::RESUMES),
 ];

@@ -171,7 +171,7 @@ fn tables_of_the_first_version_are_brought_up_to_date_with_what_was_used() {
     open(&url)
         .add_usage(&[entry(11 * DAY, "k", "m", (100, 50)), entry(12 * DAY, "k", "n", (5, 0))])
         .unwrap();
-    let first = "DROP TABLE usage_keys, pools, slices, servers; DROP FUNCTION note_usage CASCADE;
+    let first = "DROP TABLE usage_keys, pools, slices, servers, conversation_items, conversations, responses; DROP FUNCTION note_usage CASCADE;
         DROP TRIGGER changed ON rooms; DROP TRIGGER deleted ON rooms; DELETE FROM revisions WHERE name = 'rooms';
         ALTER TABLE rooms DROP COLUMN home, DROP COLUMN home_start, DROP COLUMN epoch, DROP COLUMN changed;
         UPDATE tables SET version = 1";
