@@ -159,11 +159,12 @@ impl Reading {
         if self.begins > 1 {
             self.is_wrong(format!("a second beginning: {data}"));
         }
-        if let Some(id) = self.api.id(&event) {
-            if self.id.get_or_insert_with(|| id.to_owned()) != id {
-                self.is_wrong(format!("another id: {data}"));
-            }
+        let id = self.api.id(&event).map(str::to_owned);
+        let is_other = id.is_some() && self.id.is_some() && id != self.id;
+        if is_other {
+            self.is_wrong(format!("another id: {data}"));
         }
+        self.id = self.id.take().or(id);
         if self.api.whole(&event).is_some_and(|whole| whole != self.text) {
             self.is_wrong(format!("{data} for {:?}", self.text));
         }

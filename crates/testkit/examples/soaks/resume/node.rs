@@ -24,7 +24,7 @@ enum Server {
     StandIn {
         _backend: MockBackend,
     },
-    Program(ChildProcess),
+    Program(Box<ChildProcess>),
 }
 
 /// How a node is lost.
@@ -105,7 +105,7 @@ impl Node {
     async fn start_server(&mut self) {
         self.server = Some(match &self.program {
             None => Server::StandIn { _backend: self.stand_in().await },
-            Some((program, model)) => Server::Program(self.run(program, model).await),
+            Some((program, model)) => Server::Program(Box::new(self.run(program, model).await)),
         });
     }
 
