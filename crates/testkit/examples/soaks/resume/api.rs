@@ -28,7 +28,7 @@ impl Api {
     pub(crate) fn ask(self, client: &Client, prompt: &str, begun: &str, tokens: u64) -> Request {
         let mut said = vec![json!({"role": "user", "content": prompt})];
         if !begun.is_empty() {
-            said.push(json!({"role": "assistant", "content": begun}));
+            said.push(self.assistants(begun));
         }
         let mut body =
             json!({"model": super::house::MODEL, "stream": true, "temperature": 0, "seed": 7});
@@ -44,6 +44,17 @@ impl Api {
             body["stream_options"] = json!({"include_usage": true});
         }
         client.post(self.path(), &body)
+    }
+
+    /// A message of the assistant.
+    fn assistants(self, text: &str) -> Value {
+        match self {
+            Self::Responses => {
+                json!({"type": "message", "role": "assistant", "status": "in_progress",
+                "content": [{"type": "output_text", "text": text, "annotations": []}]})
+            }
+            _ => json!({"role": "assistant", "content": text}),
+        }
     }
 
     /// The text that an event brings.
