@@ -50,7 +50,7 @@ impl Record {
         self.pieces.max(self.told_tokens)
     }
 
-    /// Whether the model has said nothing yet: its answer may as well begin anew.
+    /// Whether the model has said nothing yet: its answer may as well begin again.
     pub(super) fn says_nothing(&self) -> bool {
         self.pieces == 0
     }

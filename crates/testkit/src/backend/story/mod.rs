@@ -1,7 +1,7 @@
 //! A model server that goes on with answers that have begun, as a real one does.
 //!
 //! What it says next depends on all that was said so far and on nothing else: the prompt, and the beginning of the
-//! answer, whoever said that. So the rest of an answer is right exactly if it is what the same server would have said
+//! answer, whichever server said that. So the rest of an answer is right exactly if it is what the same server would have said
 //! undisturbed, and [`Story::whole`] tells what that is.
 //!
 //! It is recognised as what it is like: [`Story::like_llama_cpp`] goes on with the assistant's last message and streams
@@ -141,7 +141,7 @@ fn refusal(problem: &str) -> Reply {
     Reply::json(400, &json!({"error": error}))
 }
 
-/// What llama.cpp tells of itself.
+/// How llama.cpp describes itself.
 fn props() -> Value {
     json!({"default_generation_settings": {"n_ctx": 8192}, "total_slots": 4, "chat_template": "{{ messages }}",
         "modalities": {"vision": false, "audio": false}, "build_info": "b11549-mock"})
