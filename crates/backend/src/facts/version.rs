@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::ServerKind;
 
-/// How a server of this kind goes on with answers, by the version that it reports; `None` where it does
-/// not, or reports none. An older one ignores what it is asked and begins the answer again.
+/// How a server of this kind goes on with answers, by the version that it reports; `None` where it does not, or
+/// does not tell. An older one takes no notice of the request and begins again.
 pub(super) fn continuation(kind: ServerKind, body: &[u8]) -> Option<Continuation> {
     let since = match kind {
         ServerKind::Vllm => [0, 6, 4],

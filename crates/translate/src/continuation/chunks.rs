@@ -110,7 +110,7 @@ impl Stitch for ChunkStitch {
             return Ok(());
         }
         self.head.put_on(&mut chunk);
-        // They would tell of one part as if it were all.
+        // They would describe one part as if it were all.
         chunk.remove("timings");
         if let Some(usage) = chunk.get_mut("usage").and_then(Value::as_object_mut) {
             self.before.add_to(usage, &CHAT);

@@ -28,7 +28,7 @@ impl Api {
     pub(crate) fn ask(self, client: &Client, prompt: &str, begun: &str, tokens: u64) -> Request {
         let mut said = vec![json!({"role": "user", "content": prompt})];
         if !begun.is_empty() {
-            said.push(json!({"role": "assistant", "content": begun}));
+            said.push(self.assistants(begun));
         }
         let mut body =
             json!({"model": super::house::MODEL, "stream": true, "temperature": 0, "seed": 7});
@@ -44,6 +44,17 @@ impl Api {
             body["stream_options"] = json!({"include_usage": true});
         }
         client.post(self.path(), &body)
+    }
+
+    /// A message of the assistant.
+    fn assistants(self, text: &str) -> Value {
+        match self {
+            Self::Responses => {
+                json!({"type": "message", "role": "assistant", "status": "in_progress",
+                "content": [{"type": "output_text", "text": text, "annotations": []}]})
+            }
+            _ => json!({"role": "assistant", "content": text}),
+        }
     }
 
     /// The text that an event brings.
@@ -159,11 +170,12 @@ impl Reading {
         if self.begins > 1 {
             self.is_wrong(format!("a second beginning: {data}"));
         }
-        if let Some(id) = self.api.id(&event) {
-            if self.id.get_or_insert_with(|| id.to_owned()) != id {
-                self.is_wrong(format!("another id: {data}"));
-            }
+        let id = self.api.id(&event).map(str::to_owned);
+        let is_other = id.is_some() && self.id.is_some() && id != self.id;
+        if is_other {
+            self.is_wrong(format!("another id: {data}"));
         }
+        self.id = self.id.take().or(id);
         if self.api.whole(&event).is_some_and(|whole| whole != self.text) {
             self.is_wrong(format!("{data} for {:?}", self.text));
         }

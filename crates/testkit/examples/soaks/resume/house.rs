@@ -28,9 +28,6 @@ pub(crate) const MODEL: &str = "story";
 /// How often it is looked whether a node is busy.
 const LOOK: Duration = Duration::from_millis(30);
 
-/// The longest that a node is left alone between two losses.
-const PEACE_MS: u64 = 1500;
-
 /// How long the last slots may take to be free.
 const SETTLED_WITHIN: Duration = Duration::from_secs(30);
 
@@ -43,6 +40,8 @@ pub(crate) struct House {
     /// How many nodes may be lost at a time: one is always there.
     lost: Semaphore,
     kills: AtomicU64,
+    /// The longest that a node is left alone between two losses, in milliseconds.
+    peace: u64,
     most_kills: u64,
     time: Option<Duration>,
 }
@@ -64,6 +63,7 @@ impl House {
             lost: Semaphore::new(settings.workers.saturating_sub(1).max(1)),
             nodes: nodes.into_iter().map(Mutex::new).collect(),
             kills: AtomicU64::new(0),
+            peace: settings.peace,
             most_kills: settings.kills,
             time: settings.time,
             daemon,
@@ -92,7 +92,7 @@ impl House {
         report: Report,
     ) {
         loop {
-            sleep(Duration::from_millis(random.below(PEACE_MS))).await;
+            sleep(Duration::from_millis(random.below(self.peace.max(1)))).await;
             let _lost = self.lost.acquire().await.expect("it is never closed");
             while !self.is_over(begun) && !self.is_busy(node).await {
                 sleep(LOOK).await;

@@ -2,8 +2,8 @@
 //! which each says at temperature 0 what it would have said undisturbed, while their model servers are killed, their workers
 //! are killed, and their workers are drained with no time to end.
 //!
-//! `soaks resume --binary WARREN [--with PROGRAM --model FILE] [--kills 1000] [--workers 3] [--clients 6] [--seed 1]
-//! [--minutes M]`
+//! `soaks resume --binary WARREN [--with PROGRAM --model FILE] [--kills 1000] [--workers 3] [--clients 6] [--tokens 400]
+//! [--slots N] [--peace MS] [--seed 1] [--minutes M]`
 //!
 //! PROGRAM takes the flags of llama.cpp's server; without it, a stand-in goes on as llama.cpp does. A text that differs
 //! must be what the model says to its beginning, from each seam on: it is asked again. It ends with an account; the exit code is 1
@@ -55,6 +55,13 @@ pub(crate) struct Settings {
     /// The most tokens of an answer
     #[arg(long, default_value_t = 400)]
     pub(crate) tokens: u64,
+    /// How many answers at once a model server is asked for [default: 4; of PROGRAM 1: several are computed together,
+    /// and round otherwise then]
+    #[arg(long)]
+    pub(crate) slots: Option<u32>,
+    /// The longest that a worker is left alone between two losses, in milliseconds
+    #[arg(long, default_value_t = 1500)]
+    pub(crate) peace: u64,
     /// How long at most, in minutes, however many kills there were
     #[arg(long = "minutes", value_parser = lab::minutes)]
     pub(crate) time: Option<Duration>,

@@ -18,16 +18,13 @@ const LOADED_WITHIN: Duration = Duration::from_secs(60);
 /// How long the stand-in takes for a piece of text.
 const PACE: Duration = Duration::from_millis(5);
 
-/// How many answers at once a model server is asked for.
-const SLOTS: &str = "4";
-
 /// A model server.
 enum Server {
     /// Ends when it is dropped.
     StandIn {
         _backend: MockBackend,
     },
-    Program(ChildProcess),
+    Program(Box<ChildProcess>),
 }
 
 /// How a node is lost.
@@ -56,6 +53,7 @@ pub(crate) struct Node {
     pub(crate) address: SocketAddr,
     binary: PathBuf,
     program: Option<(PathBuf, PathBuf)>,
+    slots: String,
     server: Option<Server>,
     worker: Option<WorkerProcess>,
 }
@@ -64,11 +62,13 @@ impl Node {
     /// Starts the model server and the worker.
     pub(crate) async fn start(settings: &Settings, number: usize, warren: &str) -> Self {
         let program = settings.with.clone().zip(settings.model.clone());
+        let slots = settings.slots.unwrap_or(if program.is_some() { 1 } else { 4 });
         let mut node = Self {
             name: format!("node-{number}"),
             address: free_port(),
             binary: settings.trial.binary.clone(),
             program,
+            slots: slots.to_string(),
             server: None,
             worker: None,
         };
@@ -105,7 +105,7 @@ impl Node {
     async fn start_server(&mut self) {
         self.server = Some(match &self.program {
             None => Server::StandIn { _backend: self.stand_in().await },
-            Some((program, model)) => Server::Program(self.run(program, model).await),
+            Some((program, model)) => Server::Program(Box::new(self.run(program, model).await)),
         });
     }
 
@@ -121,7 +121,8 @@ impl Node {
         let (port, model) = (self.address.port().to_string(), model.display().to_string());
         let args = ["--model", &model, "--host", "127.0.0.1", "--port", &port, "--alias", MODEL];
         let all =
-            [&args[..], &["--ctx-size", "16384", "--parallel", SLOTS, "--threads", "1"]].concat();
+            [&args[..], &["--ctx-size", "16384", "--parallel", &self.slots, "--threads", "1"]]
+                .concat();
         let process = ChildProcess::start(&format!("{}-model", self.name), program, &all);
         let health = Client::new(self.address).request("GET", "/health");
         let loaded = async || {
@@ -133,7 +134,7 @@ impl Node {
 
     fn start_worker(&mut self, warren: &str) {
         let url = format!("http://{}", self.address);
-        let args = ["--models", MODEL, "--max-concurrent", SLOTS];
+        let args = ["--models", MODEL, "--max-concurrent", &self.slots];
         self.worker = Some(WorkerProcess::start(&self.binary, warren, &url, &self.name, &args));
     }
 }

@@ -141,7 +141,7 @@ fn refusal(problem: &str) -> Reply {
     Reply::json(400, &json!({"error": error}))
 }
 
-/// The properties that llama.cpp reports.
+/// How llama.cpp describes itself.
 fn props() -> Value {
     json!({"default_generation_settings": {"n_ctx": 8192}, "total_slots": 4, "chat_template": "{{ messages }}",
         "modalities": {"vision": false, "audio": false}, "build_info": "b11549-mock"})

@@ -262,7 +262,7 @@ impl ResponseStitch {
                 self.before.add_to(usage, &INPUT);
             }
         }
-        // They would tell of one part as if it were all.
+        // They would describe one part as if it were all.
         object.remove("timings");
         self.over = true;
         self.put(object, out);

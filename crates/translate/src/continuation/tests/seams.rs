@@ -28,7 +28,9 @@ fn events(events: &[Value]) -> String {
 }
 
 fn chat(delta: Value) -> Value {
-    json!({"id": "a", "created": 1, "model": "m", "choices": [{"index": 0, "delta": delta, "finish_reason": null}]})
+    let mut choice = json!({"index": 0, "finish_reason": null});
+    choice["delta"] = delta;
+    json!({"id": "a", "created": 1, "model": "m", "choices": [choice]})
 }
 
 /// After thoughts that it was sent, llama.cpp numbers its first block as the second and ends the block of thoughts, which
@@ -232,7 +234,7 @@ fn inside_and_after_calls_nothing_is_continued() {
         (Endpoint::Responses, json!({"type": "response.failed"}), CannotContinue::Failed),
     ] {
         let mut delivered = Delivered::new(endpoint).unwrap();
-        delivered.feed(events(&[event.clone()]).as_bytes(), &mut Vec::new());
+        delivered.feed(events(std::slice::from_ref(&event)).as_bytes(), &mut Vec::new());
         assert_eq!(delivered.rest(), Rest::No(reason.clone()), "{event}");
         let body = br#"{"messages":[],"prompt":"a","input":"a","stream":true}"#;
         assert_eq!(request(endpoint, body, &mut delivered, Continuation::LastMessage), Err(reason));
