@@ -117,7 +117,7 @@ pub(crate) enum Role {
     },
 }
 
-/// What to measure, and how long.
+/// The choice of measurements, and how long each takes.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Options {
     /// Short rounds, fewer streams: a look, not a measurement
@@ -177,7 +177,7 @@ impl Options {
     }
 }
 
-/// What can be measured.
+/// The kinds of measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Kind {
     /// The backend itself.

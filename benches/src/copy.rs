@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 
 use crate::child;
 
-/// What OpenBSD's `nc` reads at once, in bytes.
+/// The size of one read of OpenBSD's `nc`, in bytes.
 const BUFFER: usize = 16 << 10;
 
 /// Takes one connection on a free port, told on stdout, and writes all that comes to `to`.

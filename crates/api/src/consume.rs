@@ -145,7 +145,7 @@ pub(crate) struct Accepted {
     pub(crate) may_be_early: bool,
 }
 
-/// What has become of a request.
+/// The outcome of a request so far.
 #[expect(clippy::large_enum_variant, reason = "most are jobs, and none is kept")]
 enum Taken {
     /// A job.

@@ -8,7 +8,7 @@ use http::{
     uri::{self, Authority, PathAndQuery, Scheme},
 };
 
-/// What cannot be used as a backend.
+/// Addresses that cannot be used as a backend.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotABackend {
     /// The address is no URL of a model server.
@@ -16,7 +16,7 @@ pub enum NotABackend {
     Url {
         /// The address, without its secrets.
         url: String,
-        /// What is wrong with it.
+        /// The fault of the address.
         reason: &'static str,
     },
     /// The key cannot be sent in a header.

@@ -119,7 +119,7 @@ impl Endpoints {
     /// None.
     pub const NONE: Self = Self(0);
 
-    /// What a provider is taken to serve until it is known better: OpenAI's and Anthropic's.
+    /// The assumed endpoints of a provider until they are known better: OpenAI's and Anthropic's.
     pub const ASSUMED: Self = Self(0b0011_1111);
 
     /// This one alone.

@@ -7,7 +7,7 @@ use crate::{driver::WriteError, facts::FactsError};
 /// Why a member does not start, or cannot be changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
-    /// What is stored cannot be used.
+    /// The stored facts cannot be used.
     #[error(transparent)]
     Facts(#[from] FactsError),
     /// The store does not take it.

@@ -58,7 +58,7 @@ pub(crate) struct Present {
     opened_here: bool,
     incarnation: u64,
     dial: u64,
-    /// What carries it first.
+    /// Its first carrier.
     through: Option<Through>,
     is_silent: Arc<AtomicBool>,
     closing: CancellationToken,
@@ -83,7 +83,7 @@ impl Present {
         !self.is_silent.load(Ordering::Relaxed)
     }
 
-    /// What carries it first; `None` for a direct one.
+    /// Its first carrier; `None` for a direct one.
     pub(crate) fn through(&self) -> Option<&Through> {
         self.through.as_ref()
     }

@@ -1,4 +1,4 @@
-//! What this server tells its fellows of itself, kept true.
+//! The facts that this server reports to its fellows about itself, kept true.
 
 use std::{
     sync::Arc,

@@ -75,7 +75,7 @@ struct Loan {
     look_at: Option<Instant>,
 }
 
-/// What this server borrows.
+/// The slots that this server borrows.
 #[derive(Debug, Default)]
 pub struct Borrowing {
     rules: Rules,

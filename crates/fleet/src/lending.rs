@@ -73,7 +73,7 @@ pub enum Output {
     Cancel { job: JobId },
 }
 
-/// What a fellow has of a provider.
+/// A fellow's loan of a provider.
 #[derive(Debug, Default)]
 struct Loan {
     /// The number of its newest message, that of its newest want, and when that came.
@@ -106,7 +106,7 @@ struct Provider {
     is_looking: bool,
 }
 
-/// What this server lends.
+/// The slots that this server lends.
 #[derive(Debug, Default)]
 pub struct Lending {
     rules: Rules,

@@ -1,4 +1,4 @@
-//! What lender and borrower say to each other.
+//! The messages between lender and borrower.
 //!
 //! All numbers are absolute, and a message that was lost, came twice, late or out of order does no harm:
 //! `number` grows with each message of a borrower, `serial` with each message of a lender, and each end

@@ -1,4 +1,4 @@
-//! What goes wrong between a hub and this machine.
+//! Failures between a hub and this machine.
 
 use std::time::Duration;
 
@@ -127,7 +127,7 @@ pub enum HubError {
         repo: String,
         /// As it was asked for.
         asked: String,
-        /// What it has, the nearest first.
+        /// The names that it has, the nearest first.
         near: Vec<String>,
     },
     /// The disk, or what is there already.

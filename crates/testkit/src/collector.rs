@@ -32,7 +32,7 @@ pub struct TakenSpan {
     pub end: u64,
     pub attributes: BTreeMap<String, String>,
     pub error: Option<String>,
-    /// What its sender says of itself.
+    /// Its sender's description of itself.
     pub resource: BTreeMap<String, String>,
 }
 

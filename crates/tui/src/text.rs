@@ -1,4 +1,4 @@
-//! What a terminal may be shown of strangers' texts, and how wide it is there.
+//! Strangers' texts, made safe for a terminal, and their width there.
 
 pub use base::plain::line;
 use unicode_segmentation::UnicodeSegmentation;

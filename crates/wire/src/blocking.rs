@@ -18,7 +18,7 @@ use crate::{close_watch::CloseWatch, io::Io};
 /// "would block" means that the task of the last [`Blocking::wake`] will be woken.
 pub(crate) struct Blocking {
     io: Io,
-    /// What was read from the stream; the library has taken all before `unread`.
+    /// The bytes that were read from the stream; the library has taken all before `unread`.
     read: Box<[u8]>,
     unread: Range<usize>,
     /// The task, and whether there may be something to read for it.

@@ -25,7 +25,7 @@ const SIGNALS: usize = 3;
 /// How often an end that was woken gives way to other tasks, at most, while these send it more.
 const TURNS: u32 = 32;
 
-/// What one end tells the other beside frames.
+/// A signal of one end to the other, beside frames.
 enum Signal {
     Ping,
     Pong,
@@ -34,7 +34,7 @@ enum Signal {
 
 /// One end of a link within the process.
 pub(crate) struct InProcessLink {
-    /// What the far end sends.
+    /// The frames of the far end.
     incoming: Outbox,
     outbox: Outbox,
     /// `None` once this end has said that it closes.

@@ -57,7 +57,7 @@ impl Job {
     }
 }
 
-/// What a backend has of a job whose answer is complete.
+/// The backend's parts of a job whose answer is complete.
 struct Rest<'a> {
     /// The answer, if the backend has not ended it.
     body: Option<AnswerBody>,

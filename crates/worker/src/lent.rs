@@ -35,7 +35,7 @@ pub(crate) struct Offer {
     pub(crate) endpoints: Option<Endpoints>,
     /// Whether the backend gave this list when it was last asked.
     pub(crate) reached: bool,
-    /// What the backend says of its models, by name.
+    /// The facts that the backend reports of its models, by name.
     pub(crate) facts: Arc<FactsByModel>,
     /// How often the backend has been asked so far.
     pub(crate) polls: u64,
@@ -256,7 +256,7 @@ impl LentBackend {
         });
     }
 
-    /// What the backend says of these models and no others, by the names that consumers use.
+    /// The facts that the backend reports of these models and no others, by the names that consumers use.
     fn facts(&self, models: &[String]) -> FactsByModel {
         let told = self.backend.facts();
         let real = self.real_names.read().unwrap_or_else(PoisonError::into_inner);

@@ -39,7 +39,7 @@ pub enum NotAWorker {
     /// Nodes know no rooms.
     #[error("a room is joined as a relay worker or by a tunnel, not as a node")]
     NodeInRoom,
-    /// What others are paid for is not lent to them.
+    /// Models of a cloud are not lent to others: the worker's owner pays for them.
     #[error(
         "the models of a cloud ({0}) are lent to no room and over no node protocol: others would cost you money"
     )]
@@ -49,7 +49,7 @@ pub enum NotAWorker {
     TunnelToNoRoom,
 }
 
-/// What goes on at a worker's backends.
+/// The present work at a worker's backends.
 #[derive(Debug, Clone)]
 pub struct Activity(Arc<Present>);
 
@@ -147,7 +147,7 @@ impl Worker {
         Ok(Self { config, lent, found, present, servers, dialer, events })
     }
 
-    /// What goes on at the backends, to be shown to people.
+    /// The present work at the backends, to be shown to people.
     pub fn activity(&self) -> Activity {
         Activity(Arc::clone(&self.present))
     }

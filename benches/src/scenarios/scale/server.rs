@@ -53,7 +53,7 @@ const CPU: Column = Column::new("server µs/job", 0);
 const COLUMNS: [Column; 9] =
     [JOINED, WAIT, MODELS_MS, WORKERS_MS, METRICS_MS, HEALTH_MS, MEMORY, DRAINED, CPU];
 
-/// What is asked for, in the order of the columns.
+/// The requested paths, in the order of the columns.
 const PATHS: [&str; 4] = ["/v1/models", "/admin/workers", "/metrics", "/health"];
 
 pub(crate) async fn measure(lab: &Lab, report: &mut Report) -> Result<()> {

@@ -110,7 +110,7 @@ pub(super) struct PassedOn {
     kind: Kind,
 }
 
-/// What sort of answer it is; known once the head is there.
+/// The sort of answer; known once the head is there.
 enum Kind {
     /// It passes unchanged.
     Unchanged,

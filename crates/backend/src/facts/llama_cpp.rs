@@ -1,9 +1,9 @@
-//! What llama.cpp's server tells in `/props` of the one model that it has.
+//! The facts in `/props` of llama.cpp's server about the one model that it has.
 
 use base::{Capabilities, Capability, ModelFacts};
 use serde_json::Value;
 
-/// What `/props` tells; `None` when it is no such answer.
+/// The facts in `/props`; `None` when it is no such answer.
 pub(super) fn props(body: &[u8]) -> Option<ModelFacts> {
     let told: Value = serde_json::from_slice(body).ok()?;
     let settings = told.get("default_generation_settings")?;
@@ -12,7 +12,7 @@ pub(super) fn props(body: &[u8]) -> Option<ModelFacts> {
     Some(ModelFacts { context_tokens, capabilities, ..ModelFacts::default() })
 }
 
-/// What its template and its inputs allow. One without a template tells nothing.
+/// The capabilities by its template and its inputs. A model without a template says nothing.
 fn capabilities(told: &Value) -> Option<Capabilities> {
     let template = told["chat_template"].as_str()?;
     let modalities = &told["modalities"];

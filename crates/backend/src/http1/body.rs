@@ -94,7 +94,7 @@ pub(super) struct Chunked {
     trailer_lines: usize,
 }
 
-/// What the next byte of a chunked body is.
+/// The meaning of the next byte of a chunked body.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// The first digit of a size.

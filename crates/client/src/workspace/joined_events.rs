@@ -30,7 +30,7 @@ pub(super) struct JoinedEvents {
     held: Vec<(u64, AgentEvent)>,
     /// Whether there were more live events than are held.
     has_lost: bool,
-    /// What can be shown now.
+    /// The views that can be shown now.
     ready: Vec<SessionView>,
 }
 
@@ -107,7 +107,7 @@ impl JoinedEvents {
         self.join();
     }
 
-    /// What can be shown now, in order.
+    /// The views that can be shown now, in order.
     pub(super) fn ready(&mut self) -> Vec<SessionView> {
         std::mem::take(&mut self.ready)
     }

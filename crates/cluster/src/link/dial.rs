@@ -149,7 +149,7 @@ async fn keep(shared: Arc<Shared>, target: Target) {
     }
 }
 
-/// What dials of one address failed of.
+/// The reasons why dials of one address failed.
 #[derive(Debug, Default)]
 struct Failures {
     words: String,

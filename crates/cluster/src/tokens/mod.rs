@@ -43,7 +43,7 @@ const NOT_USED: &str = "the cluster has a newer token than the one in this machi
      --cluster-token (WARREN_CLUSTER_TOKEN, `token` in [cluster]) out of the settings, or give all machines \
      the same new one";
 
-/// What waits for the token's task.
+/// An event that waits for the token's task.
 pub(crate) enum Heard {
     /// A new token, as this member tells it.
     Told { from: String, token: NewToken },

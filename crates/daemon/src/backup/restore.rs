@@ -13,9 +13,9 @@ use jiff::Timestamp;
 use super::{Contents, contents::DATABASES, partial::PartialDir, read::read};
 use crate::data::{DataDir, LOCK, MODELS, private};
 
-/// What the former data is moved into, with the time behind it.
+/// The beginning of the directory that the former data is moved into; the time follows it.
 const BEFORE: &str = "before-restore-";
-/// What directories of files that are being restored begin with.
+/// The beginning of directories of files that are being restored.
 const UNFINISHED: &str = ".restoring-";
 /// Where files go that were outside of the data directory.
 const OUTSIDE: &str = "restored";
@@ -25,7 +25,7 @@ const OUTSIDE: &str = "restored";
 pub struct Restored {
     /// The directory.
     pub data_dir: PathBuf,
-    /// What was put into it.
+    /// The content that was put into it.
     pub contents: Contents,
     /// Where the former data is, if there was any.
     pub before: Option<PathBuf>,

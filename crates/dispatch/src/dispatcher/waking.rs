@@ -120,7 +120,7 @@ impl Dispatcher {
         self.refill(now, hold.provider);
     }
 
-    /// What is left of the request time-out.
+    /// The rest of the request time-out.
     fn left_of_request(&self, now: Instant, hold: Hold) -> Option<Duration> {
         let held = now.saturating_duration_since(hold.since);
         self.config.request_timeout.checked_sub(held).filter(|left| !left.is_zero())

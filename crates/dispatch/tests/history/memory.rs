@@ -34,7 +34,7 @@ impl OnDisk {
     }
 }
 
-/// What a provider has told, with what was known before.
+/// The models that a provider has reported, with those that were known before.
 pub(crate) fn told(now: Instant, before: &[OnDisk], models: &[Unloaded]) -> Vec<OnDisk> {
     let read = |said: &Unloaded| {
         let old = before.iter().find(|old| old.model == said.model);

@@ -18,7 +18,7 @@ pub(crate) struct Oracle {
     pub(crate) jobs: BTreeMap<JobId, JobRecord>,
     /// The keys of each line, whose turn is next first.
     pub(crate) turns: BTreeMap<LineName, Vec<KeyId>>,
-    /// What must be put out before the call is over.
+    /// The outputs that must come before the call is over.
     pub(crate) owed: Vec<Output>,
     pub(crate) ended: u64,
     pub(crate) accepted: u64,
@@ -310,7 +310,7 @@ impl Oracle {
         self.queue(job);
     }
 
-    /// What becomes of a job whose provider is gone or drained to the end.
+    /// Settles a job whose provider is gone or drained to the end.
     pub(crate) fn lost(&mut self, job: JobRecord, held: HeldJob) {
         if self.stopping {
             self.owe_end(job.spec.id, Ending::ShuttingDown);

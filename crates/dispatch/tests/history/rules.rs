@@ -1,4 +1,4 @@
-//! What each output must satisfy, and what must hold after each call.
+//! The rules that each output must satisfy, and those that must hold after each call.
 
 use std::time::{Duration, Instant};
 
@@ -50,7 +50,7 @@ impl Oracle {
         }
     }
 
-    /// What a provider is busy with.
+    /// The load of a provider.
     pub(crate) fn load(&self, peer: &Peer) -> u32 {
         let held = self.held_by(peer.id).len() as u32;
         peer.reported.max(held) + peer.lingering.len() as u32
@@ -77,7 +77,7 @@ impl Oracle {
         }
     }
 
-    /// What must hold when a call and its outputs are over.
+    /// The rules that must hold when a call and its outputs are over.
     /// After a deadline, nothing that was due may be left.
     pub(crate) fn check(&self, dispatcher: &Dispatcher, deadline: bool) -> Verdict {
         if let Some(owed) = self.owed.first() {

@@ -147,7 +147,7 @@ fn fail(parts: &mut Parts, failure: &Failure, begun: bool) {
     parts.failed(fault, &words);
 }
 
-/// What a failure without words of its own means.
+/// The meaning of a failure without words of its own.
 fn words(ending: &Ending) -> &'static str {
     match ending {
         Ending::ProviderLost => "the connection to the worker was lost",

@@ -34,7 +34,7 @@ pub(super) struct Cell {
 
 struct CellState {
     stream: Stream,
-    /// What came and was not taken.
+    /// The pieces that came and were not taken.
     pieces: VecDeque<Bytes>,
     /// The other end has written all.
     is_ended: bool,

@@ -1,4 +1,4 @@
-//! What a user has of a stream.
+//! The user's end of a stream.
 
 use std::{
     future::poll_fn,
@@ -18,7 +18,7 @@ use super::{Streams, cell::Cell};
 pub struct FellowStream {
     pub(super) cell: Arc<Cell>,
     streams: Arc<Streams>,
-    /// What [`AsyncRead`](tokio::io::AsyncRead) has taken out and not handed on.
+    /// The bytes that [`AsyncRead`](tokio::io::AsyncRead) has taken out and not handed on.
     pub(super) rest: Bytes,
 }
 
@@ -28,7 +28,7 @@ pub struct FellowStream {
 pub struct Over {
     /// The reason.
     pub reason: Reason,
-    /// What the other end says about it; may be empty.
+    /// The other end's words about it; may be empty.
     pub detail: String,
 }
 

@@ -129,7 +129,7 @@ impl Seat {
         asked.fail(why);
     }
 
-    /// What was asked over this link fails, unless the place was given up with it.
+    /// Ends the requests over this link as failed, unless the place was given up with it.
     pub(super) fn link_closed(&self, link: &Link) {
         let mut state = self.lock();
         let on = state.asked.iter().filter(|(_, asked)| asked.is_on(link));

@@ -70,7 +70,7 @@ impl ProviderState {
         self.told.as_ref()?.load_until
     }
 
-    /// What it has said of its load is too old to count.
+    /// Forgets its reported load, which is too old to count.
     pub(super) fn forget_load(&mut self) {
         let Some(told) = &mut self.told else { return };
         (told.load, told.load_until) = (0, None);

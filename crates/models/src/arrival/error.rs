@@ -54,7 +54,7 @@ pub enum ArrivalError {
         /// Where it is.
         path: PathBuf,
     },
-    /// What is at the model's place is never replaced.
+    /// The file at the model's place is never replaced.
     #[error("{} is in the way: it is no model that arrived here, or belongs to another one", path.display())]
     InTheWay {
         /// The existing path.

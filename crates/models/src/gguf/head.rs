@@ -61,7 +61,7 @@ pub(super) struct Head {
     pub(super) least_length: u64,
 }
 
-/// What the tensors are together.
+/// The sums over all tensors.
 #[derive(Debug, Default)]
 pub(super) struct Tensors {
     pub(super) count: u64,

@@ -28,7 +28,7 @@ pub(super) struct HeadedFiles {
     pub(super) projectors: Vec<HeadedFile>,
 }
 
-/// What the files of the last scan are.
+/// The heads of the files of the last scan.
 #[derive(Debug, Default)]
 pub(super) struct Heads(HashMap<PathBuf, Known>);
 

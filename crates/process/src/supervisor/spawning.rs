@@ -43,7 +43,7 @@ pub(super) struct SessionProcesses {
     pub(super) is_known: bool,
     /// How the first process ended.
     pub(super) exit: Option<Exit>,
-    /// What the next daemon gets; `None` if none is waited for, or until the start is reported.
+    /// The ends for the next daemon; `None` if none is waited for, or until the start is reported.
     pub(super) ends: Option<SessionEnds>,
 }
 

@@ -121,7 +121,7 @@ fn put_length(bytes: &mut Vec<u8>, length: usize) {
     bytes.push(u8::try_from(length).unwrap_or(u8::MAX));
 }
 
-/// What is left to read of a code.
+/// The rest of a code, to be read.
 struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {

@@ -332,7 +332,7 @@ fn record(
     })
 }
 
-/// What all rooms of a server share.
+/// The state that all rooms of a server share.
 fn house(store: Arc<dyn RoomStore>, now: u64) -> Arc<House> {
     let log = Log::new(Bounds::ALL_ROOMS, now);
     let (clock, uncalled) = (Clock::new(now), Notify::new());

@@ -67,7 +67,7 @@ fn link(state: &mut RoomState, id: &str, number: u64, now: u64) -> Linked {
     state.link(id, provider(number), now).unwrap().0
 }
 
-/// What was told, such as `participant.left room:participant-left`.
+/// The names of the announcements, such as `participant.left room:participant-left`.
 fn names(told: &[Announcement]) -> Vec<String> {
     let name = |told: &Announcement| {
         let event = told.event.as_ref().map(|event| event.name().to_owned());

@@ -1,4 +1,4 @@
-//! What a job is said to have used.
+//! The usage that is reported for a job.
 
 use http::{HeaderMap, HeaderValue, StatusCode};
 use scheduler::{

@@ -1,4 +1,4 @@
-//! What is found when the database is looked at from outside of a server: `warren doctor`.
+//! Findings about the database when it is looked at from outside of a server: `warren doctor`.
 
 use std::{
     future::poll_fn,

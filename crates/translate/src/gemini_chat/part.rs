@@ -18,7 +18,7 @@ use crate::{
     media,
 };
 
-/// What a part says.
+/// The content of a part.
 pub(super) enum Said<'a> {
     Text {
         text: Cow<'a, str>,

@@ -32,7 +32,7 @@ pub use request::request;
 
 use crate::{answer::Answer, chat::FromChat, context::Context, refusal::ClientNames};
 
-/// What became of the fields of a request, for refusals of a second step.
+/// The fates of a request's fields, for refusals of a second step.
 pub(crate) const NAMES: ClientNames = ClientNames {
     fields: &[
         ("max_tokens", "max_output_tokens"),

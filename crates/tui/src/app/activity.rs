@@ -1,4 +1,4 @@
-//! What happened in a room, line by line.
+//! The events of a room, line by line.
 
 use std::collections::VecDeque;
 
@@ -18,7 +18,7 @@ pub const MAX_ANSWER: usize = 4 * 1024;
 /// Lines among which an answer that goes on is looked for.
 const NEAR: usize = 200;
 
-/// What sort of line it is.
+/// The sort of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sort {
     /// Somebody came, changed or left.
@@ -48,7 +48,7 @@ pub struct Line {
     request: String,
 }
 
-/// What happened in a room, line by line.
+/// The events of a room, line by line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Activity {
     lines: VecDeque<Line>,

@@ -77,7 +77,7 @@ pub enum Progress {
 pub struct Answer {
     /// The question's number.
     pub question: u64,
-    /// What was asked.
+    /// The question.
     pub prompt: String,
     /// The text so far.
     pub text: String,
@@ -104,7 +104,7 @@ impl Ask {
         self.next
     }
 
-    /// What was said before the last question: the questions that had an answer, as far as it came.
+    /// The turns before the last question: the questions that had an answer, as far as it came.
     pub fn before(&self) -> Vec<Turn> {
         let answered = self.earlier.iter().filter(|answer| !answer.text.trim().is_empty());
         let turn =

@@ -25,7 +25,7 @@ impl Editor {
         &self.text
     }
 
-    /// What is before the cursor.
+    /// The text before the cursor.
     pub fn before(&self) -> &str {
         &self.text[..self.at]
     }

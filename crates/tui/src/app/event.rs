@@ -1,4 +1,4 @@
-//! What the interface is told, and what it wants done.
+//! The events that the interface takes, and the effects that it wants.
 
 use std::collections::BTreeMap;
 
@@ -35,28 +35,28 @@ pub enum Event {
     Polled {
         /// Of the effect that wanted it; what is older is thrown away.
         epoch: u64,
-        /// What it said.
+        /// Its answers.
         polled: Box<Polled>,
     },
     /// Something came from a room that is watched.
     Room {
         /// Of the effect that wanted it; what is older is thrown away.
         watch: u64,
-        /// What came.
+        /// The news.
         news: Box<RoomNews>,
     },
     /// A server was asked for its workspace. `watch`: of the effect that wanted it.
     Workspace {
         /// Of the effect that wanted it; what is older is thrown away.
         watch: u64,
-        /// What it said.
+        /// Its answer.
         came: Box<Result<Told, ClientError>>,
     },
     /// A server was asked for the list that is shown. `follow`: of the effect that wanted it.
     Page {
         /// Of the effect that wanted it; what is older is thrown away.
         follow: u64,
-        /// What it said.
+        /// Its answer.
         news: Box<PageNews>,
     },
     /// A key was made or revoked, or not.
@@ -65,12 +65,12 @@ pub enum Event {
     Answer {
         /// The question's number.
         question: u64,
-        /// What came.
+        /// The piece.
         piece: Piece,
     },
 }
 
-/// What a server says about itself. What was not asked, because it did not answer, is `None`.
+/// A server's answers about itself. An answer is `None` if it was not asked for, because the server is away.
 #[derive(Debug)]
 pub struct Polled {
     /// How it is.
@@ -185,9 +185,9 @@ pub struct Question {
     pub password: Option<Secret>,
     /// Whether everybody who watches the room sees the answer.
     pub aloud: bool,
-    /// What was said before, the oldest first.
+    /// The turns before, the oldest first.
     pub before: Vec<Turn>,
-    /// What is asked.
+    /// The question.
     pub prompt: String,
 }
 

@@ -1,4 +1,4 @@
-//! What is where: for drawing, and for the mouse.
+//! The places of everything on the screen: for drawing, and for the mouse.
 
 use ratatui::layout::{Constraint, Layout, Margin, Position, Rect, Size};
 
@@ -16,11 +16,11 @@ pub const WIDE: u16 = 110;
 pub struct Frame {
     /// The tabs.
     pub tabs: Rect,
-    /// What is wrong with the server; of no height if nothing is.
+    /// The server's problem; of no height without one.
     pub banner: Rect,
     /// The screen itself.
     pub body: Rect,
-    /// What keys do here.
+    /// The keys that work here.
     pub keys: Rect,
 }
 
@@ -97,7 +97,7 @@ pub struct Rooms {
     pub list: Rect,
     /// The participants of the open room.
     pub people: Rect,
-    /// What happens in it.
+    /// Its events.
     pub activity: Rect,
 }
 

@@ -16,7 +16,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// What a key means in a list.
+    /// The move that a key means in a list.
     pub fn of(key: KeyEvent) -> Option<Self> {
         Some(match key.code {
             KeyCode::Up | KeyCode::Char('k') => Self::Rows(-1),

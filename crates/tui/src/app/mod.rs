@@ -1,4 +1,4 @@
-//! What is shown, and what each key does: a pure machine.
+//! The state of the interface, and the effect of each key: a pure machine.
 //!
 //! [`App::handle`] is told what happened and when, and says what it wants done. It knows the size
 //! of the terminal, so that it knows what the mouse points at.
@@ -62,7 +62,7 @@ use self::{
     workspace::{Told, Workspace},
 };
 
-/// What the interface starts with.
+/// The settings that the interface starts with.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     /// The servers, as they are shown; at least one.
@@ -95,7 +95,7 @@ pub enum Screen {
     Usage,
     /// The keys.
     Keys,
-    /// What the keys do.
+    /// The keys and their effects.
     Help,
 }
 
@@ -126,7 +126,7 @@ pub enum Link {
 /// The interface.
 #[derive(Debug)]
 pub struct App {
-    /// What it was started with.
+    /// The settings of its start.
     pub settings: Settings,
     /// The terminal's size.
     pub size: Size,
@@ -195,7 +195,7 @@ impl App {
         }
     }
 
-    /// What it wants at its start.
+    /// The effects at its start.
     pub fn start(&mut self) -> Vec<Effect> {
         let mut effects = self.look_at_server(0);
         if let Some(code) = self.settings.room.clone() {

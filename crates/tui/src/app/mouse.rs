@@ -1,4 +1,4 @@
-//! What the mouse does: a click chooses, a click on what is chosen opens it, the wheel moves.
+//! The effects of the mouse: a click chooses, a click on what is chosen opens it, the wheel moves.
 
 use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::{Position, Rect};

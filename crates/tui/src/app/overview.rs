@@ -26,7 +26,7 @@ pub struct Overview {
     pub health: Option<Health>,
     /// Its queues.
     pub queues: Reading<Vec<QueueJson>>,
-    /// What it did in the last seconds.
+    /// Its rates in the last seconds.
     pub rates: Rates,
     /// The part that keys are for.
     pub part: Part,

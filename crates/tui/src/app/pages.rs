@@ -20,7 +20,7 @@ pub enum Page {
     Keys,
 }
 
-/// What a server says of such a list.
+/// A server's answer about such a list.
 #[derive(Debug)]
 pub enum PageNews {
     /// Of the mesh.

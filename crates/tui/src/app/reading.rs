@@ -28,7 +28,7 @@ impl<T> Reading<T> {
         }
     }
 
-    /// What is known.
+    /// The known answer.
     pub fn known(&self) -> Option<&T> {
         match self {
             Self::Known(value) => Some(value),
@@ -38,7 +38,7 @@ impl<T> Reading<T> {
 }
 
 impl<T> Reading<Vec<T>> {
-    /// What is known; nothing otherwise.
+    /// The known elements; nothing otherwise.
     pub fn all(&self) -> &[T] {
         self.known().map_or(&[], Vec::as_slice)
     }

@@ -40,7 +40,7 @@ pub struct Room {
     pub code: String,
     /// Its password, if it was given.
     pub password: Option<Secret>,
-    /// What it is, once known.
+    /// Its summary, once known.
     pub summary: Option<RoomSummary>,
     /// How it is watched.
     pub watched: Watched,
@@ -48,7 +48,7 @@ pub struct Room {
     pub people: Vec<ParticipantInfo>,
     /// The place in the list of them.
     pub list: List,
-    /// What happened in it.
+    /// Its events.
     pub activity: Activity,
     /// How many lines of that are below what is shown.
     pub below: usize,
@@ -218,7 +218,7 @@ impl Room {
         }
     }
 
-    /// What people call a participant.
+    /// The name of a participant for people.
     fn name(&self, id: &str) -> String {
         let who = self.people.iter().find(|who| who.id == id);
         text::line(who.map_or(id, |who| &who.nickname))

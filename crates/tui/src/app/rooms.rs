@@ -16,7 +16,7 @@ pub enum Part {
     List,
     /// The participants of the open room.
     People,
-    /// What happens in it.
+    /// Its events.
     Activity,
 }
 
@@ -39,7 +39,7 @@ pub struct Rooms {
 pub struct Entry {
     /// The code that it is opened by.
     pub code: String,
-    /// What people call it.
+    /// Its name for people.
     pub name: String,
     /// How many are in it, as far as known.
     pub people: Option<u32>,

@@ -1,4 +1,4 @@
-//! What the interface does about keys, the mouse and news.
+//! The interface's reactions to keys, the mouse and news.
 
 use client::admin::{
     KeyJson,

@@ -19,7 +19,7 @@ pub enum Part {
     Members,
 }
 
-/// What a server says of its workspace.
+/// A server's answer about its workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Told {
     /// The cluster.
@@ -133,7 +133,7 @@ impl Workspace {
     }
 }
 
-/// What a session runs: its command, or its agent and how it is driven.
+/// The program of a session: its command, or its agent and how it is driven.
 pub fn runs(session: &SessionInfo) -> String {
     match (&session.kind, session.mode) {
         (SessionKind::Shell { command, args }, _) => {

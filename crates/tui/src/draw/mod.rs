@@ -99,7 +99,7 @@ fn tabs(app: &App, theme: Theme, frame: &mut Frame<'_>) {
     frame.render_widget(name, rest);
 }
 
-/// What keys do here.
+/// The keys that work here.
 fn keys(app: &App, theme: Theme) -> Line<'static> {
     let here: &[(&str, &str)] = match (&app.dialog, app.screen) {
         (Some(Dialog::Target(_)), _) => &[("↑↓", "choose"), ("Enter", "take it"), ("Esc", "back")],

@@ -160,7 +160,7 @@ fn models(app: &App, worker: &WorkerJson) -> String {
     models.into_iter().map(told).collect::<Vec<_>>().join(", ")
 }
 
-/// What is known of a model that is loaded, or being loaded.
+/// The memory of a model that is loaded, or being loaded.
 fn memory(facts: &ModelFacts, now_ms: u64) -> String {
     let state = facts.load.map(|load| load.to_string());
     let size = facts.memory_bytes.or(facts.file_bytes);

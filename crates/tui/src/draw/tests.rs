@@ -359,7 +359,7 @@ fn ask_targets() {
     });
 }
 
-/// What a server says of a workspace of three machines.
+/// A server's answer about a workspace of three machines.
 fn workspace(app: &mut App, cluster: ClusterStatus, sessions: Vec<SessionInfo>) {
     let came = Box::new(Ok(Told { cluster, sessions }));
     app.handle(at(20), Event::Workspace { watch: app.workspace.watch, came });

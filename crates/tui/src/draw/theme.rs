@@ -44,7 +44,7 @@ impl Theme {
         Style::new().add_modifier(Modifier::REVERSED)
     }
 
-    /// What matters less.
+    /// Text that matters less.
     pub fn quiet(self) -> Style {
         if self.colour { self.tone(GREY) } else { Style::new().add_modifier(Modifier::DIM) }
     }
@@ -64,7 +64,7 @@ impl Theme {
         self.tone(RED).add_modifier(Modifier::BOLD)
     }
 
-    /// What models write.
+    /// Text that models write.
     pub fn answer(self) -> Style {
         self.tone(VIOLET)
     }

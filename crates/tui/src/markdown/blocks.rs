@@ -30,7 +30,7 @@ pub(super) fn render<'a>(
     renderer.lines
 }
 
-/// What stands before the lines of a quote or of an item of a list.
+/// The text before the lines of a quote or of an item of a list.
 struct Prefix {
     /// On the first line, until it was used.
     first: Option<String>,

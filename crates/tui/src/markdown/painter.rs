@@ -55,8 +55,8 @@ impl Painter {
         self.is_dirty
     }
 
-    /// What a terminal of this size has to be sent now. The beginning of a line that may become anything, such as a
-    /// dash, waits for more.
+    /// The text for a terminal of this size now. The beginning of a line that may become anything, such as a dash, waits
+    /// for more.
     pub fn paint(&mut self, size: Size) -> String {
         self.is_dirty = false;
         let known = self.open.len() - undecided(&self.open);

@@ -127,7 +127,7 @@ async fn drive(
     }
 }
 
-/// What the terminal tells, as the interface is told.
+/// The terminal's input as an event for the interface.
 fn event(input: Input) -> Option<Event> {
     Some(match input {
         Input::Key(key) if key.kind == KeyEventKind::Release => return None,

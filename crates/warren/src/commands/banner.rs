@@ -1,4 +1,4 @@
-//! What `warren up` says once it is up: how to ask it something, and what other machines need.
+//! The text of `warren up` once it is up: how to ask it something, and what other machines need.
 
 use std::{fmt::Write, path::Path};
 
@@ -140,7 +140,7 @@ impl Banner {
         )
     }
 
-    /// What other machines need.
+    /// The lines for other machines.
     fn others(&self) -> String {
         let port = self.port;
         let how = match (self.only_here, self.urls.get(1).or(self.urls.first())) {

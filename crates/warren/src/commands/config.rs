@@ -125,7 +125,7 @@ fn shown(value: &Value, is_secret: bool) -> String {
     }
 }
 
-/// What a reload has changed, for people.
+/// The changes by a reload, for people.
 fn told(reloaded: &Reloaded) -> String {
     let file = reloaded.file.as_deref().map_or("no configuration file".to_owned(), plain);
     let mut lines = match reloaded.changed.as_slice() {

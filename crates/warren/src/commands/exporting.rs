@@ -7,7 +7,7 @@ use worker::WorkerConfig;
 
 use crate::exit::usage;
 
-/// What sends the spans of a worker's jobs, if there is a collector.
+/// Sends the spans of a worker's jobs, if there is a collector.
 pub(crate) struct Exporting(Option<(CancellationToken, JoinHandle<()>)>);
 
 impl Exporting {

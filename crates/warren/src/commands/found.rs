@@ -15,7 +15,7 @@ use super::worker::{demo, found_backend};
 /// How often this machine is searched.
 const EVERY: Duration = Duration::from_secs(2);
 
-/// What was found, and goes on being looked for.
+/// The backends that were found. The search goes on.
 pub(crate) struct Finder {
     options: WorkerOptions,
     demo: Demo,
@@ -58,7 +58,7 @@ impl Finder {
         &self.found
     }
 
-    /// What is to be lent, now and whenever that changes.
+    /// The backends to lend, now and whenever they change.
     pub(crate) fn lent(&self) -> watch::Receiver<Vec<Lend>> {
         self.lent.subscribe()
     }
@@ -85,7 +85,7 @@ impl Finder {
     }
 }
 
-/// What there is to lend. One that cannot be lent with these options is passed over.
+/// The backends that there are to lend. One that cannot be lent with these options is passed over.
 fn backends(found: &[LocalBackend], options: &WorkerOptions, with_demo: bool) -> Vec<Lend> {
     let lend = |found: &LocalBackend| {
         found_backend(&found.url, options)

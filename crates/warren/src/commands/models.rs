@@ -49,7 +49,7 @@ pub(crate) struct Models {
 #[derive(Debug, PartialEq, Serialize)]
 struct Model {
     id: String,
-    /// What an alias stands for, in order of preference; empty for a model.
+    /// The targets of an alias, in order of preference; empty for a model.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     targets: Vec<String>,
     /// The machines that serve it.
@@ -112,7 +112,7 @@ fn model(id: String, details: &HealthDetails, served: &[String]) -> Model {
     Model { state, facts: fact.unwrap_or_default(), machines: machines(&workers), targets, id }
 }
 
-/// What a worker says of a model. Of several workers the first that says anything is believed.
+/// A worker's facts about a model. Of several workers the first that says anything is believed.
 fn facts(name: &str, workers: &[&WorkerJson]) -> Option<ModelFacts> {
     workers.iter().find_map(|worker| worker.model_facts.get(name)).cloned()
 }

@@ -1,4 +1,4 @@
-//! What this user's commands remember: files of JSON that only their owner can read, and that several processes may
+//! The memory of this user's commands: files of JSON that only their owner can read, and that several processes may
 //! change.
 
 use std::{
@@ -55,7 +55,7 @@ impl PrivateFile {
         made.with_context(|| format!("{} cannot be made", directory.display()))
     }
 
-    /// What is in it; the default if there is no file.
+    /// Its content; the default if there is no file.
     pub(crate) fn read<T: DeserializeOwned + Default>(&self) -> anyhow::Result<T> {
         let shown = self.path.display();
         let file = match File::open(&self.path) {

@@ -22,7 +22,7 @@ pub(crate) enum Progress {
 
 /// One step of a transfer.
 pub(crate) struct Step<'a> {
-    /// What is transferred.
+    /// The name of the file that is transferred.
     pub(crate) name: &'a str,
     /// A line is written at once when it changes.
     pub(crate) state: &'a str,

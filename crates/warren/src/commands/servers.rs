@@ -24,7 +24,7 @@ pub(crate) static DEFAULT_SERVER: LazyLock<String> =
 /// How long a connection to the usual address may take. It is on this machine.
 const KNOCK: Duration = Duration::from_millis(500);
 
-/// What a command knows of its server.
+/// A command's knowledge of its server.
 pub(crate) struct Lookup<'a> {
     /// The flag, or the environment.
     pub(crate) named: &'a [String],

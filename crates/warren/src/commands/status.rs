@@ -55,7 +55,7 @@ impl Status {
     }
 }
 
-/// What the tables need beside the server's answers.
+/// The facts that the tables need beside the server's answers.
 struct Tables {
     names: Names,
     now: Timestamp,

@@ -104,7 +104,7 @@ impl RunningServer {
         self.lookup(file).servers().first().to_owned()
     }
 
-    /// What is known of the server.
+    /// The known facts about the server.
     pub(crate) fn lookup<'a>(&'a self, file: &'a ServeOptions) -> Lookup<'a> {
         Lookup { named: &self.server, data_dir: self.data_dir.as_ref(), config: file }
     }

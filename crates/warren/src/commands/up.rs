@@ -228,7 +228,7 @@ async fn first_models(served: &impl Fn() -> Vec<String>) -> Vec<String> {
     timeout(FIRST_WITHIN, any).await.unwrap_or_default()
 }
 
-/// What the backends offer: gathered for the banner, and said line by line after it.
+/// The models that the backends offer: gathered for the banner, and said line by line after it.
 #[derive(Default)]
 struct Offers(Mutex<Gathered>);
 

@@ -27,7 +27,7 @@ fn note() -> String {
     format!("<!-- Made from the code. To renew it: {RENEW} -->\n\n")
 }
 
-/// What an argument does, and the default that its help states.
+/// The help of an argument, and the default that it states.
 fn help_of(arg: &Arg) -> (String, Option<String>) {
     let text = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
     let mut default = None;

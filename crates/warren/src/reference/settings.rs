@@ -228,7 +228,7 @@ fn kind(key: &Key) -> &'static str {
     }
 }
 
-/// What each setting is when nobody sets it, as the program has it.
+/// The value of each setting when nobody sets it, as the program has it.
 fn defaults() -> BTreeMap<String, String> {
     let data_dir = Some("/data".into());
     let server =

@@ -71,7 +71,7 @@ impl Place {
         ChildProcess::start_with(&self.path("home"), &variables, name, binary(), args)
     }
 
-    /// What the engines have noted: `started NAME PID` and `ended NAME PID`.
+    /// The notes of the engines: `started NAME PID` and `ended NAME PID`.
     fn journal(&self) -> Vec<(String, String)> {
         let text = fs::read_to_string(self.path("journal")).unwrap_or_default();
         let lines = text.lines().filter_map(|line| {

@@ -1,4 +1,4 @@
-//! What is running with a key when it is revoked or expires: it ends as its API ends a failure, and
+//! Requests whose key is revoked or expires while they run: each ends as its API ends a failure, and
 //! its provider is told.
 
 use std::time::Duration;

@@ -59,7 +59,7 @@ async fn a_request_that_has_not_begun_goes_to_another_worker_when_its_own_is_los
     assert!(answer.status == 200 && answer.text().contains("from home"), "{}", answer.text());
 }
 
-/// What a client gets at a server from a worker that fails in this way.
+/// A client's answer at a server from a worker that fails in this way.
 async fn failed(at: &Daemon, lent: &mut FakeWorker, fails: &str) -> (u16, Value) {
     let answer = asked(at, false);
     let job = lent.expect_job().await;

@@ -45,7 +45,7 @@ pub(crate) async fn revoke(daemon: &Daemon, id: &str) -> Response {
     owner(daemon).request("DELETE", &format!("/admin/keys/{id}")).send().await
 }
 
-/// What a server says to the holder of a text: 200 or 401.
+/// The status of a server's answer to the holder of a text: 200 or 401.
 pub(crate) async fn status_for(daemon: &Daemon, text: &str) -> u16 {
     daemon.client().with_token(text).get("/v1/models").await.status
 }

@@ -1,4 +1,4 @@
-//! What is reached without a proxy.
+//! Hosts that are reached without a proxy.
 
 use std::net::{IpAddr, Ipv6Addr};
 

@@ -40,7 +40,7 @@ pub(crate) enum TaskFailure {
     /// The backend does not want to answer.
     #[error("{words}")]
     Refused { status: StatusCode, words: String },
-    /// What the backend sends is no answer.
+    /// The backend's bytes are no answer.
     #[error("{0}")]
     Answer(#[from] BadAnswer),
     /// The server takes nothing of the answer.

@@ -39,7 +39,7 @@ const LEAVING: (u16, &str) = (1000, "the participant leaves");
 /// How the tunnel is closed when it is opened again.
 const AGAIN: (u16, &str) = (1000, "the participant joins anew");
 
-/// What the tunnel waits for beside frames.
+/// The events that the tunnel waits for beside frames.
 pub(crate) enum TunnelEvent {
     JobEnded(TaskEnd),
     Heartbeat(Result<(), HeartbeatFailure>),

@@ -1,4 +1,4 @@
-//! What holds a job up: its credit, which stops its own backend's stream and nothing else, and
+//! The bounds that hold a job up: its credit, which stops its own backend's stream and nothing else, and
 //! the slots of the backend.
 
 use backend::BackendConfig;

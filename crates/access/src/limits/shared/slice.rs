@@ -36,7 +36,7 @@ pub(super) struct Limit {
     pub(super) period: (u64, u64),
 }
 
-/// What a slice says to a request.
+/// The slice's answer to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Offer {
     /// There is enough.
@@ -63,13 +63,13 @@ pub(super) enum Mode {
 
 pub(super) struct Slice {
     pub(super) limit: Limit,
-    /// What the database knew as settled when this began; `None`: that is not known yet.
+    /// The settled use that the database knew when this began; `None`: that is not known yet.
     base: Option<u64>,
     /// Beyond the base, as `settled`.
     granted: u64,
     settled: u64,
     reserved: u64,
-    /// What requests wait for.
+    /// The amount that requests wait for.
     need: u64,
     demand: Demand,
     recalled: bool,
@@ -77,7 +77,7 @@ pub(super) struct Slice {
     closed: bool,
     /// Whether something was used that is not told.
     changed: bool,
-    /// What the database knows to be idle.
+    /// The idle amount that the database knows.
     told_idle: u64,
     /// Whether the database has not answered yet.
     asked: bool,
@@ -88,7 +88,7 @@ pub(super) struct Slice {
     recall: Option<(Instant, u32)>,
     contact: Contact,
     share: Option<Share>,
-    /// What all servers together had left, and what this server had used by then.
+    /// The amount that all servers together had left, and the amount that this server had used by then.
     left: (u64, u64),
     next: Option<Duration>,
 }
@@ -209,7 +209,7 @@ impl Slice {
         [need, recalled, low, tell, rested].into_iter().flatten().min()
     }
 
-    /// What to tell the database. What is given back is not used from here on.
+    /// The report for the database. An amount that is given back is not used from here on.
     pub(super) fn report(&mut self, pool: PoolId, now: Instant) -> Report {
         let keep = self.keep(now);
         let need = std::mem::take(&mut self.need);
@@ -314,7 +314,8 @@ impl Slice {
         }
     }
 
-    /// What it wants to have beside what is in use: two seconds' worth, and nothing that nobody has used lately.
+    /// The amount that it wants to keep beside what is in use: two seconds' worth, and nothing that nobody has used
+    /// lately.
     fn keep(&mut self, now: Instant) -> u64 {
         let left = u64::try_from(self.available()).unwrap_or(0);
         let target = self.target(now);

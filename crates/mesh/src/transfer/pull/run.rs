@@ -390,7 +390,7 @@ fn take_matching(found: &mut Vec<Source>, fetch: &mut Fetch) {
     });
 }
 
-/// What runs in the background ends early only when the program does.
+/// The failure of a background task that ended early, which happens only when the program ends.
 pub(super) fn stopped() -> Failure {
     Failure::new("lost", "the server is stopping")
 }

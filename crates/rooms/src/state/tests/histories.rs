@@ -13,7 +13,7 @@ use crate::{
     state::{Linked, RoomState},
 };
 
-/// What somebody does in a generated history.
+/// A step of somebody in a generated history.
 #[derive(Debug, Clone)]
 enum Step {
     Join { id: u8, kind: u8, here: bool, shows: bool },

@@ -65,7 +65,7 @@ pub enum NoSeat {
     Full,
 }
 
-/// What became of a message.
+/// The fate of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Taken {
     /// It is stored, or was before.

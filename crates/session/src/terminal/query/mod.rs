@@ -1,4 +1,4 @@
-//! What a program asks its terminal, and who answers.
+//! Questions of a program to its terminal, and who answers them.
 //!
 //! A program's question is in its output, so every terminal that shows the output answers it, and without
 //! a terminal nobody does. Here each question gets one answer:
@@ -45,7 +45,7 @@ const LONGEST_COLOUR: usize = 64;
 /// The kind of a question, and of its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// What the terminal is: the primary attributes (` `), the secondary (`>`) or the tertiary (`=`).
+    /// The terminal's attributes: the primary (` `), the secondary (`>`) or the tertiary (`=`).
     Attributes(char),
     /// Whether the terminal works.
     Status,
@@ -105,7 +105,7 @@ pub struct Query {
 /// Typed bytes, without the answers that are not for the program.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Typed {
-    /// What is for the program.
+    /// The keys for the program.
     pub keys: Bytes,
     /// Whether a person typed any of it; answers come from terminals.
     pub has_keys: bool,
@@ -120,7 +120,7 @@ pub struct Queries {
     asked: VecDeque<Asked>,
     /// The questions that wait for a terminal's answer, the oldest first.
     open: VecDeque<Open>,
-    /// What terminals were asked and have not answered.
+    /// The questions that terminals were sent and have not answered.
     terminals: BTreeMap<ViewerId, Owed>,
     /// The last answers about the colours of text, background and cursor.
     colours: BTreeMap<u16, Bytes>,
@@ -145,7 +145,7 @@ struct Open {
     until: Instant,
 }
 
-/// What one terminal was asked.
+/// The questions that one terminal was sent.
 #[derive(Debug, Default)]
 struct Owed {
     asked: VecDeque<(u64, Kind, Instant)>,
@@ -315,7 +315,7 @@ impl Queries {
     }
 }
 
-/// What becomes of a sequence that looks like an answer.
+/// The fate of a sequence that looks like an answer.
 enum Fate {
     /// The program waits for it.
     Typed,

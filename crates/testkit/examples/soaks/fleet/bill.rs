@@ -1,4 +1,4 @@
-//! What the ledger has to say of each request.
+//! The row that the ledger must have for each request.
 
 use std::{
     collections::{BTreeMap, btree_map::Entry},
@@ -43,7 +43,7 @@ impl Bills {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is missing in the ledger, if anything.
+    /// The rows that are missing in the ledger, if any.
     pub(crate) async fn missing(&self, house: &House) -> Option<String> {
         let rows = match rows(house).await {
             Ok(rows) => rows,

@@ -32,7 +32,7 @@ fn check(events: &[Value]) {
     state.end(last, &events[0]["response"]);
 }
 
-/// What is open, and what was.
+/// The items that are open, and those that were.
 #[derive(Default)]
 struct GrammarState {
     open: Option<Open>,

@@ -63,7 +63,7 @@ enum Form {
     Painted { painter: Box<Painter>, next: Instant },
 }
 
-/// What the last line that was written belongs to.
+/// The part of the answer that the last written line belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Nothing,
@@ -156,7 +156,7 @@ impl Printer {
         Ok(())
     }
 
-    /// What the model thinks: dimmed on a terminal, and never part of the output of a pipe.
+    /// Prints a thought of the model: dimmed on a terminal, and never part of the output of a pipe.
     pub(super) fn thought(&mut self, text: &str) -> anyhow::Result<()> {
         // Some models go on thinking after their first words; these are not interrupted.
         if !self.shows_thoughts || matches!(self.place, Place::Text | Place::OpenText) {

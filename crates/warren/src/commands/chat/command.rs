@@ -1,4 +1,4 @@
-//! What a line of a chat means: a message, or a command that begins with a slash.
+//! The meaning of a line of a chat: a message, or a command that begins with a slash.
 
 /// The commands, with what they do.
 pub(super) const COMMANDS: [(&str, &str); 9] = [
@@ -13,7 +13,7 @@ pub(super) const COMMANDS: [(&str, &str); 9] = [
     ("/quit", "leave; Ctrl-D does the same"),
 ];
 
-/// What a line means.
+/// The meaning of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
     Nothing,
@@ -32,7 +32,7 @@ pub(super) enum Line {
 }
 
 impl Line {
-    /// What a typed text means. A text that begins with a blank is always a message, and so is one of several lines.
+    /// The meaning of a typed text. A text that begins with a blank is always a message; so is one of several lines.
     pub(super) fn read(typed: &str) -> Self {
         let text = typed.replace("\\\n", "\n");
         if text.trim().is_empty() {

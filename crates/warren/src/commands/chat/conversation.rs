@@ -77,7 +77,7 @@ impl Conversation {
         (text("user"), text("assistant"))
     }
 
-    /// What a model is sent.
+    /// The messages for a model.
     pub(super) fn messages(&self) -> Vec<Value> {
         let system = self.system.as_ref();
         let system = system.map(|text| json!({"role": "system", "content": text}));

@@ -24,7 +24,7 @@ const MOST_LINES: usize = 1_000;
 /// The longest line that is remembered, in bytes.
 const LONGEST: usize = 16 * 1024;
 
-/// What was typed.
+/// The typed input.
 pub(super) enum Typed {
     Text(String),
     /// Ctrl-C: the line is given up.

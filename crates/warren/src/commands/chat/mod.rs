@@ -113,7 +113,7 @@ impl Chat {
     }
 }
 
-/// What comes after a line.
+/// The step after a line.
 #[derive(PartialEq, Eq)]
 enum Next {
     Line,
@@ -127,7 +127,7 @@ struct Talk {
     parameters: Parameters,
     style: Style,
     conversation: Conversation,
-    /// What goes with the next message.
+    /// The files that go with the next message.
     files: Question,
     /// The last answer.
     last: Option<Answer>,
@@ -249,7 +249,7 @@ impl Talk {
         self.keep(text);
     }
 
-    /// What came of an answer that was stopped belongs to the conversation, too.
+    /// Keeps the text of an answer that was stopped: it belongs to the conversation, too.
     fn keep(&mut self, text: &str) {
         if text.trim().is_empty() {
             return;

@@ -7,10 +7,10 @@ use super::finding::Finding;
 /// A model server.
 #[derive(Debug, Clone)]
 pub(super) struct Backend {
-    /// What usually listens there, or nothing for one that the settings name.
+    /// The program that usually listens there, or nothing for one that the settings name.
     pub(super) name: Option<String>,
     pub(super) url: String,
-    /// What it has, or why it does not answer.
+    /// The findings, or why it does not answer.
     pub(super) answer: Result<Examined, String>,
 }
 

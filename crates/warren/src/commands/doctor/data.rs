@@ -9,7 +9,7 @@ use crate::commands::words::bytes;
 const LITTLE: u64 = 1 << 30;
 /// Below this it hardly can.
 const TOO_LITTLE: u64 = 64 << 20;
-/// What others may do to a directory, in its mode.
+/// The bits in a directory's mode that let others do something.
 const OTHERS_ENTER: u32 = 0o007;
 
 /// The data directory as it is.

@@ -8,7 +8,7 @@ use crate::commands::{
     words::{bytes, count},
 };
 
-/// What one `[[worker.engines]]` comes to on this machine.
+/// The result of one `[[worker.engines]]` on this machine.
 #[derive(Debug, Clone)]
 pub(super) struct ModelEngine {
     /// Whether people named it. Otherwise it serves what was pulled, if it is there.

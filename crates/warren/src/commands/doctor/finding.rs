@@ -1,4 +1,4 @@
-//! What a check found.
+//! The finding of a check.
 
 use base::plain;
 use serde::Serialize;
@@ -14,13 +14,13 @@ pub(super) enum State {
     Fault,
 }
 
-/// What a check found.
+/// The finding of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Finding {
     pub(super) check: &'static str,
     pub(super) state: State,
     pub(super) found: String,
-    /// What to do.
+    /// The advice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) advice: Option<String>,
 }

@@ -35,7 +35,7 @@ pub(super) fn clock(clocks: &Clocks) -> Finding {
     }
 }
 
-/// What a process may use here.
+/// The limits of a process here.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Limits {
     /// Open files; `None`: no limit.

@@ -26,7 +26,7 @@ pub(super) struct Server {
     pub(super) answer: Result<Health, String>,
 }
 
-/// What a server says of itself.
+/// A server's report of its health.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Health {
     pub(super) version: String,
@@ -184,7 +184,7 @@ pub(super) fn proxies(proxies: &ProxyVariables) -> Finding {
     }
 }
 
-/// What a short look around by mDNS gave.
+/// The result of a short look around by mDNS.
 #[derive(Debug, Clone)]
 pub(super) struct Mdns {
     /// Whether the server is to be found so.

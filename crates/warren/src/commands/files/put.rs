@@ -94,7 +94,7 @@ impl Put {
     }
 }
 
-/// What is sent: in one message, or in parts.
+/// The content to send: in one message, or in parts.
 enum Content {
     Whole(Vec<u8>),
     Large(LargeFile),
@@ -120,7 +120,7 @@ fn read(path: &Path) -> anyhow::Result<Content> {
     Ok(Content::Whole(whole.ok_or_else(changes)?.with_context(unreadable)?))
 }
 
-/// What comes from a pipe.
+/// The content that comes from a pipe.
 fn stream(mut from: impl Read + 'static) -> io::Result<Content> {
     let begin = read_all(&mut from)?;
     Ok(match begin.len() > UPLOAD_MAX {
@@ -162,7 +162,7 @@ pub(super) fn same(before: &Metadata, after: &Metadata) -> bool {
 /// The most times that a file is read because it was changed meanwhile.
 const TRIES: usize = 5;
 
-/// What may be written over: the protocol replaces a file in one step only where it is text.
+/// The content as text, which may be written over: the protocol replaces a file in one step only where it is text.
 fn text(content: Vec<u8>) -> anyhow::Result<String> {
     if content.len() > TEXT_FILE_MAX || content.contains(&0) {
         return Err(anyhow!(only_text()));

@@ -45,7 +45,7 @@ fn arguments(place: &Place, lines: Option<usize>, follow: bool, level: LogLevel)
     arguments
 }
 
-/// What lines of this level and graver ones have in them. The journal knows nothing of Warren's levels.
+/// The pattern of lines of this level and graver ones. The journal knows nothing of Warren's levels.
 fn pattern(level: LogLevel) -> Option<String> {
     let names = LogLevel::ALL.into_iter().filter(|other| *other <= level);
     let names: Vec<String> = names.map(|level| level.to_string().to_uppercase()).collect();

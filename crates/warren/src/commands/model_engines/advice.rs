@@ -4,7 +4,7 @@ use std::fs;
 
 use super::{find::Places, program::Known};
 
-/// What is known of the system.
+/// The known facts about the system.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct System {
     is_mac: bool,
@@ -41,7 +41,7 @@ impl System {
     }
 }
 
-/// What to do when a program was not found.
+/// The advice when a program was not found.
 pub(crate) fn advice(program: &str, known: Option<Known>, system: &System) -> String {
     let get = match known {
         Some(Known::LlamaServer) => llama_server(system),

@@ -53,7 +53,7 @@ pub(crate) struct Fleet {
     known: Mutex<Known>,
 }
 
-/// What was found when it was last looked.
+/// The findings of the last look.
 #[derive(Debug, Default)]
 struct Known {
     models: Vec<EngineModel>,

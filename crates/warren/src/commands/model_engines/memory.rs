@@ -19,7 +19,7 @@ pub(crate) fn named(engines: &[EngineOptions]) -> anyhow::Result<Option<u64>> {
     Ok(Some(first))
 }
 
-/// What models may take on a machine with this memory, in bytes.
+/// The memory that models may take on a machine with this memory, in bytes.
 pub(crate) fn usual(whole: Memory) -> u64 {
     whole.for_models().total()
 }

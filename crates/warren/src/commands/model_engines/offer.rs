@@ -93,7 +93,7 @@ impl Served<'_> {
         Group { name, rule }
     }
 
-    /// What the model was made for, halved until it takes no more than half of the memory; where its files
+    /// The context that the model was made for, halved until it takes no more than half of the memory; where its files
     /// alone take more, until it has room at all.
     fn usual_context(&self, local: &LocalModel, parallel: Option<u32>) -> Option<u64> {
         let made_for = local.head.context_tokens.filter(|tokens| *tokens > 0)?;

@@ -50,12 +50,12 @@ pub(crate) struct Part {
     program: Arc<Program>,
     file: PathBuf,
     known: Option<Known>,
-    /// What is named; nothing: the store.
+    /// The named paths; nothing: the store.
     paths: Vec<PathBuf>,
     shelf: Shelf,
 }
 
-/// What a part has to serve at one time.
+/// The models that a part has to serve at one time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Stock {
     pub(crate) models: Vec<EngineModel>,
@@ -99,7 +99,7 @@ impl Part {
         Ok(Self { options, program, file, known, paths, shelf })
     }
 
-    /// What the program is called.
+    /// The name of the program.
     pub(crate) fn name(&self) -> &str {
         &self.program.name
     }
@@ -118,7 +118,7 @@ impl Part {
         &self.paths
     }
 
-    /// What is there to serve, with this much memory for all models together. Blocks on the disk.
+    /// The models that are there to serve, with this much memory for all models together. Blocks on the disk.
     pub(crate) fn look(&mut self, now: SystemTime, memory: u64) -> Stock {
         let mut stock = Stock::default();
         let reads_gguf = self.known.is_none_or(Known::reads_gguf);

@@ -1,4 +1,4 @@
-//! What model engines would come to on this machine, without starting any: for `warren doctor`.
+//! The engines as they would be on this machine, without starting any: for `warren doctor`.
 
 use std::{
     path::{Path, PathBuf},
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// The longest version that is shown, in characters.
 const LONGEST: usize = 100;
 
-/// What one `[[worker.engines]]` comes to.
+/// The result of one `[[worker.engines]]`.
 #[derive(Debug, Clone)]
 pub(crate) struct Surveyed {
     /// Whether people named it.

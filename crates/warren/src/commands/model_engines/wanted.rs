@@ -8,7 +8,7 @@ use daemon::options::{
     engines::{Paths, path},
 };
 
-/// What people want of model engines.
+/// The wishes of people for model engines.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Wanted {
     /// Each with the models that one program serves.
@@ -43,7 +43,7 @@ fn own_backends(options: &WorkerOptions) -> bool {
     options.backends.iter().flatten().any(|backend| !backend.cloud.unwrap_or(false))
 }
 
-/// What the flags name goes with the settings of the first engine of the file.
+/// The flags' models, with the settings of the first engine of the file.
 fn merged(
     named: Vec<PathBuf>,
     command: Option<EngineCommand>,

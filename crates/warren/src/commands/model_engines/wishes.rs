@@ -1,4 +1,4 @@
-//! What is wished for each model: the settings for all, and what is different for the models of a name.
+//! The wishes for each model: the settings for all, and the different ones for the models of a name.
 
 use std::time::Duration;
 

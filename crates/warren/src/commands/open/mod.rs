@@ -17,7 +17,7 @@ use super::{
 };
 use crate::exit::{as_ended, usage};
 
-/// What a user's own shell is on another machine: the environment there knows.
+/// The command for a user's own shell on another machine: the environment there knows it.
 const SHELL_THERE: [&str; 3] = ["sh", "-c", "exec \"${SHELL:-/bin/sh}\""];
 
 /// Run a command in a new terminal that stays, here or on another machine, and use it

@@ -23,7 +23,7 @@ use super::{
 };
 use crate::exit::usage;
 
-/// What is known before a command line is read.
+/// The facts that are known before a command line is read.
 #[derive(Clone, Copy)]
 pub(crate) struct Known<'a> {
     /// The command line of this program.
@@ -32,12 +32,12 @@ pub(crate) struct Known<'a> {
     pub(crate) file: &'a ConfigFile,
 }
 
-/// What a service is to run.
+/// The command that a service is to run.
 #[derive(Debug)]
 pub(super) struct ServiceCommand {
     /// After the binary.
     pub(super) words: Vec<String>,
-    /// What goes into its environment.
+    /// The variables of its environment.
     pub(super) variables: Vec<Variable>,
     /// A server's data directory.
     pub(super) data_dir: Option<PathBuf>,

@@ -69,7 +69,7 @@ impl Remove {
     }
 }
 
-/// What stays on the disk.
+/// The files that stay on the disk.
 fn kept(place: &Place, known: Known<'_>) -> Vec<String> {
     let text = fs::read_to_string(&place.unit).unwrap_or_default();
     let words = command_of(&text).and_then(quoting::words).unwrap_or_default();

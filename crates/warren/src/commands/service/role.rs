@@ -1,4 +1,4 @@
-//! What a service runs.
+//! The role of a service.
 
 use clap::ValueEnum;
 

@@ -61,7 +61,7 @@ impl EventPrinter {
         Self { prompt_lines, ..self }
     }
 
-    /// What an event adds.
+    /// The text that an event adds.
     pub(super) fn event(&mut self, event: &AgentEvent) -> String {
         let text = match event {
             AgentEvent::TurnStarted { prompt, .. } => self.turn_started(prompt.as_deref()),
@@ -187,7 +187,7 @@ impl EventPrinter {
     }
 }
 
-/// What a tool is used on, in one line.
+/// The object of a tool's use, in one line.
 pub(super) fn brief(input: &Value) -> String {
     cut(&target(input), SHOWN)
 }

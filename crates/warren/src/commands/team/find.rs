@@ -14,7 +14,7 @@ use crate::{
     exit::usage,
 };
 
-/// What the leader of every team is called, too.
+/// The other name of every team's leader.
 const LEADER: &str = "leader";
 
 /// A connection, and the team that is meant.
@@ -58,7 +58,7 @@ pub(super) fn member(
     }
 }
 
-/// What a member is called.
+/// The name of a member.
 pub(super) fn called(members: &[SessionInfo], id: SessionId) -> String {
     let name = members.iter().find(|it| it.id == id).and_then(|it| it.name.as_deref());
     name.map_or_else(|| short(id), plain)

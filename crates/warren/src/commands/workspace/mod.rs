@@ -1,4 +1,4 @@
-//! What the commands of the workspace share.
+//! The common parts of the commands of the workspace.
 //!
 //! - [`WorkspaceServer`]: which workspace, and what it is shown
 //! - [`Output`]: the same, and whether to answer in JSON

@@ -11,7 +11,7 @@ use crate::{commands::table::plain, exit::usage};
 
 /// Something that has an id, and is meant by that, by how it begins, or by a name.
 pub(crate) trait Named {
-    /// What it is called.
+    /// The noun for the kind.
     const WHAT: &'static str;
 
     fn id(&self) -> String;

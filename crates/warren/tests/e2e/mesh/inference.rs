@@ -16,7 +16,7 @@ both_ways!(
     a_backend_that_breaks_off_ends_the_stream_with_an_error,
 );
 
-/// What no protocol knows has to survive, too.
+/// A request with fields that no protocol knows, which have to survive, too.
 fn odd_request() -> Value {
     let mut request = saying("é", true);
     for (name, value) in [

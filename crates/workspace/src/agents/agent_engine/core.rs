@@ -41,7 +41,7 @@ pub(super) struct Core {
     at_rest: watch::Sender<bool>,
 }
 
-/// What the next daemon has to know of an agent.
+/// The facts about an agent that the next daemon has to know.
 #[derive(Serialize, Deserialize)]
 pub(super) struct KeptAgent {
     pub(super) process: KeptProcess,

@@ -70,8 +70,8 @@ pub(super) struct Rows<'a> {
     quantizations: Vec<Row<'a>>,
 }
 
-/// What the head of the smallest says, if all are one model. Without it memory is estimated by size alone, so that a
-/// failure is none of the pull.
+/// The head of the smallest file, if all are one model. Without it memory is estimated by size alone, so that a
+/// failure does not end the pull.
 pub(super) async fn head(hub: &Hub, listing: &Listing, offer: &Offer) -> Option<Gguf> {
     let smallest = offer.variants.first().filter(|_| offer.has_one_model())?.files.first()?;
     hub.head(listing, smallest).await.ok().flatten()

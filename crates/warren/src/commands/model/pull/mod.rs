@@ -69,12 +69,12 @@ pub(crate) struct Pull {
 struct Chosen {
     id: ModelId,
     listing: Listing,
-    /// What is fetched, in the order of the names that it gets here.
+    /// The files to fetch, in the order of the names that they get here.
     files: Vec<HubFile>,
     remote: Vec<RemoteFile>,
 }
 
-/// What is printed in the end.
+/// The result that is printed in the end.
 #[derive(Serialize)]
 struct Done {
     state: &'static str,
@@ -84,7 +84,7 @@ struct Done {
     bytes: u64,
     /// The directory of the model.
     path: PathBuf,
-    /// What a program is given.
+    /// The file for a program.
     file: PathBuf,
 }
 
@@ -269,7 +269,7 @@ impl Chosen {
     }
 }
 
-/// What the disk lacks, in numbers for people.
+/// The error that says how much space the disk lacks, for people.
 fn no_room(path: &Path, needed: u64, free: u64) -> anyhow::Error {
     let (needed, free) = (bytes(needed), bytes(free));
     anyhow!(

@@ -29,7 +29,7 @@ pub(super) struct Steps {
     host: String,
     /// `None` for programs.
     bar: Option<Progress>,
-    /// What was shown last, and when.
+    /// The last shown progress, and when it was shown.
     shown: Option<(Instant, Option<String>)>,
     rate: Rate,
 }

@@ -22,7 +22,7 @@ const QUESTIONS: usize = 64;
 pub(super) const TURNS: usize = 20;
 const PROMPT_LINES: usize = 20;
 
-/// What a typed line means.
+/// The meaning of a typed line.
 #[derive(Debug, PartialEq)]
 pub(super) enum Typed {
     /// To be sent, if that can be now.
@@ -68,7 +68,7 @@ impl Chat {
         before + &so_far.print(&mut self.printer)
     }
 
-    /// What something that is seen adds to what is shown.
+    /// The text that a view adds to the screen.
     pub(super) fn take(&mut self, seen: SessionView) -> String {
         match seen {
             SessionView::Event(event) => self.event(&event),
@@ -108,7 +108,7 @@ impl Chat {
         }
     }
 
-    /// What a line that was typed means: an answer to the oldest question, or a prompt.
+    /// The meaning of a typed line: an answer to the oldest question, or a prompt.
     pub(super) fn typed(&mut self, line: &str) -> Typed {
         let text = line.trim();
         let answer = match text.to_lowercase().as_str() {
@@ -129,7 +129,7 @@ impl Chat {
         }
     }
 
-    /// What ends the agent's turn, if it is in one.
+    /// The message that ends the agent's turn, if it is in one.
     pub(super) fn interrupt(&self) -> Option<ClientMessage> {
         let session_id = self.session;
         self.is_working.then_some(ClientMessage::Interrupt(OfSession { session_id }))

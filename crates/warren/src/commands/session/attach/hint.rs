@@ -13,8 +13,8 @@ use super::keys::DetachKey;
 /// The file that stands for having said it, in `$XDG_STATE_HOME/warren` or `~/.local/state/warren`.
 const FILE: &str = "detach-key-said";
 
-/// What is to be said now. `None`: it was said before, there is no such key, or it cannot be noted that it
-/// was said.
+/// The hint to show now. `None`: it was shown before, there is no such key, or it cannot be noted that it
+/// was shown.
 pub(super) fn detach_hint(key: DetachKey) -> Option<String> {
     let words = format!("{} detaches, and what runs here goes on", key.name()?);
     let directory = home_directory("XDG_STATE_HOME", ".local/state")?;

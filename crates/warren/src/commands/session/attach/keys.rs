@@ -1,4 +1,4 @@
-//! What is typed: keys for the session, and the one that detaches.
+//! The typed keys: those for the session, and the one that detaches.
 
 use std::str::FromStr;
 
@@ -40,7 +40,7 @@ impl FromStr for DetachKey {
 }
 
 impl DetachKey {
-    /// What people call it; `None` if there is none.
+    /// Its name for people; `None` if there is none.
     pub(super) fn name(self) -> Option<String> {
         self.0.map(|key| format!("Ctrl-{}", char::from(key | 0x40)))
     }
@@ -57,9 +57,9 @@ impl DetachKey {
 /// A key as a sequence tells it.
 struct Pressed {
     key: u32,
-    /// What the key gives with Shift, if told.
+    /// The character that the key gives with Shift, if reported.
     shifted: Option<u32>,
-    /// What the key's place gives in the layout of the United States, if told.
+    /// The character that the key's place gives in the layout of the United States, if reported.
     base: Option<u32>,
     modifiers: u32,
 }
@@ -194,7 +194,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// What the session gets of these reads, and whether they detach.
+    /// The session's input from these reads, and whether they detach.
     fn typed(detach: &str, reads: &[&str]) -> (String, bool) {
         let mut typed = TypedKeys::new(key(detach));
         let mut all = Vec::new();

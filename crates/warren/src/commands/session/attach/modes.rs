@@ -1,4 +1,4 @@
-//! What a session may leave behind in this terminal, and what takes it away again.
+//! The modes that a session may leave behind in this terminal, and the sequences that take them away again.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What comes of a terminal's session, as bytes for this terminal.
+//! The output of a terminal's session, as bytes for this terminal.
 
 use base::plain;
 use client::workspace::{Ending, SessionView};
@@ -18,7 +18,7 @@ const POP_TITLE: &str = "\x1b[23;2t";
 /// Said as long as there is no connection.
 const LOST: &str = "connection lost, connecting again";
 
-/// What of a session goes to this terminal.
+/// Turns a session's output into bytes for this terminal.
 pub(super) struct Painter {
     rest: Rest,
     modes: SessionModes,
@@ -30,10 +30,10 @@ pub(super) struct Painter {
     /// Whether the last line says that the connection is lost.
     has_line: bool,
     has_title: bool,
-    /// What is to be said in the last line of the first screen.
+    /// The hint for the last line of the first screen.
     hint: Option<String>,
     has_hint: bool,
-    /// What is to be said when the terminal is given back.
+    /// The words to print when the terminal is given back.
     pub(super) last_words: Option<String>,
     pub(super) ended: Option<Ending>,
 }
@@ -113,7 +113,7 @@ impl Painter {
         }
     }
 
-    /// What puts this terminal back as it was, the cursor below what was painted.
+    /// The bytes that put this terminal back as it was, the cursor below what was painted.
     pub(super) fn leave(&mut self) -> Vec<u8> {
         let mut out = self.modes.reset().into_bytes();
         (self.rest, self.is_cut) = (Rest::default(), false);
@@ -230,7 +230,7 @@ mod tests {
         SessionView::Output(text.to_owned().into())
     }
 
-    /// What a terminal shows after all that.
+    /// The terminal's screen after all that.
     fn shown(painter: &mut Painter, seen: Vec<SessionView>) -> vt100::Parser {
         let [rows, cols] = [5, 20].map(|size| NonZeroU16::new(size).unwrap());
         let mut terminal = vt100::Parser::new(rows, cols, 100);

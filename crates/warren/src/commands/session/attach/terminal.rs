@@ -54,7 +54,7 @@ pub(super) fn begin_line() {
 
 /// This terminal, raw. Dropping it gives it back.
 pub(super) struct Raw {
-    /// What puts its modes back; the screen's own end, once that is known.
+    /// The bytes that put its modes back; the screen's own end, once that is known.
     leave: Vec<u8>,
 }
 
@@ -107,7 +107,7 @@ fn output() -> io::Result<File> {
     Ok(stdout().as_fd().try_clone_to_owned()?.into())
 }
 
-/// What is typed, as it comes; it ends with the terminal. The thread that reads ends with the
+/// The typed bytes, as they come; they end with the terminal. The thread that reads ends with the
 /// process: nothing else can wake it.
 pub(super) fn typed() -> io::Result<mpsc::Receiver<Vec<u8>>> {
     let mut input: File = stdin().as_fd().try_clone_to_owned()?.into();

@@ -174,7 +174,7 @@ impl Using {
     }
 }
 
-/// What is seen next, once there is room for it. Until then what was typed still leaves: a terminal that takes no
+/// The next view, once there is room for it. Until then typed keys still leave: a terminal that takes no
 /// more output must not keep an interrupt from the session.
 async fn next(
     following: &mut Following,
@@ -186,7 +186,7 @@ async fn next(
     following.next().await
 }
 
-/// What the system tells this process.
+/// A notice of the system to this process.
 enum Notice {
     /// The terminal has another size.
     Resized,

@@ -64,7 +64,7 @@ pub(super) async fn ask(
     bail!("the server stopped telling before the turn ended")
 }
 
-/// What is seen next, but not for ever of an agent that rests.
+/// The next view, but not for ever of an agent that rests.
 async fn next(
     following: &mut Following,
     rests_since: Option<Instant>,

@@ -10,7 +10,7 @@ use crate::commands::{
     workspace::{short, terms::called},
 };
 
-/// What is heard of the turn.
+/// The output of the turn.
 #[derive(Debug, PartialEq)]
 pub(super) enum TurnOutput {
     Event(AgentEvent),
@@ -21,7 +21,7 @@ pub(super) enum TurnOutput {
 pub(super) struct Own<'a> {
     session: &'a SessionInfo,
     which: Which,
-    /// What came before it was known which turn is ours.
+    /// The events that came before it was known which turn is ours.
     early: Vec<AgentEvent>,
     has_begun: bool,
     ended: Option<Result<(), String>>,
@@ -139,7 +139,7 @@ impl<'a> Own<'a> {
         self.has_begun.then_some(TurnOutput::Event(event))
     }
 
-    /// What a turn used is told even to who fell behind and has missed its end.
+    /// The turn's usage. It is reported even to a viewer that fell behind and has missed its end.
     fn used(&mut self, turn: u64) -> Option<TurnOutput> {
         match self.which {
             Which::Number(own) if turn >= own && self.ended.is_none() => self.was_missed(),
@@ -187,7 +187,7 @@ mod tests {
         ended(turn, TurnOutcome::Completed)
     }
 
-    /// What was said in the turn, and how it ended.
+    /// The answer of the turn, and how it ended.
     fn answer(
         status: SessionStatus,
         seen: Vec<SessionView>,

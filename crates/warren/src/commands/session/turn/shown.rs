@@ -1,4 +1,4 @@
-//! What is printed of a turn, as it comes: on a terminal all of it, into a file or pipe the answer
+//! The printed text of a turn, as it comes: on a terminal all of it, into a file or pipe the answer
 //! alone.
 
 use std::io::{IsTerminal, Write, stdout};
@@ -58,7 +58,7 @@ pub(super) struct PrintedAnswer {
 }
 
 impl PrintedAnswer {
-    /// What an event adds to the answer, as it is printed.
+    /// The text that an event adds to the answer, as it is printed.
     fn text(&mut self, event: &AgentEvent) -> String {
         let mut text = String::new();
         match event {
