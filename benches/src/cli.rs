@@ -111,7 +111,7 @@ pub(crate) enum Role {
     /// An agent that answers at once
     #[command(hide = true)]
     Agent {
-        /// What an agent is told on its command line
+        /// The arguments of an agent
         #[arg(last = true)]
         arguments: Vec<String>,
     },

@@ -8,7 +8,7 @@ use rooms::Room;
 
 use crate::{models::served, state::Api};
 
-/// The most names that are told.
+/// The most names that are listed.
 const TOLD: usize = 3;
 
 /// Names are compared by this much of them, in characters.

@@ -95,7 +95,7 @@ impl BaseUrl {
         self.version == Version::Unnamed
     }
 
-    /// A path and query below this URL, as they stand below its host; `None` when it is none.
+    /// A path and query below this URL, as they stand below its host; `None` when the text is not one.
     pub fn join(&self, path_and_query: &str) -> Option<PathAndQuery> {
         if !path_and_query.starts_with('/') {
             return None;

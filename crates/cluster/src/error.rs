@@ -16,7 +16,7 @@ pub enum ClusterError {
     /// The replica does not take it.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// An address is none.
+    /// A text is not an address.
     #[error("{0}")]
     Address(String),
     /// No member is meant, or several are.

@@ -288,7 +288,7 @@ impl Links {
             LinkFrame::Control(text) => match Control::decode(&text) {
                 Ok(Control::NewToken(token)) if !self.barred.has(key) => {
                     let heard = Heard::Told { from: node.to_owned(), token };
-                    // One too many is told again over the next link.
+                    // One too many is announced again over the next link.
                     let _full_or_stopping = self.tokens.try_send(heard);
                 }
                 Ok(control) => self.circuits.control(node, control),

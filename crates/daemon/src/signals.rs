@@ -166,7 +166,7 @@ impl HangUps {
     }
 }
 
-/// Whether the process is at a terminal. One that was closed is none any more.
+/// Whether the process is at a terminal. One that was closed does not count.
 fn has_terminal() -> bool {
     stdin().is_terminal() || stdout().is_terminal() || stderr().is_terminal()
 }

@@ -23,7 +23,7 @@ pub struct Gpu {
     pub name: String,
     /// Its maker.
     pub vendor: Vendor,
-    /// Its own memory in GiB, where that is told; one that shares the machine's memory has none.
+    /// Its own memory in GiB, where that is known; one that shares the machine's memory has none.
     pub vram_gb: Option<f64>,
     /// The backend of its models: `cuda`, `rocm`, `metal`, `vulkan` or `sycl`.
     pub backend: &'static str,
@@ -41,7 +41,7 @@ pub struct Machine {
     pub chip_family: &'static str,
     /// The name of that chip.
     pub chip_name: String,
-    /// The name of its processor, where that is told.
+    /// The name of its processor, where that is known.
     pub cpu_name: Option<String>,
     /// The number of its processors, as the system counts them; 0 when unknown.
     pub cpu_cores: u32,

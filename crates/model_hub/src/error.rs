@@ -7,7 +7,7 @@ use models::ArrivalError;
 /// Why a hub was not asked, or did not give what was asked for.
 #[derive(Debug, thiserror::Error)]
 pub enum HubError {
-    /// The address is none.
+    /// The text is not an address.
     #[error("{url} is no address of a hub (HF_ENDPOINT): {reason}")]
     Address {
         /// As it was given.

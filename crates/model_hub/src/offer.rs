@@ -66,7 +66,7 @@ impl Variant {
 }
 
 impl Offer {
-    /// The models among these files. One that misses a part is none.
+    /// The models among these files. One that misses a part does not count.
     pub fn of(listing: &Listing) -> Self {
         let is_model = |file: &&HubFile| {
             let name = file_name(&file.path).to_lowercase();

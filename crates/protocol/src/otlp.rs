@@ -29,7 +29,7 @@ pub struct Span {
     pub end: u64,
     /// The known facts about it, by the names of the semantic conventions.
     pub attributes: Vec<(&'static str, Value)>,
-    /// Why it is a failure; `None`: it is none, or nobody can tell.
+    /// Why it is a failure; `None`: it is not, or nobody can tell.
     pub error: Option<String>,
 }
 

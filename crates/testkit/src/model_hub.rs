@@ -26,9 +26,9 @@ pub const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 /// How the next answer with a file goes wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HubFault {
-    /// The connection ends after so many bytes.
+    /// The connection ends after this number of bytes.
     Cut(usize),
-    /// Nothing comes after so many bytes, and the connection stays.
+    /// Nothing comes after this number of bytes, and the connection stays.
     Stall(usize),
     /// The byte at this place is another.
     Damage(usize),
@@ -121,7 +121,7 @@ impl FakeModelHub {
         self.lock().token = Some(token.to_owned());
     }
 
-    /// How many files are told at once.
+    /// How many files are listed at once.
     pub fn set_page(&self, files: usize) {
         self.lock().page = files;
     }

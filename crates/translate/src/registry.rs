@@ -94,7 +94,7 @@ pub fn answer(
     }
 }
 
-/// The body to send to an Ollama in its own API, with a context of so many tokens, for a client's body of shape
+/// The body to send to an Ollama in its own API, with a context of `num_ctx` tokens, for a client's body of shape
 /// `from`, which Chat Completions can serve.
 ///
 /// # Errors

@@ -32,7 +32,7 @@ pub(crate) struct Blocking {
 }
 
 impl Blocking {
-    /// A stream without a task to wake, of which so many bytes are read at once.
+    /// A stream without a task to wake. `read_buffer`: the most bytes of one read.
     pub(crate) fn new(io: Io, read_buffer: usize) -> Self {
         let readable = Arc::new(Readable::default());
         Self {

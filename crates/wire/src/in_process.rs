@@ -92,7 +92,7 @@ impl InProcessLink {
 
     pub(crate) fn ready(&mut self) -> Option<Frame> {
         let frame = self.incoming.pop(&Context::from_waker(Waker::noop()))?;
-        self.has_waited();
+        self.reset_wait();
         Some(frame)
     }
 
@@ -162,13 +162,13 @@ impl InProcessLink {
         if is_more {
             (self.seen, self.turns) = (queued, self.turns + 1);
         } else {
-            self.has_waited();
+            self.reset_wait();
         }
         is_more
     }
 
     /// Frames are taken now. The clock is not read for each of them.
-    fn has_waited(&mut self) {
+    fn reset_wait(&mut self) {
         if std::mem::take(&mut self.waits) {
             self.heard = Instant::now();
         }

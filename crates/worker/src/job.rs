@@ -89,7 +89,7 @@ async fn serve<'a>(
     // Several servers may send more than the backend takes at once: the rest waits here.
     let slot = lent.slot().await;
     if let Some(span) = &mut span {
-        span.has_slot();
+        span.note_slot();
     }
     let path = order.path.split('?').next().unwrap_or_default();
     let endpoint = Endpoint::of_path(path);
@@ -117,7 +117,7 @@ async fn serve<'a>(
         }
     }
     if let Some(span) = &mut span {
-        span.is_whole();
+        span.note_whole();
     }
     reply.end().await?;
     lent.count_answer();

@@ -99,7 +99,7 @@ impl Worker {
         }
     }
 
-    /// The same; beside the backends of the configuration, of which there may be none, it lends those in
+    /// The same; beside the backends of the configuration, if there are any, it lends those in
     /// `found`, as long as they are in it. Each is one by its [place](Lend::place).
     ///
     /// # Errors

@@ -59,7 +59,7 @@ struct Joined {
     _own_objects: AbortOnDropHandle<()>,
 }
 
-/// Objects that were made through this member, and of which their owner has not told yet.
+/// Objects that were made through this member, and of which their owner has not reported yet.
 #[derive(Default)]
 struct Learnt {
     owners: BTreeMap<(Kind, String), String>,

@@ -124,7 +124,7 @@ async fn one(fleet: Fleet, keys: usize, lab: &Lab, program: &Path) -> Result<Lin
     Ok(Line::new(fleet.name, values, told.failures))
 }
 
-/// Makes so many keys, and writes them to the file, one a line. Returns the first.
+/// Makes `count` keys, and writes them to the file, one a line. Returns the first.
 async fn make_keys(
     addr: &std::net::SocketAddr,
     admin: &str,

@@ -200,7 +200,7 @@ mod tests {
     #[derive(Debug, Clone)]
     enum Step {
         Live,
-        /// So many events that the client does not get, and a screen.
+        /// A number of events that the client does not get, and a screen.
         Skipped(u64),
         Ask,
         Answer,

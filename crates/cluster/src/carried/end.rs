@@ -103,7 +103,7 @@ impl Line {
         self.taken.notify_one();
     }
 
-    /// The same, and the other end is told at once.
+    /// The same, and the other end hears of it at once.
     pub(crate) fn give_up(&self, why: Closed) {
         self.waiting.give_up(Body::Closed(why.clone()));
         self.closed(why);

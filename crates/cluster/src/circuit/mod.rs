@@ -30,7 +30,7 @@ use crate::{
 use end::{CircuitEnd, WINDOW_PIECES};
 use pump::{Inbound, Pump};
 
-/// The serving end waits so many times as long for a link as the client's end, so that it never
+/// The factor by which the serving end waits longer for a link than the client's end, so that it never
 /// forgets what the other end will ask for.
 const SERVING_PATIENCE: u32 = 4;
 /// The most circuits that one member may have open here.
@@ -122,7 +122,7 @@ pub(crate) struct FarEnd {
 enum End {
     /// To the opener, with the reason.
     Here(Arc<OnceLock<Ended>>),
-    /// To the opener's member, which is told by this.
+    /// To the opener's member, which learns of the service by this.
     Served(CancellationToken),
 }
 

@@ -68,7 +68,7 @@ pub fn restore(archive: &Path, data_dir: &Path, force: bool) -> anyhow::Result<R
     Ok(Restored { data_dir: data_dir.to_owned(), contents, before, outside })
 }
 
-/// The names of former data in a directory. Models are none, nor is what an earlier restore has moved aside.
+/// The names of former data in a directory. Models do not count, nor does what an earlier restore has moved aside.
 fn former(directory: &Path) -> io::Result<Vec<String>> {
     let stays = |name: &str| {
         matches!(name, LOCK | MODELS) || name.starts_with(BEFORE) || name.starts_with(UNFINISHED)

@@ -19,7 +19,7 @@ impl Dispatcher {
             || self.set_phase(id, Phase::Unbegun, Phase::Begun);
         let Some(hold) = self.jobs.get(&id).and_then(Job::hold).filter(|_| fresh) else { return };
         self.arm_idle(id, now);
-        if self.has_loaded(id, hold.provider) {
+        if self.note_loaded(id, hold.provider) {
             self.fill(now, hold.provider);
         }
         let (woke, is_back) = (self.heard(hold.provider), self.backend_is_there(hold.provider));
@@ -73,7 +73,7 @@ impl Dispatcher {
             return;
         }
         if verdict == Verdict::Answered {
-            self.has_loaded(id, by);
+            self.note_loaded(id, by);
         }
         let Some((job, hold)) = self.release(id) else { return };
         self.heard(by);

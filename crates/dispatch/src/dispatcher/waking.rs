@@ -72,7 +72,7 @@ impl Dispatcher {
     /// Records a sign that a provider's backend is there. Returns whether that changes anything:
     /// handle the provider as one that counts again.
     pub(super) fn backend_is_there(&mut self, id: ProviderId) -> bool {
-        let changes = self.providers.change(id, |provider| provider.readiness.is_back());
+        let changes = self.providers.change(id, |provider| provider.readiness.note_back());
         let changes = changes.unwrap_or(false);
         if changes {
             self.timers.disarm(Timer::Backend(id));

@@ -15,7 +15,7 @@ impl Oracle {
         self.load(peer) + peer.lent.saturating_sub(self.lent_jobs(peer))
     }
 
-    /// So many slots are lent from now on; more than before only if they are free.
+    /// Lends `slots` from now on; more than before only if they are free.
     pub(crate) fn lend(&mut self, id: ProviderId, slots: u32) {
         let Some(peer) = self.peer(id) else { return };
         let most = peer.lent + self.lendable(peer);

@@ -210,7 +210,7 @@ impl Oracle {
         };
         let job = self.jobs.remove(&id)?;
         if let Some(peer) = self.peer_mut(held.by) {
-            peer.is_rid_of(&job.spec.model, id);
+            peer.note_gone(&job.spec.model, id);
             peer.reported = peer.reported.saturating_sub(1);
             match peer.standing {
                 Standing::Trial(Some(trial)) if trial == id => {

@@ -262,7 +262,7 @@ impl Oracle {
         self.given += 1;
         let given = self.given;
         if let Some(peer) = self.peer_mut(by) {
-            peer.is_given(since, &model, id);
+            peer.note_given(since, &model, id);
             peer.last_given = given;
             peer.reported += 1;
             if peer.standing == Standing::Trial(None) {

@@ -194,7 +194,7 @@ impl Inbound<'_> {
         }
     }
 
-    /// The next so many bytes. If they are in one piece, they are not copied.
+    /// The next `len` bytes. If they are in one piece, they are not copied.
     async fn take(&mut self, len: usize) -> Result<Bytes, NotServed> {
         if self.held.len() < len {
             let mut taken = BytesMut::with_capacity(len);

@@ -69,7 +69,7 @@ impl FellowStream {
         self.cell.poll_piece(cx)
     }
 
-    /// Says that so many bytes of the pieces are not kept any more: the fellow may send as many.
+    /// Says that this number of bytes of the pieces is not kept any more: the fellow may send as many.
     pub fn consumed(&self, bytes: usize) {
         self.cell.consumed(bytes);
     }

@@ -92,7 +92,7 @@ pub enum BadFrame {
     Count(u64),
 }
 
-/// No stream has so many bytes: sums of two offsets stay numbers.
+/// More bytes than any stream has: sums of two offsets stay numbers.
 const MOST_COUNT: u64 = 1 << 60;
 
 const REASONS: [Reason; 9] = [

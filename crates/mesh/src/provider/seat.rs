@@ -45,7 +45,7 @@ pub(super) struct Seat {
     shared: Arc<Shared>,
     peer: Arc<Peer>,
     state: Mutex<ProviderState>,
-    /// Told when the peer has told its load.
+    /// Notified when the peer has reported its load.
     load_told: Notify,
 }
 

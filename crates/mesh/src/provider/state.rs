@@ -42,7 +42,7 @@ impl ProviderState {
         if wanted.models != told.models {
             membership.models(wanted.models.clone(), wanted.load);
         } else if (wanted.load, wanted.load_until) != (told.load, told.load_until) {
-            // The same number told again is told on: the scheduler counts on from what it was told.
+            // The same number is passed on when it comes again: the scheduler counts on from the last one.
             membership.load(wanted.load);
         }
         if wanted.capacity != told.capacity {

@@ -68,7 +68,7 @@ pub enum ArrivalError {
         /// Which piece of it.
         piece: u32,
     },
-    /// A hub sent other bytes than it has told.
+    /// A hub sent other bytes than it has announced.
     #[error("the bytes of {file} are not those that the hub has told: their hash is another")]
     Altered {
         /// Which file.
@@ -147,7 +147,7 @@ pub enum StockError {
         /// Which file.
         file: FileName,
     },
-    /// More than the answer to the query told.
+    /// More than the answer to the query announced.
     #[error("more arrives than the {total} bytes that were announced")]
     TooMuch {
         /// In bytes.

@@ -47,7 +47,7 @@ impl Needs {
         }
     }
 
-    /// The whole memory, in bytes: with files of so many bytes, for `parallel` requests at a time of at most
+    /// The whole memory, in bytes: with `files` bytes of files, for `parallel` requests at a time of at most
     /// `context` tokens each.
     pub fn memory(&self, files: u64, context: u64, parallel: u64) -> u64 {
         let tokens = context.saturating_mul(parallel);

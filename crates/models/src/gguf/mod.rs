@@ -95,7 +95,7 @@ impl Gguf {
     ///
     /// # Errors
     ///
-    /// [`GgufError`] says why it is none that is understood.
+    /// [`GgufError`] says why it is not a file that is understood.
     pub fn read(path: &Path) -> Result<Self, GgufError> {
         let file = File::open(path)?;
         let length = file.metadata()?.len();
@@ -141,7 +141,7 @@ impl Gguf {
     }
 }
 
-/// How long a GGUF file must be, in bytes; `None` when it is none, or one that is not understood. Of one
+/// How long a GGUF file must be, in bytes; `None` when it is another file, or one that is not understood. Of one
 /// that ends within its head more than there is.
 pub(crate) fn least_length(path: &Path) -> Option<u64> {
     match Gguf::read(path) {

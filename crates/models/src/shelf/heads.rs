@@ -80,7 +80,7 @@ impl Heads {
         self.0.is_empty()
     }
 
-    /// `None` when there is nothing to tell of it.
+    /// `None` when there is nothing to report of it.
     fn file(
         &self,
         found: FoundFile,

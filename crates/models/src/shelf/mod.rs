@@ -9,7 +9,7 @@
 //! - A file that is still being written is not a model yet: one that is shorter than its head says, that was
 //!   written less than [`SETTLED`] ago, or beside which a program keeps a note that it is at it.
 //!
-//! What is passed over is told with the reason. A directory that is not there has no models.
+//! Files that are passed over are reported with the reason. A directory that is not there has no models.
 
 mod found;
 mod heads;

@@ -210,7 +210,7 @@ impl Driver {
         self.end().await;
     }
 
-    /// Waits for the next event; `None` if it is none.
+    /// Waits for the next event; `None` if the message was not an event.
     async fn next_event(&mut self) -> io::Result<Option<(Event, Vec<OwnedFd>)>> {
         loop {
             let mut ready = self.socket.readable().await?;

@@ -20,7 +20,7 @@ use super::{
 /// all events until it runs.
 const WOKEN_AT_ONCE: usize = 32;
 
-/// That task lets so many run before it wakes further ones: what it touched of them is still in the
+/// That task lets this many run before it wakes further ones: what it touched of them is still in the
 /// processor's cache then, and they fit into the runtime's own queue.
 const WOKEN_TOGETHER: usize = 64;
 

@@ -1,5 +1,5 @@
-//! Looks in the store for rooms that were made at another server a moment ago, before that is told. Names that are not
-//! there are remembered for a second, so that guesses cost the store little.
+//! Looks in the store for rooms that were made at another server a moment ago, before that is announced. Names that
+//! are not there are remembered for a second, so that guesses cost the store little.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -13,7 +13,7 @@ use crate::codes;
 /// How long a name counts as absent, in milliseconds.
 const ABSENT: u64 = 1_000;
 
-/// The most names that are remembered. While there are so many, no other is looked for.
+/// The most names that are remembered. At this number no other is looked for.
 const MOST: usize = 1_000;
 
 /// The longest name that is looked for, in bytes.

@@ -2,7 +2,7 @@
 //! of its table, in the order in which changes are committed: a change holds the row of its table's number until
 //! then. So a server that has seen all up to a number asks for what came after it.
 //!
-//! A change is told to all connections at once, and the numbers are looked at every second beside that.
+//! A change is announced to all connections at once, and the numbers are looked at every second beside that.
 
 use tokio_postgres::{Row, Transaction};
 

@@ -86,7 +86,7 @@ async fn announces(
     let (other, _heard) = connect(config).await?;
     let announce = format!("BEGIN; SELECT pg_notify('{CHANNEL}', ''); COMMIT");
     in_time(other.batch_execute(&announce)).await?;
-    // It is told with the next answer at the latest.
+    // It is reported with the next answer at the latest.
     in_time(client.batch_execute("SELECT 1")).await?;
     Ok(matches!(timeout(PATIENCE, heard.recv()).await, Ok(Some(()))))
 }

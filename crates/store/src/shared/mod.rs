@@ -87,7 +87,7 @@ impl SharedStore {
     /// of it starts with that.
     ///
     /// # Errors
-    /// When the URL is none, the file cannot be used, or the database cannot and there is no copy of it.
+    /// When the text is not a URL, the file cannot be used, or the database cannot and there is no copy of it.
     pub fn open(url: &Secret, file: &Path) -> Result<Self, StoreError> {
         let (database, own) = (PostgresStore::new(url)?, SqliteStore::open(file)?);
         if let Err(error) = database.revisions()

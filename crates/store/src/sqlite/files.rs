@@ -104,7 +104,7 @@ impl File {
                 Err((format!("{shown} is another file now"), false))
             }
             Some(known) if found.len < known.len => {
-                // Told once: what is left is looked through, and may be whole.
+                // Reported once: what is left is looked through, and may be whole.
                 self.known = Some(found);
                 Err((format!("{shown} was cut from {} to {} bytes", known.len, found.len), false))
             }

@@ -137,7 +137,7 @@ fn stream(body: &Value, tokens: Tokens, legacy: bool, word: &str) -> Vec<String>
     events
 }
 
-/// The events of so many words of a chat.
+/// The events of `count` words of a chat.
 pub(crate) fn deltas(model: &Value, count: u64, word: &str) -> Vec<String> {
     let delta = || event(model, &json!({"index": 0, "delta": {"content": word}}));
     (0..count).map(|_| delta()).collect()

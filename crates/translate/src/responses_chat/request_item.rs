@@ -122,7 +122,7 @@ impl<'a> Item<'a> {
     }
 }
 
-/// The parts of an output. What is neither text nor a list of parts is told as its JSON: a shell's output
+/// The parts of an output. What is neither text nor a list of parts is given as its JSON: a shell's output
 /// is an object for each command.
 fn output_parts<'a>(raw: &'a RawValue, path: &str) -> Result<Vec<Part<'a>>, BadRequest> {
     #[derive(Deserialize)]

@@ -87,7 +87,7 @@ pub struct Answer {
     first_ms: Option<u64>,
     total_ms: u64,
     asked: Timestamp,
-    /// Pieces that came, and tokens if they were told.
+    /// Pieces that came, and tokens if they were reported.
     pieces: u64,
     tokens: Option<u64>,
     metrics: Option<LlmMetrics>,

@@ -1,9 +1,9 @@
 //! The state of the interface, and the effect of each key: a pure machine.
 //!
-//! [`App::handle`] is told what happened and when, and says what it wants done. It knows the size
+//! [`App::handle`] takes an event and its time, and returns the effects that it wants. It knows the size
 //! of the terminal, so that it knows what the mouse points at.
 //!
-//! - [`event`]: what it is told, and what it wants done
+//! - [`event`]: the events that it takes, and the effects that it wants
 //! - `keys`, `mouse`: what keys and the mouse do
 //! - [`layout`]: what is where, for the mouse and for drawing
 //! - [`overview`], [`rooms`] and [`room`], [`requests`], [`ask`], [`workspace`], [`mesh`], [`usage`], [`access_keys`]: the

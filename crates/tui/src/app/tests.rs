@@ -98,7 +98,7 @@ fn it_begins_with_its_server_and_the_room_that_was_named() {
     assert!(matches!(effects[0], Effect::Poll { epoch: 1, server: 0 }));
     assert!(matches!(&effects[1], Effect::Watch { watch: 1, password: Some(_), .. }));
     assert_eq!(app.screen, Screen::Rooms);
-    // A room that was not named is never told that password.
+    // A room that was not named never gets that password.
     let effects = app.look_at_room("other-room-10");
     assert!(matches!(&effects[0], Effect::Watch { password: None, .. }));
 }

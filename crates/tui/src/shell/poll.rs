@@ -20,7 +20,7 @@ use crate::app::{
 /// How often a server is asked.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// How long nothing is asked that an administrator only is told, after that was said.
+/// How long an administrator's lists are not asked for, after the server refused them.
 const PRIVATE: Duration = Duration::from_secs(30);
 
 /// How often the names of keys and peers are asked for.

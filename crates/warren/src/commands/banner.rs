@@ -197,8 +197,7 @@ fn own_model(offered: &Offered) -> String {
     format!("  {}{size}{}", plain(&offered.name), memory.unwrap_or_default())
 }
 
-/// What shows the key in the example.
-/// Where tools for Ollama look for it.
+/// The port at which tools for Ollama look for it.
 const OLLAMA_PORT: u16 = 11_434;
 
 const KEY_HEADER: &str = "-H \"authorization: Bearer $KEY\" ";

@@ -12,7 +12,7 @@ const PEER: &str = "peer:";
 /// The length of a peer's id, in digits.
 const DIGITS: usize = 64;
 
-/// So many digits tell one id from the others.
+/// The digits that tell one id from the others.
 const SHORT: usize = 8;
 
 /// Names by their ids.

@@ -12,7 +12,7 @@ pub(super) fn code(text: &str) -> Option<String> {
     Some(drawn(&QrCode::with_error_correction_level(text, EcLevel::L).ok()?, MARGIN))
 }
 
-/// A QR code of at most so many rows, with as wide a margin as fits. `None` if it does not fit.
+/// A QR code of at most `rows` rows, with as wide a margin as fits. `None` if it does not fit.
 pub(super) fn code_within(text: &str, rows: usize) -> Option<String> {
     let code = QrCode::with_error_correction_level(text, EcLevel::L).ok()?;
     let fits = |margin: &usize| (code.width() + 2 * margin).div_ceil(2) <= rows;

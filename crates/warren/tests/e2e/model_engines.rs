@@ -145,7 +145,7 @@ async fn answers(client: &Client, model: &str) {
     assert_eq!(said, &format!("{model}.0 {model}.1 "), "the right model answers");
 }
 
-/// Room for so many models of the tests.
+/// Room for this number of models of the tests.
 fn room(models: u32) -> String {
     format!("memory = '{}MiB'\n[worker.engines.model.'*']\nmemory = '100MiB'", models * 100 + 50)
 }

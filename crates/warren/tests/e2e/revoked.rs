@@ -1,5 +1,5 @@
 //! Requests whose key is revoked or expires while they run: each ends as its API ends a failure, and
-//! its provider is told.
+//! its provider hears of it.
 
 use std::time::Duration;
 

@@ -125,7 +125,7 @@ async fn an_endpoint_that_a_stock_worker_lacks_is_translated_once_that_is_known(
     assert_eq!(answer.json()["content"][0]["text"], "hello");
 }
 
-/// Sends an answer of so many chunks of 16 KiB, as fast as credit allows. Counts them.
+/// Sends an answer of `chunks` chunks of 16 KiB, as fast as credit allows. Counts them.
 async fn pour(lent: &mut FakeWorker, job: &Job, chunks: usize, sent: &AtomicUsize) {
     let chunk = "x".repeat(16 * 1024);
     for number in 1..=chunks {

@@ -77,7 +77,7 @@ impl TaskJob {
     /// Runs to the end of the task.
     ///
     /// # Errors
-    /// [`TaskFailure`], which the server has not been told.
+    /// [`TaskFailure`], which the server has not heard.
     pub(super) async fn run(self) -> Result<(), TaskFailure> {
         let _slot = self.lent.slot().await;
         let Answer { status, headers, body } = self.lent.send_patiently(&mut self.order()).await?;

@@ -10,7 +10,7 @@ use crate::lent::LentBackend;
 /// The most loads and unloads that run at once on a link.
 const MAX_CHANGES: usize = 64;
 
-/// How many bytes of a reason are told.
+/// How many bytes of a reason are sent.
 const MAX_REASON: usize = 2_000;
 
 /// The running loads and unloads of one link. Dropping it waits for none of them.

@@ -9,7 +9,7 @@ use worker::{Lend, ServerTarget};
 
 use crate::support::{Bench, Pipes, RawServer, Running, ServerEnd, backend, config};
 
-/// Takes chunks of job 1 until there are so many bytes.
+/// Takes chunks of job 1 until there are `bytes` bytes.
 async fn take(server: &mut ServerEnd, bytes: usize) {
     let mut taken = 0;
     while taken < bytes {

@@ -35,7 +35,7 @@ const TURN: Duration = Duration::from_secs(10 * 60);
 const ANSWER: Duration = Duration::from_secs(5);
 /// The time between two questions whether the session is taken.
 const AGAIN: Duration = Duration::from_millis(500);
-/// So many questions are waited for before the client hears that the session has left.
+/// The questions that are waited for before the client hears that the session has left.
 const ASKED: u32 = 20;
 
 /// A session on its way out.

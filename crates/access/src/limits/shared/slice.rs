@@ -13,7 +13,7 @@ use super::{
 /// How long a slice that nobody uses is kept.
 pub(super) const REST: Duration = Duration::from_secs(3);
 
-/// How soon what was used is told, and for how long a pool that is used up is not asked again.
+/// How soon use is reported, and for how long a pool that is used up is not asked again.
 const TELL: Duration = Duration::from_secs(1);
 
 /// The same for requests at the same time, which come back all the time.
@@ -75,7 +75,7 @@ pub(super) struct Slice {
     recalled: bool,
     /// Whether its day or month is over.
     closed: bool,
-    /// Whether something was used that is not told.
+    /// Whether something was used that is not reported.
     changed: bool,
     /// The idle amount that the database knows.
     told_idle: u64,
@@ -160,7 +160,7 @@ impl Slice {
         }
         self.demand.add(amount, now);
         self.changed = true;
-        self.is_low(now)
+        self.runs_low(now)
     }
 
     /// Adds what is in flight.
@@ -203,7 +203,7 @@ impl Slice {
         let need = (self.need > 0).then(|| recall.unwrap_or(now));
         let recalled = (self.recalled && self.available() > 0).then_some(now);
         let is_open = self.used_up_until.is_none_or(|until| now >= until);
-        let low = (is_open && self.is_low(now)).then(|| self.asked_at + TOP_UP);
+        let low = (is_open && self.runs_low(now)).then(|| self.asked_at + TOP_UP);
         let tell = self.changed.then(|| self.asked_at + self.tells_after(now));
         let rested = (self.available() > 0).then(|| self.demand.rested_at(REST));
         [need, recalled, low, tell, rested].into_iter().flatten().min()
@@ -226,7 +226,7 @@ impl Slice {
 
     /// Takes over what the database has answered.
     pub(super) fn answered(&mut self, answer: &Answer, servers: u64, now: Instant) {
-        // What it had used before it knew that, it has told as in flight.
+        // What it had used before it knew that, it has reported as in flight.
         self.changed |= self.base.is_none() && self.settled > 0;
         let base = *self.base.get_or_insert(answer.settled);
         self.granted = answer.granted.saturating_sub(base);
@@ -248,7 +248,7 @@ impl Slice {
         }
     }
 
-    /// The database has not answered: what was told may not have come.
+    /// The database has not answered: the report may not have come.
     pub(super) const fn unanswered(&mut self) {
         if self.asked {
             (self.asked, self.changed) = (false, true);
@@ -323,7 +323,7 @@ impl Slice {
         let wanted = match (rests, self.recalled) {
             (true, _) => 0,
             (false, true) => left / 2,
-            (false, false) if self.is_low(now) => target,
+            (false, false) if self.runs_low(now) => target,
             (false, false) => left.min(target.saturating_mul(2)),
         };
         wanted.max(self.need).min(self.limit.most)
@@ -336,7 +336,7 @@ impl Slice {
         }
     }
 
-    fn is_low(&mut self, now: Instant) -> bool {
+    fn runs_low(&mut self, now: Instant) -> bool {
         let is_used = now < self.demand.rested_at(REST);
         is_used && self.available() < i128::from(self.target(now).div_ceil(2))
     }
@@ -347,7 +347,7 @@ impl Slice {
         (now + (first * 2_u32.saturating_pow(tries.min(8))).min(longest), tries + 1)
     }
 
-    /// Places that have become free are told soon: others may wait for them.
+    /// Places that have become free are reported soon: others may wait for them.
     fn tells_after(&mut self, now: Instant) -> Duration {
         let known = self.told_idle.saturating_add(self.target(now) / 2);
         if self.available() > i128::from(known) { self.pace() } else { TELL }
@@ -369,7 +369,7 @@ impl Slice {
     }
 }
 
-/// The time in which so much of a rate comes back.
+/// The time in which `units` of a rate come back.
 fn time_for(units: u64, a_minute: u64) -> Duration {
     let millis = (u128::from(units) * MINUTE_MS).div_ceil(u128::from(a_minute.max(1)));
     Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX))

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{moment::Moment, prices::Charge};
 
-/// The most slices of days and months that are over and not told.
+/// The most slices of days and months that are over and not reported.
 const MOST_CLOSED: usize = 8;
 
 /// Why a request is not admitted at once.
@@ -144,7 +144,7 @@ impl Slices {
         self.slices.iter_mut().chain(&mut self.closed).for_each(Slice::unanswered);
     }
 
-    /// Whether nothing is held, in flight or to be told.
+    /// Whether nothing is held, in flight or to be reported.
     pub(super) fn are_empty(&self) -> bool {
         self.open.is_empty() && self.slices.iter().chain(&self.closed).all(Slice::is_empty)
     }

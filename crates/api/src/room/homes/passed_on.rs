@@ -21,7 +21,7 @@ pub struct PassedOn {
     pub by_proxy: bool,
     /// Whether a web page of another origin made a browser send it.
     pub foreign_page: bool,
-    /// The far end of the client's connection. A program of that server's machine is none of the home's: it is nobody.
+    /// The far end of the client's connection. A program of that server's machine is not local to the home.
     pub peer: IpAddr,
     /// Whether the server was reached over TLS.
     pub tls: bool,

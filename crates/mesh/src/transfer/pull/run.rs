@@ -26,7 +26,7 @@ use crate::{
     transfer::{commons::Commons, home::Home, rate::Rate},
 };
 
-/// How often it is looked around, and told how it goes.
+/// How often it is looked around, and the progress reported.
 const TICK: Duration = Duration::from_millis(250);
 
 /// How long a pull without any peer waits for one.

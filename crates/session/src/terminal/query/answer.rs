@@ -3,7 +3,7 @@
 use super::Kind;
 use crate::terminal::control::Control;
 
-/// The longest answer, in bytes. What is longer is none.
+/// The longest answer, in bytes. A longer sequence is not taken for one.
 const LONGEST: usize = 4096;
 
 /// The kind of typed bytes that begin with `ESC`.

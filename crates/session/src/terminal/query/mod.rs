@@ -222,7 +222,7 @@ impl Queries {
         own.filter_map(|open| open.own).map(Bytes::from).collect()
     }
 
-    /// The colour of text, background or cursor that a terminal told last; otherwise white on black.
+    /// The colour of text, background or cursor that a terminal reported last; otherwise white on black.
     fn colour(&self, query: &Query) -> Option<String> {
         let Kind::Colour(number @ 10..=12) = query.kind else { return None };
         let known = self.colours.get(&number).and_then(|known| std::str::from_utf8(known).ok());

@@ -74,7 +74,7 @@ fn what_asks_nothing_is_no_question() {
     let output = "\x1b[m\x1b[4m\x1b[0 q\x1b[>1u\x1b[<u\x1b[u\x1b[22;2t\x1b[!p\x1b]11;#123456\x07\x1b]2;?\x07\x1b]52;c;aGk=\x07\
                   \x1b[1;1H[6n\x1b[6\x18n\x1b]11;?\x18\x1bP$q\x18m\x1b(c\x1b[2S\x1b[?1049h";
     assert!(found(&[output]).is_empty());
-    // A question within a text is none, and a text without an end is not kept.
+    // A question within a text does not count, and a text without an end is not kept.
     let mut queries = Queries::default();
     for _ in 0..1000 {
         assert_eq!(

@@ -61,7 +61,7 @@ impl SqliteStore {
         self.queue(&USAGE, source, entries, most)
     }
 
-    /// At most so many of the rows of usage that wait.
+    /// At most `most` of the rows of usage that wait.
     ///
     /// # Errors
     /// When they cannot be read.
@@ -113,7 +113,7 @@ impl SqliteStore {
         self.queue(&ACTIONS, source, actions, most)
     }
 
-    /// At most so many of the actions that wait.
+    /// At most `most` of the actions that wait.
     ///
     /// # Errors
     /// When they cannot be read.

@@ -16,7 +16,7 @@ const WRITTEN: Duration = Duration::from_secs(3);
 /// A request, as its client knows it.
 #[derive(Debug, Clone)]
 pub(crate) struct Bill {
-    /// The id that its answer told.
+    /// The id in its answer.
     pub(crate) job: String,
     pub(crate) home: usize,
     /// When its end was seen.

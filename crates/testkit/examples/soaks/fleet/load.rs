@@ -25,7 +25,7 @@ const READS: u64 = 600;
 /// How long a client looks for a server that takes a connection.
 const LOOKS: Duration = Duration::from_secs(20);
 
-/// Asks so many times a second, and waits for all ends.
+/// Asks at this rate, and waits for all ends.
 pub(crate) async fn run(
     house: &Arc<House>,
     bills: &Arc<Bills>,

@@ -85,7 +85,7 @@ impl GrammarState {
         self.done.push(item.clone());
     }
 
-    /// The last event holds what the others told.
+    /// The last event holds what the others had.
     fn end(self, last: &Value, begun: &Value) {
         let response = &last["response"];
         let kind = last["type"].as_str().unwrap();

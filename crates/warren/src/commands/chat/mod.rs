@@ -209,7 +209,7 @@ impl Talk {
         Ok(Next::Line)
     }
 
-    /// Asks what the conversation ends with. A failure is told, and the chat goes on.
+    /// Asks what the conversation ends with. A failure is shown, and the chat goes on.
     async fn answer(&mut self) -> anyhow::Result<()> {
         let mut printer = Printer::new(self.style).keeping();
         say("")?;

@@ -92,7 +92,7 @@ fn words(invitation: &ClusterInvitation) -> String {
     words
 }
 
-/// The lines of a text, each of at most so many columns if its words allow it.
+/// The lines of a text, each of at most `cols` columns if its words allow it.
 fn wrapped(text: &str, cols: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {

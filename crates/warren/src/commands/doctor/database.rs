@@ -11,7 +11,7 @@ const OLDEST: i32 = 130_000;
 /// Clocks that differ by more are worth a word: a server's clock says which day a budget is of.
 const CLOCK_OFF_S: u64 = 5;
 
-/// So many rows of usage wait at a busy moment.
+/// The rows of usage that may wait at a busy moment.
 const MANY_ROWS: u64 = 10_000;
 
 /// The findings of a database, if one is shared.

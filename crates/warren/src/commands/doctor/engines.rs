@@ -56,7 +56,7 @@ impl From<Surveyed> for ModelEngine {
 const CHECK: &str = "model engine";
 const FILES: &str = "model files";
 
-/// How many files and models are told by name.
+/// How many files and models are named.
 const TOLD: usize = 5;
 
 pub(super) fn all(engines: &[ModelEngine]) -> Vec<Finding> {

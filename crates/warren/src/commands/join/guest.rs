@@ -24,7 +24,7 @@ use crate::commands::{
 /// How long the server may take at one address.
 const ATTEMPT: Duration = Duration::from_secs(8);
 
-/// Lends to the room until it is stopped; a machine without a model is told how to ask.
+/// Lends to the room until it is stopped; a machine without a model shows how to ask.
 pub(super) async fn join(
     invitation: Invitation,
     options: &WorkerOptions,

@@ -38,7 +38,7 @@ pub(crate) const MAX_CONCURRENT: u32 = 32;
 /// Models that are loaded at the same time, unless the settings say otherwise.
 pub(crate) const LOADS_AT_ONCE: u32 = 1;
 
-/// The most files whose reason is told in one message.
+/// The most files whose reason is given in one message.
 const TOLD: usize = 8;
 
 /// All model engines of a worker.
@@ -57,7 +57,7 @@ pub(crate) struct Fleet {
 #[derive(Debug, Default)]
 struct Known {
     models: Vec<EngineModel>,
-    /// The files that were told to be no models, and whether they may still become some.
+    /// The files that were reported to be no models, and whether they may still become some.
     told: BTreeSet<(PathBuf, bool)>,
 }
 

@@ -1,4 +1,4 @@
-//! A model on the disk as a model to serve: what its engine is told, and how much memory it takes.
+//! A model on the disk as a model to serve: the command line of its engine, and how much memory it takes.
 
 use std::{path::PathBuf, sync::Arc};
 

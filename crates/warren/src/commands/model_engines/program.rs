@@ -1,4 +1,4 @@
-//! The programs that serve models, and the arguments by which each is told its model and its port.
+//! The programs that serve models, and the arguments that give each its model and its port.
 //!
 //! Only programs whose flags their own documentation names are known here; any other needs a template of
 //! its arguments.
@@ -94,8 +94,8 @@ impl Known {
         }
     }
 
-    /// The context to tell it, where each request is to have room for so many tokens. llama.cpp divides what it
-    /// is told among as many requests as it is told to take.
+    /// The context for its command line, where each request is to have room for `each` tokens. llama.cpp divides the
+    /// context among the requests that it takes at once.
     pub(crate) fn whole_context(self, each: u64, parallel: Option<u32>) -> u64 {
         match self {
             Self::LlamaServer => each.saturating_mul(parallel.unwrap_or(1).into()),

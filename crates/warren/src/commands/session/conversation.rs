@@ -8,7 +8,7 @@ use protocol::workspace::{
 
 use super::printed::EventPrinter;
 
-/// So much is asked for at once, in bytes.
+/// The bytes that are asked for at once.
 const PAGE: u64 = 1024 * 1024;
 /// The most events that are shown of an agent whose turns are not known.
 const EVENTS: usize = 400;
@@ -22,7 +22,7 @@ pub(super) struct Conversation {
 }
 
 impl Conversation {
-    /// The newest events, at least so many turns of them if there are. `None` from a server that
+    /// The newest events, at least `turns` turns of them if there are. `None` from a server that
     /// stores none.
     pub(super) async fn newest(
         workspace: &mut Workspace,

@@ -20,11 +20,11 @@ use crate::{
     exit::usage,
 };
 
-/// So much is asked for at once.
+/// The bytes that are asked for at once.
 const PAGE: u64 = 1024 * 1024;
 /// How much of a terminal's output is printed if nothing else is said, in bytes.
 const BYTES: u64 = 64 * 1024;
-/// So many pages of a conversation are read at most. A server keeps less.
+/// The most pages of a conversation that are read. A server keeps less.
 const PAGES: usize = 1024;
 
 /// Print the conversation with an agent, or what a terminal wrote
@@ -42,7 +42,7 @@ const PAGES: usize = 1024;
 pub(super) struct PrintHistory {
     /// The session: its id, the beginning of it, or its name
     session: String,
-    /// Of an agent, only so many of its last turns
+    /// Only the last N turns of an agent
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ["bytes", "all", "raw"])]
     turns: Option<u32>,
     /// How much of the end of the output or lines, in bytes [default: 65536]

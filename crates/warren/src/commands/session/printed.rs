@@ -10,9 +10,9 @@ use crate::commands::table;
 
 /// The longest that is shown of what a tool is used on, and of what came of it, in characters.
 const SHOWN: usize = 400;
-/// So much of a tool's line is beside what it is used on, in characters.
+/// The characters of a tool's line beside what it is used on.
 const BESIDE: usize = 24;
-/// So many tools that are in use are remembered.
+/// The most tools in use that are remembered.
 const TOOLS: usize = 64;
 
 /// Prints an agent's events, one after the other.
@@ -20,7 +20,7 @@ const TOOLS: usize = 64;
 pub(super) struct EventPrinter {
     /// How long a tool's line may be, in characters.
     width: usize,
-    /// So many lines of a prompt are shown.
+    /// The most lines of a prompt that are shown.
     prompt_lines: usize,
     line: LastLine,
     /// Whether anything was printed.
@@ -56,7 +56,7 @@ impl EventPrinter {
         }
     }
 
-    /// Prints at most so many lines of each prompt.
+    /// Prints at most `prompt_lines` lines of each prompt.
     pub(super) fn with_prompt_lines(self, prompt_lines: usize) -> Self {
         Self { prompt_lines, ..self }
     }

@@ -80,7 +80,7 @@ impl Named for Team {
 /// The one that is meant: by its id, its name, or the beginning of its id.
 ///
 /// # Errors
-/// When it is none of them, or several. Of several on different machines the error names these.
+/// When it is not one of them, or several match. Of several on different machines the error names these.
 pub(crate) async fn named<'a, T: Named>(
     workspace: &mut Workspace,
     all: &'a [T],

@@ -113,7 +113,7 @@ async fn the_backends_own_errors_reach_the_client(way: LinkKind) {
         let answer = pair.asker.ask(&saying("hi", stream)).await;
         assert_eq!((answer.status, answer.json()), (status, too_long.clone()));
     }
-    // What the backend cannot read is told in its own words, also to a peer.
+    // A request that the backend cannot read is refused in its own words, also to a peer.
     let empty = pair.asker.ask(&json!({"model": "m"})).await;
     assert_eq!(empty.status, 200, "{}", empty.text());
 }

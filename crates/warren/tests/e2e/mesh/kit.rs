@@ -81,7 +81,7 @@ impl Machine {
         Self { daemon, mock, worker: None, id }
     }
 
-    /// A machine that lends the model `m`, so many requests at once.
+    /// A machine that lends the model `m`, for `slots` requests at once.
     pub(super) async fn lending(settings: Serve, slots: u32) -> Self {
         let mut machine = Self::start(settings).await;
         machine.lend(slots).await;

@@ -80,7 +80,7 @@ impl Input {
         let done = done.min(self.left.len() - self.unreleased);
         self.left.drain(..done);
         self.left_at += done as u64;
-        // What agents are told is JSON or a prompt, so it is text.
+        // An agent's input is JSON or a prompt, so it is text.
         let left: Vec<u8> = self.left.iter().copied().collect();
         (self.left_at, String::from_utf8(left).unwrap_or_default())
     }

@@ -146,7 +146,7 @@ impl World {
         self.now = self.now.after(Duration::from_millis(millis));
     }
 
-    /// A request of this estimate comes, which will use so much. Returns what becomes of it.
+    /// A request of this estimate comes, which will use `uses`. Returns what becomes of it.
     pub(super) fn request(&mut self, at: usize, estimate: u64, uses: u64, late: bool) -> Outcome {
         self.jobs += 1;
         let (job, now) = (JobId::from_random(self.jobs), self.now);
@@ -379,7 +379,7 @@ impl World {
         (new.used, new.rows, new.late) = (old.used, old.rows, old.late);
     }
 
-    /// Until nothing is held and all is told.
+    /// Until nothing is held and all is reported.
     pub(super) fn settle_down(&mut self) {
         for at in 0..self.servers.len() {
             self.reconnect(at);

@@ -181,7 +181,7 @@ impl Lender {
     /// Checks what can be checked before anything is asked.
     ///
     /// # Errors
-    /// When its name is none.
+    /// When its name cannot be one.
     pub(super) fn check(&self) -> anyhow::Result<()> {
         let nickname = self.nickname.as_deref().map_or(Ok(()), limits::nickname);
         nickname.map_err(|error| anyhow!("--nickname: it {error}"))

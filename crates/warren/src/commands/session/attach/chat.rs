@@ -18,7 +18,7 @@ use crate::commands::{
 
 /// More questions than these are not kept: the server asks them again at the next attachment.
 const QUESTIONS: usize = 64;
-/// So many turns of the conversation so far are shown, and so many lines of each prompt.
+/// The turns of the conversation so far that are shown, and the lines of each prompt.
 pub(super) const TURNS: usize = 20;
 const PROMPT_LINES: usize = 20;
 
@@ -47,7 +47,7 @@ pub(super) struct Chat {
 }
 
 impl Chat {
-    /// A chat on a terminal that is so many columns wide.
+    /// A chat on a terminal that is `width` columns wide.
     pub(super) fn new(session: SessionId, is_working: bool, width: usize) -> Self {
         Self {
             session,

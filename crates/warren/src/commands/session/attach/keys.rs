@@ -176,7 +176,7 @@ impl TypedKeys {
         self.passed = self.begun.len();
     }
 
-    /// Whether the sequence that has begun may become the key that detaches, and is none that people
+    /// Whether the sequence that has begun may become the key that detaches, and is not one that people
     /// type by hand: Escape, or Alt and a bracket.
     fn may_detach(&self) -> bool {
         let DetachKey(Some(_)) = self.detach else { return false };

@@ -27,7 +27,7 @@ impl Rest {
         let mut rest = bytes;
         while let Some((first, more)) = rest.split_first() {
             if *self == Self::Ground {
-                // Nothing but an escape matters here, and most bytes are none.
+                // Nothing but an escape matters here, and most bytes are text.
                 match rest.iter().position(|byte| *byte == 0x1b) {
                     None => return,
                     Some(at) => (rest, *self) = (&rest[at + 1..], Self::Escape),

@@ -26,9 +26,9 @@ use crate::commands::{
     },
 };
 
-/// So many lines wait to be sent.
+/// The most lines that wait to be sent.
 const LINES: usize = 16;
-/// So many pages of the conversation so far are read at most.
+/// The most pages of the conversation so far that are read.
 const PAGES: usize = 4;
 
 /// Shows the conversation so far, and talks until the session ends, there is no more to say, or this

@@ -21,7 +21,7 @@ use tokio::{
 
 use super::modes::SessionModes;
 
-/// So many reads of what is typed wait to be sent, each of at most so many bytes.
+/// The most reads of typed bytes that wait to be sent, and the most bytes of each.
 const READS: usize = 4;
 const READ: usize = 16 * 1024;
 /// How long to wait for a terminal that has stopped taking the last output, and how many bytes are

@@ -25,7 +25,7 @@ use crate::commands::{
     },
 };
 
-/// So much is gathered while the terminal is busy, in bytes; then the server waits.
+/// The most bytes that are gathered while the terminal is busy; then the server waits.
 const BATCH: usize = 256 * 1024;
 
 const TOO_MUCH: &str = "more was typed than can wait for the session: the last of it is dropped";

@@ -40,7 +40,7 @@ pub(super) async fn ask(
     let (mut own, mut shown) = (Own::of(session), PrintedTurn::new());
     let mut prompt = Some(text);
     while let Some(seen) = next(&mut following, own.rests_since()).await? {
-        // Whatever comes after the first screen is told. A prompt before it could be answered in it.
+        // Output after the first screen is reported. A prompt before it could be answered in it.
         if matches!(seen, SessionView::Screen(_))
             && let Some(prompt) = prompt.take()
         {

@@ -25,7 +25,7 @@ pub(super) struct Own<'a> {
     early: Vec<AgentEvent>,
     has_begun: bool,
     ended: Option<Result<(), String>>,
-    /// Whether there is another connection that has not told yet how the session is.
+    /// Whether there is another connection that has not reported yet how the session is.
     is_back: bool,
     rests_since: Option<Instant>,
 }
