@@ -176,19 +176,19 @@ fn on_beat<C: Codec>(link: &mut Link, codec: &mut C) -> Option<Outcome> {
 /// count: nothing could be heard.
 #[derive(Debug)]
 pub(crate) struct SilentBeats {
-    heard: Instant,
+    last_heard: Instant,
     silent: u32,
 }
 
 impl SilentBeats {
     pub(crate) fn new() -> Self {
-        Self { heard: Instant::now(), silent: 0 }
+        Self { last_heard: Instant::now(), silent: 0 }
     }
 
     /// How many beats there were since the last sign of life, which came at `heard`.
     pub(crate) fn beat(&mut self, heard: Instant) -> u32 {
-        self.silent = if heard > self.heard { 0 } else { self.silent.saturating_add(1) };
-        self.heard = self.heard.max(heard);
+        self.silent = if heard > self.last_heard { 0 } else { self.silent.saturating_add(1) };
+        self.last_heard = self.last_heard.max(heard);
         self.silent
     }
 }

@@ -21,6 +21,7 @@ impl Supervising {
     /// children as long as there are descendants.
     pub(super) fn end_everything(&mut self) {
         let until = Instant::now() + LONGEST;
+        // Again and again: a process may fork between the scan and its own end.
         while !reap_all() && Instant::now() < until {
             for directory in self.groups.directories() {
                 cgroup::kill_below(&directory);
@@ -29,10 +30,12 @@ impl Supervising {
             self.sleep_until_somebody_ends();
         }
         self.groups.remove();
+        // Its drop removes the socket, so that no daemon tries to take over nothing.
         self.keep = None;
     }
 
     fn sleep_until_somebody_ends(&self) {
+        // Old signals must not end the wait below at once; a child that ends after this makes a new one.
         while let Ok(Some(_)) = self.signals.read_signal() {}
         if reap_all() {
             return;

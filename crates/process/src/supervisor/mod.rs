@@ -73,6 +73,7 @@ fn run() -> io::Result<()> {
     // This fails for the leader of a process group (started by hand in a terminal), where it is not
     // needed.
     let _ = rustix::process::setsid();
+    // So that no file system is kept busy for as long as sessions live.
     rustix::process::chdir("/")?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     let Some((max_children, control_groups, keep)) = first_word(&socket)? else { return Ok(()) };

@@ -11,6 +11,7 @@ const AT_ONCE: usize = 512;
 
 impl Supervising {
     pub(super) fn reap(&mut self) {
+        // Signals of one kind are merged, so their number says nothing: all ended children are asked for.
         while let Ok(Some(_)) = self.signals.read_signal() {}
         self.has_more = false;
         for _ in 0..AT_ONCE {
@@ -32,6 +33,7 @@ impl Supervising {
         let Some(session) = self.sessions.get_mut(&id) else { return };
         session.is_alive = false;
         session.exit = Some(exit(status));
+        // Of a start that failed the daemon hears by its answer.
         if session.is_known && !self.is_holding {
             self.tell(&Event::Exited { id, exit: exit(status) }, Vec::new());
         }

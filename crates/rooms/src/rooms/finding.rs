@@ -32,6 +32,7 @@ pub(super) struct Absent(HashMap<String, u64>);
 impl Absent {
     /// Whether a name was not there a moment ago, or too many were not.
     fn has(&mut self, name: &str, now: u64) -> bool {
+        // Only now, as a look through all names for each one would cost more than it saves.
         if self.0.len() >= MOST {
             self.0.retain(|_, until| now < *until);
         }
@@ -90,6 +91,7 @@ impl Rooms {
             return false;
         }
         let now = self.0.house.clock.now();
+        // An address that guesses is refused anyway, and must not reach the store.
         self.attempts().wait(from, now).is_none() && !self.absent(fleet).has(name, now)
     }
 
@@ -104,6 +106,7 @@ impl Rooms {
             Some(code) => store.find_room(code.as_str())?,
             None => None,
         };
+        // A code first, as people type one; without such a room the name is taken for an id.
         let found = match found {
             None => store.find_room(name)?,
             found => found,

@@ -59,7 +59,7 @@ use self::{
     requests::Requests,
     rooms::Rooms,
     usage::Usage,
-    workspace::{Told, Workspace},
+    workspace::{Workspace, WorkspaceReport},
 };
 
 /// The settings that the interface starts with.
@@ -261,7 +261,7 @@ impl App {
         Vec::new()
     }
 
-    fn workspace(&mut self, watch: u64, came: Result<Told, ClientError>) -> Vec<Effect> {
+    fn workspace(&mut self, watch: u64, came: Result<WorkspaceReport, ClientError>) -> Vec<Effect> {
         if self.workspace.is_watched && watch == self.workspace.watch {
             self.workspace.take(came);
         }
@@ -324,7 +324,7 @@ impl App {
                     self.overview.ended(second, &newest, ended);
                 }
             }
-            other => self.requests.told.take(other.map(|came| came.map(drop))),
+            other => self.requests.reading.take(other.map(|came| came.map(drop))),
         }
     }
 

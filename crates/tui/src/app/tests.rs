@@ -21,7 +21,7 @@ use super::{
     rooms::Part,
     workspace::{
         Part::{Members, Sessions},
-        Told,
+        WorkspaceReport,
     },
 };
 
@@ -132,7 +132,7 @@ fn a_list_is_asked_for_only_while_it_is_shown() {
     assert_eq!(told(&key(&mut app, KeyCode::Char('1'))), ["Unfollow"]);
     let late = PageNews::Usage(Ok(Default::default()));
     app.handle(at(9), Event::Page { follow: 3, news: Box::new(late) });
-    assert_eq!(app.usage.told.known(), None, "an answer that is too late");
+    assert_eq!(app.usage.reading.known(), None, "an answer that is too late");
 }
 
 #[test]
@@ -247,7 +247,7 @@ fn a_lost_server_is_told_since_when_and_all_stays_until_it_is_back() {
 
 fn tell(app: &mut App, watch: u64, sessions: &[u128]) {
     let sessions = sessions.iter().copied().map(session).collect();
-    let came = Box::new(Ok(Told { cluster: cluster(), sessions }));
+    let came = Box::new(Ok(WorkspaceReport { cluster: cluster(), sessions }));
     app.handle(at(9), Event::Workspace { watch, came });
 }
 

@@ -1,4 +1,4 @@
-//! A styled line as a terminal is sent it.
+//! Styled lines with escape sequences, for a terminal.
 
 use ratatui::{
     style::{Color, Modifier, Style},

@@ -20,7 +20,7 @@ pub(crate) struct Finder {
     options: WorkerOptions,
     demo: Demo,
     search: Search,
-    found: Vec<LocalBackend>,
+    backends: Vec<LocalBackend>,
     lent: watch::Sender<Vec<Lend>>,
 }
 
@@ -50,12 +50,12 @@ impl Finder {
         let mut search = Search::usual();
         let found = search.look().await;
         let lent = watch::Sender::new(backends(&found, options, demo.is_wanted(&found)));
-        Self { options: options.clone(), demo, search, found, lent }
+        Self { options: options.clone(), demo, search, backends: found, lent }
     }
 
     /// The model servers that were found when it was last looked.
     pub(crate) fn found(&self) -> &[LocalBackend] {
-        &self.found
+        &self.backends
     }
 
     /// The backends to lend, now and whenever they change.
@@ -67,20 +67,20 @@ impl Finder {
     pub(crate) async fn run(mut self) {
         let mut ticks = interval(EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut had_demo = self.demo.is_wanted(&self.found);
+        let mut had_demo = self.demo.is_wanted(&self.backends);
         loop {
             ticks.tick().await;
             let found = self.search.look().await;
             let has_demo = self.demo.is_wanted(&found);
-            if found == self.found && has_demo == had_demo {
+            if found == self.backends && has_demo == had_demo {
                 continue;
             }
             had_demo = has_demo;
-            for found in found.iter().filter(|found| !self.found.contains(found)) {
+            for found in found.iter().filter(|found| !self.backends.contains(found)) {
                 tracing::info!(backend = found.name, url = found.url, "found");
             }
             self.lent.send_replace(backends(&found, &self.options, has_demo));
-            self.found = found;
+            self.backends = found;
         }
     }
 }

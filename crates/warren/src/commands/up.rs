@@ -230,10 +230,10 @@ async fn first_models(served: &impl Fn() -> Vec<String>) -> Vec<String> {
 
 /// The models that the backends offer: gathered for the banner, and said line by line after it.
 #[derive(Default)]
-struct Offers(Mutex<Gathered>);
+struct Offers(Mutex<OfferedModels>);
 
 #[derive(Default)]
-struct Gathered {
+struct OfferedModels {
     by_backend: BTreeMap<String, Vec<String>>,
     is_said: bool,
 }
@@ -245,20 +245,20 @@ impl Offers {
             Event::Withdrawn { backend } => (backend, &[][..]),
             _ => return,
         };
-        let mut gathered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if gathered.is_said {
+        let mut offered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if offered.is_said {
             // A closed standard output is no reason to stop serving.
             let _ = say(&changed(backend, models));
         } else {
-            gathered.by_backend.insert(backend.clone(), models.to_vec());
+            offered.by_backend.insert(backend.clone(), models.to_vec());
         }
     }
 
     /// All so far. From now on each change is said.
     fn said(&self) -> Vec<(String, Vec<String>)> {
-        let mut gathered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        gathered.is_said = true;
-        std::mem::take(&mut gathered.by_backend).into_iter().collect()
+        let mut offered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        offered.is_said = true;
+        std::mem::take(&mut offered.by_backend).into_iter().collect()
     }
 }
 

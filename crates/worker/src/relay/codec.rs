@@ -86,7 +86,7 @@ pub(crate) struct RelayCodec<'a> {
     running: HashMap<u32, RunningJob>,
     offers: watch::Receiver<Offer>,
     /// The offer when it was last looked at.
-    seen: Offer,
+    offer: Offer,
     /// The offer as the server knows it.
     announced: Offer,
     /// Whether the server waits for a fresh list.
@@ -118,7 +118,7 @@ impl<'a> RelayCodec<'a> {
             changes: ModelChanges::default(),
             running: HashMap::new(),
             offers: lent.offers(),
-            seen: Offer::default(),
+            offer: Offer::default(),
             announced: Offer::default(),
             refresh: false,
             registered: None,
@@ -133,7 +133,7 @@ impl<'a> RelayCodec<'a> {
 
     fn register(&mut self) {
         self.look_at_offer();
-        self.announced = self.seen.clone();
+        self.announced = self.offer.clone();
         self.send_message(WorkerMessage::Register(Register {
             worker_name: self.context.name.clone(),
             models: self.announced.models.to_vec(),
@@ -257,31 +257,31 @@ impl<'a> RelayCodec<'a> {
     }
 
     fn on_offer(&mut self) {
-        let Offer { polls, eased, .. } = self.seen;
+        let Offer { polls, eased, .. } = self.offer;
         self.look_at_offer();
         if self.registered.is_none() || self.requests.is_draining() {
             return;
         }
-        let asked_for = self.refresh && self.seen.polls != polls;
-        if !self.seen.is_as_announced(&self.announced) || asked_for {
+        let asked_for = self.refresh && self.offer.polls != polls;
+        if !self.offer.is_as_announced(&self.announced) || asked_for {
             self.report_models();
-        } else if self.seen.eased != eased {
+        } else if self.offer.eased != eased {
             self.pong(None);
         }
     }
 
     fn look_at_offer(&mut self) {
-        self.seen = self.offers.borrow_and_update().clone();
+        self.offer = self.offers.borrow_and_update().clone();
         // A stock server does not know facts, and hands out what is queued on each update.
         if self.form != Form::Binary {
-            self.seen.facts = Arc::default();
+            self.offer.facts = Arc::default();
         }
     }
 
     fn report_models(&mut self) {
         self.refresh = false;
         self.look_at_offer();
-        self.announced = self.seen.clone();
+        self.announced = self.offer.clone();
         let Offer { ref models, endpoints, reached, .. } = self.announced;
         let (models, current_load) = (models.to_vec(), self.lent.load());
         let facts = (*self.announced.facts).clone();

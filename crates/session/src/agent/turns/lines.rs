@@ -49,8 +49,8 @@ impl Turns {
             turn.alive = now;
             turn.leaving = None;
         }
-        for said in heard.said {
-            self.said(now, said);
+        for output in heard.outputs {
+            self.take_output(now, output);
         }
     }
 
@@ -65,8 +65,8 @@ impl Turns {
         }
     }
 
-    pub(super) fn said(&mut self, now: Instant, said: AgentOutput) {
-        match said {
+    pub(super) fn take_output(&mut self, now: Instant, output: AgentOutput) {
+        match output {
             AgentOutput::Event(AgentEvent::Text { text, delta, unasked }) => {
                 let unasked = unasked || !self.is_running();
                 self.event(AgentEvent::Text { text, delta, unasked });

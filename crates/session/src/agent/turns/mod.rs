@@ -13,18 +13,18 @@
 //! - [`Config`], [`Input`], [`Output`], [`TurnsError`]
 //! - `process`: the process, from its start to its certain end
 //! - `permission`: the agent's permission requests; `lines`: its output
-//! - `kept`: the state of a session whose process outlives its driver
+//! - `saved_state`: the state of a session whose process outlives its driver
 //! - `halting`: ends a turn before the agent is done
 //! - `tail`: the end of the output that is not JSON
 
 mod config;
 mod halting;
-mod kept;
 mod limits;
 mod lines;
 mod output;
 mod permission;
 mod process;
+mod saved_state;
 mod tail;
 #[cfg(test)]
 mod tests;

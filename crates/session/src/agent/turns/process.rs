@@ -162,8 +162,8 @@ impl Turns {
         if !self.is_running() {
             return;
         }
-        for said in self.dialect.exited(exit, self.tail.text()) {
-            self.said(now, said);
+        for output in self.dialect.exited(exit, self.tail.text()) {
+            self.take_output(now, output);
         }
         if self.is_running() {
             let provider = self.dialect.provider();

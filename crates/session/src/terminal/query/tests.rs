@@ -32,7 +32,7 @@ fn ask(
 }
 
 fn typed(queries: &mut Queries, client: ViewerId, text: &str, now: Instant) -> (String, bool) {
-    let Typed { keys, has_keys } =
+    let FilteredInput { keys, has_keys } =
         queries.filter(client, Bytes::copy_from_slice(text.as_bytes()), now);
     (String::from_utf8(keys.to_vec()).unwrap(), has_keys)
 }
@@ -200,8 +200,8 @@ fn a_flood_of_questions_is_kept_within_bounds() {
         ask(&mut queries, "\x1b[6n", seq, Some(A), now);
         queries.sent(B, seq..=seq, now);
     }
-    assert_eq!((queries.open.len(), queries.asked.len()), (MOST_OPEN, MOST_REMEMBERED));
-    assert_eq!(queries.terminals[&B].asked.len(), MOST_REMEMBERED);
+    assert_eq!((queries.open.len(), queries.newest.len()), (MOST_OPEN, MOST_REMEMBERED));
+    assert_eq!(queries.terminals[&B].queries.len(), MOST_REMEMBERED);
     let endless = format!("\x1b]11;{}", "x".repeat(100_000));
     assert_eq!(typed(&mut queries, B, &endless, now).0.len(), endless.len());
     for _ in 0..1000 {

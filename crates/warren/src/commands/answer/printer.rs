@@ -49,7 +49,7 @@ pub(crate) struct Printer {
     shows_thoughts: bool,
     place: Place,
     /// The answer so far, where it is needed whole.
-    kept: Option<String>,
+    whole: Option<String>,
 }
 
 enum Form {
@@ -101,17 +101,17 @@ impl Printer {
 
     /// Keeps the answer, too.
     pub(crate) fn keeping(mut self) -> Self {
-        self.kept = Some(String::new());
+        self.whole = Some(String::new());
         self
     }
 
     fn of(form: Form, shows_thoughts: bool) -> Self {
-        Self { form, shows_thoughts, place: Place::Nothing, kept: None }
+        Self { form, shows_thoughts, place: Place::Nothing, whole: None }
     }
 
     /// The answer so far, if it is kept. It is given away.
     pub(crate) fn take_text(&mut self) -> String {
-        self.kept.take().unwrap_or_default()
+        self.whole.take().unwrap_or_default()
     }
 
     /// When something has to be painted, even if nothing more arrives.
@@ -217,11 +217,11 @@ impl Printer {
     }
 
     fn keep(&mut self, text: &str) -> anyhow::Result<()> {
-        let Some(kept) = &mut self.kept else { return Ok(()) };
-        if kept.len() + text.len() > LONGEST {
+        let Some(whole) = &mut self.whole else { return Ok(()) };
+        if whole.len() + text.len() > LONGEST {
             bail!("the answer is longer than {} MiB", LONGEST >> 20);
         }
-        kept.push_str(text);
+        whole.push_str(text);
         Ok(())
     }
 }

@@ -25,7 +25,7 @@ const MOST_LINES: usize = 1_000;
 const LONGEST: usize = 16 * 1024;
 
 /// The typed input.
-pub(super) enum Typed {
+pub(super) enum LineInput {
     Text(String),
     /// Ctrl-C: the line is given up.
     Interrupted,
@@ -65,14 +65,14 @@ impl LineEditor {
     ///
     /// # Errors
     /// When the terminal fails.
-    pub(super) fn read(&mut self) -> anyhow::Result<Typed> {
+    pub(super) fn read(&mut self) -> anyhow::Result<LineInput> {
         match self.editor.readline("> ") {
             Ok(text) => {
                 self.remember(&text);
-                Ok(Typed::Text(text))
+                Ok(LineInput::Text(text))
             }
-            Err(ReadlineError::Interrupted) => Ok(Typed::Interrupted),
-            Err(ReadlineError::Eof) => Ok(Typed::End),
+            Err(ReadlineError::Interrupted) => Ok(LineInput::Interrupted),
+            Err(ReadlineError::Eof) => Ok(LineInput::End),
             Err(error) => Err(error).context("the terminal failed"),
         }
     }

@@ -32,7 +32,7 @@ use tokio::{
 use self::{
     command::Line,
     conversation::Conversation,
-    line_editor::{LineEditor, Typed},
+    line_editor::{LineEditor, LineInput},
     quiet_terminal::QuietTerminal,
 };
 use super::{
@@ -145,12 +145,12 @@ impl Talk {
         self.greet()?;
         loop {
             let line = match editor.read()? {
-                Typed::Text(text) => Line::read(&text),
-                Typed::Interrupted => {
+                LineInput::Text(text) => Line::read(&text),
+                LineInput::Interrupted => {
                     note("Ctrl-D or /quit leaves");
                     continue;
                 }
-                Typed::End => return Ok(()),
+                LineInput::End => return Ok(()),
             };
             match self.take(line, runtime)? {
                 Next::Line => {}

@@ -24,7 +24,7 @@ pub(super) struct Forget {
 
 impl Forget {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let mut workspace = self.output.place.connect(file).await?;
+        let mut workspace = self.output.server.connect(file).await?;
         let words = workspace.forget_member(self.node).await?;
         tell("cluster_forget", &words, self.output.json)
     }

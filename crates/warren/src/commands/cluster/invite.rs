@@ -33,7 +33,7 @@ impl Invite {
     }
 
     pub(crate) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let invitation = self.output.place.connect(file).await?.invite().await?;
+        let invitation = self.output.server.connect(file).await?.invite().await?;
         let line = format!("warren cluster join {}", invitation.code.expose());
         if self.output.json {
             return Ok(say_json(&json!({

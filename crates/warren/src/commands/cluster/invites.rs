@@ -20,7 +20,7 @@ pub(super) struct Invites {
 
 impl Invites {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let mut workspace = self.output.place.connect(file).await?;
+        let mut workspace = self.output.server.connect(file).await?;
         if let Some(id) = self.revoke {
             let words = workspace.revoke_invite(id).await?;
             return tell("cluster_revoke_invite", &words, self.output.json);

@@ -17,7 +17,7 @@ pub(super) struct Leave {
 
 impl Leave {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let words = self.output.place.connect(file).await?.leave_cluster().await?;
+        let words = self.output.server.connect(file).await?.leave_cluster().await?;
         tell("cluster_leave", &words, self.output.json)
     }
 }

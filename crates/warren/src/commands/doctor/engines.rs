@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::finding::Finding;
 use crate::commands::{
-    model_engines::Surveyed,
+    model_engines::SurveyedEngine,
     words::{bytes, count},
 };
 
@@ -39,8 +39,8 @@ impl ModelEngine {
     }
 }
 
-impl From<Surveyed> for ModelEngine {
-    fn from(surveyed: Surveyed) -> Self {
+impl From<SurveyedEngine> for ModelEngine {
+    fn from(surveyed: SurveyedEngine) -> Self {
         let passed_over = surveyed.passed_over.into_iter();
         Self {
             is_named: surveyed.is_named,
@@ -57,7 +57,7 @@ const CHECK: &str = "model engine";
 const FILES: &str = "model files";
 
 /// How many files and models are named.
-const TOLD: usize = 5;
+const MOST_NAMED: usize = 5;
 
 pub(super) fn all(engines: &[ModelEngine]) -> Vec<Finding> {
     engines.iter().flat_map(one).collect()
@@ -100,8 +100,10 @@ fn memory(engine: &ModelEngine) -> Finding {
     let too_large: Vec<_> =
         engine.models.iter().filter(|(_, need)| *need > engine.memory).collect();
     if !too_large.is_empty() {
-        let told =
-            too_large.iter().take(TOLD).map(|(name, need)| format!("{name} {}", bytes(*need)));
+        let told = too_large
+            .iter()
+            .take(MOST_NAMED)
+            .map(|(name, need)| format!("{name} {}", bytes(*need)));
         let names = told.collect::<Vec<_>>().join(", ");
         let found = format!("{models}; larger than the memory of {room}: {names}");
         let advice = "take a smaller quantization or context, or set memory in [[worker.engines]]";
@@ -121,9 +123,9 @@ fn passed_over(engine: &ModelEngine) -> Option<Finding> {
     if all.is_empty() {
         return None;
     }
-    let told = all.iter().take(TOLD).map(|(path, why)| format!("{}: {why}", path.display()));
+    let told = all.iter().take(MOST_NAMED).map(|(path, why)| format!("{}: {why}", path.display()));
     let told = told.collect::<Vec<_>>().join("; ");
-    let more = match all.len().saturating_sub(TOLD) {
+    let more = match all.len().saturating_sub(MOST_NAMED) {
         0 => String::new(),
         more => format!("; and {more} more"),
     };

@@ -38,7 +38,7 @@ use super::{
 use crate::commands::{
     listening::address,
     model_engines,
-    service::{self, Known, Systemd},
+    service::{self, ServiceContext, Systemd},
     target::RunningServer,
     worker as lending,
 };
@@ -81,7 +81,7 @@ pub(super) async fn gather(
         Ok(file) => (Ok(file.path.clone()), file),
         Err(error) => (Err(format!("{error:#}")), ConfigFile::default()),
     };
-    let (options, environment) = options(Known { cli, file: &file });
+    let (options, environment) = options(ServiceContext { cli, file: &file });
     let server = server(named, &options).await;
     let listen = listening(named, &options);
     let (backends, engines, mdns) =
@@ -108,12 +108,12 @@ pub(super) async fn gather(
 
 /// A server's settings: those of an installed service, else of the environment and the file; and whether the
 /// environment can be used.
-fn options(known: Known<'_>) -> (ServeOptions, Result<(), String>) {
-    let of_service = service::server_options(known);
+fn options(context: ServiceContext<'_>) -> (ServeOptions, Result<(), String>) {
+    let of_service = service::server_options(context);
     match service::options_of_environment() {
-        Ok(own) => (own.or(of_service.unwrap_or_default()).or(known.file.serve.clone()), Ok(())),
+        Ok(own) => (own.or(of_service.unwrap_or_default()).or(context.file.serve.clone()), Ok(())),
         Err(error) => {
-            (of_service.unwrap_or_else(|| known.file.serve.clone()), Err(error.to_string()))
+            (of_service.unwrap_or_else(|| context.file.serve.clone()), Err(error.to_string()))
         }
     }
 }

@@ -56,12 +56,12 @@ pub(super) struct Cat {
     #[arg(value_name = "PROJECT:PATH")]
     path: ProjectPath,
     #[command(flatten)]
-    place: WorkspaceServer,
+    server: WorkspaceServer,
 }
 
 impl Cat {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let (mut workspace, project) = find(&self.place, file, &self.path).await?;
+        let (mut workspace, project) = find(&self.server, file, &self.path).await?;
         let fetched = fetch(&mut workspace, project, &self.path.path, &mut stdout()).await?;
         stdout().flush()?;
         match fetched {
@@ -74,14 +74,14 @@ impl Cat {
 impl Get {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         if self.to.as_deref() == Some(Path::new("-")) {
-            let (path, place) = (self.path, self.output.place);
-            return Cat { path, place }.run(file).await;
+            let (path, server) = (self.path, self.output.server);
+            return Cat { path, server }.run(file).await;
         }
         let to = self.destination()?;
         if !self.force && to.symlink_metadata().is_ok() {
             bail!("{} is there already: --force writes over it", to.display());
         }
-        let (mut workspace, project) = find(&self.output.place, file, &self.path).await?;
+        let (mut workspace, project) = find(&self.output.server, file, &self.path).await?;
         let mut part = Part::beside(&to)?;
         let size = fetch_whole(&mut workspace, project, &self.path.path, &mut part.file).await?;
         part.becomes(&to)?;

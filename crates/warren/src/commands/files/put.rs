@@ -44,7 +44,7 @@ pub(super) struct Put {
 impl Put {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let content = read(&self.from)?;
-        let (mut workspace, project) = find(&self.output.place, file, &self.to).await?;
+        let (mut workspace, project) = find(&self.output.server, file, &self.to).await?;
         let path = self.destination(&mut workspace, project).await?;
         let size = match content {
             Content::Whole(content) => {
@@ -60,7 +60,7 @@ impl Put {
             }
             Content::Large(_) if self.force => return Err(anyhow!(only_text())),
             Content::Large(large) => {
-                let connect = async || find(&self.output.place, file, &self.to).await;
+                let connect = async || find(&self.output.server, file, &self.to).await;
                 large.send((workspace, project), &path, connect).await?
             }
         };

@@ -87,7 +87,8 @@ impl Join {
         let Some(code) = self.code.clone() else { return self.go_on(file) };
         if !Invitation::is_code(code.expose()) {
             refuse_no_code(&code)?;
-            let output = Output { json: false, place: WorkspaceServer::at(Vec::new(), None, None) };
+            let output =
+                Output { json: false, server: WorkspaceServer::at(Vec::new(), None, None) };
             return run_client(cluster::join::Join::by(code, output).run(&file));
         }
         let invitation = Invitation::decode(code.expose()).map_err(|error| usage(error.into()))?;

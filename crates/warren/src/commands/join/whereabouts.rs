@@ -17,7 +17,7 @@ const MOST_FOUND: usize = 16;
 pub(crate) fn lent_to(
     joined: Vec<JoinedServer>,
 ) -> anyhow::Result<(Vec<ServerTarget>, RoamingDialer)> {
-    let kept = JoinedServers::new()?;
+    let all = JoinedServers::new()?;
     let mut targets = Vec::new();
     let mut places: Vec<(Url, Arc<dyn Whereabouts>)> = Vec::new();
     for server in joined {
@@ -27,7 +27,7 @@ pub(crate) fn lent_to(
         let target = ServerTarget::new(first.as_str(), Some(secret))?.pinned(server.fingerprint);
         targets.push(target);
         let urls = Mutex::new(urls);
-        places.push((first, Arc::new(JoinedPlace { server, kept: kept.clone(), urls })));
+        places.push((first, Arc::new(JoinedPlace { server, joined_servers: all.clone(), urls })));
     }
     Ok((targets, RoamingDialer::new(places)))
 }
@@ -51,7 +51,7 @@ pub(super) async fn announced(id: ServerId, secure: bool) -> Vec<String> {
 /// Where one server is.
 struct JoinedPlace {
     server: JoinedServer,
-    kept: JoinedServers,
+    joined_servers: JoinedServers,
     /// The latest first.
     urls: Mutex<Vec<Url>>,
 }
@@ -89,7 +89,7 @@ impl Whereabouts for JoinedPlace {
             }
             let shown = url.as_str().trim_end_matches('/');
             tracing::info!("{} is at {shown} now", base::plain::line(&self.server.name));
-            if let Err(error) = self.kept.reached(self.server.id, shown).await {
+            if let Err(error) = self.joined_servers.reached(self.server.id, shown).await {
                 tracing::warn!("the server's new address is not remembered: {error:#}");
             }
         })

@@ -26,7 +26,7 @@ use super::{
     find::Places,
     memory,
     part::{Part, Stock},
-    wanted::{Wanted, wanted},
+    wanted::{WantedEngines, wanted},
 };
 
 /// How often the folders are looked at.
@@ -39,7 +39,7 @@ pub(crate) const MAX_CONCURRENT: u32 = 32;
 pub(crate) const LOADS_AT_ONCE: u32 = 1;
 
 /// The most files whose reason is given in one message.
-const TOLD: usize = 8;
+const MOST_NAMED: usize = 8;
 
 /// All model engines of a worker.
 #[derive(Debug)]
@@ -50,15 +50,15 @@ pub(crate) struct Fleet {
     memory: u64,
     is_named: bool,
     lent: Vec<LendEngines>,
-    known: Mutex<Known>,
+    last_look: Mutex<LastLook>,
 }
 
 /// The findings of the last look.
 #[derive(Debug, Default)]
-struct Known {
+struct LastLook {
     models: Vec<EngineModel>,
     /// The files that were reported to be no models, and whether they may still become some.
-    told: BTreeSet<(PathBuf, bool)>,
+    reported: BTreeSet<(PathBuf, bool)>,
 }
 
 /// A model for people.
@@ -92,8 +92,8 @@ impl Fleet {
         let engines = Engines::new(config);
         let lent = lent(&engines, &parts);
         let parts = Arc::new(Mutex::new(parts));
-        let known = Mutex::default();
-        let fleet = Self { engines, parts, memory, is_named, lent, known };
+        let last_look = Mutex::default();
+        let fleet = Self { engines, parts, memory, is_named, lent, last_look };
         let stock = fleet.look().await?;
         fleet.refuse_what_is_no_model(&stock)?;
         fleet.take(stock);
@@ -117,13 +117,13 @@ impl Fleet {
 
     /// The models that there are now.
     pub(crate) fn offered(&self) -> Vec<Offered> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = self.last_look.lock().unwrap_or_else(PoisonError::into_inner);
         let offered = |model: &EngineModel| Offered {
             program: model.program.name.clone(),
             name: model.name.clone(),
             facts: model.facts.clone(),
         };
-        known.models.iter().map(offered).collect()
+        last.models.iter().map(offered).collect()
     }
 
     /// Follows the folders for ever.
@@ -180,23 +180,23 @@ impl Fleet {
 
     /// Serves what is there now, and says what is no model, each once.
     fn take(&self, stock: Stock) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last_look.lock().unwrap_or_else(PoisonError::into_inner);
         let over: BTreeSet<_> =
             stock.passed_over.iter().map(|it| (it.path.clone(), it.is_arriving)).collect();
         for passed_over in &stock.passed_over {
-            if !known.told.contains(&(passed_over.path.clone(), passed_over.is_arriving)) {
+            if !last.reported.contains(&(passed_over.path.clone(), passed_over.is_arriving)) {
                 tell(passed_over);
             }
         }
-        known.told = over;
-        if known.models != stock.models {
-            known.models.clone_from(&stock.models);
+        last.reported = over;
+        if last.models != stock.models {
+            last.models.clone_from(&stock.models);
             self.engines.set_models(stock.models);
         }
     }
 }
 
-fn parts(wanted: Wanted, store: &Path) -> anyhow::Result<Option<Vec<Part>>> {
+fn parts(wanted: WantedEngines, store: &Path) -> anyhow::Result<Option<Vec<Part>>> {
     let places = Places::here();
     let all = wanted.engines.into_iter().map(|options| Part::new(options, &places, store));
     match all.collect::<Result<Vec<_>, _>>() {
@@ -230,7 +230,7 @@ fn tell(passed_over: &PassedOver) {
 }
 
 fn reasons(passed_over: &[PassedOver]) -> Option<String> {
-    let told = passed_over.iter().take(TOLD);
+    let told = passed_over.iter().take(MOST_NAMED);
     let told: Vec<_> = told.map(|it| format!("{}: {}", file_name(&it.path), it.reason)).collect();
     Some(told.join("; ")).filter(|told| !told.is_empty())
 }

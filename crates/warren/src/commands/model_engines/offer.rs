@@ -7,7 +7,7 @@ use daemon::options::{EngineOptions, engines::TogetherRule};
 use engines::{EngineModel, Group, GroupRule, Program};
 use models::shelf::LocalModel;
 
-use super::{program::Known, wishes::Wishes};
+use super::{program::KnownProgram, wishes::Wishes};
 
 /// The most tokens of a context that nobody has asked for.
 const USUAL_CONTEXT: u64 = 65_536;
@@ -20,7 +20,7 @@ const LEAST_CONTEXT: u64 = 4_096;
 pub(crate) struct Served<'a> {
     pub(crate) options: &'a EngineOptions,
     pub(crate) program: &'a Arc<Program>,
-    pub(crate) known: Option<Known>,
+    pub(crate) known: Option<KnownProgram>,
     /// Memory for all models together, in bytes.
     pub(crate) memory: u64,
 }

@@ -20,7 +20,7 @@ use super::{
     find::Places,
     folders,
     offer::Served,
-    program::Known,
+    program::KnownProgram,
 };
 
 /// The program that serves model files unless another is named.
@@ -49,7 +49,7 @@ pub(crate) struct Part {
     options: EngineOptions,
     program: Arc<Program>,
     file: PathBuf,
-    known: Option<Known>,
+    known: Option<KnownProgram>,
     /// The named paths; nothing: the store.
     paths: Vec<PathBuf>,
     shelf: Shelf,
@@ -77,9 +77,9 @@ impl Part {
                 (words.first().map_or(USUAL, String::as_str), Some(&words[1..]))
             }
         };
-        let known = if template.is_some() { None } else { Known::of(Path::new(name)) };
+        let known = if template.is_some() { None } else { KnownProgram::of(Path::new(name)) };
         let file = places.find(name).ok_or_else(|| {
-            let known = Known::of(Path::new(name));
+            let known = KnownProgram::of(Path::new(name));
             Missing(advice(name, known, &System::here(places)))
         })?;
         let arguments = match (template, known) {
@@ -87,7 +87,7 @@ impl Part {
             (None, Some(known)) => known.arguments().iter().map(|&word| word.to_owned()).collect(),
             (None, None) => return Err(Missing(without_template(name))),
         };
-        let endpoints = known.map(Known::endpoints);
+        let endpoints = known.map(KnownProgram::endpoints);
         let program = Arc::new(Program { endpoints, ..program(&file, arguments, &options) });
         let paths = options.models.clone().unwrap_or_default().0;
         let shelf = match paths.is_empty() {
@@ -121,13 +121,13 @@ impl Part {
     /// The models that are there to serve, with this much memory for all models together. Blocks on the disk.
     pub(crate) fn look(&mut self, now: SystemTime, memory: u64) -> Stock {
         let mut stock = Stock::default();
-        let reads_gguf = self.known.is_none_or(Known::reads_gguf);
+        let reads_gguf = self.known.is_none_or(KnownProgram::reads_gguf);
         let scan = if reads_gguf { self.shelf.scan(now) } else { models::shelf::Scan::default() };
         let known = self.known;
         let served = Served { options: &self.options, program: &self.program, known, memory };
         stock.models.extend(scan.models.iter().map(|local| served.gguf(local)));
         stock.passed_over = scan.passed_over;
-        if known != Some(Known::LlamaServer) {
+        if known != Some(KnownProgram::LlamaServer) {
             let whole = folders::look(&self.paths).into_iter();
             stock.models.extend(whole.map(|it| served.whole(it.name, it.path, it.bytes)));
             // What is no GGUF file is a model of its own here.

@@ -21,7 +21,7 @@ const LONGEST: usize = 100;
 
 /// The result of one `[[worker.engines]]`.
 #[derive(Debug, Clone)]
-pub(crate) struct Surveyed {
+pub(crate) struct SurveyedEngine {
     /// Whether people named it.
     pub(crate) is_named: bool,
     /// The program with what it says of its version, or how to get it.
@@ -39,14 +39,17 @@ pub(crate) struct Surveyed {
 ///
 /// # Errors
 /// When the settings contradict each other.
-pub(crate) fn survey(options: &WorkerOptions, data_dir: &Path) -> anyhow::Result<Vec<Surveyed>> {
+pub(crate) fn survey(
+    options: &WorkerOptions,
+    data_dir: &Path,
+) -> anyhow::Result<Vec<SurveyedEngine>> {
     let Some(wanted) = wanted(&mut options.clone())? else { return Ok(Vec::new()) };
     let named = memory::named(&wanted.engines)?;
     let memory = named.unwrap_or_else(|| memory::usual(Memory::of(&Machine::detect())));
     let (places, store) = (Places::here(), data_dir.join(MODELS));
     let of = |options| match Part::new(options, &places, &store) {
         Ok(mut part) => surveyed(&mut part, wanted.is_named, memory),
-        Err(missing) => Surveyed {
+        Err(missing) => SurveyedEngine {
             is_named: wanted.is_named,
             program: Err(missing.to_string()),
             unreadable: Vec::new(),
@@ -58,7 +61,7 @@ pub(crate) fn survey(options: &WorkerOptions, data_dir: &Path) -> anyhow::Result
     Ok(wanted.engines.into_iter().map(of).collect())
 }
 
-fn surveyed(part: &mut Part, is_named: bool, memory: u64) -> Surveyed {
+fn surveyed(part: &mut Part, is_named: bool, memory: u64) -> SurveyedEngine {
     let stock = part.look(SystemTime::now(), memory);
     let unreadable = part.paths().iter().filter_map(|path| {
         let read = if path.is_dir() {
@@ -68,7 +71,7 @@ fn surveyed(part: &mut Part, is_named: bool, memory: u64) -> Surveyed {
         };
         read.err().map(|error| (path.clone(), error.to_string()))
     });
-    Surveyed {
+    SurveyedEngine {
         is_named,
         program: Ok((part.file().to_owned(), version(part.file()))),
         unreadable: unreadable.collect(),

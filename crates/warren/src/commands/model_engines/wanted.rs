@@ -10,7 +10,7 @@ use daemon::options::{
 
 /// The wishes of people for model engines.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Wanted {
+pub(crate) struct WantedEngines {
     /// Each with the models that one program serves.
     pub(crate) engines: Vec<EngineOptions>,
     /// Whether people named them. Those that nobody named may be missing.
@@ -22,7 +22,7 @@ pub(crate) struct Wanted {
 ///
 /// # Errors
 /// When a file that a flag names is not there, or the settings contradict each other.
-pub(crate) fn wanted(options: &mut WorkerOptions) -> anyhow::Result<Option<Wanted>> {
+pub(crate) fn wanted(options: &mut WorkerOptions) -> anyhow::Result<Option<WantedEngines>> {
     let named = named_paths(options)?;
     let file = options.engines.clone().unwrap_or_default();
     if options.demo.unwrap_or(false) && named.is_empty() {
@@ -35,7 +35,7 @@ pub(crate) fn wanted(options: &mut WorkerOptions) -> anyhow::Result<Option<Wante
     let is_named = !named.is_empty() || !file.is_empty() || options.engine.is_some();
     let engines = merged(named, options.engine.clone(), file);
     engines.iter().try_for_each(check)?;
-    Ok(Some(Wanted { engines, is_named }))
+    Ok(Some(WantedEngines { engines, is_named }))
 }
 
 /// Whether the file names backends of one's own.
@@ -114,7 +114,7 @@ fn check(engine: &EngineOptions) -> anyhow::Result<()> {
 mod tests {
     use super::*;
 
-    fn of(options: WorkerOptions) -> (Option<Wanted>, WorkerOptions) {
+    fn of(options: WorkerOptions) -> (Option<WantedEngines>, WorkerOptions) {
         let mut options = options;
         (wanted(&mut options).unwrap(), options)
     }

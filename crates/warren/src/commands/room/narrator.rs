@@ -33,7 +33,7 @@ pub(super) struct LastReported {
 #[derive(Debug, Default)]
 pub(super) struct Narrator {
     /// By the participants' ids.
-    known: HashMap<String, LastReported>,
+    last_reported: HashMap<String, LastReported>,
     /// Incomplete lines of answers, by the requests' ids.
     answers: HashMap<String, String>,
     /// The requests that ended last. Late tokens of these are shown at once, since no more may follow.
@@ -45,10 +45,10 @@ impl Narrator {
     pub(super) fn meet(&mut self, who: &ParticipantInfo) -> Option<LastReported> {
         let known =
             LastReported { name: plain(&who.nickname), status: who.status, models: models(who) };
-        if self.known.len() >= MOST_NAMES && !self.known.contains_key(&who.id) {
+        if self.last_reported.len() >= MOST_NAMES && !self.last_reported.contains_key(&who.id) {
             return None;
         }
-        self.known.insert(who.id.clone(), known)
+        self.last_reported.insert(who.id.clone(), known)
     }
 
     /// The lines for an event.
@@ -77,7 +77,7 @@ impl Narrator {
             }
             RoomEvent::ParticipantLeft(who) => {
                 let line = format!("{} left", self.name(&who.participant_id));
-                self.known.remove(&who.participant_id);
+                self.last_reported.remove(&who.participant_id);
                 vec![line]
             }
             RoomEvent::ParticipantOffline(who) => {
@@ -147,7 +147,7 @@ impl Narrator {
     }
 
     fn name(&self, id: &str) -> String {
-        match self.known.get(id) {
+        match self.last_reported.get(id) {
             Some(known) => known.name.clone(),
             None if id.is_empty() => "nobody".to_owned(),
             None => plain(id),
@@ -269,7 +269,7 @@ mod tests {
         for n in 0..=MOST_ANSWERS {
             narrator.tell(&token(&n.to_string(), "x"));
         }
-        assert_eq!(narrator.known.len(), MOST_NAMES);
+        assert_eq!(narrator.last_reported.len(), MOST_NAMES);
         assert_eq!(narrator.answers.len(), MOST_ANSWERS);
         let told = narrator.tell(&token("0", &"y".repeat(LONG)));
         assert_eq!((told.len(), narrator.answers["0"].as_str()), (1, ""));

@@ -25,7 +25,7 @@ use crate::exit::usage;
 
 /// The facts that are known before a command line is read.
 #[derive(Clone, Copy)]
-pub(crate) struct Known<'a> {
+pub(crate) struct ServiceContext<'a> {
     /// The command line of this program.
     pub(crate) cli: &'a Command,
     /// The configuration file.
@@ -57,22 +57,22 @@ impl ServiceCommand {
         scope: Scope,
         role: Role,
         arguments: &[String],
-        known: Known<'_>,
+        context: ServiceContext<'_>,
     ) -> anyhow::Result<Self> {
-        let (command, matches) = parsed(known.cli, role, arguments)?;
+        let (command, matches) = parsed(context.cli, role, arguments)?;
         let mut words = arguments.to_vec();
         let mut variables = Vec::new();
         for arg in command.get_arguments() {
             variables.extend(variable(arg, &matches, &mut words)?);
         }
-        let options = options(&matches, role).map_err(usage)?.or(known.file.serve.clone());
+        let options = options(&matches, role).map_err(usage)?.or(context.file.serve.clone());
         let drain = match value::<Seconds>(&matches, "drain_timeout_secs") {
             Some(given) => given.0,
             None => options.drain_timeout_secs.map_or(DRAIN, |seconds| seconds.0),
         };
         let mut all = Self { words, variables, data_dir: None, drain, options };
         all.words.insert(0, role.command().to_owned());
-        all.add_config(scope, known.file)?;
+        all.add_config(scope, context.file)?;
         if role.is_server() {
             all.add_data_dir(scope)?;
         }
@@ -138,11 +138,14 @@ pub(super) fn is_out_of_reach(path: &Path) -> bool {
 }
 
 /// The settings of a server that runs these words after its binary, over those of the file.
-pub(super) fn options_of(words: &[String], known: Known<'_>) -> Option<(Role, ServeOptions)> {
-    let matches = known.cli.clone().try_get_matches_from(with_name(words)).ok()?;
+pub(super) fn options_of(
+    words: &[String],
+    context: ServiceContext<'_>,
+) -> Option<(Role, ServeOptions)> {
+    let matches = context.cli.clone().try_get_matches_from(with_name(words)).ok()?;
     let (name, matches) = matches.subcommand()?;
     let role = Role::ALL.into_iter().find(|role| role.command() == name)?;
-    Some((role, options(matches, role).ok()?.or(known.file.serve.clone())))
+    Some((role, options(matches, role).ok()?.or(context.file.serve.clone())))
 }
 
 fn with_name(words: &[String]) -> impl Iterator<Item = String> {
@@ -248,7 +251,7 @@ mod tests {
         file: &ConfigFile,
     ) -> anyhow::Result<ServiceCommand> {
         let cli = crate::Cli::command();
-        ServiceCommand::new(scope, role, arguments, Known { cli: &cli, file })
+        ServiceCommand::new(scope, role, arguments, ServiceContext { cli: &cli, file })
     }
 
     fn names(command: &ServiceCommand) -> Vec<&str> {
@@ -315,9 +318,9 @@ mod tests {
     fn the_settings_of_an_installed_service_are_read_from_its_words() {
         let words = ["serve", "--listen", "127.0.0.1:7000"].map(str::to_owned);
         let (cli, file) = (crate::Cli::command(), ConfigFile::default());
-        let known = Known { cli: &cli, file: &file };
-        let (role, options) = options_of(&words, known).unwrap();
+        let context = ServiceContext { cli: &cli, file: &file };
+        let (role, options) = options_of(&words, context).unwrap();
         assert_eq!((role, options.listen.unwrap().port()), (Role::Serve, 7000));
-        assert!(options_of(&["status".to_owned()], known).is_none());
+        assert!(options_of(&["status".to_owned()], context).is_none());
     }
 }

@@ -62,12 +62,12 @@ pub(super) struct PrintHistory {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    place: WorkspaceServer,
+    server: WorkspaceServer,
 }
 
 impl PrintHistory {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let mut workspace = self.place.connect(file).await?;
+        let mut workspace = self.server.connect(file).await?;
         let sessions = workspace.sessions(true).await?;
         let session = named(&mut workspace, &sessions, &self.session).await?;
         let is_terminal = session.mode == SessionMode::Pty;

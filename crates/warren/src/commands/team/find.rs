@@ -23,7 +23,7 @@ pub(super) async fn team(
     file: &ConfigFile,
     meant: &str,
 ) -> anyhow::Result<(Workspace, Team)> {
-    let mut workspace = output.place.connect(file).await?;
+    let mut workspace = output.server.connect(file).await?;
     let teams = workspace.teams().await?;
     let team = named(&mut workspace, &teams, meant).await?.clone();
     Ok((workspace, team))

@@ -116,7 +116,7 @@ struct Worker {
 impl Worker {
     /// The directory, as the machine that runs it understands it.
     fn directory(&self, output: &Output) -> anyhow::Result<Option<String>> {
-        output.place.directory_on(self.node.as_deref(), self.dir.as_deref(), true)
+        output.server.directory_on(self.node.as_deref(), self.dir.as_deref(), true)
     }
 }
 

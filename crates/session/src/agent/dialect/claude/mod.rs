@@ -127,11 +127,11 @@ impl Claude {
     /// Handles the beginning of a turn. If an interrupt was sent before, it did not reach this turn, so it
     /// is sent again.
     fn begins(&mut self, line: &Value) -> Vec<AgentOutput> {
-        let mut said = self.named(text(line, "/session_id"));
+        let mut outputs = self.named(text(line, "/session_id"));
         if self.is_interrupted && self.origin.has_prompt() {
-            said.push(AgentOutput::Write(self.interruption()));
+            outputs.push(AgentOutput::Write(self.interruption()));
         }
-        said
+        outputs
     }
 
     fn interruption(&mut self) -> Vec<u8> {
@@ -220,15 +220,15 @@ impl Claude {
         self.unasked = Usage::default();
         let failed = line.pointer("/is_error") == Some(&Value::Bool(true))
             || text(line, "/subtype") != "success";
-        let mut said = self.named(text(line, "/session_id"));
-        said.push(AgentOutput::Ended(match (was_interrupted(line), failed) {
+        let mut outputs = self.named(text(line, "/session_id"));
+        outputs.push(AgentOutput::Ended(match (was_interrupted(line), failed) {
             (true, _) => {
                 TurnResult { outcome: TurnOutcome::Interrupted, text: answer, error: None, usage }
             }
             (false, true) => TurnResult::failed(&errors, usage),
             (false, false) => TurnResult::completed(final_text(line).or(answer), usage),
         }));
-        said
+        outputs
     }
 
     /// Handles the end of a turn that no prompt began. If a prompt waits, its turn comes next, and a

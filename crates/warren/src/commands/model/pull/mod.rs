@@ -76,7 +76,7 @@ struct Chosen {
 
 /// The result that is printed in the end.
 #[derive(Serialize)]
-struct Done {
+struct FinishedPull {
     state: &'static str,
     model: String,
     /// `here` when nothing was fetched, `peers`, or the hub's host.
@@ -226,7 +226,7 @@ impl Pull {
         let model = plain(chosen.id.as_str());
         if self.json {
             let model = chosen.id.to_string();
-            let done = Done { state: "done", model, from, bytes: total, path, file };
+            let done = FinishedPull { state: "done", model, from, bytes: total, path, file };
             return Ok(say_json_line(&done)?);
         }
         let how = match from.as_str() {

@@ -30,7 +30,7 @@ pub(super) struct Steps {
     /// `None` for programs.
     bar: Option<Progress>,
     /// The last shown progress, and when it was shown.
-    shown: Option<(Instant, Option<String>)>,
+    last_shown: Option<(Instant, Option<String>)>,
     rate: Rate,
 }
 
@@ -52,7 +52,7 @@ struct StepJson<'a> {
 impl Steps {
     pub(super) fn new(model: &str, host: String, json: bool) -> Self {
         let bar = (!json).then(Progress::new);
-        Self { model: model.to_owned(), host, bar, shown: None, rate: Rate::default() }
+        Self { model: model.to_owned(), host, bar, last_shown: None, rate: Rate::default() }
     }
 
     /// Shows a step, unless another was shown just before and nothing else has changed.
@@ -60,13 +60,13 @@ impl Steps {
         let now = Instant::now();
         self.rate.note(now, step.bytes);
         let every = if self.bar.is_some() { BAR_EVERY } else { JSON_EVERY };
-        let is_news = self.shown.as_ref().is_none_or(|(at, trouble)| {
+        let is_news = self.last_shown.as_ref().is_none_or(|(at, trouble)| {
             *trouble != step.trouble || now.duration_since(*at) >= every
         });
         if !is_news && step.bytes < step.total {
             return Ok(());
         }
-        self.shown = Some((now, step.trouble.clone()));
+        self.last_shown = Some((now, step.trouble.clone()));
         let rate = self.rate.per_second();
         let eta = (step.total - step.bytes.min(step.total)).checked_div(rate);
         let state = if step.trouble.is_some() { "waiting" } else { "running" };

@@ -205,7 +205,7 @@ impl Lender {
         part: Part,
         file: &ConfigFile,
     ) -> anyhow::Result<()> {
-        let (kept, who) = who(found, &chosen.key, part.id.as_deref());
+        let (tokens, who) = who(found, &chosen.key, part.id.as_deref());
         let specs =
             if self.no_specs { MachineSpecs::default() } else { specs::of_this_machine().await };
         let join = JoinRoom {
@@ -228,7 +228,7 @@ impl Lender {
             lend: chosen.lend,
             aliases: aliases(file),
             protocol: part.protocol,
-            kept,
+            tokens,
             who,
             process: self.process,
             stay: part.stay,
@@ -253,10 +253,10 @@ fn who(
     backend: &str,
     id: Option<&str>,
 ) -> (Option<RoomTokens>, OwnParticipant) {
-    let kept = RoomTokens::new();
+    let tokens = RoomTokens::new();
     let server = found.warren.url();
-    let known = kept.as_ref().map_err(|error| anyhow!("{error:#}"));
-    let known = known.and_then(|kept| kept.participants(&server, &found.summary));
+    let known = tokens.as_ref().map_err(|error| anyhow!("{error:#}"));
+    let known = known.and_then(|tokens| tokens.participants(&server, &found.summary));
     if let Err(error) = &known {
         note(&format!("warning: this machine will not be the same the next time: {error:#}"));
     }
@@ -269,7 +269,7 @@ fn who(
     let (id, session_token) = before.map_or((id, None), |who| (who.id, who.session_token));
     let (room, codes) = (found.summary.room.id.clone(), found.codes());
     let backend = backend.to_owned();
-    (kept.ok(), OwnParticipant { server, room, codes, backend, id, session_token })
+    (tokens.ok(), OwnParticipant { server, room, codes, backend, id, session_token })
 }
 
 impl From<Speak> for Protocol {

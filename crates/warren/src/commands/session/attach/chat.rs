@@ -24,7 +24,7 @@ const PROMPT_LINES: usize = 20;
 
 /// The meaning of a typed line.
 #[derive(Debug, PartialEq)]
-pub(super) enum Typed {
+pub(super) enum LineEffect {
     /// To be sent, if that can be now.
     Send(ClientMessage),
     /// A whole prompt.
@@ -109,7 +109,7 @@ impl Chat {
     }
 
     /// The meaning of a typed line: an answer to the oldest question, or a prompt.
-    pub(super) fn typed(&mut self, line: &str) -> Typed {
+    pub(super) fn typed(&mut self, line: &str) -> LineEffect {
         let text = line.trim();
         let answer = match text.to_lowercase().as_str() {
             "y" | "yes" => Some(true),
@@ -117,14 +117,14 @@ impl Chat {
             _ => None,
         };
         match (self.questions.front(), answer) {
-            _ if text.is_empty() => Typed::Nothing,
+            _ if text.is_empty() => LineEffect::Nothing,
             (Some(_), None) => {
-                Typed::Say(self.line("  ? the agent waits: y allows it, n does not"))
+                LineEffect::Say(self.line("  ? the agent waits: y allows it, n does not"))
             }
             (Some(_), Some(allow)) => self.answered(allow),
             (None, _) => {
                 self.typed = (!self.is_working).then(|| line.to_owned());
-                Typed::Prompt(line.to_owned())
+                LineEffect::Prompt(line.to_owned())
             }
         }
     }
@@ -135,9 +135,9 @@ impl Chat {
         self.is_working.then_some(ClientMessage::Interrupt(OfSession { session_id }))
     }
 
-    fn answered(&mut self, allow: bool) -> Typed {
-        let Some(request) = self.questions.pop_front() else { return Typed::Nothing };
-        Typed::Send(ClientMessage::PermissionResponse(PermissionResponse {
+    fn answered(&mut self, allow: bool) -> LineEffect {
+        let Some(request) = self.questions.pop_front() else { return LineEffect::Nothing };
+        LineEffect::Send(ClientMessage::PermissionResponse(PermissionResponse {
             session_id: Some(self.session),
             request_id: request.request_id,
             allow,
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn a_prompt_is_shown_unless_it_was_typed_here_just_before() {
         let mut chat = chat();
-        assert_eq!(chat.typed("mine"), Typed::Prompt("mine".to_owned()));
+        assert_eq!(chat.typed("mine"), LineEffect::Prompt("mine".to_owned()));
         assert_eq!(shown(&mut chat, vec![started("mine"), said("Yes.", false)]), "Yes.");
         // Typed while the agent works, it stands far above its answer.
         chat.typed("more");
@@ -255,20 +255,21 @@ mod tests {
     #[test]
     fn questions_are_answered_in_order_and_lines_are_prompts_otherwise() {
         let mut chat = chat();
-        assert_eq!(chat.typed("y"), Typed::Prompt("y".to_owned()));
+        assert_eq!(chat.typed("y"), LineEffect::Prompt("y".to_owned()));
         assert!(chat.take(request(1)).contains("may it use Bash on rm -r build (y/n)"));
         assert_eq!(chat.take(request(1)), "", "it is asked again after a reconnect");
         chat.take(request(2));
-        assert!(matches!(chat.typed("what?"), Typed::Say(_)));
+        assert!(matches!(chat.typed("what?"), LineEffect::Say(_)));
         for (line, number, allow) in [("Y", 1, true), (" no ", 2, false)] {
-            let Typed::Send(ClientMessage::PermissionResponse(answer)) = chat.typed(line) else {
+            let LineEffect::Send(ClientMessage::PermissionResponse(answer)) = chat.typed(line)
+            else {
                 panic!()
             };
             let expected = (PermissionId::from_random(number), allow);
             assert_eq!((answer.request_id, answer.allow), expected);
         }
-        assert_eq!(chat.typed("  "), Typed::Nothing);
-        assert_eq!(chat.typed("go on"), Typed::Prompt("go on".to_owned()));
+        assert_eq!(chat.typed("  "), LineEffect::Nothing);
+        assert_eq!(chat.typed("go on"), LineEffect::Prompt("go on".to_owned()));
     }
 
     #[test]
@@ -282,7 +283,7 @@ mod tests {
             message: None,
         }));
         assert!(shown.contains("answered"));
-        assert_eq!(chat.typed("y"), Typed::Prompt("y".to_owned()));
+        assert_eq!(chat.typed("y"), LineEffect::Prompt("y".to_owned()));
     }
 
     #[test]

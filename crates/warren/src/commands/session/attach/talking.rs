@@ -16,7 +16,7 @@ use tokio::{
     sync::mpsc,
 };
 
-use super::chat::{Chat, TURNS, Typed};
+use super::chat::{Chat, LineEffect, TURNS};
 use crate::commands::{
     note,
     session::{conversation::Conversation, line_width, on_command_line},
@@ -79,10 +79,10 @@ pub(super) async fn talk(
             line = lines.recv(), if following.has_room() => match line {
                 None => break,
                 Some(line) => match chat.typed(&line?) {
-                    Typed::Send(message) => tell(&mut following, &message),
-                    Typed::Prompt(text) => prompt(&mut following, text),
-                    Typed::Say(text) => show(&text)?,
-                    Typed::Nothing => {}
+                    LineEffect::Send(message) => tell(&mut following, &message),
+                    LineEffect::Prompt(text) => prompt(&mut following, text),
+                    LineEffect::Say(text) => show(&text)?,
+                    LineEffect::Nothing => {}
                 },
             },
             seen = following.next() => match seen? {
