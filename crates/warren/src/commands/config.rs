@@ -84,7 +84,7 @@ impl Config {
     }
 }
 
-/// The values of a worker's settings that nobody has set.
+/// The defaults of a worker's settings.
 pub(crate) fn worker_defaults() -> Defaults {
     let backend = BackendConfig::new("");
     let protocol = LendAs::default().to_possible_value();

@@ -25,7 +25,7 @@ impl Exporting {
         Ok(Self(Some((over.clone(), tokio::spawn(export.run(over))))))
     }
 
-    /// Sends the last ones.
+    /// Sends the last spans.
     pub(crate) async fn end(self) {
         if let Some((over, exporting)) = self.0 {
             over.cancel();

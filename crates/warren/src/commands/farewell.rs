@@ -30,7 +30,7 @@ fn stopping(answers: u64) -> String {
     }
 }
 
-/// How many answers are running.
+/// The number of running answers in words.
 pub(crate) fn running(answers: u64) -> String {
     let verb = if answers == 1 { "is" } else { "are" };
     format!("{} {verb} still running", count(answers, "answer"))

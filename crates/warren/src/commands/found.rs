@@ -1,4 +1,4 @@
-//! The model servers that are found on this machine while a worker runs: they come and go, and where a demo is
+//! The model servers that are found on this machine while a worker runs. They come and go; if a demo is
 //! wanted it is there as long as none of them has a model.
 
 use std::{sync::Arc, time::Duration};
@@ -24,7 +24,7 @@ pub(crate) struct Finder {
     lent: watch::Sender<Vec<Lend>>,
 }
 
-/// When the demo is lent.
+/// The conditions under which the demo is lent.
 #[derive(Debug, Clone)]
 pub(crate) enum Demo {
     Never,
@@ -45,7 +45,7 @@ impl Demo {
 }
 
 impl Finder {
-    /// Looks once.
+    /// Searches once.
     pub(crate) async fn new(options: &WorkerOptions, demo: Demo) -> Self {
         let mut search = Search::usual();
         let found = search.look().await;
@@ -53,7 +53,7 @@ impl Finder {
         Self { options: options.clone(), demo, search, backends: found, lent }
     }
 
-    /// The model servers that were found when it was last looked.
+    /// The model servers of the last search.
     pub(crate) fn found(&self) -> &[LocalBackend] {
         &self.backends
     }
@@ -63,7 +63,7 @@ impl Finder {
         self.lent.subscribe()
     }
 
-    /// Looks for ever.
+    /// Searches for ever.
     pub(crate) async fn run(mut self) {
         let mut ticks = interval(EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -85,7 +85,7 @@ impl Finder {
     }
 }
 
-/// The backends that there are to lend. One that cannot be lent with these options is passed over.
+/// The backends to lend. One that cannot be lent with these options is left out.
 fn backends(found: &[LocalBackend], options: &WorkerOptions, with_demo: bool) -> Vec<Lend> {
     let lend = |found: &LocalBackend| {
         found_backend(&found.url, options)

@@ -22,7 +22,7 @@ fn check(page: &str, text: &str) {
     assert!(committed == text, "docs/src/{page} is stale. Renew it with:\n  {RENEW}\n");
 }
 
-/// The first line of a page: nobody should edit it by hand.
+/// The first line of a page, which forbids edits by hand.
 fn note() -> String {
     format!("<!-- Made from the code. To renew it: {RENEW} -->\n\n")
 }
@@ -40,7 +40,7 @@ fn help_of(arg: &Arg) -> (String, Option<String>) {
     (meaning, default)
 }
 
-/// Help in two: what it says, and what it says in `[default: …]`.
+/// Splits help in two: the text, and the default in `[default: …]`.
 fn split(help: &str) -> (String, Option<String>) {
     let Some((before, rest)) = help.split_once("[default") else {
         return (sentence(help), None);

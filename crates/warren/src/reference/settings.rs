@@ -22,7 +22,7 @@ fn the_page_of_settings_is_fresh() {
     check("settings-reference.md", &page());
 }
 
-/// A section of the file: its name, which command has its flags, its keys.
+/// A section of the file: its name, the command that has its flags, its keys.
 struct Section {
     name: &'static str,
     about: &'static str,
@@ -235,7 +235,7 @@ fn defaults() -> BTreeMap<String, String> {
         Settings::new(ServeOptions { data_dir, ..ServeOptions::default() }, false).unwrap();
     assert_eq!(DRAIN, server.drain, "a worker's drain is documented with the server's");
     let all = server.values().into_iter().chain(worker_defaults());
-    // Its default is another one on each machine: the help says which.
+    // Its default differs by machine: the help says which it is.
     let all = all.filter(|(name, _)| name != "data_dir");
     let written = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     all.map(|(name, value)| (name, written(value))).collect()

@@ -26,7 +26,7 @@ use super::{note, table::plain, words::count};
 
 /// A whole answer.
 pub(crate) struct Answer {
-    /// The participant that answered; empty where the server does not say.
+    /// The participant that answered; empty if the server does not say.
     pub(crate) participant: String,
     /// Its tokens and times.
     pub(crate) metrics: LlmMetrics,

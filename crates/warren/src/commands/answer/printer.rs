@@ -16,10 +16,10 @@ use crate::commands::{has_colour, say, say_json_line, terminal_size};
 /// The longest answer that is kept, in bytes.
 const LONGEST: usize = 16 << 20;
 
-/// The time between two paintings, at least.
+/// The least time between two paintings.
 const FRAME: Duration = Duration::from_millis(30);
 
-/// The share of the time that painting may take: one in this many.
+/// Painting takes one part in this many of the time, at most.
 const SHARE: u32 = 10;
 
 /// How an answer is shown
@@ -48,7 +48,7 @@ pub(crate) struct Printer {
     form: Form,
     shows_thoughts: bool,
     place: Place,
-    /// The answer so far, where it is needed whole.
+    /// The answer so far, if it is needed whole.
     whole: Option<String>,
 }
 
@@ -109,12 +109,12 @@ impl Printer {
         Self { form, shows_thoughts, place: Place::Nothing, whole: None }
     }
 
-    /// The answer so far, if it is kept. It is given away.
+    /// The answer so far, if it is kept. The printer gives it away.
     pub(crate) fn take_text(&mut self) -> String {
         self.whole.take().unwrap_or_default()
     }
 
-    /// When something has to be painted, even if nothing more arrives.
+    /// The time of the next painting, even if nothing more arrives.
     pub(super) fn due(&self) -> Option<Instant> {
         match &self.form {
             Form::Painted { painter, next } if painter.is_dirty() => Some(*next),
@@ -177,7 +177,7 @@ impl Printer {
         Ok(())
     }
 
-    /// Prints an answer that is there already.
+    /// Prints an answer that is complete.
     pub(crate) fn whole(mut self, text: &str) -> anyhow::Result<()> {
         self.text("", text)?;
         self.finish()

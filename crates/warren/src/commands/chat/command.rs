@@ -1,6 +1,6 @@
 //! The meaning of a line of a chat: a message, or a command that begins with a slash.
 
-/// The commands, with what they do.
+/// The commands and their effects.
 pub(super) const COMMANDS: [(&str, &str); 9] = [
     ("/model [NAME]", "ask this model from now on; without a name, list them"),
     ("/file [PATH]", "add a picture or a text to the next message; alone: none"),
@@ -27,7 +27,7 @@ pub(super) enum Line {
     Usage,
     Help,
     Quit,
-    /// A command that there is not, or that lacks something: what to say.
+    /// An unknown or incomplete command, with the words for the user.
     Wrong(String),
 }
 

@@ -100,7 +100,7 @@ impl Chat {
         ended
     }
 
-    /// The conversation at its beginning. One that goes on has its model and instructions, unless others are named.
+    /// The conversation at its beginning. A continued one keeps its model and instructions, unless others are named.
     fn begin(&mut self) -> anyhow::Result<Conversation> {
         let mut conversation = Conversation::default();
         if self.goes_on {
@@ -121,7 +121,7 @@ enum Next {
     End,
 }
 
-/// A chat that runs.
+/// A running chat.
 struct Talk {
     warren: Warren,
     parameters: Parameters,
@@ -209,7 +209,7 @@ impl Talk {
         Ok(Next::Line)
     }
 
-    /// Asks what the conversation ends with. A failure is shown, and the chat goes on.
+    /// Asks for the answer to the last question. A failure is shown, and the chat goes on.
     async fn answer(&mut self) -> anyhow::Result<()> {
         let mut printer = Printer::new(self.style).keeping();
         say("")?;

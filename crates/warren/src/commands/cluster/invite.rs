@@ -50,7 +50,7 @@ impl Invite {
     }
 }
 
-/// All but the line itself is for people.
+/// Prints the line to standard output, and everything else for people.
 fn show(invitation: &ClusterInvitation, line: &str) {
     let (cols, rows) = size().unwrap_or((80, 24));
     note(&beside(invitation, line, (cols.into(), rows.into())));

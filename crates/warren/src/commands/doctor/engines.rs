@@ -11,9 +11,9 @@ use crate::commands::{
 /// The result of one `[[worker.engines]]` on this machine.
 #[derive(Debug, Clone)]
 pub(super) struct ModelEngine {
-    /// Whether people named it. Otherwise it serves what was pulled, if it is there.
+    /// Whether people named it. Otherwise it serves pulled models, if there are any.
     pub(super) is_named: bool,
-    /// The program with its version, as far as it tells one; or how to get it.
+    /// The program with its version, as far as it is known; or how to get it.
     pub(super) program: Result<(PathBuf, Option<String>), String>,
     /// The named files and folders that cannot be read, with the reason.
     pub(super) unreadable: Vec<(PathBuf, String)>,
@@ -21,12 +21,12 @@ pub(super) struct ModelEngine {
     pub(super) models: Vec<(String, u64)>,
     /// Files with no model to serve, with the reason.
     pub(super) passed_over: Vec<(PathBuf, String)>,
-    /// For all models together, in bytes.
+    /// The memory for all models together, in bytes.
     pub(super) memory: u64,
 }
 
 impl ModelEngine {
-    /// Settings that nothing can be started with.
+    /// The result for settings with which nothing can be started.
     pub(super) fn wrong(error: String) -> Self {
         Self {
             is_named: true,
@@ -66,7 +66,7 @@ pub(super) fn all(engines: &[ModelEngine]) -> Vec<Finding> {
 fn one(engine: &ModelEngine) -> Vec<Finding> {
     let (program, version) = match &engine.program {
         Ok(found) => found,
-        // Nobody asked for one.
+        // Nobody asked for an engine.
         Err(_) if !engine.is_named && engine.models.is_empty() => return Vec::new(),
         Err(advice) if engine.is_named => {
             return vec![Finding::fault(CHECK, "it cannot be started", advice)];
@@ -88,7 +88,7 @@ fn one(engine: &ModelEngine) -> Vec<Finding> {
     findings
 }
 
-/// The models against the memory.
+/// Compares the models with the memory.
 fn memory(engine: &ModelEngine) -> Finding {
     let room = bytes(engine.memory);
     if engine.models.is_empty() {

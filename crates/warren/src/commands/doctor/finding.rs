@@ -3,12 +3,12 @@
 use base::plain;
 use serde::Serialize;
 
-/// How grave a finding is.
+/// The gravity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum State {
     Ok,
-    /// It may be as people want it.
+    /// It may be intended.
     Note,
     /// Warren does not work with it.
     Fault,
@@ -46,7 +46,7 @@ impl Finding {
         Self { check, state: State::Fault, found: found.into(), advice: Some(advice.into()) }
     }
 
-    /// A line, and one with what to do.
+    /// A line, and one with the advice.
     pub(super) fn readable(&self) -> String {
         let state = match self.state {
             State::Ok => "ok",

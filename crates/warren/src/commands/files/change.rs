@@ -123,7 +123,7 @@ async fn is_directory(
     Ok(entry.ok_or_else(missing)?.kind == FileKind::Dir)
 }
 
-/// A path in the same project; the project may be said again.
+/// A path in the same project. It may repeat the project.
 fn within(from: &ProjectPath, to: &str) -> anyhow::Result<String> {
     let to = match to.split_once(':') {
         Some((project, path)) if project == from.project => path,

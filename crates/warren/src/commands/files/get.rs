@@ -105,7 +105,7 @@ impl Get {
     }
 }
 
-/// Writes a file as it was at one moment; its length. It begins again if the file is changed meanwhile.
+/// Writes a file as it was at one moment. Returns its length. Begins again if the file is changed meanwhile.
 async fn fetch_whole(
     workspace: &mut Workspace,
     project: ProjectId,
@@ -124,7 +124,7 @@ async fn fetch_whole(
     bail!("{} changes all the time while it is fetched: try again when it rests", plain(path))
 }
 
-/// Writes a file window after window, so that it takes no more memory than one of them; its length.
+/// Writes a file window by window, so that only one is in memory. Returns its length.
 async fn fetch(
     workspace: &mut Workspace,
     project: ProjectId,
@@ -156,7 +156,7 @@ const MOMENT: Duration = Duration::from_millis(200);
 /// The most times that a file is fetched because it was changed meanwhile.
 const TRIES: usize = 5;
 
-/// A file beside the one that it is to become. What is not whole is removed.
+/// A file beside the final one. It is removed unless it is complete.
 struct Part {
     file: File,
     path: PathBuf,

@@ -43,7 +43,7 @@ impl Ls {
     }
 }
 
-/// Prints a part of a directory as a table, of which only the first part has a head.
+/// Prints a part of a directory as a table. Only the first part has a header.
 fn say_rows(entries: &[FileEntry], is_first: bool) -> io::Result<()> {
     if entries.is_empty() {
         return Ok(());

@@ -79,7 +79,7 @@ impl Put {
         if !self.to.path.is_empty() {
             let (directory, name) = self.to.split();
             let entry = match workspace.find_file(project, directory, name).await {
-                // Then writing says what is wrong.
+                // Such a path is written to, which then says what is wrong.
                 Err(ClientError::NotFound { .. } | ClientError::Declined { .. }) => None,
                 found => found?,
             };
@@ -129,7 +129,7 @@ fn stream(mut from: impl Read + 'static) -> io::Result<Content> {
     })
 }
 
-/// Reads a file; `None` if it was changed meanwhile. Of a file that grows, what was there.
+/// Reads a file; `None` if it was changed meanwhile. Of a growing file, reads the length at the beginning.
 fn read_once(path: &Path) -> anyhow::Result<Option<Vec<u8>>> {
     let mut file = File::open(path)?;
     let before = file.metadata()?;
@@ -153,7 +153,7 @@ fn read_all(from: &mut impl Read) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// Whether a file has not been written to.
+/// Whether a file has not been written to between these two looks.
 pub(super) fn same(before: &Metadata, after: &Metadata) -> bool {
     let of = |it: &Metadata| (it.len(), it.mtime(), it.mtime_nsec(), it.ctime(), it.ctime_nsec());
     of(before) == of(after)

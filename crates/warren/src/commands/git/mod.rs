@@ -101,7 +101,7 @@ impl Diff {
         Ok(())
     }
 
-    /// The file that was named, or all that changed.
+    /// The named file, or all files that changed.
     async fn paths(
         &self,
         workspace: &mut Workspace,

@@ -132,7 +132,7 @@ impl Invite {
         }
     }
 
-    /// How long the invitation is good for, in seconds.
+    /// The lifetime of the invitation in seconds.
     fn lasts(&self) -> anyhow::Result<Option<u64>> {
         let now = Timestamp::now();
         let Some(when) = &self.expires else { return Ok(None) };

@@ -145,7 +145,7 @@ impl Join {
     }
 }
 
-/// Refuses a text that is not the code of a cluster's invitation either. One that is damaged is left to the server,
+/// Refuses a text that is not the code of a cluster's invitation either. A damaged one is left to the server,
 /// which says how.
 fn refuse_no_code(code: &Secret) -> anyhow::Result<()> {
     match sealed::Invitation::decode(code.expose()) {

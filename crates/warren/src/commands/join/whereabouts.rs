@@ -1,4 +1,4 @@
-//! Where joined servers are now: where they were, or where mDNS finds them.
+//! The present places of joined servers: the last ones, or those that mDNS finds.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,7 +10,7 @@ use worker::{RoamingDialer, ServerTarget, Whereabouts, roaming::Working};
 
 use super::joined::{JoinedServer, JoinedServers};
 
-/// The most addresses that are tried of those that mDNS finds: anybody can claim to be the server.
+/// The most addresses of mDNS that are tried: anybody can claim to be the server.
 const MOST_FOUND: usize = 16;
 
 /// Joined servers as those of a worker, with a dialer that finds them.
@@ -48,11 +48,11 @@ pub(super) async fn announced(id: ServerId, secure: bool) -> Vec<String> {
     urls.take(MOST_FOUND).collect()
 }
 
-/// Where one server is.
+/// The places of one server.
 struct JoinedPlace {
     server: JoinedServer,
     joined_servers: JoinedServers,
-    /// The latest first.
+    /// The URLs, the latest first.
     urls: Mutex<Vec<Url>>,
 }
 

@@ -28,7 +28,7 @@ pub(super) async fn show(
     let arguments = arguments(place, lines, follow, level);
     let status = Command::new("journalctl").args(&arguments).status().await;
     let status = status.context("journalctl cannot be run, which shows the log of a service")?;
-    // It ends so when nothing matches.
+    // `journalctl` ends so when nothing matches.
     if !status.success() && level == LogLevel::Trace {
         bail!("`journalctl {}` ended with {status}", arguments.join(" "));
     }

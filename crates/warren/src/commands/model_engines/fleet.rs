@@ -1,4 +1,4 @@
-//! All model engines of a worker: lent as backends, their folders looked at again and again.
+//! All model engines of a worker: lent as backends, with folders that are scanned again and again.
 
 use std::{
     collections::BTreeSet,
@@ -29,13 +29,13 @@ use super::{
     wanted::{WantedEngines, wanted},
 };
 
-/// How often the folders are looked at.
+/// The time between two scans of the folders.
 const EVERY: Duration = Duration::from_secs(2);
 
-/// Jobs that all models of one program take at once, those that wait for their model included.
+/// The most jobs of all models of one program at once, those that wait for their model included.
 pub(crate) const MAX_CONCURRENT: u32 = 32;
 
-/// Models that are loaded at the same time, unless the settings say otherwise.
+/// The most models that are loaded at the same time, unless the settings say otherwise.
 pub(crate) const LOADS_AT_ONCE: u32 = 1;
 
 /// The most files whose reason is given in one message.
@@ -46,7 +46,7 @@ const MOST_NAMED: usize = 8;
 pub(crate) struct Fleet {
     engines: Engines,
     parts: Arc<Mutex<Vec<Part>>>,
-    /// Memory for all models together, in bytes.
+    /// The memory for all models together, in bytes.
     memory: u64,
     is_named: bool,
     lent: Vec<LendEngines>,
@@ -115,7 +115,7 @@ impl Fleet {
         self.lent.iter().map(|lent| Arc::clone(&lent.engines)).collect()
     }
 
-    /// The models that there are now.
+    /// The present models.
     pub(crate) fn offered(&self) -> Vec<Offered> {
         let last = self.last_look.lock().unwrap_or_else(PoisonError::into_inner);
         let offered = |model: &EngineModel| Offered {
@@ -161,7 +161,7 @@ impl Fleet {
         Ok(spawn_blocking(look).await?)
     }
 
-    /// Files that people named, of which none is a model or will be one.
+    /// Refuses named files of which none is a model or can become one.
     fn refuse_what_is_no_model(&self, stock: &Stock) -> anyhow::Result<()> {
         let parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         let mut paths = parts.iter().flat_map(|part| part.paths());
@@ -178,7 +178,7 @@ impl Fleet {
         Ok(())
     }
 
-    /// Serves what is there now, and says what is no model, each once.
+    /// Serves the present models, and reports each file that is no model once.
     fn take(&self, stock: Stock) {
         let mut last = self.last_look.lock().unwrap_or_else(PoisonError::into_inner);
         let over: BTreeSet<_> =
@@ -209,7 +209,7 @@ fn parts(wanted: WantedEngines, store: &Path) -> anyhow::Result<Option<Vec<Part>
     }
 }
 
-/// Programs of one name are lent together, with the largest of their bounds.
+/// The programs by name, each with the largest of its bounds.
 fn lent(engines: &Engines, parts: &[Part]) -> Vec<LendEngines> {
     let names: BTreeSet<&str> = parts.iter().map(Part::name).collect();
     let bound = |options: &EngineOptions| options.max_concurrent.unwrap_or(MAX_CONCURRENT);

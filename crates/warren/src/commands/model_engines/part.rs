@@ -1,4 +1,4 @@
-//! One program with the models that it serves: what one `[[worker.engines]]` is about.
+//! One program with the models that it serves: the engine of one `[[worker.engines]]`.
 
 use std::{
     collections::BTreeMap,
@@ -50,7 +50,7 @@ pub(crate) struct Part {
     program: Arc<Program>,
     file: PathBuf,
     known: Option<KnownProgram>,
-    /// The named paths; nothing: the store.
+    /// The named paths; empty: the store.
     paths: Vec<PathBuf>,
     shelf: Shelf,
 }
@@ -63,7 +63,7 @@ pub(crate) struct Stock {
 }
 
 impl Part {
-    /// Finds the program. Without paths of its own it serves the store.
+    /// Finds the program. Without named paths it serves the store.
     pub(crate) fn new(
         options: EngineOptions,
         places: &Places,
@@ -113,7 +113,7 @@ impl Part {
         &self.options
     }
 
-    /// The files and folders that are named; none: it serves the store.
+    /// The named files and folders; empty: it serves the store.
     pub(crate) fn paths(&self) -> &[PathBuf] {
         &self.paths
     }
@@ -130,7 +130,7 @@ impl Part {
         if known != Some(KnownProgram::LlamaServer) {
             let whole = folders::look(&self.paths).into_iter();
             stock.models.extend(whole.map(|it| served.whole(it.name, it.path, it.bytes)));
-            // What is no GGUF file is a model of its own here.
+            // A file that is no GGUF file is a model of its own here.
             stock.passed_over.retain(|it| !stock.models.iter().any(|model| model.file == it.path));
         }
         stock

@@ -34,7 +34,7 @@ impl KnownProgram {
         matches!(self, Self::LlamaServer)
     }
 
-    /// Its arguments, with placeholders for what is only known at a start. One without a value is left out
+    /// Its arguments, with placeholders for values that are known at the start only. One without a value is left out
     /// with its flag.
     pub(crate) fn arguments(self) -> &'static [&'static str] {
         match self {

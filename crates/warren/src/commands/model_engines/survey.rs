@@ -13,7 +13,7 @@ use models::shelf::PassedOver;
 
 use super::{find::Places, memory, part::Part, wanted::wanted};
 
-/// How long a program may take to tell its version.
+/// The longest time in which a program has to print its version.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The longest version that is shown, in characters.
@@ -24,18 +24,18 @@ const LONGEST: usize = 100;
 pub(crate) struct SurveyedEngine {
     /// Whether people named it.
     pub(crate) is_named: bool,
-    /// The program with what it says of its version, or how to get it.
+    /// The program with its version line, or how to get it.
     pub(crate) program: Result<(PathBuf, Option<String>), String>,
     /// Named files and folders that cannot be read.
     pub(crate) unreadable: Vec<(PathBuf, String)>,
     /// Models by name, with the memory that each takes, in bytes.
     pub(crate) models: Vec<(String, u64)>,
     pub(crate) passed_over: Vec<PassedOver>,
-    /// For all models together, in bytes.
+    /// The memory for all models together, in bytes.
     pub(crate) memory: u64,
 }
 
-/// Looks at all that the settings want. Blocks on the disk, and runs each program for its version.
+/// Examines all engines of the settings. Blocks on the disk, and runs each program for its version.
 ///
 /// # Errors
 /// When the settings contradict each other.
@@ -81,7 +81,7 @@ fn surveyed(part: &mut Part, is_named: bool, memory: u64) -> SurveyedEngine {
     }
 }
 
-/// The line of its output that has the version.
+/// The line with the version in its output.
 fn version(program: &Path) -> Option<String> {
     let mut command = Command::new(program);
     command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -101,7 +101,7 @@ fn version(program: &Path) -> Option<String> {
     Some(line.chars().take(LONGEST).collect())
 }
 
-/// Ends a program that does not tell its version in time; the thread that reads it waits for it.
+/// Ends a program that does not print its version in time; the thread that reads its output waits for it.
 fn end(pid: u32) {
     let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
     if let Some(pid) = pid {

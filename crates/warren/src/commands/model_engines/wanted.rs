@@ -1,4 +1,4 @@
-//! Which model engines are wanted, by the flags and the file.
+//! The wanted model engines, by the flags and the file.
 
 use std::path::{Path, PathBuf};
 
@@ -11,13 +11,13 @@ use daemon::options::{
 /// The wishes of people for model engines.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct WantedEngines {
-    /// Each with the models that one program serves.
+    /// The engines, each with the models that one program serves.
     pub(crate) engines: Vec<EngineOptions>,
-    /// Whether people named them. Those that nobody named may be missing.
+    /// Whether people named them. Otherwise they may be missing.
     pub(crate) is_named: bool,
 }
 
-/// Takes the folders among `--models` out of the options, and tells what is wanted. `None`: no engines, as
+/// Takes the folders among `--models` out of the options. Returns the wanted engines; `None`: no engines, as
 /// other backends are named.
 ///
 /// # Errors
@@ -98,7 +98,7 @@ fn found(path: &Path, flag: &str) -> anyhow::Result<PathBuf> {
     Ok(std::path::absolute(path)?)
 }
 
-/// Flags that would take the model or the port away.
+/// Refuses flags that would take the model or the port away.
 fn check(engine: &EngineOptions) -> anyhow::Result<()> {
     let own = engine.model.iter().flatten().flat_map(|(_, model)| model.flags.iter().flatten());
     for flag in engine.flags.iter().flatten().chain(own) {

@@ -195,7 +195,7 @@ impl One {
     }
 }
 
-/// All variables as they are after a change; none when nothing changes.
+/// All variables after a change; `None` if nothing changes.
 fn changed(
     before: &BTreeMap<String, String>,
     set: &[(String, String)],
@@ -234,7 +234,7 @@ fn tell(project: &Project, json: bool) -> anyhow::Result<()> {
     if let Some(user) = &project.run_as_user {
         say(&format!("runs as    {}", plain(user)))?;
     }
-    // Values may be secrets; who wants them asks for JSON.
+    // Values may be secrets; a user who wants them asks for JSON.
     let names: Vec<String> = project.env.keys().map(|name| plain(name)).collect();
     if !names.is_empty() {
         say(&format!("variables  {}", names.join(", ")))?;

@@ -18,7 +18,7 @@ const MOST_NAMES: usize = 2_000;
 /// The most answers that are quoted at the same time; of others only the end is shown.
 const MOST_ANSWERS: usize = 64;
 
-/// A line of an answer is quoted at this length, in bytes, even without its end.
+/// The bytes after which a line of an answer is quoted even without its end.
 const LONG: usize = 400;
 
 /// The last reported state of a participant.
@@ -32,7 +32,7 @@ pub(super) struct LastReported {
 /// Turns events into lines.
 #[derive(Debug, Default)]
 pub(super) struct Narrator {
-    /// By the participants' ids.
+    /// The last reported states, by the participants' ids.
     last_reported: HashMap<String, LastReported>,
     /// Incomplete lines of answers, by the requests' ids.
     answers: HashMap<String, String>,
@@ -129,7 +129,7 @@ impl Narrator {
         lines
     }
 
-    /// The last line of an answer, which has no end.
+    /// The last, unended line of an answer.
     fn rest(&mut self, request: &str, participant: &str) -> Vec<String> {
         let open = self.answers.remove(request).unwrap_or_default();
         if !self.ended.iter().any(|ended| ended == request) {

@@ -1,4 +1,4 @@
-//! The command line of a service, from what was typed and what the environment sets.
+//! The command line of a service, from the typed arguments and the environment.
 
 use std::{
     env,
@@ -35,13 +35,13 @@ pub(crate) struct ServiceContext<'a> {
 /// The command that a service is to run.
 #[derive(Debug)]
 pub(super) struct ServiceCommand {
-    /// After the binary.
+    /// The words after the binary.
     pub(super) words: Vec<String>,
     /// The variables of its environment.
     pub(super) variables: Vec<Variable>,
     /// A server's data directory.
     pub(super) data_dir: Option<PathBuf>,
-    /// How long it drains.
+    /// The time of its drain.
     pub(super) drain: Duration,
     /// A server's settings, as far as they are known here.
     pub(super) options: ServeOptions,
@@ -90,7 +90,7 @@ impl ServiceCommand {
         Settings::new(self.options.clone(), role == Role::Up).map(drop).map_err(usage)
     }
 
-    /// A file that the service would not find by itself is named.
+    /// Names a configuration file that the service would not find by itself.
     fn add_config(&mut self, scope: Scope, file: &ConfigFile) -> anyhow::Result<()> {
         let Some(path) = &file.path else { return Ok(()) };
         let path = std::path::absolute(path)?;
@@ -130,7 +130,7 @@ impl ServiceCommand {
     }
 }
 
-/// Whether the unit of the machine locks a service out of this path.
+/// Whether the unit of the machine forbids a service this path.
 pub(super) fn is_out_of_reach(path: &Path) -> bool {
     ["/home", "/root", "/run/user", "/tmp", "/var/tmp"]
         .iter()

@@ -24,7 +24,7 @@ use super::{
 };
 use crate::commands::{note, say};
 
-/// How long a new service has to show that it stays.
+/// The time in which a new service has to show that it stays up.
 const SETTLE: Duration = Duration::from_secs(10);
 
 /// Write the unit, and start it now and with the machine
@@ -84,7 +84,7 @@ impl Install {
                 shown = binary.display()
             );
         }
-        // An environment file of before may hold what is missing here.
+        // A file from before may hold the missing variables.
         if !place.environment.exists() && command.variables.is_empty() {
             command.check(self.role)?;
         }

@@ -23,7 +23,7 @@ use crate::{
     exit,
 };
 
-/// How long a server may take to show that it answers.
+/// The longest time in which a server has to answer.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Show the installed services: state, process, address, data directory
@@ -55,7 +55,7 @@ struct ServiceJson {
     unit: String,
     scope: &'static str,
     file: PathBuf,
-    /// As systemd says, or `unknown`.
+    /// The state by systemd, or `unknown`.
     state: String,
     sub_state: String,
     since: String,
@@ -71,7 +71,7 @@ struct ServiceJson {
     environment: PathBuf,
 }
 
-/// Shows the services, and says whether all are active.
+/// Shows the services. Returns whether all are active.
 pub(super) async fn show(
     places: &[Place],
     json: bool,

@@ -22,7 +22,7 @@ use crate::{
 
 /// The bytes that are asked for at once.
 const PAGE: u64 = 1024 * 1024;
-/// How much of a terminal's output is printed if nothing else is said, in bytes.
+/// The usual number of bytes of a terminal's output that are printed.
 const BYTES: u64 = 64 * 1024;
 /// The most pages of a conversation that are read. A server keeps less.
 const PAGES: usize = 1024;
@@ -125,7 +125,7 @@ impl PrintHistory {
     }
 }
 
-/// The newest pieces, the newest first. What the server keeps is bounded, and so is this.
+/// The newest pieces, the newest first. The server keeps a bounded number, so this is bounded, too.
 async fn newest(
     workspace: &mut Workspace,
     session_id: SessionId,
@@ -139,7 +139,7 @@ async fn newest(
         if size > 0 {
             pieces.push(piece);
         }
-        // A server that sends nothing, or goes in circles, has no more.
+        // A server that sends nothing, or repeats itself, has no more.
         if !more || size == 0 || before_seq.is_some_and(|before| from >= before) {
             break;
         }

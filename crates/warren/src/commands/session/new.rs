@@ -71,7 +71,7 @@ pub(super) struct New {
     output: Output,
 }
 
-/// How a session is driven.
+/// The mode in which a session is driven.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Mode {
     /// Turn by turn, by prompts
@@ -159,7 +159,7 @@ impl New {
     }
 }
 
-/// For people: a program that reads the output has the id.
+/// For people only: a program that reads the output has the id.
 fn say_how_to_follow(session: &SessionInfo) {
     let name = on_command_line(session);
     match session.mode {

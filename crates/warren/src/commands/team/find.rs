@@ -1,4 +1,4 @@
-//! Which team is meant, and which of its members.
+//! Finds the team that is meant, and its members.
 
 use anyhow::anyhow;
 use client::Workspace;
@@ -49,7 +49,7 @@ pub(super) fn member(
     if meant == LEADER && !is_named {
         return Ok(team.leader_session_id);
     }
-    // One that has ended and is forgotten is still a member by its id.
+    // A member that has ended and is forgotten is still known by its id.
     let is_member =
         |id: &SessionId| *id == team.leader_session_id || team.worker_session_ids.contains(id);
     match meant.parse().ok().filter(is_member) {

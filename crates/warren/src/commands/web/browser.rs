@@ -5,7 +5,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// The program that opens an address with what the person has chosen for it.
+/// The program that opens an address with the user's choice of browser.
 const OPENER: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
 
 /// The variables by which a program finds the screen.
@@ -17,7 +17,7 @@ pub(super) fn open(url: &str) {
     if cfg!(target_os = "macos") || SCREENS.iter().any(is_set) {
         let mut opener = Command::new(OPENER);
         opener.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        // It goes on by itself.
+        // The browser goes on by itself.
         let _ = opener.spawn();
     }
 }

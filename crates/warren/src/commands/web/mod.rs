@@ -92,7 +92,7 @@ impl Web {
     }
 }
 
-/// The address of the page of a server, at which a browser is signed in by a code. What is behind `#` is sent to nobody.
+/// The address of a server's page that signs a browser in by a code. The part behind `#` is sent to nobody.
 pub(crate) fn login_address(server: &str, code: &str) -> String {
     format!("{server}/#login={code}")
 }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use crate::commands::{invite::shown::until, note, qr};
 
-/// All of it is for people. `phone`: the address for a phone, if one reaches the server.
+/// Prints the address for people. `phone`: the address for a phone, if one reaches the server.
 pub(super) fn show(phone: Option<&str>, expires: Timestamp) {
     let Some(url) = phone else {
         note(ONLY_HERE);

@@ -1,4 +1,4 @@
-//! Which session, project or team is meant.
+//! Finds the session, project or team that is meant.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use protocol::workspace::{Project, ProjectId, SessionInfo, SessionStatus, Team};
 use super::Machines;
 use crate::{commands::table::plain, exit::usage};
 
-/// Something that has an id, and is meant by that, by how it begins, or by a name.
+/// Something with an id that is named by the id, by its beginning, or by a name.
 pub(crate) trait Nameable {
     /// The noun for the kind.
     const WHAT: &'static str;
@@ -23,7 +23,7 @@ pub(crate) trait Nameable {
         None
     }
 
-    /// Of several of a name, one that is alive is meant.
+    /// Whether it is alive. Of several with one name, the living one is meant.
     fn is_alive(&self) -> bool {
         true
     }
@@ -77,7 +77,7 @@ impl Nameable for Team {
     }
 }
 
-/// The one that is meant: by its id, its name, or the beginning of its id.
+/// The session, project or team of this id, name, or beginning of an id.
 ///
 /// # Errors
 /// When it is not one of them, or several match. Of several on different machines the error names these.

@@ -1,4 +1,4 @@
-//! Which workspace a command speaks to, and what it is shown.
+//! The workspace that a command speaks to, and the credential for it.
 
 use std::{
     path::{PathBuf, absolute},
@@ -90,7 +90,7 @@ impl WorkspaceServer {
         }
     }
 
-    /// The directory to start in: as it was said, or else, unless a project says it, where this
+    /// The directory to start in: the given one, or else, unless a project has one, where this
     /// command runs; on another machine its user's own.
     pub(crate) fn directory(
         &self,

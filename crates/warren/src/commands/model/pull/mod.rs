@@ -126,7 +126,7 @@ impl Pull {
         self.bring(&hub, &store, chosen, file).await
     }
 
-    /// From the nearest that has it.
+    /// Fetches the model from peers, or else from the hub.
     async fn bring(
         &self,
         hub: &Hub,
@@ -191,7 +191,7 @@ impl Pull {
         failure.map_or(Ok(()), |error| Err(error.into()))
     }
 
-    /// A hub that does not answer is not needed by those whose peers have the model.
+    /// Fetches from peers when the hub does not answer.
     async fn without_hub(
         &self,
         wanted: &Wanted,
@@ -258,7 +258,7 @@ impl Chosen {
         Ok(Self { id, listing, files: named.into_iter().map(|(_, file)| file).collect(), remote })
     }
 
-    /// Whether exactly this is in the store.
+    /// Whether exactly these files are in the store.
     async fn is_here(&self, store: &Path, replace: bool) -> anyhow::Result<bool> {
         let (store, id, remote) = (store.to_owned(), self.id.clone(), self.remote.clone());
         match spawn_blocking(move || arrival::has(&store, &id, &remote)).await? {
@@ -278,7 +278,7 @@ fn no_room(path: &Path, needed: u64, free: u64) -> anyhow::Error {
     )
 }
 
-/// With the exit code of its kind.
+/// The error with the exit code of its kind.
 fn failed(error: HubError) -> anyhow::Error {
     use client::ClientError;
     let words = error.to_string();

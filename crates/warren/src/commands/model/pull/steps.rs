@@ -1,4 +1,4 @@
-//! Shows how far a pull from a hub is.
+//! Shows the progress of a pull from a hub.
 
 use std::{
     io,
@@ -14,20 +14,20 @@ use crate::commands::{
     words::{bytes, span},
 };
 
-/// How often a bar changes.
+/// The least time between two changes of the bar.
 const BAR_EVERY: Duration = Duration::from_millis(100);
 
-/// How often a line of JSON is written.
+/// The least time between two lines of JSON.
 const JSON_EVERY: Duration = Duration::from_secs(1);
 
-/// How much of the past the rate is of.
+/// The time over which the rate is measured.
 const WINDOW: Duration = Duration::from_secs(5);
 
 /// The display of one pull.
 pub(super) struct Steps {
     model: String,
     host: String,
-    /// `None` for programs.
+    /// The bar; `None` for programs.
     bar: Option<Progress>,
     /// The last shown progress, and when it was shown.
     last_shown: Option<(Instant, Option<String>)>,
@@ -113,10 +113,10 @@ fn line(step: &model_hub::Progress, host: &str, rate: u64, eta: Option<u64>) -> 
     parts.join(", ")
 }
 
-/// How fast bytes come.
+/// The rate of bytes.
 #[derive(Default)]
 struct Rate {
-    /// When it began to count, and how many bytes were there.
+    /// When the count began, and how many bytes were there.
     began: Option<(Instant, u64)>,
     rate: u64,
 }

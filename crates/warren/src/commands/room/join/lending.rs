@@ -30,13 +30,13 @@ use crate::{
     exit::usage,
 };
 
-/// How often the status line is drawn.
+/// The time between two drawings of the status line.
 const DRAWN: Duration = Duration::from_millis(500);
 
 /// Events that may wait to be shown; further ones are dropped.
 const WAITING: usize = 256;
 
-/// All that lending a model to a room takes.
+/// The parts that lending a model to a room takes.
 pub(super) struct Lending {
     pub(super) target: ServerTarget,
     pub(super) nickname: String,
@@ -53,7 +53,7 @@ pub(super) struct Lending {
 }
 
 impl Lending {
-    /// Lends until it is told to stop.
+    /// Lends until a stop is asked for.
     ///
     /// # Errors
     /// When it had to leave, or could not join.
@@ -161,7 +161,7 @@ impl Lending {
                     plain(&reason)
                 ));
             }
-            // The first is the reason shown at the end; the others do not occur in rooms.
+            // The first is the reason that is shown at the end; the others do not occur in rooms.
             Event::GaveUp { .. } | Event::NodeConnected { .. } | Event::Withdrawn { .. } => {}
         }
     }

@@ -105,7 +105,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// As usual, in a room with this password.
+    /// The usual part, in a room with this password.
     pub(super) fn with_password(password: Option<&Secret>) -> Self {
         let password = password.cloned();
         Self { protocol: Protocol::Auto, password, ..Self::default() }
@@ -124,7 +124,7 @@ enum Speak {
 }
 
 impl Join {
-    /// A guest of a room, by an invitation.
+    /// The part of a guest of a room, by an invitation.
     pub(crate) fn invited(
         room: RoomName,
         password: Option<Secret>,
@@ -178,7 +178,7 @@ impl Join {
 }
 
 impl Lender {
-    /// Checks what can be checked before anything is asked.
+    /// Checks the flags before anything is asked.
     ///
     /// # Errors
     /// When its name cannot be one.
@@ -187,7 +187,7 @@ impl Lender {
         nickname.map_err(|error| anyhow!("--nickname: it {error}"))
     }
 
-    /// Whether a flag says what is lent.
+    /// Whether a flag names the model server or the model.
     pub(super) fn names_something(&self) -> bool {
         self.nickname.is_some() || self.backend.is_named()
     }
@@ -197,7 +197,7 @@ impl Lender {
         self.backend.choose().await
     }
 
-    /// Lends it to a room until it is told to stop.
+    /// Lends the chosen backend to a room until a stop is asked for.
     pub(super) async fn lend(
         self,
         chosen: ChosenBackend,
@@ -247,7 +247,7 @@ fn aliases(file: &ConfigFile) -> Arc<[LentAlias]> {
     aliases.map(alias).collect()
 }
 
-/// This machine's participant: the same as the last time with this backend.
+/// This machine's participant: the one of the last time with this backend.
 fn who(
     found: &LocatedRoom,
     backend: &str,

@@ -1,4 +1,4 @@
-//! An agent's session as a chat: what is seen, as text; what is typed, as messages.
+//! An agent's session as a chat: views as text; typed lines as messages.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ use crate::commands::{
     table::plain,
 };
 
-/// More questions than these are not kept: the server asks them again at the next attachment.
+/// The most questions that are kept: the server asks further ones again at the next attachment.
 const QUESTIONS: usize = 64;
 /// The turns of the conversation so far that are shown, and the lines of each prompt.
 pub(super) const TURNS: usize = 20;
@@ -25,11 +25,11 @@ const PROMPT_LINES: usize = 20;
 /// The meaning of a typed line.
 #[derive(Debug, PartialEq)]
 pub(super) enum LineEffect {
-    /// To be sent, if that can be now.
+    /// A message to send, if that is possible now.
     Send(ClientMessage),
     /// A whole prompt.
     Prompt(String),
-    /// To be shown.
+    /// A text to show.
     Say(String),
     /// Nothing.
     Nothing,
@@ -40,7 +40,7 @@ pub(super) struct Chat {
     session: SessionId,
     is_working: bool,
     printer: EventPrinter,
-    /// The prompt that was typed while the agent waited: it stands on the terminal already.
+    /// A prompt that was typed while the agent waited: it is on the terminal already.
     typed: Option<String>,
     questions: VecDeque<PermissionRequest>,
     pub(super) ended: Option<Ending>,
@@ -173,7 +173,7 @@ impl Chat {
         }
     }
 
-    /// Ends the line that has not ended, before something else is written.
+    /// Ends an open line, before something else is written.
     pub(super) fn end_line(&mut self) -> &'static str {
         self.printer.end_line()
     }

@@ -11,7 +11,7 @@ const LONGEST: usize = 64;
 const SHIFT: u32 = 1;
 const CONTROL: u32 = 4;
 const LOCKS: u32 = 64 | 128;
-/// The kind of event of a key that is let go.
+/// The kind of event of a key's release.
 const RELEASE: u32 = 3;
 
 /// The key that detaches.
@@ -54,7 +54,7 @@ impl DetachKey {
     }
 }
 
-/// A key as a sequence tells it.
+/// A key as a sequence describes it.
 struct Pressed {
     key: u32,
     /// The character that the key gives with Shift, if reported.
@@ -94,12 +94,12 @@ impl Pressed {
     }
 }
 
-/// Reads what is typed, in pieces that may end anywhere. Within a paste nothing detaches.
+/// Reads typed bytes, in pieces that may end anywhere. Within a paste nothing detaches.
 pub(super) struct TypedKeys {
     detach: DetachKey,
     /// The sequence that has begun: empty between sequences.
     begun: Vec<u8>,
-    /// How many bytes of `begun` the session has already.
+    /// The bytes of `begun` that the session has already.
     passed: usize,
     in_paste: bool,
 }

@@ -29,7 +29,7 @@ const READ: usize = 16 * 1024;
 const LAST: Duration = Duration::from_secs(2);
 const PIECE: usize = 4 * 1024;
 
-/// Whether it is raw now.
+/// Whether the terminal is raw now.
 static IS_RAW: AtomicBool = AtomicBool::new(false);
 
 /// Whether there is a terminal for input and output.
@@ -66,7 +66,7 @@ impl Raw {
         Ok(Self { leave: SessionModes::default().reset().into_bytes() })
     }
 
-    /// Gives it back, writing this.
+    /// Gives the terminal back, and writes these bytes.
     pub(super) fn leave(mut self, with: Vec<u8>) {
         self.leave = with;
     }
@@ -78,7 +78,7 @@ impl Drop for Raw {
     }
 }
 
-/// The terminal's own settings first: writing may take long, where it has stopped. As far as it goes:
+/// Gives the terminal back. Its own settings come first: writing may take long if it has stopped. Errors are ignored:
 /// there may be no terminal any more.
 fn give_back(with: &[u8]) {
     if !IS_RAW.swap(false, Ordering::Relaxed) {
@@ -90,7 +90,7 @@ fn give_back(with: &[u8]) {
     }
 }
 
-/// A panic's words are for the terminal as it was before.
+/// Gives the terminal back at a panic, so that its words are readable.
 fn give_back_at_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -102,7 +102,7 @@ fn give_back_at_panics() {
     });
 }
 
-/// Standard output as it is, without a buffer that others hold.
+/// Standard output without a shared buffer.
 fn output() -> io::Result<File> {
     Ok(stdout().as_fd().try_clone_to_owned()?.into())
 }
@@ -154,12 +154,12 @@ impl Writer {
         Ok(Self { batches, written })
     }
 
-    /// Room for the next batch; `None` once the terminal is gone.
+    /// Waits for room for the next batch; `None` once the terminal is gone.
     pub(super) async fn room(&self) -> Option<mpsc::OwnedPermit<Vec<u8>>> {
         self.batches.clone().reserve_owned().await.ok()
     }
 
-    /// Writes this last, and waits until all is written, or until nothing has been written for some
+    /// Writes these bytes last, and waits until all is written, or until nothing has been written for some
     /// time.
     pub(super) async fn end(self, last: Vec<u8>) {
         let Self { batches, mut written } = self;

@@ -21,12 +21,12 @@ use self::{
 };
 use crate::commands::{note, say_json_line};
 
-/// How long a lost server is tried for while a turn is waited for.
+/// How long a lost server is tried while a turn is awaited.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// A server that has come back, and says that its agent rests, has so long to tell of the turn.
+/// The time in which a server that has come back, and says that its agent rests, has to report the turn.
 const RESTS: Duration = Duration::from_secs(10);
 
-/// Gives an agent a prompt and prints its answer, to its end; with `json`, each event.
+/// Gives an agent a prompt and prints its answer to its end; with `json`, each event.
 pub(super) async fn ask(
     workspace: Workspace,
     addresses: &Addresses,

@@ -1,4 +1,4 @@
-//! Which of an agent's turns answers a prompt, and how it ends.
+//! The turn of an agent that answers a prompt, and how it ends.
 
 use anyhow::bail;
 use client::workspace::{Ending, SessionView};
@@ -34,9 +34,9 @@ pub(super) struct Own<'a> {
 enum Which {
     /// The prompt has not been taken yet.
     Unknown,
-    /// This one.
+    /// The turn with this number.
     Number(u64),
-    /// The server did not say: the next that begins, once another that runs has ended.
+    /// The server did not say: the next turn that begins, once a running one has ended.
     Next { waits: bool },
 }
 
@@ -54,12 +54,12 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// How it ended, once it has.
+    /// The end of the turn, once it has ended.
     pub(super) fn ended(&mut self) -> Option<Result<(), String>> {
         self.ended.take()
     }
 
-    /// Since when a server that came back says that the agent rests.
+    /// The time since when a server that came back says that the agent rests.
     pub(super) const fn rests_since(&self) -> Option<Instant> {
         self.rests_since
     }
