@@ -58,6 +58,7 @@ impl<'a> Crew<'a> {
         self.backends.retain(|place, (withdrawn, lent)| {
             let stays = wanted.iter().any(|lend| lend.place() == place);
             if !stays {
+                // Its links drain: jobs that it has are finished.
                 withdrawn.cancel();
                 events.send(&Event::Withdrawn { backend: lent.backend().label().to_owned() });
             }
@@ -96,9 +97,11 @@ impl<'a> Crew<'a> {
             Ok(lent) => {
                 let lent = Arc::new(lent.traced_by(config.traces.clone()));
                 let withdrawn = self.shutdown.child_token();
+                // Only the first may have the worker's bare name: others of that name would look like it.
                 let is_alone = config.backends.is_empty() && self.backends.is_empty();
                 let kept = (withdrawn.clone(), Arc::clone(&lent));
                 self.backends.insert(lend.place().to_owned(), kept);
+                // Before its links, so that its first job is counted.
                 self.worker.present.all(|all| all.push(Arc::clone(&lent)));
                 self.lend(lent, is_alone, &withdrawn);
             }

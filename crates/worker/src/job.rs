@@ -98,6 +98,7 @@ async fn serve<'a>(
         true => Box::pin(lent.send(&mut order)).await?,
         false => Box::pin(lent.send_patiently(&mut order)).await?,
     };
+    // The request may be large, and its answer may last for hours.
     drop(order);
     if let Some(span) = &mut span {
         span.answered(answer.status);
@@ -106,6 +107,7 @@ async fn serve<'a>(
     reply.head(answer.status, answer.headers).await?;
     while let Some(bytes) = next_piece(&mut answer.body, reply).await? {
         let mut bytes = bytes?;
+        // All bytes of the backend, also those after the logical end.
         lent.count_bytes(bytes.len());
         if let Some(end) = &mut end {
             bytes.truncate(end.feed(&bytes));
@@ -131,6 +133,7 @@ async fn next_piece(
     reply: &mut Reply,
 ) -> Result<Option<Result<Bytes, BackendError>>, ReplyError> {
     let mut next = pin!(body.next());
+    // Asked once without waiting: a head and a body that are there at once leave as one frame.
     if let Poll::Ready(piece) = poll_fn(|cx| Poll::Ready(next.as_mut().poll(cx))).await {
         return Ok(piece);
     }

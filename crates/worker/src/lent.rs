@@ -94,6 +94,7 @@ impl LentBackend {
                 (Backend::Engines(Arc::clone(&lend.engines)), lend.max_concurrent, None, false)
             }
         };
+        // A backend that takes nothing would hold every job for ever.
         let max_concurrent = max_concurrent.max(1);
         let real_names = entries.as_deref().map(Offered::explicit).unwrap_or_default().real;
         Ok(Self {
@@ -148,6 +149,7 @@ impl LentBackend {
             None => Offered::all(self.backend.models().await?),
         };
         let Offered { names, real } = offered;
+        // Read first: polls come often and names change seldom, and each job reads them.
         if *self.real_names.read().unwrap_or_else(PoisonError::into_inner) != real {
             *self.real_names.write().unwrap_or_else(PoisonError::into_inner) = real;
         }

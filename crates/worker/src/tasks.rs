@@ -79,6 +79,7 @@ impl JobTasks {
             Ok(number) => (number, false),
             Err(error) => (self.number_of(error.id())?, error.is_panic()),
         };
+        // A task that was counted out before is not reported twice.
         self.running.remove(&number)?;
         Some(TaskEnd { number, panicked })
     }

@@ -169,6 +169,7 @@ impl Worker {
         let mut all = WorkerEnd::default();
         loop {
             if let Some(found) = &mut found {
+                // Marked as seen with the look, so that a change in between wakes the loop again.
                 crew.follow(&found.borrow_and_update());
             }
             tokio::select! {
@@ -178,6 +179,7 @@ impl Worker {
                     all.cut_off += ended.cut_off;
                     all.gave_up = ended.gave_up.or(all.gave_up);
                 }
+                // The list is not followed any more; the loop ends when the last backend has been drained.
                 () = shutdown.cancelled(), if found.is_some() => found = None,
                 () = changed(&mut found), if found.is_some() => {}
                 else => return all,

@@ -134,6 +134,7 @@ impl TaskJob {
     async fn say(&self, text: &[u8]) -> Result<(), TaskFailure> {
         let text = str::from_utf8(text).map_err(|error| BadAnswer(error.to_string()))?;
         let saying = self.reply.say(self.task.id, text);
+        // Each piece has its own time: a long answer that is read slowly is not cut off.
         timeout(UNREAD, saying).await.map_err(|_| TaskFailure::Unread)
     }
 }

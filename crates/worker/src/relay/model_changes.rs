@@ -46,6 +46,7 @@ impl ModelChanges {
             let Some(ended) = self.tasks.join_next_with_id().await else {
                 return std::future::pending().await;
             };
+            // A task that panicked has an answer, too: the server waits for one.
             let (id, error) = match ended {
                 Ok((id, error)) => (id, error),
                 Err(error) => (error.id(), Some("the worker failed at this".to_owned())),

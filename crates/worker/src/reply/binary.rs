@@ -41,6 +41,7 @@ impl BinaryReply {
     ) -> Result<(), OutboxClosed> {
         let head = ResponseHead { status_code: status.as_u16(), headers: headers.iter().collect() };
         self.pending = Some((head, Bytes::new()));
+        // Version two has no frame for a whole answer.
         if self.version == Version::Two { self.flush().await } else { Ok(()) }
     }
 
@@ -63,6 +64,7 @@ impl BinaryReply {
     /// Sends what is held back: nothing more of the answer is there yet.
     pub(super) async fn flush(&mut self) -> Result<(), OutboxClosed> {
         if self.pending.is_some() {
+            // Only the first frame waits for room: both leave together.
             self.outbox.room().await?;
         }
         self.release()
@@ -85,6 +87,7 @@ impl BinaryReply {
 
     async fn credit_for(&self, most: usize) -> Result<usize, ReplyError> {
         match self.credit.take_now(most) {
+            // Only without credit is a timer set, as most pieces need none.
             0 => timeout(CREDIT_DEADLINE, self.credit.take(most)).await.map_err(|_| forgotten()),
             length => Ok(length),
         }

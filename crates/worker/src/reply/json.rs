@@ -120,6 +120,7 @@ impl JsonReply {
     }
 
     fn gather(&mut self, chunk: &str) -> Result<(), ReplyError> {
+        // By its length as JSON: a stock server takes no longer message.
         self.escaped += json_escaped_len(chunk);
         if self.escaped > MAX_WHOLE {
             let message = format!("the backend's answer is longer than {MAX_WHOLE} bytes");

@@ -164,6 +164,7 @@ impl Codec for TunnelCodec<'_> {
     }
 
     fn on_beat(&mut self, heard: Instant) -> Option<Outcome> {
+        // One at a time: a server that does not answer must not pile them up.
         if self.heartbeat.is_none() {
             let within = self.context.heartbeat;
             self.heartbeat = Some(Box::pin(heartbeat(self.room, within)));
