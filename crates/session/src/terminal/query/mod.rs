@@ -181,6 +181,7 @@ impl Queries {
     ) -> Option<Bytes> {
         self.last += 1;
         let (id, kind) = (self.last, query.kind);
+        // Noted for every terminal that is sent the chunk, also if the session answers now.
         push(&mut self.newest, NumberedQuery { seq, id, kind }, MOST_REMEMBERED);
         let own = own.or_else(|| self.colour(query));
         let Some(by) = by else { return own.map(Bytes::from) };
@@ -203,6 +204,7 @@ impl Queries {
     pub fn left(&mut self, client: ViewerId, now: Instant) {
         self.terminals.remove(&client);
         for open in self.open.iter_mut().filter(|open| open.by == client) {
+            // Due at once: its terminal will not answer.
             open.until = open.until.min(now);
         }
     }
@@ -309,6 +311,7 @@ impl Queries {
         let Kind::Colour(number @ 10..=12) = kind else { return };
         let text = answer.splitn(2, |byte| *byte == b';').nth(1).unwrap_or_default();
         let end = text.iter().position(|byte| byte.is_ascii_control()).unwrap_or(text.len());
+        // A client chooses this text, and it is typed into programs later.
         if end <= LONGEST_COLOUR {
             self.colours.insert(number, Bytes::copy_from_slice(&text[..end]));
         }

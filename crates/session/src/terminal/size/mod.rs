@@ -152,6 +152,7 @@ impl Sizes {
         if visible {
             size?;
         }
+        // Counted before the check for room: numbers only have to grow.
         let reported = self.step();
         let window = self.window(viewer)?;
         window.size = size.ok().or(window.size);
@@ -216,7 +217,9 @@ impl Sizes {
     fn settle(&mut self, now: Instant) {
         let size = self.winner().unwrap_or(self.current);
         self.pending = match self.pending {
+            // Back to the present size before the change was made: the program need not redraw.
             _ if size == self.current => None,
+            // The delay runs from the first wish, not from each repetition.
             Some(pending) if pending.size == size => Some(pending),
             Some(PendingSize { latest, .. }) => {
                 Some(PendingSize { size, at: latest.min(now + DEBOUNCE), latest })

@@ -183,6 +183,7 @@ impl Claude {
         match text(block, "/type") {
             "text" if is_own => {
                 self.answer.set(text(block, "/text"));
+                // The pieces have been shown; the whole would show the text twice.
                 let again = std::mem::take(&mut self.said_in_pieces);
                 (!again).then(|| self.text(text(block, "/text"), false))
             }
@@ -205,6 +206,7 @@ impl Claude {
 
     fn result(&mut self, line: &Value) -> Vec<AgentOutput> {
         let errors = errors(line);
+        // Counted in any case, as the program reports the cost of the whole process.
         let usage = self.unasked.and(self.usage(line));
         let answer = self.answer.take();
         self.said_in_pieces = false;
@@ -212,6 +214,7 @@ impl Claude {
         if self.was_resumed && errors.to_ascii_lowercase().contains("no conversation found") {
             return vec![AgentOutput::ResumeRefused];
         }
+        // Before the end, which clears it.
         let was_marked = self.origin.is_unasked();
         if !self.origin.ends(line) {
             self.unasked = usage;
@@ -246,6 +249,7 @@ impl Claude {
         let total = line.pointer("/total_cost_usd").and_then(Value::as_f64);
         let cost_usd = total.map(|total| {
             let before = std::mem::replace(&mut self.cost, total);
+            // A new process begins at zero, and rounding may take a little back.
             (total - before).max(0.0)
         });
         Usage {
@@ -258,6 +262,7 @@ impl Claude {
     fn asks(&mut self, line: &Value) -> Vec<AgentOutput> {
         let key = owned(line, "/request_id");
         if !is_question(line) {
+            // A request without an answer blocks the program.
             return vec![AgentOutput::Write(unsupported(&key))];
         }
         let input = part(line, "/request/input");
@@ -269,6 +274,7 @@ impl Claude {
     fn asks_much(&mut self, line: &Value, whole: Option<&str>) -> Vec<AgentOutput> {
         let key = owned(line, "/request_id");
         let taken: usize = self.permission_inputs.values().map(|input| input.bytes).sum();
+        // A long input is held until the decision, as the answer repeats it.
         let whole = whole.filter(|whole| taken + whole.len() <= MAX_INPUTS);
         let read = whole.and_then(|whole| Some((whole.len(), input_of(whole)?)));
         match read {
@@ -325,6 +331,7 @@ impl Dialect for Claude {
         self.conversation = start.conversation.map(str::to_owned);
         self.was_resumed = start.conversation.is_some();
         self.permission_inputs.clear();
+        // The program counts from its own start.
         self.cost = 0.0;
         self.origin = Origin::default();
         self.answer.clear();
