@@ -5,7 +5,7 @@ use std::time::Instant;
 use protocol::{json::repair, workspace::AgentEvent};
 use serde_json::Value;
 
-use super::{Turns, limits::MAX_LINE, output::Output};
+use super::{Turns, config::MAX_LINE, output::Output};
 use crate::agent::{
     dialect::{contract::AgentOutput, words},
     line::Line,

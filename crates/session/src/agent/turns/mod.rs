@@ -19,7 +19,6 @@
 
 mod config;
 mod halting;
-mod limits;
 mod lines;
 mod output;
 mod permission;
@@ -31,8 +30,7 @@ mod tests;
 
 use std::{collections::VecDeque, time::Instant};
 
-pub use config::Config;
-pub use limits::{MAX_LINE, MAX_PENDING, MAX_PROMPT, MAX_QUEUED, MAX_QUEUED_BYTES};
+pub use config::{Config, MAX_LINE, MAX_PENDING, MAX_PROMPT, MAX_QUEUED, MAX_QUEUED_BYTES};
 pub use output::{Input, Output, TurnEnd, TurnsError};
 pub use permission::Pending;
 use protocol::workspace::{AgentEvent, TurnOutcome};

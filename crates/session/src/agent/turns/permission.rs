@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{
     Turns,
-    limits::{MAX_PENDING, MAX_PENDING_BYTES},
+    config::{MAX_PENDING, MAX_PENDING_BYTES},
     output::{Output, TurnsError},
 };
 use crate::agent::{dialect::contract::Decision, dialect::words};

@@ -103,7 +103,7 @@ impl Invite {
             Some(Command::Revoke(revoke)) => revoke.run(file).await,
             None if self.member => {
                 let ServerOutput { json, server } = self.output;
-                let output = Output { json, place: server.workspace() };
+                let output = Output { json, server: server.workspace() };
                 cluster::invite::Invite::at(output).run(file).await
             }
             None if self.room.is_some() => self.guest(file).await,
