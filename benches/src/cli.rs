@@ -118,13 +118,13 @@ pub(crate) enum Role {
     /// An agent that answers at once
     #[command(hide = true)]
     Agent {
-        /// What an agent is told on its command line
+        /// The arguments of an agent
         #[arg(last = true)]
         arguments: Vec<String>,
     },
 }
 
-/// What to measure, and how long.
+/// The choice of measurements, and how long each takes.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Options {
     /// Short rounds, fewer streams: a look, not a measurement
@@ -184,7 +184,7 @@ impl Options {
     }
 }
 
-/// What can be measured.
+/// The kinds of measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Kind {
     /// The backend itself.

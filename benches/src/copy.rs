@@ -13,10 +13,10 @@ use anyhow::{Context, Result};
 
 use crate::child;
 
-/// What OpenBSD's `nc` reads at once, in bytes.
+/// The size of one read of OpenBSD's `nc`, in bytes.
 const BUFFER: usize = 16 << 10;
 
-/// Takes one connection on a free port, told on stdout, and writes all that comes to `to`.
+/// Takes one connection on a free port, which it prints to stdout, and writes all that comes to `to`.
 pub(crate) fn receive(to: &Path) -> Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0").context("listen")?;
     child::announce(listener.local_addr()?)?;

@@ -8,7 +8,7 @@ use tokio_tungstenite::accept_async;
 
 use crate::child;
 
-/// Serves on a free port, told on stdout, until stdin ends.
+/// Serves on a free port, which it prints to stdout, until stdin ends.
 pub(crate) async fn run() -> Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0").await.context("listen")?;
     child::announce(listener.local_addr()?)?;

@@ -1,4 +1,4 @@
-//! What every scenario uses: the options, the targets, and the suite's own processes.
+//! The things that every scenario uses: the options, the targets, and the suite's own processes.
 
 use std::{
     net::SocketAddr,

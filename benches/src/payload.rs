@@ -1,7 +1,7 @@
 //! Request bodies and the answers to them. Load generator and backend make both from the same
 //! code, so that every byte of an answer can be checked.
 //!
-//! What the backend shall answer is written at the beginning of the prompt, where any proxy and any
+//! The wanted answer of the backend is written at the beginning of the prompt, where any proxy and any
 //! translation lets it pass: `bench=ID,SIZE,BYTES,CHUNKS,BURST,GAP;`.
 
 use std::ops::Range;
@@ -41,7 +41,7 @@ impl Api {
         }
     }
 
-    /// What stands around a prompt, and what between it and the beginning.
+    /// The text around a prompt, and the text between it and the beginning.
     fn around(self, stream: bool) -> (String, &'static str) {
         let head = format!("{{\"model\":\"{MODEL}\",\"stream\":{stream},");
         match self {

@@ -1,4 +1,4 @@
-//! What a process uses, read from `/proc`. On other systems every reading is an error, which the
+//! The resources that a process uses, read from `/proc`. On other systems every reading is an error, which the
 //! report shows as an empty cell.
 
 use std::{fs, io, path::PathBuf, time::Duration};

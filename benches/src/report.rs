@@ -1,4 +1,4 @@
-//! What the suite shows: a table for each scenario, with ratios to direct and to nginx, and the
+//! The report of the suite: a table for each scenario, with ratios to direct and to nginx, and the
 //! goals beside what was measured. The same as JSON.
 
 use std::io::Write;
@@ -50,7 +50,7 @@ pub(crate) struct Line {
 /// The lines that others are compared with, where a backend is asked in several ways.
 pub(crate) const BACKENDS: &[&str] = &[Kind::Direct.name(), Kind::Nginx.name(), Kind::Bare.name()];
 
-/// What one line shall reach in one column. Shown, never asserted.
+/// The goal of one line in one column. Shown, never asserted.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Goal {
     pub(crate) line: &'static str,
@@ -73,12 +73,12 @@ impl Column {
         Self { name, decimals }
     }
 
-    /// What a line shall reach here at least.
+    /// A goal: a line reaches at least this here.
     pub(crate) const fn at_least(self, line: &'static str, least: f64) -> Goal {
         Goal { line, column: self.name, ratio_to: None, bound: Bound::AtLeast(least) }
     }
 
-    /// What a line shall not exceed here.
+    /// A goal: a line does not exceed this here.
     pub(crate) const fn at_most(self, line: &'static str, most: f64) -> Goal {
         Goal { line, column: self.name, ratio_to: None, bound: Bound::AtMost(most) }
     }

@@ -1,4 +1,4 @@
-//! What agent programs print: no dialect panics, and a turn that started ends once. The first byte
+//! The output of agent programs: no dialect panics, and a turn that started ends once. The first byte
 //! of the input says which program it is and whether it was resumed; each line of the rest is one
 //! of its output.
 #![no_main]

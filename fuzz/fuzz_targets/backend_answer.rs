@@ -98,7 +98,7 @@ impl Write for Script<'_> {
     }
 }
 
-/// What hyper reads; `None` where it refuses.
+/// Hyper's reading; `None` where it refuses.
 fn theirs(pieces: &[&[u8]], method: &Method) -> Option<Answer> {
     let mut cx = Context::from_waker(Waker::noop());
     let script = Script { pieces: pieces.iter().copied().collect(), asked: false };

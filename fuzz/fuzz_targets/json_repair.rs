@@ -1,4 +1,4 @@
-//! What is repaired is JSON, however the text was split, and whatever is left out of it.
+//! A repaired text is JSON, however the text was split, and whatever is left out of it.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

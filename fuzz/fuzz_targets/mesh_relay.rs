@@ -1,4 +1,4 @@
-//! What nodes tell a relay, and a relay tells nodes: nothing panics, errors are short and can be read
+//! Messages between nodes and a relay: nothing panics, errors are short and can be read
 //! by the node, and what goes on to another node is read there as the same message.
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! What clients of rooms post, and what servers answer: nothing panics, errors stay short, and what
+//! Bodies that clients of rooms post, and answers of servers: nothing panics, errors stay short, and what
 //! is read is written and read again the same. The first byte of the input says which body it is.
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! What clients and daemons of the workspace tell each other: nothing panics, errors stay short and
+//! Messages between clients and daemons of the workspace: nothing panics, errors stay short and
 //! fit for a terminal, and what is read is written and read again the same. The first byte of the
 //! input says whether it is a request, a reply, a binary frame or the bytes of one.
 #![no_main]

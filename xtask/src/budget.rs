@@ -1,4 +1,5 @@
-//! What a request may cost in instructions and allocations: counted under callgrind and compared with a committed number.
+//! The allowed cost of a request in instructions and allocations: counted under callgrind and compared with a
+//! committed number.
 
 use std::{
     path::{Path, PathBuf},
@@ -34,7 +35,7 @@ const COUNTS: [Count; 8] = [
     ("worker", "chunk", "allocations", "worker: allocations of a streamed chunk"),
 ];
 
-/// What to count.
+/// The target to count.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// The warren to count; without it, one is built with --release

@@ -29,7 +29,7 @@ const RESUME_MINUTES: u32 = 1;
 /// How long the workspace is tested when nothing is said.
 const WORKSPACE_MINUTES: u32 = 2;
 
-/// What to run, and for how long.
+/// The soak to run, and for how long.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Which one

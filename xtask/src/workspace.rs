@@ -41,7 +41,7 @@ impl Workspace {
         cargo
     }
 
-    /// What `cargo metadata` says, for this machine's platform only: a fresh clone has fetched
+    /// The output of `cargo metadata`, for this machine's platform only: a fresh clone has fetched
     /// nothing for the others.
     pub(crate) fn metadata(&self) -> Result<Value> {
         let host = host()?;

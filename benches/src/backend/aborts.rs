@@ -26,7 +26,7 @@ pub(crate) struct Aborts {
 }
 
 impl Aborts {
-    /// What notes an abort of request `id` when it is dropped unfinished.
+    /// A guard that notes an abort of request `id` when it is dropped unfinished.
     pub(crate) fn guard(self: &Arc<Self>, id: u64) -> Guard {
         Guard { id, aborts: (id != 0).then(|| self.clone()) }
     }

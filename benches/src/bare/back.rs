@@ -59,7 +59,7 @@ struct Connection {
     socket: OwnedWriteHalf,
     /// Whose request it has.
     client: Mutex<Option<u32>>,
-    /// What ends the task that reads its answers.
+    /// Ends the task that reads its answers.
     task: Mutex<Option<AbortHandle>>,
 }
 

@@ -24,7 +24,7 @@ const HEADER: usize = 9;
 /// Bytes that may wait to be written before their writers wait, too.
 const FULL: usize = 1 << 20;
 
-/// What a frame means, in either direction.
+/// The meaning of a frame, in either direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// More of a request or an answer.
@@ -35,7 +35,7 @@ pub(super) enum Kind {
     Broken = 2,
 }
 
-/// What waits to be written. All that comes until the writer has its turn is one write.
+/// The frames that wait to be written. All that come until the writer has its turn are one write.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     waiting: Mutex<Vec<u8>>,

@@ -7,7 +7,7 @@ use super::MAX_HEAD;
 
 const HEADERS: usize = 64;
 
-/// What is left of a message whose head was read.
+/// The rest of a message whose head was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rest {
     /// It has this many bytes left.

@@ -27,7 +27,7 @@ pub(super) struct Callgrind {
     program: PathBuf,
 }
 
-/// What a process has spent.
+/// The cost of a process so far.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Cost {
     /// Of its busiest thread.
@@ -40,7 +40,7 @@ pub(super) struct Cost {
 
 impl Callgrind {
     /// Makes a program of its own in `dir` that runs `program` under callgrind, so that it is started as any other.
-    /// What was in `dir` before is deleted.
+    /// Deletes the earlier content of `dir`.
     pub(super) fn new(program: &Path, dir: &Path) -> Result<Self> {
         let _ = fs::remove_dir_all(dir);
         fs::create_dir_all(dir).with_context(|| format!("create {}", dir.display()))?;
@@ -55,7 +55,7 @@ impl Callgrind {
         &self.program
     }
 
-    /// What this process has spent since the last time, or since its start.
+    /// The cost of this process since the last time, or since its start.
     pub(super) async fn dump(&self, pid: u32) -> Result<Cost> {
         let before = self.files(pid)?.len();
         let mut vgdb = Command::new("vgdb");
@@ -72,7 +72,7 @@ impl Callgrind {
         Ok(Cost::of(&threads))
     }
 
-    /// What was written of a process, in this order: by dump, then by thread.
+    /// The files that were written of a process, in this order: by dump, then by thread.
     fn files(&self, pid: u32) -> Result<Vec<PathBuf>> {
         let start = format!("{pid}.");
         let mut found = Vec::new();

@@ -40,10 +40,10 @@ const CHUNKS: [u32; 2] = [8, 72];
 /// How long the ledger may take to write its last rows.
 const SETTLES: Duration = Duration::from_millis(300);
 
-/// What each part of the target spent, by the names of the part and of the work.
+/// The cost of each part of the target, by the names of the part and of the work.
 type Counts = BTreeMap<&'static str, BTreeMap<&'static str, Each>>;
 
-/// What one request or one chunk costs.
+/// The cost of one request or one chunk.
 #[derive(Debug, Serialize)]
 struct Each {
     /// Of the thread that serves the requests.
@@ -79,7 +79,7 @@ async fn count(program: &Path, dir: &Path) -> Result<Counts> {
     Ok(counts(&plain, &short, &long))
 }
 
-/// What each part has spent since the last time.
+/// The cost of each part since the last time.
 async fn phase(callgrind: &Callgrind, target: &Target) -> Result<BTreeMap<&'static str, Cost>> {
     tokio::time::sleep(SETTLES).await;
     let mut costs = BTreeMap::new();

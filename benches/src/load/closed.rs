@@ -41,7 +41,7 @@ pub(crate) struct Closed {
     pub(crate) body: usize,
     pub(crate) answer: Answer,
     pub(crate) api: Api,
-    /// What stands before the API's path: that of a room, or nothing.
+    /// The prefix of the API's path: that of a room, or nothing.
     pub(crate) prefix: String,
     pub(crate) key: Option<String>,
     /// Whether events are serialised again on the way, so that only their words are compared.
@@ -240,7 +240,7 @@ async fn compare(mut body: Incoming, expected: &[u8]) -> Result<Instant> {
     Ok(first.unwrap_or_else(Instant::now))
 }
 
-/// What one connection, or all of them, brought so far.
+/// The results so far of one connection, or of all.
 struct Tally {
     measure_from: Instant,
     last: Instant,
@@ -252,7 +252,7 @@ impl Tally {
         Self { measure_from, last: measure_from, outcome: Outcome::default() }
     }
 
-    /// What was sent before measuring began would be measured only in part.
+    /// Notes an answer. A request that was sent before measuring began is left out: it would be measured only in part.
     fn answered(&mut self, sent: Instant, first: Instant, end: Instant) {
         self.outcome.all += 1;
         self.last = self.last.max(end);

@@ -1,4 +1,4 @@
-//! What went wrong, and how often.
+//! The failures, and how often each came.
 
 use std::collections::BTreeMap;
 

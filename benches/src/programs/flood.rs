@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{OVER, READY};
 
-/// What a page has at least, in bytes. It is written again and again.
+/// The least size of a page, in bytes. It is written again and again.
 const PAGE: usize = 1 << 20;
 
 const PIECE: usize = 64 << 10;
@@ -173,7 +173,7 @@ impl Words {
 mod tests {
     use super::*;
 
-    /// What is left without control sequences.
+    /// The text of a page without control sequences.
     fn text(page: &[u8]) -> String {
         let page = String::from_utf8(page.to_vec()).unwrap();
         let mut parts = page.split('\x1b');

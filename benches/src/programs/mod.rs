@@ -11,7 +11,7 @@ pub(crate) mod agent;
 pub(crate) mod flood;
 pub(crate) mod keys;
 
-/// What a program says when it can begin.
+/// The line that a program prints when it can begin.
 pub(crate) const READY: &str = "[ready]";
 
 pub(crate) const OVER: &str = "[over]";

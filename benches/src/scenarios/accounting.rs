@@ -1,4 +1,4 @@
-//! What keys, limits and the ledger cost: two Warrens side by side, one that counts nothing and one
+//! The cost of keys, limits and the ledger: two Warrens side by side, one that counts nothing and one
 //! where each request has a key with limits of every kind and is in the ledger.
 
 use anyhow::Result;

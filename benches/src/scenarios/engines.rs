@@ -1,4 +1,4 @@
-//! What a model engine costs: streams of a loaded one through `warren up`, beside the same program asked directly;
+//! The cost of a model engine: streams of a loaded one through `warren up`, beside the same program asked directly;
 //! and how long the first token takes when another model must make room first.
 
 use std::time::{Duration, Instant};

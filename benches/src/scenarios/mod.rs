@@ -1,4 +1,4 @@
-//! What is measured.
+//! The scenarios: each measures one thing.
 //!
 //! - [`requests`]: plain and streamed, one connection and many, small and large bodies
 //! - [`accounting`]: what keys, limits and the ledger cost, of one server and of several

@@ -184,7 +184,7 @@ async fn one_round(row: Row, lab: &Lab, target: &mut Target) -> Result<Round> {
     Ok(Round { outcome, cpu: proc::cpu(&pids)?.saturating_sub(before), peak: proc::peak(&pids)? })
 }
 
-/// What each round gave of one target.
+/// The results of each round for one target.
 #[derive(Default)]
 struct Rounds {
     values: Vec<Vec<Option<f64>>>,

@@ -1,4 +1,4 @@
-//! What translation costs: the same stream of a chat backend, asked for as it is and through the
+//! The cost of translation: the same stream of a chat backend, asked for as it is and through the
 //! other APIs. The server's processor time beyond what the untranslated stream takes, by chunk.
 
 use std::time::Duration;
@@ -27,7 +27,7 @@ const BODY: usize = 1024;
 /// Time a load generator may take beside its round and its last request.
 const MARGIN: Duration = Duration::from_secs(30);
 
-/// What a translated chunk may cost at most, in microseconds.
+/// The most that a translated chunk may cost, in microseconds.
 const MOST: f64 = 20.0;
 
 const APIS: [(&str, Api); 5] = [

@@ -16,7 +16,7 @@ use crate::child::Process;
 /// How long NATS may take to listen.
 const READY: Duration = Duration::from_secs(10);
 
-/// What all servers of a fleet have.
+/// The worker secret of all servers of a fleet.
 const SECRET: &str = "the-secret-of-this-fleet";
 /// The administrator's token.
 pub(crate) const ADMIN: &str = "wa_the-owner-of-this-fleet";

@@ -1,4 +1,4 @@
-//! What is measured: ways to the same backend.
+//! The targets: ways to the same backend.
 //!
 //! - [`direct`]: no way at all
 //! - [`nginx`]: a plain reverse proxy
@@ -50,7 +50,7 @@ pub(crate) struct Target {
     pub(crate) name: &'static str,
     /// The key that it asks of its clients, if it does.
     pub(crate) key: Option<String>,
-    /// What stands before the path of each request: that of a room, or nothing.
+    /// The prefix of each request's path: that of a room, or nothing.
     pub(crate) prefix: String,
     /// Whether it serialises events again, so that only their words are compared.
     pub(crate) rewrites: bool,

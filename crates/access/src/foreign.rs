@@ -9,7 +9,7 @@ use crate::local::{LocalRules, is_forwarded};
 /// The most bytes of a name that is quoted.
 const LONGEST: usize = 256;
 
-/// What keeps a request from being local: its page, the host that it names, or both.
+/// The reasons why a request is not local: its page, the host that it names, or both.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Foreign {
     /// The origin of the page, as the setting `allow_origin` takes it.

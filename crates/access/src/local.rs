@@ -17,7 +17,7 @@ pub(crate) const SITE: &str = "sec-fetch-site";
 /// Headers that only a proxy adds.
 const PROXY_TRACES: [&str; 4] = ["forwarded", "x-real-ip", "via", "x-forwarded"];
 
-/// What counts as local besides loopback names and the server's own origin, and which proxies tell
+/// The names that count as local besides loopback names and the server's own origin, and the proxies that say
 /// where other requests come from.
 #[derive(Debug, Clone, Default)]
 pub struct LocalRules {

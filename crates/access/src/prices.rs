@@ -1,4 +1,4 @@
-//! What tokens cost: the prices that the owner of the server has set, and the cost of a job by them.
+//! Prices of tokens: those that the owner of the server has set, and the cost of a job by them.
 
 use std::collections::HashMap;
 
@@ -46,7 +46,7 @@ pub struct Tokens {
     pub completion: u64,
 }
 
-/// What a job takes from the limits of its key.
+/// The amount that a job takes from the limits of its key.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Charge {
     /// Tokens, read and written together.

@@ -77,7 +77,7 @@ impl WorkspaceRules {
         Ok(WorkspaceClient { scope, by, session })
     }
 
-    /// What this text is, and the highest scope that it has.
+    /// The kind of this text, and the highest scope that it has.
     fn credential(
         &self,
         presented: &str,

@@ -178,7 +178,7 @@ impl Accepted {
     }
 }
 
-/// What has become of a request.
+/// The outcome of a request so far.
 #[expect(clippy::large_enum_variant, reason = "most are jobs, and none is kept")]
 enum Taken {
     /// A job.

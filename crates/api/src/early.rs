@@ -25,7 +25,7 @@ use crate::{
     uploads::HeldMemory,
 };
 
-/// How many bytes of a worker's name are told.
+/// How many bytes of a worker's name are sent.
 const MAX_NAME: usize = 64;
 
 /// How many bytes of a refusal are read.

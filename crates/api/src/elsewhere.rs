@@ -27,7 +27,7 @@ use crate::{
     state::Api,
 };
 
-/// What the other server says.
+/// The answer of the other server.
 type Future<Output> = Pin<Box<dyn std::future::Future<Output = Output> + Send>>;
 
 /// Where the models of some keys are, if not here.

@@ -24,7 +24,7 @@ pub struct ApiError {
     pub code: Option<&'static str>,
     /// OpenAI's `param`.
     pub param: Option<Cow<'static, str>>,
-    /// What went wrong, and what to do.
+    /// The error, and what to do.
     pub message: Cow<'static, str>,
     /// When the client should try again.
     pub retry_after: Option<Duration>,
@@ -32,7 +32,7 @@ pub struct ApiError {
     pub standing: Option<Box<Standing>>,
 }
 
-/// What sort of error it is.
+/// The sort of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The request is at fault.

@@ -8,7 +8,7 @@ use rooms::Room;
 
 use crate::{models::served, state::Api};
 
-/// The most names that are told.
+/// The most names that are listed.
 const TOLD: usize = 3;
 
 /// Names are compared by this much of them, in characters.
@@ -20,7 +20,7 @@ const CANDIDATES: usize = 200;
 /// How like two names must be, from 0 to 1. Those below share hardly more than some letters.
 const ENOUGH: f64 = 0.7;
 
-/// What a request may know of the models.
+/// The models that a request may know.
 pub(crate) struct Known<'a> {
     pub(crate) api: &'a Api,
     /// Its key, whose models are all that it may know.

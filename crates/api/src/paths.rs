@@ -71,7 +71,7 @@ fn without_versions(mut path: &str) -> &str {
     }
 }
 
-/// What follows the path of an endpoint, which is in front when a base URL names the endpoint.
+/// The rest of the path after the endpoint's, which is in front when a base URL names the endpoint.
 fn after_endpoint(path: &str) -> Option<&str> {
     let after = |endpoint| path.strip_prefix(below_v1(endpoint)?);
     Endpoint::ALL.into_iter().filter_map(after).find(|rest| rest.starts_with('/'))

@@ -1,4 +1,4 @@
-//! What every handler needs.
+//! The parts that every handler needs.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -109,7 +109,7 @@ pub struct Names {
 pub struct RoomRules {
     /// The rooms.
     pub rooms: Rooms,
-    /// What the owner of the server lets people do with them.
+    /// The permissions that the owner of the server gives for them.
     pub permissions: Live<RoomPermissions>,
     /// Whether the server is reached over TLS.
     pub tls: bool,
@@ -117,7 +117,7 @@ pub struct RoomRules {
     pub by_message: Arc<MessageJobs>,
 }
 
-/// What the owner of the server lets people do with rooms.
+/// The permissions for rooms that the owner of the server gives.
 #[derive(Debug, Clone, Copy)]
 pub struct RoomPermissions {
     /// Whether anybody may make one, from other machines too, without a key.
@@ -134,7 +134,7 @@ pub struct Changeable {
     pub aliases: Aliases,
     /// Bounds and delays. The memory for bodies stays as it was.
     pub limits: Limits,
-    /// What people may do with rooms.
+    /// The permissions for rooms.
     pub rooms: RoomPermissions,
 }
 

@@ -23,7 +23,7 @@ pub(crate) fn of(sampler: Option<Sampler>, headers: &HeaderMap) -> Option<Reques
     }
 }
 
-/// The context that a client sent. Two of them are none.
+/// The context that a client sent. Two of them count as no context.
 fn given(headers: &HeaderMap) -> Option<TraceContext> {
     let mut all = headers.get_all(TRACEPARENT).iter();
     let one = all.next().filter(|_| all.next().is_none())?;

@@ -8,7 +8,7 @@ use http::{
     uri::{self, Authority, PathAndQuery, Scheme},
 };
 
-/// What cannot be used as a backend.
+/// Addresses that cannot be used as a backend.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotABackend {
     /// The address is no URL of a model server.
@@ -16,7 +16,7 @@ pub enum NotABackend {
     Url {
         /// The address, without its secrets.
         url: String,
-        /// What is wrong with it.
+        /// The fault of the address.
         reason: &'static str,
     },
     /// The key cannot be sent in a header.
@@ -95,7 +95,7 @@ impl BaseUrl {
         self.version == Version::Unnamed
     }
 
-    /// A path and query below this URL, as they stand below its host; `None` when it is none.
+    /// A path and query below this URL, as they stand below its host; `None` when the text is not one.
     pub fn join(&self, path_and_query: &str) -> Option<PathAndQuery> {
         if !path_and_query.starts_with('/') {
             return None;

@@ -1,4 +1,4 @@
-//! What every backend can do.
+//! The abilities of every backend.
 
 use std::sync::Arc;
 
@@ -78,7 +78,7 @@ impl Backend {
         }
     }
 
-    /// What it said of its models, by the names it knows them by, when it was last asked.
+    /// The facts about its models, by the backend's names for them, as of the last request.
     pub fn facts(&self) -> FactsByModel {
         match self {
             Self::Http(backend) => backend.facts(),
@@ -153,7 +153,7 @@ impl Backend {
         }
     }
 
-    /// What to call it where one must be told from another: host and port, or `demo`.
+    /// Its name where it must be told from another: host and port, or `demo`.
     pub fn label(&self) -> &str {
         match self {
             Self::Http(backend) => backend.label(),

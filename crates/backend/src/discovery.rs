@@ -22,7 +22,7 @@ pub const USUAL_PORTS: [(&str, u16); 4] =
 /// A model server that answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocalBackend {
-    /// What usually listens there.
+    /// The program that usually listens there.
     pub name: String,
     /// Its base URL.
     pub url: String,
@@ -43,14 +43,14 @@ pub async fn find_at(ollama_host: Option<&str>, ports: &[(&str, u16)]) -> Vec<Lo
     join_all(probes).await.into_iter().flatten().collect()
 }
 
-/// What a model server has.
+/// The findings about a model server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Examined {
     /// The names of its models.
     pub models: Vec<String>,
     /// The endpoints that it serves.
     pub endpoints: Endpoints,
-    /// What people must know of the contexts of its models.
+    /// Advice about the contexts of its models.
     pub advice: Vec<String>,
 }
 
@@ -71,7 +71,7 @@ pub async fn examine(config: &BackendConfig) -> Result<Examined, String> {
     Ok(Examined { models, endpoints: endpoints.unwrap_or(Endpoints::ASSUMED), advice })
 }
 
-/// What usually listens where: at the place that `OLLAMA_HOST` names, and at these ports of this machine.
+/// The usual programs and places: the place that `OLLAMA_HOST` names, and these ports of this machine.
 pub(crate) fn places<'a>(
     ollama_host: Option<&str>,
     ports: &'a [(&'a str, u16)],

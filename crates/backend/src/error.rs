@@ -1,8 +1,8 @@
-//! What goes wrong with a backend, told so that somebody can mend it.
+//! Failures of a backend, in words that help somebody to mend it.
 
 use std::{sync::Arc, time::Duration};
 
-/// What a time-out was waiting for.
+/// The event that a time-out was waiting for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// The connection.
@@ -45,7 +45,7 @@ pub enum BackendError {
     Timeout {
         /// Its address.
         backend: Arc<str>,
-        /// What was waited for.
+        /// The awaited event.
         phase: Phase,
         /// For how long.
         after: Duration,
@@ -55,7 +55,7 @@ pub enum BackendError {
     Broke {
         /// Its address.
         backend: Arc<str>,
-        /// What happened.
+        /// The failure in words.
         reason: String,
     },
     /// It answers, but not with a list of models.
@@ -63,7 +63,7 @@ pub enum BackendError {
     NoModels {
         /// Its address.
         backend: Arc<str>,
-        /// What it gave instead.
+        /// The answer that it gave instead.
         reason: String,
     },
     /// It refuses the key that it is asked with.
@@ -79,7 +79,7 @@ pub enum BackendError {
     Engine {
         /// The model.
         model: Arc<str>,
-        /// What happened and what to do, for clients, too.
+        /// The failure and what to do, for clients, too.
         reason: Arc<str>,
         /// Whether it may be otherwise in a moment, or at another machine.
         busy: bool,

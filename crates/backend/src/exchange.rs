@@ -24,7 +24,7 @@ use crate::{
     model_engines::Claim,
 };
 
-/// What to ask of a backend.
+/// A request to a backend.
 #[derive(Debug, Clone, Default)]
 pub struct BackendRequest {
     /// Path and query below the backend's base URL; begins with `/`.

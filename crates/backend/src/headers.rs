@@ -1,5 +1,5 @@
-//! What passes to a backend and back: all but what belongs to one connection, and but what the
-//! client said about itself.
+//! The headers that pass to a backend and back: all but those that belong to one connection, and those about the
+//! client itself.
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use protocol::{

@@ -352,7 +352,7 @@ fn chat_and_embeddings() -> Endpoints {
     Endpoints::only(Endpoint::ChatCompletions).with(Endpoint::Embeddings)
 }
 
-/// What a cloud serves if nobody says so: it is not asked.
+/// The assumed endpoints of a cloud if nobody names them: it is not asked.
 fn of_cloud(host: &str) -> Endpoints {
     match host {
         ANTHROPIC => anthropics(),

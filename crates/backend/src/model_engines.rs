@@ -23,13 +23,13 @@ const FOUND_ENDING: Duration = Duration::from_secs(1);
 
 /// Models whose servers are started when they are asked for.
 pub trait ModelEngines: fmt::Debug + Send + Sync {
-    /// What to call them where one backend must be told from another: `llama-server`.
+    /// Their name where one backend must be told from another: `llama-server`.
     fn label(&self) -> &str;
 
     /// The models, by the names that consumers use, loaded or not.
     fn models(&self) -> Vec<String>;
 
-    /// What is known of them, with whether they are loaded.
+    /// The known facts about them, with whether they are loaded.
     fn facts(&self) -> FactsByModel;
 
     /// The endpoints that their servers have; `None` until one of them could be asked.
@@ -65,7 +65,7 @@ pub struct Claim {
     hold: Box<dyn Hold>,
 }
 
-/// What keeps a model loaded. Dropping it gives the model back.
+/// Keeps a model loaded. Dropping it gives the model back.
 pub trait Hold: fmt::Debug + Send + Sync {
     /// The request was answered to its end.
     fn answered(&self);

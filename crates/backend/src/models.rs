@@ -29,7 +29,7 @@ pub(crate) struct ModelList {
     pub(crate) is_warren: bool,
     /// Which program gave it, as far as it tells.
     pub(crate) kind: Option<ServerKind>,
-    /// What it says of them, by name.
+    /// The facts that it reports of them, by name.
     pub(crate) facts: FactsByModel,
     /// The endpoints without a translation that it names, of any model.
     pub(crate) untranslated: Endpoints,
@@ -106,7 +106,7 @@ struct OpenAiModel {
 }
 
 impl OpenAiModel {
-    /// What it says of itself. Fields of another type than expected say nothing.
+    /// The facts that it reports of itself. Fields of another type than expected say nothing.
     fn facts(&self) -> ModelFacts {
         let context = [
             &self.max_model_len,

@@ -164,7 +164,7 @@ impl Probed {
     }
 }
 
-/// What there is to judge by: no more of a body than it takes, nor longer than it may take.
+/// The beginning of a body, to judge by: no more than it takes, nor longer than it may take.
 async fn beginning(status: u16, response: Response<Body>, by: Instant) -> Vec<u8> {
     let mut body = response.into_body();
     let mut read = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-/// What stands in place of an address.
+/// The text in place of an address.
 const HIDDEN: &str = "(address hidden)";
 
 /// The text without addresses of this network: URLs whose host is an IP address or has no domain,

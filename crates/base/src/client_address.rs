@@ -54,7 +54,7 @@ impl ClientAddress {
         self.ip.is_loopback() && !self.by_proxy
     }
 
-    /// What one owner has: an IPv4 address, a whole /64 of IPv6, or all loopback addresses.
+    /// The addresses that one owner has: an IPv4 address, a whole /64 of IPv6, or all loopback addresses.
     #[must_use]
     pub const fn party(self) -> Self {
         let ip = match self.ip {

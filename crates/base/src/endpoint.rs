@@ -173,7 +173,7 @@ impl Endpoints {
     /// None.
     pub const NONE: Self = Self(0);
 
-    /// What a provider is taken to serve until it is known better: OpenAI's and Anthropic's.
+    /// The assumed endpoints of a provider until they are known better: OpenAI's and Anthropic's.
     pub const ASSUMED: Self = Self(0b0011_1111);
 
     /// Those that are never translated: see [`Endpoint::is_untranslated`].

@@ -195,7 +195,7 @@ names! {
     ParticipantId,
 }
 
-/// What the scope of a room begins with.
+/// The beginning of the scope of a room.
 const ROOM: &str = "room:";
 
 impl Scope {

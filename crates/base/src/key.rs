@@ -1,4 +1,4 @@
-//! What a key may do and how much, the same in the store, on the wire and where it is enforced.
+//! The rights and limits of a key, the same in the store, on the wire and where they are enforced.
 
 use std::{fmt, str::FromStr};
 
@@ -9,7 +9,7 @@ use crate::{
     money::{Money, MoneyBudget},
 };
 
-/// What a key lets its holder do.
+/// A right that a key gives its holder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KeyScope {
@@ -138,7 +138,7 @@ impl KeyLimits {
     }
 }
 
-/// What a text is not.
+/// The kind that a text does not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotA(&'static str);
 

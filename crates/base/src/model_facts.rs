@@ -1,4 +1,4 @@
-//! What is known of a model beside its name.
+//! The facts about a model beside its name.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -9,7 +9,7 @@ use crate::{Continuation, plain};
 /// The longest text among the facts of a model, in bytes.
 pub const MAX_FACT: usize = 64;
 
-/// What a backend says of a model.
+/// The facts that a backend reports of a model.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelFacts {
     /// How many tokens a question and its answer may have together.
@@ -33,7 +33,7 @@ pub struct ModelFacts {
     /// Its architecture: `qwen3`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub family: Option<Box<str>>,
-    /// What it can do; `None` when that is not known.
+    /// Its capabilities; `None` when they are not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capabilities: Option<Capabilities>,
     /// Whether it is in memory; `None` when its backend does not say.
@@ -50,7 +50,7 @@ pub struct ModelFacts {
     pub continuation: Option<Continuation>,
 }
 
-/// What is known of models, by name. A model of which nothing is known is left out.
+/// The known facts about models, by name. A model of which nothing is known is left out.
 pub type FactsByModel = BTreeMap<String, ModelFacts>;
 
 impl ModelFacts {
@@ -161,7 +161,7 @@ impl Capability {
     }
 }
 
-/// What a model can do. On the wire a list of names; unknown ones are passed over.
+/// The capabilities of a model. On the wire a list of names; unknown ones are passed over.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Capabilities(u8);
 

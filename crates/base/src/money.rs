@@ -30,7 +30,7 @@ pub struct MoneyBudget {
     pub per: Period,
 }
 
-/// What a text about money is not.
+/// The kind that a text about money does not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotMoney(&'static str);
 

@@ -29,7 +29,7 @@ impl Secret {
     }
 }
 
-/// Why a text cannot be a secret. The text itself is not told.
+/// Why a text cannot be a secret. The text itself is not given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoSecret {
     /// Nothing but white space.

@@ -50,7 +50,7 @@ impl FromStr for UsageBy {
     }
 }
 
-/// What usage is not told apart by.
+/// A word that names no dimension of usage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotADimension;
 

@@ -22,7 +22,7 @@ pub enum Piece {
         /// The text.
         text: String,
     },
-    /// What the model thinks before it answers.
+    /// A piece of the model's thoughts before it answers.
     Thought(String),
     /// The answer is complete.
     Done {

@@ -10,7 +10,7 @@ pub enum ClientError {
     NotAServer {
         /// The URL.
         url: String,
-        /// What is wrong with it.
+        /// The fault of the address.
         reason: &'static str,
     },
     /// The token cannot be sent in a header.
@@ -93,7 +93,7 @@ pub enum ClientError {
     NotTheServer {
         /// The URL.
         url: String,
-        /// What was wrong.
+        /// The fault of the message.
         reason: String,
     },
     /// The answer has a form that this client does not know.
@@ -101,7 +101,7 @@ pub enum ClientError {
     Strange {
         /// The URL.
         url: String,
-        /// What is wrong with it.
+        /// The fault of the answer.
         reason: String,
     },
 }

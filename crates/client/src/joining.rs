@@ -141,7 +141,7 @@ fn numeric(url: &Url) -> Option<SocketAddr> {
 mod tests {
     use super::*;
 
-    /// What a server that answers questions about it with `answer` is taken for.
+    /// The verdict on a server that answers questions about it with `answer`.
     async fn checked(answer: &str) -> Result<(), ClientError> {
         let server = testkit::RawServer::start().await;
         let warren = Warren::new(&server.url(), None).unwrap();

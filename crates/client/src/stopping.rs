@@ -9,12 +9,12 @@ use crate::{error::ClientError, lines::JsonLines};
 /// The longest silence of a server that ends.
 pub(crate) const SILENCE: Duration = Duration::from_secs(15 * 60);
 
-/// What a server waits for that was asked to end.
+/// The progress of a server that was asked to end.
 #[derive(Debug)]
 pub struct Stopping(pub(crate) JsonLines);
 
 impl Stopping {
-    /// What it waits for now; `None` when the server has closed the connection.
+    /// The work that it waits for now; `None` when the server has closed the connection.
     ///
     /// # Errors
     /// When nothing came for 15 minutes, or something else came.

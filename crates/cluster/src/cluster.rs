@@ -50,7 +50,7 @@ use crate::{
     tokens::{self, Tokens},
 };
 
-/// What a member is given.
+/// The parts that a member is given.
 pub struct Parts {
     /// The id of this machine.
     pub node_id: String,
@@ -88,11 +88,11 @@ impl Whole {
 /// Another member, as it is seen from here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemberStatus {
-    /// What it says of itself.
+    /// Its description of itself.
     pub member: Member,
     /// Whether a link leads to it, and it gives signs of life.
     pub reachable: bool,
-    /// What carries the link to it first. `None` if the link is a direct one.
+    /// The first carrier of the link to it. `None` if the link is a direct one.
     pub through: Option<Through>,
 }
 
@@ -280,7 +280,7 @@ impl Cluster {
         is_linked || shared.plain.is_alive(node) || shared.via(node).is_some()
     }
 
-    /// What carries the link to a member first, unless a direct one leads there.
+    /// The first carrier of the link to a member, unless a direct one leads there.
     fn through(&self, node: &str) -> Option<Through> {
         self.0.shared.links.get(node)?.through().cloned()
     }
@@ -295,7 +295,7 @@ impl Cluster {
         carried::dial::received_over_mesh(&self.0.shared, from, bytes);
     }
 
-    /// What was sent last to a machine over the mesh may be lost.
+    /// Notes that the last bytes sent to a machine over the mesh may be lost.
     pub fn mesh_lost(&self, to: NodeId) {
         self.0.shared.carrying.mesh_lost(to);
     }
@@ -361,7 +361,7 @@ impl Cluster {
         parting::forget(&self.0.shared, member).await
     }
 
-    /// What this machine says of itself.
+    /// This machine's description of itself.
     pub fn this(&self) -> Member {
         self.0.shared.this.member()
     }
@@ -429,7 +429,7 @@ impl Cluster {
         self.0.shared.plain.waiting()
     }
 
-    /// What the operator should know, the oldest first.
+    /// The notices for the operator, the oldest first.
     pub fn notices(&self) -> Vec<String> {
         self.0.shared.notices.list()
     }

@@ -1,4 +1,4 @@
-//! What clients may change of a member's setup, and what is stored of it.
+//! The parts of a member's setup that clients may change, and those that are stored.
 
 use serde::{Deserialize, Serialize};
 use store::{Change, Fact, StoreError, WorkspaceStore};
@@ -21,7 +21,7 @@ pub(crate) struct Config {
     pub(crate) name: String,
 }
 
-/// What is stored. An absent field was never changed by a client.
+/// The stored part. An absent field was never changed by a client.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Stored {
     #[serde(flatten)]

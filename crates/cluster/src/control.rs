@@ -23,7 +23,7 @@ pub(crate) enum Control {
         /// must not begin again.
         #[serde(default)]
         begun: bool,
-        /// What serves it.
+        /// The service at its far end.
         #[serde(default, skip_serializing_if = "Service::is_workspace")]
         service: Service,
         /// The plain peer that it goes on to; none: it ends at the member.

@@ -7,7 +7,7 @@ use crate::{driver::WriteError, facts::FactsError};
 /// Why a member does not start, or cannot be changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
-    /// What is stored cannot be used.
+    /// The stored facts cannot be used.
     #[error(transparent)]
     Facts(#[from] FactsError),
     /// The store does not take it.
@@ -16,7 +16,7 @@ pub enum ClusterError {
     /// The replica does not take it.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// An address is none.
+    /// A text is not an address.
     #[error("{0}")]
     Address(String),
     /// No member is meant, or several are.

@@ -19,7 +19,7 @@ pub enum FactsError {
     /// The store does not answer.
     #[error("cannot read what the cluster has stored")]
     Store(#[from] StoreError),
-    /// What it holds is damaged, or of a newer Warren.
+    /// The content is damaged, or of a newer Warren.
     #[error(
         "what the cluster has stored cannot be read: it is damaged, or of a newer Warren; going on \
          without it could delete objects on other machines"

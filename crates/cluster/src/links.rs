@@ -58,7 +58,7 @@ pub(crate) struct Present {
     opened_here: bool,
     incarnation: u64,
     dial: u64,
-    /// What carries it first.
+    /// Its first carrier.
     through: Option<Through>,
     is_silent: Arc<AtomicBool>,
     closing: CancellationToken,
@@ -83,7 +83,7 @@ impl Present {
         !self.is_silent.load(Ordering::Relaxed)
     }
 
-    /// What carries it first; `None` for a direct one.
+    /// Its first carrier; `None` for a direct one.
     pub(crate) fn through(&self) -> Option<&Through> {
         self.through.as_ref()
     }
@@ -288,7 +288,7 @@ impl Links {
             LinkFrame::Control(text) => match Control::decode(&text) {
                 Ok(Control::NewToken(token)) if !self.barred.has(key) => {
                     let heard = Heard::Told { from: node.to_owned(), token };
-                    // One too many is told again over the next link.
+                    // One too many is announced again over the next link.
                     let _full_or_stopping = self.tokens.try_send(heard);
                 }
                 Ok(control) => self.circuits.control(node, control),

@@ -1,9 +1,9 @@
-//! What is known of a member: the value of its entry.
+//! The known facts about a member: the value of its entry.
 
 use base::NodeId;
 use serde::{Deserialize, Serialize};
 
-/// What is known of a member.
+/// The known facts about a member.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
     /// Its node id.

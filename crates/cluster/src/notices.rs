@@ -1,4 +1,4 @@
-//! What the operator should know, in the log and for clients.
+//! Notices for the operator, in the log and for clients.
 
 use std::{
     collections::VecDeque,

@@ -70,7 +70,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// What serves clients of others.
+    /// The host that serves clients of others.
     pub(crate) fn host(&self) -> Option<Arc<dyn Host>> {
         self.circuits.host(Service::Workspace)
     }

@@ -31,7 +31,7 @@ const RELOAD: &str = "/admin/config/reload";
 /// The longest body of a request to reload, in bytes: nothing is asked for in it.
 const LONGEST: usize = 1024;
 
-/// What `--mesh-share` and the word `share` in the file set, and the setting of the table that means the same.
+/// The setting that `--mesh-share` and the word `share` in the file set, and the one of the table that means the same.
 const SHARE: (&str, &str) = ("mesh.share", "mesh.share.with");
 
 /// The values of settings that nobody has set, by name.
@@ -53,7 +53,7 @@ pub struct Told {
     mark: Option<u64>,
 }
 
-/// What says where settings are from: the file, and what the command line has read.
+/// The origins of settings: the file, and what the command line has read.
 #[derive(Debug, Clone, Default)]
 pub struct Origins {
     file: ConfigFile,

@@ -28,7 +28,7 @@ const ACTOR: &str = "command-line";
 /// Parses a query of `/admin/usage`, such as `by=key&since=7d`.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The fault of the query.
 pub fn usage_query(query: &str) -> anyhow::Result<UsageParameters> {
     UsageParameters::parse(Some(query), Timestamp::now()).map_err(anyhow::Error::msg)
 }
@@ -131,7 +131,7 @@ impl OfflineServer {
         key
     }
 
-    /// What was used.
+    /// The usage in the ledger.
     ///
     /// # Errors
     /// When the ledger cannot be read.

@@ -20,7 +20,7 @@ pub struct Key {
     pub attributes: &'static str,
 }
 
-/// What the ids of a setting's flag may be, the likelier first: `mesh_route` or `route` for `mesh.route`. `section`: the
+/// The possible ids of a setting's flag, the likelier first: `mesh_route` or `route` for `mesh.route`. `section`: the
 /// name of the section whose command has the flag, which is empty for the server. `None` for settings in deeper tables,
 /// which have no flags.
 pub fn flag_ids(section: &str, name: &str) -> Option<[String; 2]> {
@@ -39,7 +39,7 @@ macro_rules! section {
         pub struct $name { $($(#[$field_meta])* pub $field: $kind,)+ }
 
         impl $name {
-            /// What may stand in this section of the file.
+            /// The keys that may stand in this section of the file.
             pub const KEYS: &'static [$crate::options::Key] = &[$($crate::options::Key {
                 name: stringify!($field),
                 kind: stringify!($kind),
@@ -425,7 +425,7 @@ options! {
     }
 }
 
-/// What `warren worker` shares with the server: one key of the file sets both.
+/// The settings that `warren worker` shares with the server: one key of the file sets both.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ProcessOptions {
     /// Directory of a server's data on this machine, where its worker secret is [default:

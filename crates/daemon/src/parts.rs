@@ -51,7 +51,7 @@ pub enum Kept {
 pub struct KeptSecrets {
     /// The ready-made key of consumers, if there is one.
     pub client: Option<Kept>,
-    /// What workers present.
+    /// The secret that workers present.
     pub worker: Kept,
 }
 
@@ -168,7 +168,7 @@ pub(crate) fn scheduler(settings: &Settings, observers: Vec<Arc<dyn Observer>>) 
     Scheduler::new(settings.dispatch.clone(), policy, observers)
 }
 
-/// What lenders present instead of a key.
+/// The secrets that lenders present instead of a key.
 #[derive(Clone, Default)]
 pub(crate) struct LenderSecrets {
     /// The worker secret.

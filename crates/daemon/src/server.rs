@@ -98,11 +98,11 @@ pub struct Server {
     links: TaskTracker,
     reloading: Reloading,
     traces: Option<Traces>,
-    /// What sends spans, once the server runs.
+    /// The task that sends spans, once the server runs.
     export: Option<Export>,
     /// The signals by which it reads its configuration again.
     hang_ups: Option<HangUps>,
-    /// What ends it, once it runs.
+    /// The cell that ends it, once it runs.
     stop: StopCell,
     pending: Pending,
 }

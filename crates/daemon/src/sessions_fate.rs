@@ -1,4 +1,4 @@
-//! What becomes of the terminals and agents of a server that stops.
+//! The fate of the terminals and agents of a server that stops.
 
 use std::{
     sync::{
@@ -10,7 +10,7 @@ use std::{
 
 use crate::workspace_part::WorkspacePart;
 
-/// What becomes of terminals and agents when the server stops.
+/// The fate of terminals and agents when the server stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionsFate {
     /// They go on for a while, and the next server with the same data takes them over.

@@ -93,7 +93,7 @@ pub struct Settings {
     pub local: Live<LocalRules>,
     /// Names that stand for models.
     pub aliases: Aliases,
-    /// What models cost.
+    /// The prices of models.
     pub prices: Arc<Prices>,
     /// How long usage is kept; zero: for ever.
     pub usage_retention: Duration,

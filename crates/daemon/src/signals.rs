@@ -29,12 +29,12 @@ impl Stop {
         Self::default()
     }
 
-    /// What is in flight may finish.
+    /// Asks for an end. Requests in flight may finish.
     pub fn ask(&self) {
         self.asked.cancel();
     }
 
-    /// What is in flight ends, too.
+    /// Asks for an end at once. Requests in flight end, too.
     pub fn ask_at_once(&self) {
         self.at_once.cancel();
         self.asked.cancel();
@@ -127,7 +127,7 @@ pub fn shutdown() -> std::io::Result<CancellationToken> {
     Ok(token)
 }
 
-/// What a SIGHUP is for.
+/// The purpose of a SIGHUP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HangUp {
     /// Somebody wants the configuration to be read again.
@@ -166,7 +166,7 @@ impl HangUps {
     }
 }
 
-/// Whether the process is at a terminal. One that was closed is none any more.
+/// Whether the process is at a terminal. One that was closed does not count.
 fn has_terminal() -> bool {
     stdin().is_terminal() || stdout().is_terminal() || stderr().is_terminal()
 }

@@ -39,7 +39,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// The type of an answer of one JSON object a line.
 const LINES: &str = "application/x-ndjson";
 
-/// What a server would have to wait for if it ended now. Clones share it.
+/// The work that a server would have to wait for if it ended now. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Pending {
     scheduler: Scheduler,
@@ -53,7 +53,7 @@ impl Pending {
         Self { scheduler, sessions, drained: CancellationToken::new() }
     }
 
-    /// What there is at this moment.
+    /// The work at this moment.
     pub(crate) fn now(&self) -> StopProgress {
         let (terminals, agents) = self.sessions.terminals_and_agents();
         let status = self.scheduler.status();

@@ -26,14 +26,14 @@ pub struct Advertisement {
     /// Its name among services of its type, 1 to 63 bytes. If another has it already, mDNS gives
     /// it a number.
     pub instance: String,
-    /// What is told about it: keys in ASCII without `=`, each pair at most 254 bytes.
+    /// Its properties: keys in ASCII without `=`, each pair at most 254 bytes.
     pub properties: Vec<(String, String)>,
     /// Where it can be reached. An unspecified address stands for all of its family; none at all
     /// for every address of this machine's local networks, as they come and go.
     pub addresses: Vec<IpAddr>,
 }
 
-/// What a server with rooms announces: one service for stock clients, if they can reach it, and
+/// The services that a server with rooms announces: one for stock clients, if they can reach it, and
 /// one for ours. `version` is this program's; `listen` is the address that the server is bound to.
 ///
 /// Stock clients speak plain HTTP only, so a server with TLS is not announced to them. `id` is the server's: by it

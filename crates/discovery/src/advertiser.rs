@@ -96,7 +96,7 @@ impl Drop for Advertiser {
     }
 }
 
-/// What is announced, and where.
+/// The announced services, and where.
 struct Services {
     infos: Vec<ServiceInfo>,
     interfaces: Vec<IfKind>,
@@ -150,7 +150,7 @@ impl Missing {
     }
 }
 
-/// What runs in the background.
+/// The thread that runs in the background.
 struct Keeper {
     services: Services,
     announced: Announced,

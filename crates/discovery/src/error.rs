@@ -25,7 +25,7 @@ pub enum DiscoveryError {
     Refused {
         /// Its name.
         instance: String,
-        /// What is wrong with it.
+        /// The fault of the text.
         reason: String,
     },
     /// Something has not left this machine.

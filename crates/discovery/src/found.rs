@@ -33,7 +33,7 @@ pub struct Discovered {
     pub addresses: Vec<IpAddr>,
     /// The TCP port.
     pub port: u16,
-    /// What it tells about itself, at most 32 pairs; a key without a value has an empty one.
+    /// Its properties, at most 32 pairs; a key without a value has an empty one.
     pub properties: Vec<(String, String)>,
 }
 

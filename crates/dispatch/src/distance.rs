@@ -52,7 +52,7 @@ pub enum Route {
     Cloud,
 }
 
-/// What a route leaves out, whatever it prefers.
+/// The providers that a route leaves out, whatever it prefers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Bound {
     Here,

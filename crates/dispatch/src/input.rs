@@ -55,7 +55,7 @@ pub enum Input {
         /// which counts as busy then.
         max_concurrent: u32,
     },
-    /// So many of a provider's slots are lent to fellows: own jobs have the rest, and lent jobs
+    /// The number of a provider's slots that are lent to fellows: own jobs have the rest, and lent jobs
     /// ([`JobSpec::lent`]) have these. More slots than before are lent only as far as they are free
     /// ([`Dispatcher::lendable`](crate::Dispatcher::lendable)); fewer than lent jobs run is no fault.
     Lend {

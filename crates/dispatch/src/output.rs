@@ -98,7 +98,7 @@ pub enum Ending {
     BusyTimeout {
         /// Its total time in queues.
         waited: Duration,
-        /// What it waited for.
+        /// The reason for which it waited.
         wait: Wait,
     },
     /// The head of the answer did not arrive in time.

@@ -63,7 +63,7 @@ pub(crate) struct Provider {
     settling: Option<(u32, Instant)>,
 }
 
-/// What is noted of a provider beside it, so that others are passed over without a look.
+/// The notes beside a provider, by which others are passed over without a look.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Standing {
     /// Whether it may be given a job now, rested or not.
@@ -137,7 +137,7 @@ impl Provider {
         self.reported.max(self.in_flight()).saturating_add(self.lingering())
     }
 
-    /// What own jobs cannot have: its load, and the lent slots that no job is on.
+    /// The slots that own jobs cannot have: its load, and the lent slots that no job is on.
     pub(crate) fn occupied(&self) -> u32 {
         self.load().saturating_add(self.lent.saturating_sub(self.lent_jobs))
     }

@@ -109,7 +109,7 @@ impl Providers {
     }
 
     /// Records that a provider has a model in memory. Returns whether that is news.
-    pub(crate) fn has_loaded(&mut self, id: ProviderId, model: &ModelName) -> bool {
+    pub(crate) fn note_loaded(&mut self, id: ProviderId, model: &ModelName) -> bool {
         self.change(id, |provider| provider.unloaded.answers(model)).unwrap_or(false)
     }
 

@@ -69,7 +69,7 @@ impl Readiness {
     }
 
     /// Records a sign that the backend is there. Returns whether it was not before.
-    pub(crate) fn is_back(&mut self) -> bool {
+    pub(crate) fn note_back(&mut self) -> bool {
         std::mem::take(self).state != State::Ready
     }
 }
@@ -90,7 +90,7 @@ mod tests {
             assert!(readiness.may_try() && readiness.is_away(), "until one shows that it is back");
         }
         assert_eq!(waits, [500, 1_000, 2_000, 4_000, 5_000, 5_000]);
-        assert!(readiness.is_back() && !readiness.is_back() && !readiness.is_away());
+        assert!(readiness.note_back() && !readiness.note_back() && !readiness.is_away());
         assert_eq!(readiness.refused(Unready::Loading), Some(FIRST));
         assert!(!readiness.is_away() && !readiness.may_try());
     }

@@ -66,7 +66,7 @@ pub struct QueueView<'a> {
     pub oldest: Instant,
 }
 
-/// What a waiting job waits for.
+/// The reason for which a job waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wait {
     /// The number of connected providers that can serve it, once they have a free slot.
@@ -150,7 +150,7 @@ impl Dispatcher {
         })
     }
 
-    /// What a job in a queue waits for. O(the providers of its model).
+    /// The reason for which a job in a queue waits. O(the providers of its model).
     pub fn wait(&self, job: JobId) -> Option<Wait> {
         let job = self.jobs.get(&job).filter(|job| job.hold().is_none())?;
         let providers = self.providers.able(job).count();

@@ -1,5 +1,5 @@
-//! What the tests start: `supervisor`; `serve`, a model server whose faults are in its model's file; and `worker`,
-//! which loads a model and waits to be killed.
+//! The programs that the tests start: `supervisor`; `serve`, a model server whose faults are in its model's file; and
+//! `worker`, which loads a model and waits to be killed.
 
 mod serve;
 

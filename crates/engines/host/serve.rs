@@ -16,7 +16,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What every model's file begins with.
+/// The beginning of every model's file.
 const MAGIC: &str = "MODEL";
 
 struct Model {

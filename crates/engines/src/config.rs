@@ -1,4 +1,4 @@
-//! What model engines need to know, beside their models.
+//! The settings of model engines, beside their models.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -9,7 +9,7 @@ use crate::{
     planner::{FailureRules, Rules},
 };
 
-/// What model engines need to know.
+/// The settings of model engines.
 #[derive(Debug, Clone)]
 pub struct EnginesConfig {
     /// A directory of their own: for the logs of the servers, and for what is learnt of loading. It is made when it
@@ -25,7 +25,7 @@ pub struct EnginesConfig {
     pub most_waiting: usize,
     /// How long a load waits for models in use until they get no new requests.
     pub patience: Duration,
-    /// What happens to models that fail.
+    /// The treatment of models that fail.
     pub failures: FailureRules,
     /// How long a server may take to end after SIGTERM, before it is killed.
     pub grace: Duration,

@@ -19,7 +19,7 @@ const MOST_BYTES: u64 = 1 << 20;
 /// The most models that are remembered.
 const MOST_MODELS: usize = 2_000;
 
-/// What is learnt of loading, by model.
+/// The load times that were learnt, by model.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Learnt(BTreeMap<String, Load>);
@@ -34,7 +34,7 @@ struct Load {
 }
 
 impl Learnt {
-    /// What was learnt earlier. A file that cannot be read is as good as none.
+    /// The times that were learnt earlier. A file that cannot be read is as good as no file.
     pub(crate) fn read(dir: &Path) -> Self {
         let read = || -> io::Result<Vec<u8>> {
             let mut bytes = Vec::new();

@@ -29,7 +29,7 @@ impl Memory {
         Self { vram, ram }
     }
 
-    /// What of it models may take, by default: 95 % of the GPUs' memory, 75 % of the machine's.
+    /// The part that models may take, by default: 95 % of the GPUs' memory, 75 % of the machine's.
     #[must_use]
     pub fn for_models(self) -> Self {
         let share = |bytes: u64, reserve: f64| (bytes as f64 * (1.0 - reserve)) as u64;

@@ -13,7 +13,7 @@ pub struct EngineModel {
     pub file: PathBuf,
     /// The file by which it reads pictures.
     pub mmproj: Option<PathBuf>,
-    /// What is known of it.
+    /// The known facts about it.
     pub facts: ModelFacts,
     /// How much memory it takes while it is loaded, in bytes, as far as that can be told from its file.
     pub memory_bytes: u64,
@@ -50,7 +50,7 @@ impl EngineModel {
 /// A program that serves one model file over HTTP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
-    /// What people call it: `llama-server`. Models of one name are lent together.
+    /// The name that people use: `llama-server`. Models of one name are lent together.
     pub name: String,
     /// The program and its arguments, with placeholders: `{model}`, `{port}`, `{host}`, `{name}`, `{context}`,
     /// `{mmproj}`, `{parallel}`, `{threads}`. An argument whose placeholder has no value is left out, together
@@ -70,11 +70,11 @@ pub struct Program {
 pub struct Group {
     /// Its name.
     pub name: String,
-    /// What goes for its models.
+    /// The rule for its models.
     pub rule: GroupRule,
 }
 
-/// What goes for the models of a group.
+/// The rule for the models of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GroupRule {
     /// At most one of them is loaded at a time.

@@ -30,12 +30,12 @@ type Answer = oneshot::Sender<Result<Claim, Refusal>>;
 
 type Unloaded = oneshot::Sender<Result<(), Refusal>>;
 
-/// What all parts share.
+/// The state that all parts share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) config: EnginesConfig,
     pub(crate) tasks: TaskTracker,
-    /// What is to be ended.
+    /// Cancelled when the engines shall end.
     over: CancellationToken,
     state: Mutex<State>,
     wake: Arc<Notify>,
@@ -58,7 +58,7 @@ struct State {
     endpoints: HashMap<String, Endpoints>,
     /// How the servers of models go on with answers, as far as they ran and do.
     continuations: HashMap<Arc<str>, Continuation>,
-    /// What the planner had changed when it was last looked at.
+    /// The planner's number of changes at the last look.
     seen: u64,
     /// When the planner looks at the clock again at the latest.
     timeout: Option<Instant>,
@@ -461,7 +461,7 @@ impl Shared {
         }
     }
 
-    /// What a server was seen to take. What is on a GPU is not seen.
+    /// Reports the memory that a server was seen to take. The part on a GPU is not seen.
     pub(crate) fn measured(self: &Arc<Self>, model: &Arc<str>, generation: u64, bytes: u64) {
         if self.config.budget.vram == 0 {
             let memory = Memory { vram: 0, ram: bytes };

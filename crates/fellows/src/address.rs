@@ -154,7 +154,7 @@ fn credentials(url: &Url) -> Result<Credentials, BadAddress> {
     }
 }
 
-/// A host of a URL whose scheme is none of the web's is text even where it is an address.
+/// A host of a URL whose scheme is not one of the web's is text even where it is an address.
 fn is_loopback(host: &Host<&str>) -> bool {
     match host {
         Host::Domain(name) => {

@@ -13,7 +13,7 @@ use crate::{
 /// How long NATS may take for its answers.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What a look at a NATS server found.
+/// The findings about a NATS server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Examination {
     /// Its version.

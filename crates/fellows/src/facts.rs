@@ -1,4 +1,4 @@
-//! What a server tells its fellows of itself.
+//! The facts that a server reports to its fellows about itself.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ pub(crate) const MAX_RECORD: usize = 512 * 1024;
 /// The bytes of a record that are not facts, at most.
 const ROOM_FOR_HEAD: usize = 4 * 1024;
 
-/// What a server says of itself.
+/// The facts that a server reports about itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
     /// The version of its program.
@@ -37,7 +37,7 @@ pub struct WorkerFacts {
     pub name: String,
     /// Its models.
     pub models: Vec<ModelName>,
-    /// What is known of them.
+    /// The known facts about them.
     #[serde(default)]
     pub facts: FactsByModel,
     /// The endpoints that it serves, by their paths.

@@ -76,13 +76,13 @@ use self::{
     transport::Transport,
 };
 
-/// What the task of the membership has not heard yet, at most. Who tells it more waits.
+/// The most events that wait for the task of the membership. A sender of more waits.
 const MOST_HEARD: usize = 256;
 
 /// How long the farewell to NATS may take.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// What a server of a fleet has to know.
+/// The settings of a server of a fleet.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Where NATS is, and the group.
@@ -130,7 +130,7 @@ pub struct Status {
     pub nats: String,
     /// Whether NATS is reached.
     pub is_connected: bool,
-    /// What is wrong, and what to do.
+    /// The problem, and what to do.
     pub problem: Option<String>,
     /// The fellows, by id.
     pub fellows: Vec<Fellow>,
@@ -233,7 +233,7 @@ impl Fellows {
         self.node.transport.is_up()
     }
 
-    /// What is wrong, and what to do; `None` while all is well.
+    /// The problem, and what to do; `None` while all is well.
     pub fn problem(&self) -> Option<String> {
         self.node.trouble.told(&self.node.name)
     }

@@ -27,7 +27,7 @@ pub struct Fellow {
 }
 
 impl Fellow {
-    /// What it says of itself.
+    /// Its facts about itself.
     pub fn facts(&self) -> &Facts {
         &self.told.facts
     }
@@ -72,7 +72,7 @@ impl Fleet {
     }
 }
 
-/// What the task of the membership hears.
+/// An event for the task of the membership.
 pub(crate) type Heard = members::Input<Arc<Told>>;
 
 /// The machine of the membership, and the ways out of it.

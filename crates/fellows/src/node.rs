@@ -24,7 +24,7 @@ use crate::{
     transport::{Kind, Transport},
 };
 
-/// What the tasks of a server share.
+/// The state that the tasks of a server share.
 pub(crate) struct Node {
     pub(crate) id: ServerId,
     pub(crate) name: ServerName,
@@ -38,7 +38,7 @@ pub(crate) struct Node {
     pub(crate) trouble: Trouble,
 }
 
-/// What is wrong, for `/health`.
+/// The problems, for `/health`.
 #[derive(Default)]
 pub(crate) struct Trouble {
     /// With NATS.
@@ -119,7 +119,7 @@ impl Trouble {
         self.strange.load(Ordering::Relaxed)
     }
 
-    /// What is wrong, and what to do about it.
+    /// The problem, and what to do about it.
     pub(crate) fn told(&self, name: &ServerName) -> Option<String> {
         let nats = self.nats.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let same = || {

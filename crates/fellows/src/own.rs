@@ -1,4 +1,4 @@
-//! What this server tells its fellows of itself, kept true.
+//! The facts that this server reports to its fellows about itself, kept true.
 
 use std::{
     sync::Arc,
@@ -19,7 +19,7 @@ use crate::{
 /// How often the own workers are looked at, beside each time that one comes, changes or goes.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// How often the use of the workers is told again.
+/// How often the use of the workers is reported again.
 const TOLD_AGAIN: Duration = Duration::from_secs(2);
 
 /// How long nothing strange must come until it is forgotten.

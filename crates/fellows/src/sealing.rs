@@ -1,4 +1,4 @@
-//! What servers send each other, sealed: only servers of the group can read or write it.
+//! Messages between servers, sealed: only servers of the group can read or write them.
 //!
 //! A client that reaches the NATS server may publish to every subject. So each message and each record is sealed with a
 //! key that follows from the administrator's token, which all servers of a group share, the group's name, and the

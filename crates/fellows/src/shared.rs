@@ -48,7 +48,7 @@ struct Inner {
     follower: Mutex<Option<mpsc::Sender<Sight>>>,
 }
 
-/// What is seen of the records, in order.
+/// A view of the records, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sight {
     /// A record as it is now.

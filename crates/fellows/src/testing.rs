@@ -40,7 +40,7 @@ struct NetState {
 }
 
 impl Net {
-    /// Loses so many of a hundred messages from now on, and doubles so many.
+    /// Loses `lost` of a hundred messages from now on, and doubles `twice`.
     pub(crate) fn is_bad(&self, lost: u64, twice: u64) {
         self.0.lost.store(lost, Ordering::Relaxed);
         self.0.twice.store(twice, Ordering::Relaxed);
@@ -160,7 +160,7 @@ impl Server {
         changes.wait_for(|_| self.fellows.all().len() == count).await.unwrap();
     }
 
-    /// A worker of `m` with so many slots.
+    /// A worker of `m` with this number of slots.
     pub(crate) fn lend(&mut self, slots: u32) -> Lent {
         let (told, hears) = mpsc::channel(64);
         self.next += 1;

@@ -12,7 +12,7 @@ use futures_util::FutureExt;
 
 use crate::sealing::Sealer;
 
-/// What a message between servers is about: its first byte.
+/// The subject of a message between servers: its first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A message between lender and borrower.
@@ -27,7 +27,7 @@ impl Kind {
     }
 }
 
-/// What carries messages: NATS, or a test.
+/// The carrier of messages: NATS, or a test.
 pub(crate) trait Carrier: Send + Sync {
     /// Sends a message without waiting. Returns whether it was taken.
     fn publish(&self, subject: String, sealed: Bytes) -> bool;

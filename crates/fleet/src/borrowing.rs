@@ -33,9 +33,9 @@ pub enum Input {
     Gone { fellow: ServerId, provider: ProviderId },
     /// A fellow is gone, with all its providers.
     Left { fellow: ServerId },
-    /// So many waiting jobs want a slot there (`Dispatcher::wants`).
+    /// This number of waiting jobs wants a slot there (`Dispatcher::wants`).
     Demand { fellow: ServerId, provider: ProviderId, jobs: u32 },
-    /// So many jobs of this server are there, those that are under way included.
+    /// The number of this server's jobs there, those that are under way included.
     Used { fellow: ServerId, provider: ProviderId, jobs: u32 },
     /// A message of a fellow.
     Message { from: ServerId, message: Message },
@@ -45,7 +45,7 @@ pub enum Input {
 #[expect(missing_docs, reason = "ids are what their types say")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Output {
-    /// So many jobs may be there at once from now on. Jobs that are there already may stay, even if they
+    /// The most jobs that may be there at once from now on. Jobs that are there already may stay, even if they
     /// are more.
     Capacity { fellow: ServerId, provider: ProviderId, slots: u32 },
     /// Send a message to a fellow. What was put out before is carried out before it is sent.
@@ -75,7 +75,7 @@ struct Loan {
     look_at: Option<Instant>,
 }
 
-/// What this server borrows.
+/// The slots that this server borrows.
 #[derive(Debug, Default)]
 pub struct Borrowing {
     rules: Rules,

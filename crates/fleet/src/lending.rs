@@ -65,7 +65,7 @@ pub enum Output {
     /// Answer with [`Input::Room`] at once. The dispatcher's lock is held from the reading of the numbers
     /// until the outputs of that input are carried out: what is free must not be given to others meanwhile.
     Look { provider: ProviderId },
-    /// So many slots of the provider are lent in all.
+    /// The number of the provider's slots that are lent in all.
     Lend { provider: ProviderId, slots: u32 },
     /// Send a message to a fellow.
     Send { to: ServerId, message: Message },
@@ -73,7 +73,7 @@ pub enum Output {
     Cancel { job: JobId },
 }
 
-/// What a fellow has of a provider.
+/// A fellow's loan of a provider.
 #[derive(Debug, Default)]
 struct Loan {
     /// The number of its newest message, that of its newest want, and when that came.
@@ -106,7 +106,7 @@ struct Provider {
     is_looking: bool,
 }
 
-/// What this server lends.
+/// The slots that this server lends.
 #[derive(Debug, Default)]
 pub struct Lending {
     rules: Rules,
@@ -384,7 +384,7 @@ impl Provider {
         wanting.min_by_key(|loan| (loan.granted, loan.turn))
     }
 
-    /// Asks for so many slots back, each from the fellow that is to keep the most.
+    /// Asks for this number of slots back, each from the fellow that is to keep the most.
     fn recall(&mut self, slots: u32) {
         for _ in 0..slots {
             let largest = self.loans.values_mut().max_by_key(|loan| loan.keep);

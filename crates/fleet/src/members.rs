@@ -27,7 +27,7 @@ pub const MOST_FELLOWS: usize = 64;
 /// The most records that are watched for a second beat, fellows included.
 const MOST_WATCHED: usize = 256;
 
-/// What a server says of itself. `F` is what the caller wants to be known.
+/// A server's record about itself. `F` is what the caller wants to be known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record<F> {
     /// Its id.
@@ -40,7 +40,7 @@ pub struct Record<F> {
     pub revision: u64,
     /// Whether it takes jobs.
     pub state: State,
-    /// What else it says.
+    /// The other facts about itself.
     pub facts: F,
 }
 
@@ -311,7 +311,7 @@ mod tests {
         outputs(members)
     }
 
-    /// What the deadlines up to this time put out.
+    /// The outputs of the deadlines up to this time.
     fn wait(members: &mut Members<u8>, until: Instant) -> Vec<(Instant, Output<u8>)> {
         let mut all = Vec::new();
         while let Some(at) = members.poll_timeout().filter(|at| *at <= until) {

@@ -1,4 +1,4 @@
-//! What lender and borrower say to each other.
+//! The messages between lender and borrower.
 //!
 //! All numbers are absolute, and a message that was lost, came twice, late or out of order does no harm:
 //! `number` grows with each message of a borrower, `serial` with each message of a lender, and each end
@@ -12,7 +12,7 @@ const LENGTH: usize = 33;
 /// One message about the slots of one provider of the lender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Message {
-    /// Of a borrower: so many slots are wanted. Sent again and again while it holds or wants any.
+    /// Of a borrower: the number of slots that it wants. Sent again and again while it holds or wants any.
     Want {
         /// The lender's provider.
         provider: ProviderId,
@@ -36,7 +36,7 @@ pub enum Message {
         /// How many the borrower may use in all.
         slots: u32,
     },
-    /// Of a lender: give back all but so many, those in use as soon as their jobs end. The lease of the
+    /// Of a lender: give back all but this number, those in use as soon as their jobs end. The lease of the
     /// others counts from when the want was sent.
     Recall {
         /// The lender's provider.
@@ -48,7 +48,7 @@ pub enum Message {
         /// How many the borrower may go on using.
         slots: u32,
     },
-    /// Of a borrower: it uses no more than so many from now on, until another grant comes.
+    /// Of a borrower: it uses no more than this number from now on, until another grant comes.
     Return {
         /// The lender's provider.
         provider: ProviderId,

@@ -43,7 +43,7 @@ pub struct Epoch {
     pub home: ServerId,
 }
 
-/// What the record of a room says.
+/// The content of a room's record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {
     /// The present epoch.
@@ -109,7 +109,7 @@ pub enum Home {
 struct Room {
     /// The epoch under which this server orders.
     own: Option<Epoch>,
-    /// What the record says, and its revision.
+    /// The content of the record, and its revision.
     recorded: Option<Epoch>,
     revision: u64,
     /// The greatest epoch that was ever seen, with the name of its home.

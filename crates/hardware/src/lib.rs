@@ -1,4 +1,4 @@
-//! What a machine is made of, and how it is doing.
+//! The parts of a machine, and its condition.
 //!
 //! All of it blocks: files of `/proc` and `/sys` are read, tools of the GPUs' makers are run with a
 //! deadline. Nothing here fails: what a machine does not tell is left out or estimated, and said to

@@ -19,20 +19,20 @@ pub enum Vendor {
 /// One GPU.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gpu {
-    /// What it is called, without control characters, at most 200 bytes.
+    /// Its name, without control characters, at most 200 bytes.
     pub name: String,
     /// Its maker.
     pub vendor: Vendor,
-    /// Its own memory in GiB, where that is told; one that shares the machine's memory has none.
+    /// Its own memory in GiB, where that is known; one that shares the machine's memory has none.
     pub vram_gb: Option<f64>,
-    /// What its models run on: `cuda`, `rocm`, `metal`, `vulkan` or `sycl`.
+    /// The backend of its models: `cuda`, `rocm`, `metal`, `vulkan` or `sycl`.
     pub backend: &'static str,
     /// Whether models can be expected to run on it: it has the driver for that, and memory of its
     /// own or the machine's whole memory. Not so the small GPUs that are a part of processors.
     pub runs_models: bool,
 }
 
-/// What a machine is made of, in the words of a peer's `hello` and capabilities.
+/// The parts of a machine, in the words of a peer's `hello` and capabilities.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Machine {
     /// The kind of its chip, one of stock peers' words: `nvidiaGPU` and `amdGPU` where such a GPU
@@ -41,7 +41,7 @@ pub struct Machine {
     pub chip_family: &'static str,
     /// The name of that chip.
     pub chip_name: String,
-    /// The name of its processor, where that is told.
+    /// The name of its processor, where that is known.
     pub cpu_name: Option<String>,
     /// The number of its processors, as the system counts them; 0 when unknown.
     pub cpu_cores: u32,
@@ -57,7 +57,7 @@ pub struct Machine {
     /// How fast memory is read in 10⁹ bytes a second: of the chip that models run on. An estimate,
     /// by what is known of the chip or of its memory modules; 50 where nothing is.
     pub memory_bandwidth_gbs: f64,
-    /// What models run on: `cuda`, `rocm`, `metal`, `vulkan`, `sycl` or `cpu`.
+    /// The backend of models: `cuda`, `rocm`, `metal`, `vulkan`, `sycl` or `cpu`.
     pub gpu_backend: &'static str,
     /// The operating system in stock peers' words: `linux`, `macOS`, `freebsd`, ….
     pub platform: &'static str,

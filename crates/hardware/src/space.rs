@@ -1,4 +1,4 @@
-//! What is free on a disk.
+//! The free space on a disk.
 
 use std::{io, path::Path};
 

@@ -26,7 +26,7 @@ impl MadeUp {
     }
 }
 
-/// What each program says, by its name; others are not installed.
+/// The output of each program, by its name; others are not installed.
 #[derive(Default)]
 pub(crate) struct Says(HashMap<&'static str, String>);
 

@@ -19,7 +19,7 @@ const MAX_TOLD: u64 = 256 << 10;
 
 /// Runs programs that tell about the machine.
 pub trait Tools {
-    /// What the program writes to its standard output; `None` if it is not installed, or does not
+    /// The program's standard output; `None` if it is not installed, or does not
     /// come to an end in time. A program that fails may have written anything.
     fn run(&self, program: &str, arguments: &[&str]) -> Option<String>;
 }

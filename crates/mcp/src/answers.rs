@@ -1,4 +1,4 @@
-//! The answers of the tools: a text for the model, and the same as structure for programs.
+//! The answers of the tools: text for the model, and the same as structure for programs.
 
 use base::error::chain;
 use client::ClientError;
@@ -17,7 +17,7 @@ fn success(text: String, structure: Value) -> CallToolResult {
     result
 }
 
-/// The answer of a tool that did not; the model reads it, too.
+/// The answer of a tool that failed; the model reads it, too.
 pub(crate) fn refused(words: impl Into<String>) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(words.into())])
 }

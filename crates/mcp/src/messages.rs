@@ -12,7 +12,7 @@ use tokio::io::{
 
 /// The longest message that is repaired, in bytes.
 const LONGEST: u64 = 8 * 1024 * 1024;
-/// How much is on its way to the reader, in bytes.
+/// The bytes on their way to the reader.
 const AHEAD: usize = 64 * 1024;
 
 /// The lines of `source`; those that strict readers refuse are repaired where that is possible.

@@ -34,7 +34,7 @@ const ITSELF: SessionId = SessionId::from_random(2);
 const ANN: SessionId = SessionId::from_random(3);
 const WAIT: WaitId = WaitId::from_random(4);
 
-/// What the server does with the next request.
+/// The server's behaviour at the next request.
 enum Reply {
     Says(ServerMessage),
     /// It drops the connection instead.

@@ -44,7 +44,7 @@ impl Mesh {
         self.0.peers.all().iter().filter(|peer| peer.link().is_some()).count()
     }
 
-    /// What is counted.
+    /// The counts.
     pub fn counts(&self) -> MeshCounts {
         let node = &self.0;
         let transfers = node.transfers.counts();

@@ -1,4 +1,4 @@
-//! What a node counts beside its links: messages that made no sense, and problems that a person has to solve.
+//! The counts of a node beside its links: messages that made no sense, and problems that a person has to solve.
 
 use std::{
     collections::BTreeMap,

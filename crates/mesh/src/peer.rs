@@ -108,7 +108,7 @@ pub struct Peer {
     /// Its id.
     pub id: PeerId,
     state: Mutex<PeerState>,
-    /// Told when a link comes or goes.
+    /// Notified when a link comes or goes.
     pub(crate) changed: Notify,
 }
 

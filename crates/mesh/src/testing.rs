@@ -35,7 +35,7 @@ pub(crate) struct Server {
     next: u128,
 }
 
-/// What a provider is told.
+/// A call to a provider.
 pub(crate) enum ProviderCall {
     Assigned(Box<Assignment>),
     Canceled(JobId),
@@ -194,7 +194,7 @@ impl FarEnd {
     }
 }
 
-/// What a link is like.
+/// The kind of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Sealed, on the LAN.

@@ -1,4 +1,4 @@
-//! What goes wrong between a hub and this machine.
+//! Failures between a hub and this machine.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use models::ArrivalError;
 /// Why a hub was not asked, or did not give what was asked for.
 #[derive(Debug, thiserror::Error)]
 pub enum HubError {
-    /// The address is none.
+    /// The text is not an address.
     #[error("{url} is no address of a hub (HF_ENDPOINT): {reason}")]
     Address {
         /// As it was given.
@@ -127,7 +127,7 @@ pub enum HubError {
         repo: String,
         /// As it was asked for.
         asked: String,
-        /// What it has, the nearest first.
+        /// The names that it has, the nearest first.
         near: Vec<String>,
     },
     /// The disk, or what is there already.

@@ -271,7 +271,7 @@ async fn joined<T>(task: JoinHandle<Result<T, ArrivalError>>) -> Result<T, HubEr
     }
 }
 
-/// `bytes BEGIN-END/SIZE`: where it begins, and the whole size where that is told.
+/// `bytes BEGIN-END/SIZE`: where it begins, and the whole size where that is given.
 fn range(said: &str) -> Option<(u64, Option<u64>)> {
     let (range, size) = said.strip_prefix("bytes ")?.split_once('/')?;
     let (begin, _) = range.split_once('-')?;

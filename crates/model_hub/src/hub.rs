@@ -103,7 +103,7 @@ impl Hub {
         Ok(Listing { repo: repo.to_owned(), commit, files })
     }
 
-    /// What the head of a file says; `None` when it is not understood, or is longer than is read.
+    /// The content of a file's head; `None` when it is not understood, or is longer than is read.
     ///
     /// # Errors
     ///
@@ -196,7 +196,7 @@ impl Hub {
     }
 }
 
-/// What was asked for, to say what a refusal means.
+/// The request that was refused, to say what a refusal means.
 struct Refusal<'a> {
     hub: &'a Hub,
     repo: &'a str,

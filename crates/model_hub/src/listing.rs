@@ -19,7 +19,7 @@ pub struct HubFile {
     pub sum: Sum,
 }
 
-/// What a repository has.
+/// The content of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
     /// `ORG/REPO`.

@@ -10,7 +10,7 @@ use models::{
 
 use crate::{HubError, HubFile, Listing};
 
-/// What is proposed, best first: as small as a model can be without losing much.
+/// The proposed quantisations, best first: as small as a model can be without losing much.
 const PROPOSED: [&str; 12] = [
     "Q4_K_M",
     "UD-Q4_K_XL",
@@ -26,7 +26,7 @@ const PROPOSED: [&str; 12] = [
     "Q2_K",
 ];
 
-/// What a projector may be stored as, best first.
+/// The forms in which a projector may be stored, best first.
 const PROJECTORS: [&str; 4] = ["F16", "BF16", "Q8_0", "F32"];
 
 /// The most quantizations that are named where one is not found.
@@ -35,7 +35,7 @@ const NAMED: usize = 8;
 /// One model in one form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variant {
-    /// What it is called, as `Q4_K_M`; where two would have one name, that of its file.
+    /// Its name, as `Q4_K_M`; where two would have one name, that of its file.
     pub quantization: String,
     /// The name of its file, without the numbers of parts and `.gguf`.
     pub stem: String,
@@ -43,7 +43,7 @@ pub struct Variant {
     pub files: Vec<HubFile>,
 }
 
-/// What a repository offers.
+/// The offer of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
     /// The smallest first.
@@ -66,7 +66,7 @@ impl Variant {
 }
 
 impl Offer {
-    /// The models among these files. One that misses a part is none.
+    /// The models among these files. One that misses a part does not count.
     pub fn of(listing: &Listing) -> Self {
         let is_model = |file: &&HubFile| {
             let name = file_name(&file.path).to_lowercase();
@@ -108,7 +108,7 @@ impl Offer {
         proposed.or(fitting.last()).copied()
     }
 
-    /// What makes pictures or sound readable for a model.
+    /// The file that makes pictures or sound readable for a model.
     pub fn projector(&self, variant: &Variant) -> Option<&HubFile> {
         let rank = |file: &&HubFile| {
             let kind = shelf::quantization(stem(&file.path)).unwrap_or_default();

@@ -20,7 +20,7 @@ pub struct Wanted {
     pub quantization: Option<String>,
 }
 
-/// Why a text is none.
+/// Why a text does not name a repository.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{text} is no model of a hub: write ORG/REPO, or ORG/REPO:QUANT, such as ggml-org/gemma-3-4b-it-GGUF:Q4_K_M"

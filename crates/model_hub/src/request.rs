@@ -94,7 +94,7 @@ impl Requests {
         Err(HubError::Redirect { host: host(url), reason: "there are too many in a row" })
     }
 
-    /// A whole answer of at most so many bytes.
+    /// A whole answer of at most `most` bytes.
     pub(crate) async fn read(&self, answer: Answer, most: usize) -> Result<Bytes, HubError> {
         let Answer { response, host, .. } = answer;
         #[expect(clippy::disallowed_methods, reason = "at most `most` bytes")]

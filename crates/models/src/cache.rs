@@ -51,7 +51,7 @@ impl TreeCache {
     ///
     /// # Errors
     ///
-    /// What reading says; [`io::ErrorKind::Interrupted`] when it was broken off,
+    /// The error of reading; [`io::ErrorKind::Interrupted`] when it was broken off,
     /// [`io::ErrorKind::InvalidData`] when the file is changing.
     pub fn tree(
         &self,

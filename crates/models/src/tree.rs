@@ -43,7 +43,7 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// What reading says; [`io::ErrorKind::Interrupted`] when it was broken off.
+    /// The error of reading; [`io::ErrorKind::Interrupted`] when it was broken off.
     pub fn of(
         mut reader: impl Read,
         mut on_progress: impl FnMut(u64) -> ControlFlow<()>,

@@ -1,4 +1,4 @@
-//! What a request says of caches and compression.
+//! A request's words about caches and compression.
 
 use http::{HeaderMap, HeaderName, header};
 

@@ -1,4 +1,4 @@
-//! What HTTP answers with the files.
+//! The answers to HTTP requests for the files.
 
 use std::{fs, path::Path};
 

@@ -1,4 +1,4 @@
-//! What the tests start: `supervisor`, and `daemon`, which starts one and then waits to be killed.
+//! The programs that the tests start: `supervisor`, and `daemon`, which starts one and then waits to be killed.
 //!
 //! The daemon takes a directory and a shell command: it runs the command in it as a session, says
 //! `started` when it runs, and sleeps. `keeping` is the same for a daemon whose session outlives it by

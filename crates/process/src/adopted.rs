@@ -28,7 +28,7 @@ const BETWEEN: Duration = Duration::from_millis(20);
 /// another process with the same id.
 #[derive(Debug)]
 pub struct Adopted {
-    held: AsyncFd<OwnedFd>,
+    pidfd: AsyncFd<OwnedFd>,
     pid: u32,
     start_time: u64,
     command_line: Vec<OsString>,
@@ -45,11 +45,11 @@ impl Adopted {
     pub fn open(pid: u32) -> Result<Self, ProcessError> {
         let failed = |error: io::Error| failure(pid, error);
         let raw = procfs::to_pid(pid).ok_or(ProcessError::NoSuchProcess { pid })?;
-        let held = pidfd_open(raw, PidfdFlags::NONBLOCK).map_err(|error| failed(error.into()))?;
-        let held = watch(held, Interest::READABLE).map_err(failed)?;
+        let pidfd = pidfd_open(raw, PidfdFlags::NONBLOCK).map_err(|error| failed(error.into()))?;
+        let pidfd = watch(pidfd, Interest::READABLE).map_err(failed)?;
         let stat = procfs::stat(pid).map_err(failed)?;
         let adopted = Self {
-            held,
+            pidfd,
             pid,
             start_time: stat.start_time,
             command_line: procfs::command_line(pid).map_err(failed)?,
@@ -117,7 +117,7 @@ impl Adopted {
     /// [`ProcessError::NoSuchProcess`] when the process has ended; [`ProcessError::Process`] when
     /// it may not be signalled.
     pub fn signal(&self, signal: Signal) -> Result<(), ProcessError> {
-        pidfd_send_signal(self.held.get_ref(), signal.raw())
+        pidfd_send_signal(self.pidfd.get_ref(), signal.raw())
             .map_err(|error| failure(self.pid, error.into()))
     }
 
@@ -129,6 +129,7 @@ impl Adopted {
     /// # Errors
     /// As for [`Adopted::signal`]. A process that has already ended is not an error.
     pub async fn end(&self, grace: Duration) -> Result<(), ProcessError> {
+        // Only a leader's group is certainly its own: a member's may be a whole shell's.
         let leads = procfs::stat(self.pid)
             .is_ok_and(|stat| stat.start_time == self.start_time && stat.group == self.pid);
         self.tell(Signal::Terminate, leads).await?;
@@ -152,7 +153,7 @@ impl Adopted {
     /// # Errors
     /// [`ProcessError::Process`] when the process can no longer be watched.
     pub async fn wait(&self) -> Result<(), ProcessError> {
-        let ready = self.held.readable().await;
+        let ready = self.pidfd.readable().await;
         ready.map(|mut ready| ready.retain_ready()).map_err(|error| failure(self.pid, error))
     }
 

@@ -28,6 +28,7 @@ pub fn as_user<T: Send>(user: &User, f: impl FnOnce() -> T + Send) -> Result<T, 
             .name("as-user".to_owned())
             .spawn_scoped(scope, || assume(user).map(|()| f()))
             .map_err(|source| ProcessError::Start { step: "making a thread", source })?;
+        // A panic of `f` is the caller's, as if `f` had run on its thread.
         thread.join().unwrap_or_else(|panicked| panic::resume_unwind(panicked))
     })
 }

@@ -74,12 +74,14 @@ impl Groups {
     pub(crate) fn create(&self, id: Uuid, most: Option<u32>) -> io::Result<Option<Group>> {
         let limiting = self.limiting.as_ref().filter(|_| most.is_some());
         let mut parents: Vec<_> = [self.unified.as_ref(), limiting].into_iter().flatten().collect();
+        // Both are the same directory where version 2 limits, too.
         parents.dedup();
         let group = Group {
             directories: parents.iter().map(|parent| parent.join(id.to_string())).collect(),
             limits: limiting.is_some(),
         };
         if let Err(error) = group.make(limiting, id, most) {
+            // Half a group would be in the way of the next try.
             group.remove();
             return Err(error);
         }
@@ -148,6 +150,7 @@ fn place(controller: Option<&str>) -> Option<PathBuf> {
     let groups = ProcessCGroups::from_file("/proc/self/cgroup").ok()?;
     let (mount, root) = mounts.lines().find_map(|line| mount_of(line, controller))?;
     let group = groups.into_iter().find(|group| is_in(group, controller))?;
+    // In a container only a part of the hierarchy is mounted.
     let own = mount.join(Path::new(&group.pathname).strip_prefix(root).ok()?);
     let is_main = own.file_name().is_some_and(|name| name == MAIN);
     Some(if is_main { own.parent()?.to_owned() } else { own })
@@ -185,6 +188,7 @@ fn own_group(parent: &Path, name: &str) -> Option<PathBuf> {
     let own = parent.join(name);
     fs::create_dir(&own).ok()?;
     let home = if parent.join(MAIN).is_dir() { parent.join(MAIN) } else { parent.to_owned() };
+    // Tried with this process itself: where moving fails, it would fail in each child.
     if move_in(&own, "0").and_then(|()| move_in(&home, "0")).is_ok() {
         return Some(own);
     }

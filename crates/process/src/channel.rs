@@ -41,6 +41,7 @@ pub(crate) fn listen(dir: &Path, name: &str) -> io::Result<OwnedFd> {
     }
     let socket = unconnected()?;
     rustix::net::bind(&socket, &place.address(name)?)?;
+    // Before anybody can connect.
     std::fs::set_permissions(dir.join(name), std::fs::Permissions::from_mode(0o600))?;
     rustix::net::listen(&socket, 8)?;
     Ok(socket)
@@ -105,6 +106,7 @@ pub(crate) fn receive(socket: impl AsFd, buffer: &mut [u8]) -> io::Result<(usize
     let mut slices = [IoSliceMut::new(buffer)];
     let received = recvmsg(socket, &mut slices, &mut control, RecvFlags::CMSG_CLOEXEC)?;
     let descriptors = control.drain().filter_map(descriptors).flatten().collect();
+    // After the descriptors were taken, so that they are closed.
     if received.flags.intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC) {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "a packet did not fit"));
     }

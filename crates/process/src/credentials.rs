@@ -52,6 +52,7 @@ pub(crate) fn use_files_as(identity: &Identity) -> io::Result<()> {
 fn give_up_all(uid: Uid, gid: Gid, groups: &[Gid]) -> io::Result<()> {
     clear_ambient_capability_set()?;
     set_thread_groups(groups)?;
+    // Before the user: without root's rights the group could not be set any more.
     set_thread_res_gid(gid, gid, gid)?;
     set_thread_res_uid(uid, uid, uid)?;
     Ok(set_capabilities(None, nothing())?)

@@ -28,7 +28,7 @@ pub(crate) enum Step {
 }
 
 /// The failed step and its error. A child that could not become its program writes this into the
-/// report pipe, and the daemon is told the same.
+/// report pipe, and the daemon hears the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Failure {
     pub(crate) step: Step,

@@ -24,6 +24,7 @@ pub(crate) async fn end(ids: HashSet<Uuid>, groups: Vec<PathBuf>) -> usize {
     if ids.is_empty() && groups.is_empty() {
         return 0;
     }
+    // It reads all of `/proc`, so it runs where blocking is allowed.
     let look = std::sync::Arc::new(move || kill_once(&ids, &groups));
     for _ in 0..ROUNDS {
         let look = look.clone();

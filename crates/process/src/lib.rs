@@ -50,7 +50,8 @@ mod user;
 pub use adopted::Adopted;
 pub use as_user::{as_user, start_as};
 pub use client::{
-    Child, ChildInput, ChildIo, ChildOutput, Handle, Held, Keep, Limits, Supervisor, TakenOver,
+    Child, ChildInput, ChildIo, ChildOutput, Handle, HeldProcess, Keep, Limits, Supervisor,
+    TakenOver,
 };
 pub use command::{Command, MAX_COMMAND, Stdio};
 pub use environment::clean_environment;

@@ -77,6 +77,7 @@ impl Size {
     fn note_trimmed(&mut self, resident: u64) {
         self.smallest = resident;
         self.looks = 0;
+        // Idle processes are trimmed less and less often: a trim costs time and mostly finds nothing.
         self.wait = (self.wait * 2).clamp(1, LONGEST);
     }
 }

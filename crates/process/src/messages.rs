@@ -74,7 +74,7 @@ pub(crate) struct KeepOrder {
     pub(crate) span: Duration,
     /// The directory of the socket at which the next daemon appears.
     pub(crate) dir: OsString,
-    /// What that daemon has to know.
+    /// The secret that the daemon has to know.
     pub(crate) secret: [u8; SECRET],
 }
 

@@ -293,7 +293,7 @@ impl Lately {
 enum Piece {
     /// Some bytes, probably the last for now.
     Little,
-    /// So many bytes that more may follow.
+    /// This number of bytes, and more may follow.
     Much(usize),
     /// Nothing for now.
     Empty,

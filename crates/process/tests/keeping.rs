@@ -17,7 +17,9 @@ use nix::{
     sys::signal::{Signal as Raw, kill},
     unistd::Pid,
 };
-use process::{Child, Exit, Held, Keep, Limits, ProcessError, Supervisor, TakenOver, Terminal};
+use process::{
+    Child, Exit, HeldProcess, Keep, Limits, ProcessError, Supervisor, TakenOver, Terminal,
+};
 use support::{HOST, in_pipes, in_terminal, lives, output, read_until, terminal, until, within};
 use tempfile::TempDir;
 
@@ -48,7 +50,7 @@ impl Daemon {
     }
 }
 
-async fn take_over(dir: &Path) -> (Supervisor, Vec<Held>) {
+async fn take_over(dir: &Path) -> (Supervisor, Vec<HeldProcess>) {
     let keep = Keep::new(dir, LONG).unwrap();
     match within(Supervisor::take_over(&keep, Limits::default())).await.unwrap() {
         TakenOver::Yes(supervisor, held) => (supervisor, held),

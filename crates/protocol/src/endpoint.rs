@@ -103,7 +103,7 @@ struct Fields<'a> {
     error: &'a RawValue,
 }
 
-/// No more than this: further fields would tell of something else.
+/// No more than this: further fields would describe something else.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Detail {

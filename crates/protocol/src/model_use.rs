@@ -1,4 +1,4 @@
-//! What a model is for, as far as its name tells. No API says it in a way that all backends share.
+//! The purpose of a model, as far as its name tells. No API says it in a way that all backends share.
 
 /// Parts of names of models that embed, rank or judge.
 const PARTS: [&str; 4] = ["embed", "minilm", "rerank", "shield"];

@@ -19,7 +19,7 @@ pub struct Span {
     pub id: SpanId,
     /// The span that it is a part of; `None`: it is the first of its trace.
     pub parent: Option<SpanId>,
-    /// What it is, without anything that differs with each request.
+    /// The kind of operation, without anything that differs with each request.
     pub name: String,
     /// Its kind.
     pub kind: SpanKind,
@@ -27,9 +27,9 @@ pub struct Span {
     pub start: u64,
     /// When it ended, likewise.
     pub end: u64,
-    /// What is known of it, by the names of the semantic conventions.
+    /// The known facts about it, by the names of the semantic conventions.
     pub attributes: Vec<(&'static str, Value)>,
-    /// Why it is a failure; `None`: it is none, or nobody can tell.
+    /// Why it is a failure; `None`: it is not, or nobody can tell.
     pub error: Option<String>,
 }
 

@@ -57,7 +57,7 @@ struct Doubt {
     answer: u64,
 }
 
-/// What to do with a complete answer.
+/// The treatment of a complete answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Judgement {
     /// Its endpoint is missing from now on: serve the job in another shape.

@@ -28,7 +28,7 @@ const MOST_AHEAD: u32 = 4;
 #[derive(Debug)]
 pub(crate) struct Answer {
     id: u64,
-    /// What the asker has noted, or has been sent.
+    /// The writes that the asker has noted, or has been sent.
     base: Context,
     /// The retired incarnations that the asker has as they are here, and those that it has
     /// otherwise.

@@ -1,4 +1,4 @@
-//! What each other member has noted, as far as it is known here.
+//! The writes that each other member has noted, as far as they are known here.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::{
     message::MOST_MEMBERS,
 };
 
-/// What a member showed, and when.
+/// A member's claim, and when it was made.
 #[derive(Debug, Clone)]
 pub(crate) struct Claim {
     pub(crate) incarnation: Incarnation,

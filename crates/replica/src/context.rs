@@ -186,7 +186,7 @@ impl Context {
         }
     }
 
-    /// What is not noted of an incarnation's writes `1..=to`.
+    /// The gaps in an incarnation's writes `1..=to`.
     pub(crate) fn gaps(&self, incarnation: Incarnation, to: u64) -> Vec<Range> {
         self.0.get(&incarnation).map_or_else(|| vec![(1, to)], |seen| seen.gaps(to))
     }

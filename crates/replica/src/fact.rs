@@ -1,4 +1,4 @@
-//! What lies on the disk, as bytes under names.
+//! The facts on the disk, as bytes under names.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -23,11 +23,11 @@ pub enum Fact {
         /// The version, with the wall clock (milliseconds) when it was taken in.
         entry: Option<(Arc<Entry>, u64)>,
     },
-    /// What is noted of an incarnation.
+    /// The noted writes of an incarnation.
     Record {
         /// The incarnation.
         incarnation: Incarnation,
-        /// What is noted.
+        /// The noted writes.
         record: Record,
     },
     /// The last used generation.

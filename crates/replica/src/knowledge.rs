@@ -10,7 +10,7 @@ use crate::{
     random::mixed,
 };
 
-/// What is noted of one incarnation.
+/// The noted writes of one incarnation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// The noted writes.

@@ -19,7 +19,7 @@ pub(crate) struct Link {
     pub(crate) incarnation: Incarnation,
     /// The incarnations that this member has links to.
     pub(crate) neighbours: BTreeSet<Incarnation>,
-    /// What this member showed last.
+    /// The digest that this member showed last.
     pub(crate) shown: Option<Shown>,
     /// Writes that this member has, as a hint or a delta says: the highest of each incarnation.
     pub(crate) hinted: BTreeMap<Incarnation, u64>,
@@ -44,7 +44,7 @@ pub(crate) struct Link {
     pub(crate) last_pull: u64,
 }
 
-/// What the last digest of a member said.
+/// The content of a member's last digest.
 #[derive(Debug)]
 pub(crate) struct Shown {
     pub(crate) context: Context,

@@ -1,4 +1,4 @@
-//! What members say to each other about their replicas.
+//! The messages of members about their replicas.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(crate) const MOST_ENTRIES: usize = 4_096;
 /// One message between two members.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Message {
-    /// What the sender has noted: the receiver pulls what it lacks.
+    /// The sender's noted writes: the receiver pulls what it lacks.
     Digest(Box<Digest>),
     /// The sender has taken in something that the receiver may not have.
     Hint(LargestDots),
@@ -68,14 +68,14 @@ pub enum Message {
     },
 }
 
-/// What a member has noted, and what it sees of the others.
+/// The writes that a member has noted, and those that it knows of the others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Digest {
     /// The sender's incarnation.
     pub incarnation: Incarnation,
     /// The sender's wall clock, in microseconds since 1970.
     pub wall_us: u64,
-    /// What the sender has noted.
+    /// The sender's noted writes.
     pub context: Context,
     /// Equal where the lists of retired incarnations are equal.
     #[serde(with = "postcard::fixint::le")]
@@ -88,12 +88,12 @@ pub struct Digest {
     /// The incarnations that the sender has links to.
     #[serde(deserialize_with = "bound::list::<_, _, MOST_MEMBERS>")]
     pub links: Vec<Incarnation>,
-    /// What the sender knows of the others; empty but once a minute.
+    /// The sender's knowledge of the others; empty but once a minute.
     #[serde(deserialize_with = "bound::list::<_, _, MOST_MEMBERS>")]
     pub claims: Vec<ClaimOf>,
 }
 
-/// What the sender of a digest knows about another member.
+/// The knowledge of a digest's sender about another member.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClaimOf {
     /// The other member.
@@ -119,7 +119,7 @@ pub struct Pull {
     pub id: u64,
     /// The incarnation that is asked. Another one may have lost what this one showed.
     pub of: Incarnation,
-    /// What the asker has noted.
+    /// The asker's noted writes.
     pub context: Context,
     /// The hash of the asker's retired incarnations.
     #[serde(with = "postcard::fixint::le")]
@@ -178,7 +178,7 @@ pub struct Retired {
 /// The keys and dots of some buckets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyList {
-    /// What the sender has noted.
+    /// The sender's noted writes.
     pub context: Context,
     /// The numbers of the buckets.
     #[serde(deserialize_with = "bound::list::<_, _, BUCKETS>")]

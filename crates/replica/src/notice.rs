@@ -1,10 +1,10 @@
-//! What the operator should know.
+//! Notices for the operator.
 
 use std::{fmt, time::Duration};
 
 use crate::entry::{Key, NodeId};
 
-/// What the operator should know. Its text ([`Display`](fmt::Display)) is one sentence.
+/// A notice for the operator. Its text ([`Display`](fmt::Display)) is one sentence.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Notice {
     /// The own wall clock is away from that of most linked members.

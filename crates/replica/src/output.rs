@@ -19,7 +19,7 @@ pub enum Output {
     Keep {
         /// The number of this transaction, counted from 1.
         token: u64,
-        /// What to store; each replaces the fact of the same name.
+        /// The facts to store; each replaces the fact of the same name.
         facts: Vec<Fact>,
     },
     /// Send this to a linked member. It comes only after everything it speaks of is stored.
@@ -29,7 +29,7 @@ pub enum Output {
         /// The message.
         message: Message,
     },
-    /// What is shown under this key is different now.
+    /// The view under this key is different now.
     Changed {
         /// The object.
         key: Key,

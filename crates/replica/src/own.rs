@@ -72,7 +72,7 @@ impl Replica {
             (Some(own), Some(entry)) if has_moved(&own, &entry, &me) => {
                 self.own.remove(key);
             }
-            (Some(own), Some(entry)) if self.has_moved_back(key, &own, &entry) => {
+            (Some(own), Some(entry)) if self.take_move_back(key, &own, &entry) => {
                 self.own.insert(key.clone(), entry);
             }
             (Some(own), Some(entry)) if is_said(&own, &entry, &me) => {
@@ -84,8 +84,9 @@ impl Replica {
         }
     }
 
-    /// Whether the session moves here, and this disk still has it from before it moved away.
-    fn has_moved_back(&mut self, key: &Key, own: &Entry, entry: &Entry) -> bool {
+    /// Takes note that the session moves here, if this disk still has it from before it moved away. Returns whether it
+    /// does.
+    fn take_move_back(&mut self, key: &Key, own: &Entry, entry: &Entry) -> bool {
         entry.owner == self.config.node
             && entry.rank.moves > own.rank.moves
             && self.expected.remove(key)

@@ -15,7 +15,7 @@ use crate::{
     print::Print,
 };
 
-/// What an entry takes beside its texts, for the bound of all bytes.
+/// The size of an entry beside its texts, for the bound of all bytes.
 const ENTRY_BYTES: usize = 256;
 
 /// An object has a place for the version that counts now, and one for a version that waits for its
@@ -205,7 +205,7 @@ fn merged<'a>(
     })
 }
 
-/// What an entry counts for.
+/// The size of an entry for the bound.
 pub(crate) fn size(key: &Key, entry: &Entry) -> usize {
     ENTRY_BYTES + key.id.len() + entry.owner.as_str().len() + entry.value.len()
 }

@@ -1,4 +1,4 @@
-//! What is shown, and figures.
+//! Views of the replica, and figures.
 
 use std::sync::Arc;
 

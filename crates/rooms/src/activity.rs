@@ -126,6 +126,7 @@ impl Activity {
         if self.take_early_end(job.job) || self.is_full(job.job) {
             return None;
         }
+        // A job that is given again has left its former participant, which may not have been reported.
         self.requeued(job.job);
         self.jobs.insert(job.job, Running::new(job, holder));
         self.participants.entry(holder.id.to_owned()).or_default().in_flight += 1;
@@ -159,6 +160,7 @@ impl Activity {
             doing.last = Some(*metrics);
         }
         let told = running.told(&ended.how);
+        // The end of a job that came as a message waits until the reader of its answer has reported all tokens.
         if !running.by_message || running.concluded {
             return Some(told);
         }

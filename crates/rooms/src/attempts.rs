@@ -101,6 +101,7 @@ impl Attempts {
     /// Counts an unknown code or a wrong password from an address.
     pub(crate) fn wrong(&mut self, from: ClientAddress, now: u64) {
         let record = self.record(from.party());
+        // More are not needed to decide, so an address costs a bounded record.
         if record.wrong.len() == MOST_OF_ALL {
             record.wrong.pop_front();
         }
@@ -114,6 +115,7 @@ impl Attempts {
             let noted = |&(known, at): &(Knows, u64)| known >= knows && now < at + NOTED;
             record.known.get(room).is_some_and(noted)
         };
+        // Every request comes here: most must not change the map.
         if self.records.get(&source).is_some_and(is_noted) {
             return;
         }

@@ -20,6 +20,7 @@ impl Clock {
 
     /// Moves the clock forward to a time that a caller passed.
     pub(crate) fn hear(&self, now: u64) {
+        // The highest counts: callers' times come from several threads, in any order.
         self.start.fetch_max(now.saturating_sub(self.elapsed()), Ordering::Relaxed);
     }
 

@@ -13,7 +13,7 @@
 //! - [`error`]: the errors of rooms
 //! - `state`, `member`, `stored`: a room and its participants at one moment, and their rows on the
 //!   disk; pure
-//! - `machine_address`: the addresses of machines, told from those of clouds' services; pure
+//! - `machine_address`: the addresses of machines, distinguished from those of clouds' services; pure
 //! - `check`: validation of input to rooms
 //! - `password`: passwords for joining and using a room
 //! - `attempts`: limits on addresses that try too often; pure

@@ -27,7 +27,7 @@ const CLOUDS_V6: [&[u16]; 5] = [
 const OWN_NAT64: [u16; 3] = [0x64, 0xff9b, 1];
 
 /// Whether it can be a machine's address, however it is written. Link-local addresses, groups and the
-/// services of clouds are none.
+/// services of clouds cannot.
 pub(crate) fn may_be(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(v4) => may_be_v4(v4),

@@ -64,7 +64,7 @@ pub(crate) struct Member {
     /// Its position in the order of arrival.
     pub(crate) order: u64,
     pub(crate) session: KeyDigest,
-    pub(crate) kept: StoredParticipant,
+    pub(crate) stored: StoredParticipant,
     pub(crate) link: Link,
     /// When its connection last heard of it; 0 for never. The connection writes it without a lock.
     pub(crate) link_seen: Arc<AtomicU64>,
@@ -107,14 +107,14 @@ impl Member {
         id: String,
         order: u64,
         session: KeyDigest,
-        kept: StoredParticipant,
+        stored: StoredParticipant,
         now: u64,
     ) -> Self {
         Self {
             id,
             order,
             session,
-            kept,
+            stored,
             link: Link::Down { since: now },
             link_seen: Arc::default(),
             told_offline: false,
@@ -125,45 +125,46 @@ impl Member {
 
     /// A participant from an earlier run. `None` when its record cannot be read.
     pub(crate) fn load(record: &ParticipantRecord, now: u64) -> Option<Self> {
-        let mut kept: StoredParticipant = serde_json::from_str(&record.json).ok()?;
-        kept.seen = kept.seen.max(now.saturating_sub(FORGOTTEN - AFTER_RESTART));
+        let mut stored: StoredParticipant = serde_json::from_str(&record.json).ok()?;
+        // The server may have been off for a day: everybody gets an hour to come back.
+        stored.seen = stored.seen.max(now.saturating_sub(FORGOTTEN - AFTER_RESTART));
         let id = record.id.as_str().to_owned();
-        Some(Self { told_offline: true, ..Self::new(id, 0, record.session, kept, now) })
+        Some(Self { told_offline: true, ..Self::new(id, 0, record.session, stored, now) })
     }
 
     /// Its record for the store.
     pub(crate) fn record(&self, room: &RoomId) -> ParticipantRecord {
-        let kept = StoredParticipant { seen: self.seen(), ..self.kept.clone() };
-        record(room, &self.id, self.session, &kept)
+        let stored = StoredParticipant { seen: self.seen(), ..self.stored.clone() };
+        record(room, &self.id, self.session, &stored)
     }
 
     /// When it was last heard of.
     pub(crate) fn seen(&self) -> u64 {
-        self.kept.seen.max(self.link_seen.load(Ordering::Relaxed))
+        self.stored.seen.max(self.link_seen.load(Ordering::Relaxed))
     }
 
     pub(crate) fn heard(&mut self, now: u64) {
-        self.kept.seen = self.kept.seen.max(now);
+        self.stored.seen = self.stored.seen.max(now);
     }
 
     /// Whether it has a model.
     pub(crate) fn is_able(&self) -> bool {
-        !self.kept.about.models.is_empty()
+        !self.stored.about.models.is_empty()
     }
 
     /// Whether it has a model for chat.
     pub(crate) fn answers(&self) -> bool {
-        self.kept.about.models.iter().any(|model| is_for_chat(model))
+        self.stored.about.models.iter().any(|model| is_for_chat(model))
     }
 
     /// Whether the server must call it and does not yet.
     pub(crate) const fn is_uncalled(&self) -> bool {
-        matches!(self.kept.about.kind, StoredKind::Endpoint(_)) && !self.is_up()
+        matches!(self.stored.about.kind, StoredKind::Endpoint(_)) && !self.is_up()
     }
 
     /// Whether the server calls it at this address.
     pub(crate) fn is_called_at(&self, address: SocketAddr) -> bool {
-        self.kept.about.kind == StoredKind::Endpoint(address)
+        self.stored.about.kind == StoredKind::Endpoint(address)
     }
 
     pub(crate) const fn is_up(&self) -> bool {
@@ -175,7 +176,7 @@ impl Member {
         match self.link {
             Link::Up { .. } => true,
             Link::Down { since } => {
-                self.kept.about.kind.comes_back() && now < since.saturating_add(COMING_BACK)
+                self.stored.about.kind.comes_back() && now < since.saturating_add(COMING_BACK)
             }
         }
     }
@@ -201,14 +202,15 @@ impl Member {
     /// Whether a request from this address without a token can be its own: like stock participants,
     /// it has never shown its token, and it joined from this address, by way of a proxy or not.
     pub(crate) fn is_neighbour(&self, from: ClientAddress) -> bool {
-        let joined = self.kept.from();
+        let joined = self.stored.from();
         let is_same = (joined.ip(), joined.is_by_proxy()) == (from.ip(), from.is_by_proxy());
-        !self.kept.proven && is_same
+        !self.stored.proven && is_same
     }
 
     pub(crate) fn tunnel_token(&mut self, now: u64) -> Secret {
         let token = Secret::from(token::uuid());
         self.tunnel_tokens.retain(|(_, until)| now < *until);
+        // The oldest goes: it is the likeliest to be of an attempt that failed.
         if self.tunnel_tokens.len() == MAX_TUNNEL_TOKENS {
             self.tunnel_tokens.remove(0);
         }
@@ -227,6 +229,7 @@ impl Member {
     pub(crate) fn redeem(&mut self, shown: &str, now: u64) -> bool {
         let is_it = |(kept, _): &(KeyDigest, u64)| token::is_token(Some(shown), kept);
         match self.tunnel_tokens.iter().position(is_it) {
+            // Removed in any case, so that it opens one tunnel at most.
             Some(at) => now < self.tunnel_tokens.remove(at).1,
             None => false,
         }
@@ -248,14 +251,14 @@ impl Member {
     pub(crate) const fn status(&self, in_flight: u32) -> Status {
         match self.link {
             Link::Down { .. } => Status::Offline,
-            Link::Up { .. } if in_flight >= self.kept.about.max_concurrent => Status::Busy,
+            Link::Up { .. } if in_flight >= self.stored.about.max_concurrent => Status::Busy,
             Link::Up { .. } => Status::Online,
         }
     }
 
     /// Its public description, with its requests in flight and the metrics of its last answer.
     pub(crate) fn info(&self, in_flight: u32, metrics: Option<AnswerMetrics>) -> ParticipantInfo {
-        let about = self.kept.about.clone();
+        let about = self.stored.about.clone();
         let link_seen = self.link_seen.load(Ordering::Relaxed);
         ParticipantInfo {
             id: self.id.clone(),
@@ -271,9 +274,9 @@ impl Member {
                 last_tunnel_seen_at: (link_seen > 0).then_some(link_seen),
             },
             status: self.status(in_flight),
-            joined_at: self.kept.joined_at,
+            joined_at: self.stored.joined_at,
             last_seen: self.seen(),
-            updated_at: self.kept.updated_at,
+            updated_at: self.stored.updated_at,
             models: about.models,
             max_concurrent: Some(about.max_concurrent),
             metrics,
@@ -282,7 +285,7 @@ impl Member {
 
     /// Its data for the connection that serves it.
     pub(crate) fn served(&self, room_defaults: &RuntimeConfig) -> ServedParticipant {
-        let about = self.kept.about.clone();
+        let about = self.stored.about.clone();
         ServedParticipant {
             id: self.id.clone(),
             nickname: about.nickname,

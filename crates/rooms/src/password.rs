@@ -120,6 +120,7 @@ impl Verifier {
 impl Turn<'_> {
     /// Whether a text is the password of this hash; `None` when that could not be determined.
     pub(crate) async fn verify(self, text: &str, phc: Arc<str>) -> Option<bool> {
+        // No password is longer, and hashing a long text would cost more than refusing it.
         if text.len() > MAX_PASSWORD {
             return Some(false);
         }

@@ -89,9 +89,9 @@ pub(crate) fn record(
     room: &RoomId,
     id: &str,
     session: KeyDigest,
-    kept: &StoredParticipant,
+    stored: &StoredParticipant,
 ) -> ParticipantRecord {
     // Numbers, texts and lists of them always serialise.
-    let json = serde_json::to_string(kept).unwrap_or_default();
+    let json = serde_json::to_string(stored).unwrap_or_default();
     ParticipantRecord { room: room.clone(), id: ParticipantId::from(id), session, json }
 }

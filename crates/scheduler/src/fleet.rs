@@ -31,12 +31,12 @@ impl FleetAccess<'_> {
         self.core.dispatcher().provider(provider).map_or(0, |view| view.in_flight)
     }
 
-    /// So many slots of an own provider are lent.
+    /// Lends this number of slots of an own provider.
     pub fn lend(&mut self, provider: ProviderId, slots: u32) {
         self.core.handle(Input::Lend { provider, slots });
     }
 
-    /// So many jobs may be at a fellow's provider at once.
+    /// Sets the most jobs that may be at a fellow's provider at once.
     pub fn capacity(&mut self, provider: ProviderId, slots: u32) {
         self.core.handle(Input::Capacity { provider, max_concurrent: slots });
     }

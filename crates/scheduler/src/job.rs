@@ -205,7 +205,7 @@ impl Usage {
 /// Why a job has no answer, or an incomplete one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// What happened.
+    /// The ending.
     pub ending: Ending,
     /// The last provider's message about it, if there was one.
     pub detail: Option<String>,

@@ -100,7 +100,7 @@ pub struct JobEnd {
     pub cost: Option<Money>,
 }
 
-/// What a provider says that it offers.
+/// The offer that a provider announces.
 #[derive(Debug, Clone, Copy)]
 pub struct Announcement<'a> {
     /// The provider's scope.

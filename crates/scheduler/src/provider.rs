@@ -41,7 +41,7 @@ pub trait Provider: Send + Sync {
     /// Announce the models again.
     fn refresh(&self, reason: &str);
 
-    /// What is known of its models, by name. It says how the provider goes on with others' answers, if it does
+    /// The known facts about its models, by name. They say how the provider goes on with others' answers, if it does
     /// ([`ModelFacts::continuation`]).
     fn facts(&self) -> Arc<FactsByModel> {
         Arc::default()
@@ -69,7 +69,7 @@ pub struct Assignment {
     pub job: JobId,
     /// How often the job was assigned before.
     pub attempt: u32,
-    /// What to send.
+    /// The request to send.
     pub request: Arc<JobRequest>,
     /// The endpoint of the request.
     pub endpoint: Endpoint,

@@ -39,7 +39,7 @@ pub struct WorkerStatus {
     pub scope: Scope,
     /// Its models.
     pub models: Arc<BTreeSet<ModelName>>,
-    /// What is known of them, by name.
+    /// The known facts about them, by name.
     pub model_facts: Arc<FactsByModel>,
     /// Whether it loads and unloads models when it is told.
     pub loads_models: bool,

@@ -78,7 +78,7 @@ pub(crate) mod part {
     pub(crate) const CONTINUES: u8 = 2;
 }
 
-/// What sealing adds to a record's plaintext: the tag, after the ciphertext.
+/// The bytes that sealing adds to a record's plaintext: the tag, after the ciphertext.
 pub(crate) const TAG: usize = 16;
 /// The most records of one key. No link gets there; a greater counter is false.
 pub(crate) const LAST_COUNTER: u64 = 1 << 48;
@@ -87,7 +87,7 @@ pub(crate) const LAST_COUNTER: u64 = 1 << 48;
 pub(crate) mod tests {
     use super::*;
 
-    /// What one end sends with, and what the other opens with.
+    /// The sealer of one end, and the opener of the other.
     pub(crate) fn link() -> (Sealer, Opener) {
         let keys = [1, 2].map(|byte| Zeroizing::new([byte; 32]));
         let one = Sealed::new(&keys[0], &keys[1]).unwrap();

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use proptest::{collection::vec, prelude::*, sample::Index};
 use seal::{Identity, Initiator, Opener, Responder, Sealer};
 
-/// What one end sends with, and what the other opens with.
+/// The sealer of one end, and the opener of the other.
 fn link() -> (Sealer, Opener) {
     let (one, other) = (Identity::from_seed([1; 32]), Identity::from_seed([2; 32]));
     let mut initiator = Initiator::new(&one, &other.node_id(), None, b"test").unwrap();
@@ -47,7 +47,7 @@ fn payloads() -> impl Strategy<Value = Vec<Vec<u8>>> {
     vec((lengths, any::<u8>()).prop_map(|(length, byte)| vec![byte; length]), 1..6)
 }
 
-/// What somebody between the two ends may do with the records.
+/// The harm that somebody between the two ends may do to the records.
 #[derive(Debug, Clone)]
 enum Harm {
     Flip(Index, Index, u8),

@@ -1,4 +1,4 @@
-//! What has changed in a table that several servers share.
+//! Changes in a table that several servers share.
 
 /// Records of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,7 +10,7 @@ pub enum StoreError {
     Database {
         /// The file.
         path: String,
-        /// What to do.
+        /// Advice.
         hint: &'static str,
         /// Why.
         source: rusqlite::Error,
@@ -32,7 +32,7 @@ pub enum StoreError {
     Damaged {
         /// The file.
         path: String,
-        /// What was found first.
+        /// The first finding.
         problem: String,
     },
     /// The database's files were moved, deleted, cut or replaced while it is open.
@@ -44,7 +44,7 @@ pub enum StoreError {
     Misplaced {
         /// The file.
         path: String,
-        /// What was found first.
+        /// The first finding.
         problem: String,
     },
     /// The database was made by a newer Warren.
@@ -112,7 +112,7 @@ pub enum StoreError {
         /// The most that may wait.
         most: usize,
     },
-    /// What was given as a database is none.
+    /// The given text is not the address of a database.
     #[error("{problem}: a database is given as postgres://USER:PASSWORD@HOST/NAME")]
     Address {
         /// Why not, without its secrets.

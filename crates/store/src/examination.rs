@@ -1,6 +1,6 @@
-//! What is found of a database that several servers share, looked at from outside of a server.
+//! Findings about a database that several servers share, looked at from outside of a server.
 
-/// What is found.
+/// The findings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Examination {
     /// Its version, as `150004`.

@@ -1,8 +1,8 @@
-//! What a server takes along from its own file into a database that several servers share.
+//! Records that a server takes along from its own file into a database that several servers share.
 
 use crate::{Action, InvitationRecord, KeyRecord, PageSessionRecord, UsageEntry};
 
-/// What is taken along at once.
+/// The records that are taken along at once.
 #[derive(Debug, Clone, Default)]
 pub struct OwnRecords {
     /// Keys, revoked ones included.
@@ -31,7 +31,7 @@ pub struct Taken {
     pub known: u64,
 }
 
-/// What was taken of each table.
+/// The records that were taken of each table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Imported {
     /// Keys.

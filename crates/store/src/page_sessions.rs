@@ -21,7 +21,7 @@ pub struct PageSessionRecord {
     pub expires: u64,
     /// When it was last used.
     pub last_used: Option<u64>,
-    /// What the browser says of itself.
+    /// The browser's description of itself.
     pub browser: String,
 }
 

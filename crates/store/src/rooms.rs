@@ -48,7 +48,7 @@ pub struct RoomHome {
     pub start: String,
 }
 
-/// What becomes of a room without a change of its record.
+/// The use of a room, without a change of its record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoomUse {
     /// The room.

@@ -1,4 +1,4 @@
-//! What waits on this machine's disk until the database that several servers share takes it.
+//! Rows that wait on this machine's disk until the database that several servers share takes them.
 
 /// Rows that wait, the oldest first. They were added by one run of a server, and have its name and their numbers: so the
 /// database takes each once, however often it is sent.

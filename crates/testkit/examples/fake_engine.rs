@@ -171,7 +171,7 @@ async fn load(faults: &Faults) {
     }
 }
 
-/// What this engine does, by the words of its file's name and its environment.
+/// The faults of this engine, by the words of its file's name and its environment.
 #[derive(Clone)]
 struct Faults(Arc<Vec<String>>);
 
@@ -196,7 +196,7 @@ impl Faults {
         self.0.iter().find_map(number)
     }
 
-    /// What goes on from the start.
+    /// Begins the work that goes on from the start.
     fn begin(&self) {
         if self.has("prints") {
             std::thread::spawn(print_for_ever);

@@ -32,7 +32,7 @@ pub struct TakenSpan {
     pub end: u64,
     pub attributes: BTreeMap<String, String>,
     pub error: Option<String>,
-    /// What its sender says of itself.
+    /// Its sender's description of itself.
     pub resource: BTreeMap<String, String>,
 }
 
@@ -82,7 +82,7 @@ impl Collector {
         self.state.lock().unwrap().spans.clone()
     }
 
-    /// All spans, once there are so many.
+    /// All spans, once there are `count`.
     pub async fn has_spans(&self, count: usize) -> Vec<TakenSpan> {
         let arrived = async || self.spans().len() >= count;
         eventually(&format!("{count} spans"), DEADLINE, arrived).await;

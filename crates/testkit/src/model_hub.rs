@@ -26,9 +26,9 @@ pub const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 /// How the next answer with a file goes wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HubFault {
-    /// The connection ends after so many bytes.
+    /// The connection ends after this number of bytes.
     Cut(usize),
-    /// Nothing comes after so many bytes, and the connection stays.
+    /// Nothing comes after this number of bytes, and the connection stays.
     Stall(usize),
     /// The byte at this place is another.
     Damage(usize),
@@ -60,7 +60,7 @@ struct State {
     repos: BTreeMap<String, BTreeMap<String, Vec<u8>>>,
     /// By the end of a path.
     faults: Vec<(String, VecDeque<HubFault>)>,
-    /// What the API refuses, by repository: status and header lines.
+    /// The refusals of the API, by repository: status and header lines.
     refusals: BTreeMap<String, (u16, String)>,
     /// The sum that is listed for a path, where it is not the true one.
     lies: BTreeMap<String, String>,
@@ -101,7 +101,7 @@ impl FakeModelHub {
         state.repos.entry(repo.to_owned()).or_default().insert(path.to_owned(), bytes.to_vec());
     }
 
-    /// What becomes of the next requests for a file, one after another.
+    /// Sets the fates of the next requests for a file, one after another.
     pub fn fail(&self, path: &str, faults: &[HubFault]) {
         self.lock().faults.push((path.to_owned(), faults.iter().cloned().collect()));
     }
@@ -121,7 +121,7 @@ impl FakeModelHub {
         self.lock().token = Some(token.to_owned());
     }
 
-    /// How many files are told at once.
+    /// How many files are listed at once.
     pub fn set_page(&self, files: usize) {
         self.lock().page = files;
     }
@@ -175,7 +175,7 @@ async fn serve(stream: TcpStream, state: Shared, is_files: bool) {
     }
 }
 
-/// What is written, and what becomes of the connection.
+/// The bytes that are written, and what becomes of the connection.
 struct Written {
     bytes: Vec<u8>,
     end: End,

@@ -163,7 +163,7 @@ impl NodeLink {
         within("a frame of the node", self.said.recv()).await.expect("the node is there")
     }
 
-    /// What the node says next about its tasks.
+    /// The node's next message about its tasks.
     pub async fn answer(&mut self) -> NodeMessage {
         loop {
             match self.said().await {

@@ -157,7 +157,7 @@ impl RelayLink {
         link
     }
 
-    /// What a client gets that posts this body to `path`: a stream, if the body asks for one.
+    /// The answer to a client that posts this body to `path`: a stream, if the body asks for one.
     pub async fn ask(&mut self, path: &str, body: &Value) -> RelayAnswer {
         self.requests += 1;
         let (id, streams) = (format!("request-{}", self.requests), body["stream"] == true);

@@ -1,4 +1,4 @@
-//! What the servers and WebSockets of this crate have in common.
+//! The common parts of the servers and WebSockets of this crate.
 
 use std::net::SocketAddr;
 

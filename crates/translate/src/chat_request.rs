@@ -62,7 +62,7 @@ pub(crate) struct ChatRequest<'a> {
     pub(crate) stream_options: Option<StreamOptions>,
 }
 
-/// What local servers pass to the template of a model.
+/// The words that local servers pass to the template of a model.
 #[derive(Debug, Serialize)]
 pub(crate) struct TemplateWords {
     /// Whether the model thinks before it answers.
@@ -253,7 +253,7 @@ pub(crate) struct ToolCall<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     function: Function<'a>,
-    /// What the call's provider wants back with it.
+    /// The object that the call's provider wants back with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     extra_content: Option<Box<RawValue>>,
 }

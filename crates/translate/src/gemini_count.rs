@@ -20,7 +20,7 @@ use crate::{
     schema::Members,
 };
 
-/// What a count of Messages takes.
+/// The fields that a count of Messages takes.
 const COUNTED: [&str; 5] = ["model", "system", "messages", "tools", "tool_choice"];
 
 /// The request in the provider's shape.

@@ -17,7 +17,7 @@ use crate::{
     responses_chat,
 };
 
-/// What [`served_as`] says of each endpoint, in the order of [`Endpoint::ALL`]. Every request asks several times.
+/// The results of [`served_as`] for each endpoint, in the order of [`Endpoint::ALL`]. Every request asks several times.
 static SERVED_AS: LazyLock<[Endpoints; Endpoint::ALL.len()]> = LazyLock::new(|| {
     Endpoint::ALL.map(|from| {
         let serves = |to: &Endpoint| may_be_served(*to) && steps(from, *to).is_some();
@@ -94,7 +94,7 @@ pub fn answer(
     }
 }
 
-/// The body to send to an Ollama in its own API, with a context of so many tokens, for a client's body of shape
+/// The body to send to an Ollama in its own API, with a context of `num_ctx` tokens, for a client's body of shape
 /// `from`, which Chat Completions can serve.
 ///
 /// # Errors

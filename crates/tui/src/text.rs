@@ -1,10 +1,10 @@
-//! What a terminal may be shown of strangers' texts, and how wide it is there.
+//! Strangers' texts, made safe for a terminal, and their width there.
 
 pub use base::plain::line;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-/// Columns that a tab is shown in.
+/// The columns of a tab.
 const TAB: &str = "    ";
 
 /// A text of several lines without anything that controls a terminal. Line breaks are kept.
@@ -12,7 +12,7 @@ pub fn block(text: &str) -> String {
     base::plain::lines(&text.replace('\r', "")).replace('\t', TAB)
 }
 
-/// How many columns a text takes.
+/// The number of columns that a text takes.
 pub fn width(text: &str) -> usize {
     text.width()
 }

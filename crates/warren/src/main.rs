@@ -216,7 +216,7 @@ fn run(cli: Cli, found: &ArgMatches) -> anyhow::Result<()> {
         Command::Backup(backup) => backup.run(&file),
         Command::Restore(restore) => restore.run(&file),
         Command::Service(service) => {
-            service.run(commands::service::Known { cli: &Cli::command(), file: &file })
+            service.run(commands::service::ServiceContext { cli: &Cli::command(), file: &file })
         }
         Command::Version(version) => version.run(&file),
         Command::Completions(completions) => completions.run(),

@@ -1,4 +1,4 @@
-//! What to do about an error of a connection.
+//! Advice about an error of a connection.
 
 use std::{error::Error, fmt, io};
 

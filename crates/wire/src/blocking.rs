@@ -18,7 +18,7 @@ use crate::{close_watch::CloseWatch, io::Io};
 /// "would block" means that the task of the last [`Blocking::wake`] will be woken.
 pub(crate) struct Blocking {
     io: Io,
-    /// What was read from the stream; the library has taken all before `unread`.
+    /// The bytes that were read from the stream; the library has taken all before `unread`.
     read: Box<[u8]>,
     unread: Range<usize>,
     /// The task, and whether there may be something to read for it.
@@ -32,7 +32,7 @@ pub(crate) struct Blocking {
 }
 
 impl Blocking {
-    /// A stream without a task to wake, of which so many bytes are read at once.
+    /// A stream without a task to wake. `read_buffer`: the most bytes of one read.
     pub(crate) fn new(io: Io, read_buffer: usize) -> Self {
         let readable = Arc::new(Readable::default());
         Self {

@@ -243,11 +243,11 @@ async fn refusal(response: Response<Incoming>) -> DialError {
 /// Stands for the body of a refusal that is a web page: nothing in it is for people at a terminal.
 pub const PAGE: &str = "(a web page)";
 
-/// What proxies in front of a server have to do for links.
+/// The duties of proxies in front of a server for links.
 const PASS_ON: &str = "a proxy in front of the server has to pass the WebSocket upgrade on: its headers \
                        `Upgrade` and `Connection`";
 
-/// What it means when a server answers a WebSocket handshake with another status than 101.
+/// The meaning of another status than 101 in a server's answer to a WebSocket handshake.
 fn refusal_words(status: StatusCode, body: &str) -> String {
     let told = if body.is_empty() { status.to_string() } else { format!("{status} {body}") };
     let nothing = body.is_empty() || body == PAGE;

@@ -25,7 +25,7 @@ const SIGNALS: usize = 3;
 /// How often an end that was woken gives way to other tasks, at most, while these send it more.
 const TURNS: u32 = 32;
 
-/// What one end tells the other beside frames.
+/// A signal of one end to the other, beside frames.
 enum Signal {
     Ping,
     Pong,
@@ -34,7 +34,7 @@ enum Signal {
 
 /// One end of a link within the process.
 pub(crate) struct InProcessLink {
-    /// What the far end sends.
+    /// The frames of the far end.
     incoming: Outbox,
     outbox: Outbox,
     /// `None` once this end has said that it closes.
@@ -92,7 +92,7 @@ impl InProcessLink {
 
     pub(crate) fn ready(&mut self) -> Option<Frame> {
         let frame = self.incoming.pop(&Context::from_waker(Waker::noop()))?;
-        self.has_waited();
+        self.reset_wait();
         Some(frame)
     }
 
@@ -162,13 +162,13 @@ impl InProcessLink {
         if is_more {
             (self.seen, self.turns) = (queued, self.turns + 1);
         } else {
-            self.has_waited();
+            self.reset_wait();
         }
         is_more
     }
 
     /// Frames are taken now. The clock is not read for each of them.
-    fn has_waited(&mut self) {
+    fn reset_wait(&mut self) {
         if std::mem::take(&mut self.waits) {
             self.heard = Instant::now();
         }

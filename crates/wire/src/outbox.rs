@@ -99,7 +99,7 @@ struct Shared {
 struct WriteQueue {
     queue: VecDeque<Item>,
     bytes: usize,
-    /// What the small frames and the sources take of [`SMALL_BOUND`].
+    /// The bytes of [`SMALL_BOUND`] that the small frames and the sources take.
     small: usize,
     closed: bool,
     /// The link's task, which waits for something to write.
@@ -342,7 +342,7 @@ impl Drop for OutboxReader {
     }
 }
 
-/// What an item of this length takes of [`SMALL_BOUND`], in bytes.
+/// The bytes of [`SMALL_BOUND`] that an item of this length takes.
 fn small(len: usize) -> usize {
     if len <= SMALL { len + OVERHEAD } else { 0 }
 }

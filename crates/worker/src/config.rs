@@ -108,14 +108,14 @@ pub enum Lend {
 /// Models that this machine runs itself, to lend.
 #[derive(Debug, Clone)]
 pub struct LendEngines {
-    /// What starts their servers.
+    /// The engines that start their servers.
     pub engines: Arc<dyn ModelEngines>,
     /// How many requests they serve at once, those that wait for their model included; 0 counts as 1.
     pub max_concurrent: u32,
 }
 
 impl Lend {
-    /// What tells it from others: its URL, that it is the demo, or the program that serves its models.
+    /// The name that tells it from others: its URL, that it is the demo, or the program that serves its models.
     pub fn place(&self) -> &str {
         match self {
             Self::Http(config) => &config.url,

@@ -42,29 +42,30 @@ pub(crate) struct Crew<'a> {
     worker: &'a Worker,
     shutdown: CancellationToken,
     /// By their places, each with what withdraws it.
-    found: HashMap<String, (CancellationToken, Arc<LentBackend>)>,
+    backends: HashMap<String, (CancellationToken, Arc<LentBackend>)>,
     pub(crate) tasks: JoinSet<WorkerEnd>,
 }
 
 impl<'a> Crew<'a> {
     pub(crate) fn new(worker: &'a Worker, shutdown: CancellationToken) -> Self {
-        Self { worker, shutdown, found: HashMap::new(), tasks: JoinSet::new() }
+        Self { worker, shutdown, backends: HashMap::new(), tasks: JoinSet::new() }
     }
 
     /// Lends exactly these of the backends that come and go. One that is not among them any more finishes its
     /// jobs and leaves.
     pub(crate) fn follow(&mut self, wanted: &[Lend]) {
         let events = self.worker.events.clone();
-        self.found.retain(|place, (withdrawn, lent)| {
+        self.backends.retain(|place, (withdrawn, lent)| {
             let stays = wanted.iter().any(|lend| lend.place() == place);
             if !stays {
+                // Its links drain: jobs that it has are finished.
                 withdrawn.cancel();
                 events.send(&Event::Withdrawn { backend: lent.backend().label().to_owned() });
             }
             stays
         });
         for lend in wanted {
-            if !self.found.contains_key(lend.place()) {
+            if !self.backends.contains_key(lend.place()) {
                 self.add(lend);
             }
         }
@@ -96,9 +97,11 @@ impl<'a> Crew<'a> {
             Ok(lent) => {
                 let lent = Arc::new(lent.traced_by(config.traces.clone()));
                 let withdrawn = self.shutdown.child_token();
-                let is_alone = config.backends.is_empty() && self.found.is_empty();
+                // Only the first may have the worker's bare name: others of that name would look like it.
+                let is_alone = config.backends.is_empty() && self.backends.is_empty();
                 let kept = (withdrawn.clone(), Arc::clone(&lent));
-                self.found.insert(lend.place().to_owned(), kept);
+                self.backends.insert(lend.place().to_owned(), kept);
+                // Before its links, so that its first job is counted.
                 self.worker.present.all(|all| all.push(Arc::clone(&lent)));
                 self.lend(lent, is_alone, &withdrawn);
             }

@@ -112,6 +112,7 @@ pub(crate) async fn drive<C: Codec>(
             // A flood of frames must delay neither a shutdown nor a deadline.
             biased;
             () = context.shutdown.cancelled(), if leave_by.is_none() => Wake::Shutdown,
+            // Before frames: an ended job frees a slot, and a server that floods must not keep it taken.
             event = codec.event() => Wake::Event(event),
             _ = beats.tick() => Wake::Beat,
             () = until(deadline), if deadline.is_some() => Wake::Deadline,
@@ -137,6 +138,7 @@ pub(crate) async fn drive<C: Codec>(
             break (Cause::GivenUp, outcome);
         }
     };
+    // Counted before the end, which cuts them off.
     let cut_off = codec.jobs();
     codec.end(link, cause).await;
     match outcome.filter(|_| leave_by.is_none()) {
@@ -160,6 +162,7 @@ fn on_frames<C: Codec>(link: &mut Link, codec: &mut C, first: Frame) -> Option<O
 
 /// Looks for frames that came while this process did not run: they are signs of life.
 fn on_beat<C: Codec>(link: &mut Link, codec: &mut C) -> Option<Outcome> {
+    // A process that was suspended finds its missed frames and a missed beat at once.
     if let Some(frame) = link.ready()
         && let Some(outcome) = on_frames(link, codec, frame)
     {
@@ -176,19 +179,19 @@ fn on_beat<C: Codec>(link: &mut Link, codec: &mut C) -> Option<Outcome> {
 /// count: nothing could be heard.
 #[derive(Debug)]
 pub(crate) struct SilentBeats {
-    heard: Instant,
+    last_heard: Instant,
     silent: u32,
 }
 
 impl SilentBeats {
     pub(crate) fn new() -> Self {
-        Self { heard: Instant::now(), silent: 0 }
+        Self { last_heard: Instant::now(), silent: 0 }
     }
 
     /// How many beats there were since the last sign of life, which came at `heard`.
     pub(crate) fn beat(&mut self, heard: Instant) -> u32 {
-        self.silent = if heard > self.heard { 0 } else { self.silent.saturating_add(1) };
-        self.heard = self.heard.max(heard);
+        self.silent = if heard > self.last_heard { 0 } else { self.silent.saturating_add(1) };
+        self.last_heard = self.last_heard.max(heard);
         self.silent
     }
 }

@@ -41,8 +41,8 @@ pub enum Event {
         room: String,
         /// Its participant id in the room.
         participant_id: String,
-        /// What shows, now and after a restart, that the participant is its own; stock servers give
-        /// none. Worth keeping: see [`crate::JoinRoom::session_token`].
+        /// The token by which the participant is its own, now and after a restart; stock servers give no token.
+        /// Worth keeping: see [`crate::JoinRoom::session_token`].
         session_token: Option<Secret>,
         /// Whether it is there as a stock participant, by a tunnel.
         tunnel: bool,

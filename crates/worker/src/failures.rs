@@ -1,7 +1,7 @@
-//! Which of many failures in a row are told to people (pure).
+//! Which of many failures in a row are shown to people (pure).
 
-/// Failures in a row of one thing that is tried again and again. Told are each with other words than the
-/// one before, and the third, the sixth, the twelfth and so on.
+/// Failures in a row of one thing that is tried again and again. A failure is shown if its words differ from those
+/// of the one before, or if it is the third, the sixth, the twelfth and so on.
 #[derive(Debug, Default)]
 pub struct Failures {
     words: String,
@@ -12,7 +12,7 @@ pub struct Failures {
 pub(crate) const WARN_FROM: u32 = 3;
 
 impl Failures {
-    /// One more, in these words. Returns how many they are, if this one is to be told.
+    /// One more, in these words. Returns how many they are, if this one is to be shown.
     pub fn told(&mut self, words: &str) -> Option<u32> {
         self.count = self.count.saturating_add(1);
         let is_new = self.words != words;

@@ -57,7 +57,7 @@ impl Job {
     }
 }
 
-/// What a backend has of a job whose answer is complete.
+/// The backend's parts of a job whose answer is complete.
 struct Rest<'a> {
     /// The answer, if the backend has not ended it.
     body: Option<AnswerBody>,
@@ -89,7 +89,7 @@ async fn serve<'a>(
     // Several servers may send more than the backend takes at once: the rest waits here.
     let slot = lent.slot().await;
     if let Some(span) = &mut span {
-        span.has_slot();
+        span.note_slot();
     }
     let path = order.path.split('?').next().unwrap_or_default();
     let endpoint = Endpoint::of_path(path);
@@ -98,6 +98,7 @@ async fn serve<'a>(
         true => Box::pin(lent.send(&mut order)).await?,
         false => Box::pin(lent.send_patiently(&mut order)).await?,
     };
+    // The request may be large, and its answer may last for hours.
     drop(order);
     if let Some(span) = &mut span {
         span.answered(answer.status);
@@ -106,6 +107,7 @@ async fn serve<'a>(
     reply.head(answer.status, answer.headers).await?;
     while let Some(bytes) = next_piece(&mut answer.body, reply).await? {
         let mut bytes = bytes?;
+        // All bytes of the backend, also those after the logical end.
         lent.count_bytes(bytes.len());
         if let Some(end) = &mut end {
             bytes.truncate(end.feed(&bytes));
@@ -117,7 +119,7 @@ async fn serve<'a>(
         }
     }
     if let Some(span) = &mut span {
-        span.is_whole();
+        span.note_whole();
     }
     reply.end().await?;
     lent.count_answer();
@@ -131,6 +133,7 @@ async fn next_piece(
     reply: &mut Reply,
 ) -> Result<Option<Result<Bytes, BackendError>>, ReplyError> {
     let mut next = pin!(body.next());
+    // Asked once without waiting: a head and a body that are there at once leave as one frame.
     if let Poll::Ready(piece) = poll_fn(|cx| Poll::Ready(next.as_mut().poll(cx))).await {
         return Ok(piece);
     }

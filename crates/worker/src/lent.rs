@@ -38,7 +38,7 @@ pub(crate) struct Offer {
     pub(crate) endpoints: Option<Endpoints>,
     /// Whether the backend gave this list when it was last asked.
     pub(crate) reached: bool,
-    /// What the backend says of its models, by name.
+    /// The facts that the backend reports of its models, by name.
     pub(crate) facts: Arc<FactsByModel>,
     /// How often the backend has been asked so far.
     pub(crate) polls: u64,
@@ -97,6 +97,7 @@ impl LentBackend {
                 (Backend::Engines(Arc::clone(&lend.engines)), lend.max_concurrent, None, false)
             }
         };
+        // A backend that takes nothing would hold every job for ever.
         let max_concurrent = max_concurrent.max(1);
         let real_names = entries.as_deref().map(Offered::explicit).unwrap_or_default().real;
         Ok(Self {
@@ -151,6 +152,7 @@ impl LentBackend {
             None => Offered::all(self.backend.models().await?),
         };
         let Offered { names, real } = offered;
+        // Read first: polls come often and names change seldom, and each job reads them.
         if *self.real_names.read().unwrap_or_else(PoisonError::into_inner) != real {
             *self.real_names.write().unwrap_or_else(PoisonError::into_inner) = real;
         }
@@ -259,7 +261,7 @@ impl LentBackend {
         });
     }
 
-    /// What the backend says of these models and no others, by the names that consumers use.
+    /// The facts that the backend reports of these models and no others, by the names that consumers use.
     fn facts(&self, models: &[String]) -> FactsByModel {
         let told = self.backend.facts();
         let real = self.real_names.read().unwrap_or_else(PoisonError::into_inner);

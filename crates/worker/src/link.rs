@@ -33,6 +33,7 @@ pub(crate) async fn run(context: LinkContext) -> WorkerEnd {
 
 impl LinkContext {
     async fn again_and_again(self) -> WorkerEnd {
+        // A registration without a model would have the server refuse requests that the backend can serve.
         if self.or_shutdown(self.first_offer()).await.is_none() {
             return WorkerEnd::default();
         }
@@ -40,6 +41,7 @@ impl LinkContext {
         let mut failures = Failures::default();
         let mut slot = TaskSlot::default();
         loop {
+            // Between two links: a task that waited too long must not go out over the next one.
             slot.give_up_late();
             let outcome = match self.once(&mut slot).await {
                 LinkEnd::Left(cut_off) => return self.left(cut_off + slot.pending()).await,
@@ -124,6 +126,7 @@ impl LinkContext {
     /// Reports how a link ended. What goes on failing is reported at growing intervals, not at each try.
     fn report(&self, outcome: &Outcome, retry_in: Duration, failures: &mut Failures) {
         let (server, name) = (self.server.to_string(), self.name.clone());
+        // What was said before a good link says nothing of failures after it.
         if was_good(outcome) {
             failures.over();
         }

@@ -69,10 +69,11 @@ impl Order {
         let path = self.path.split(['?', '#']).next().unwrap_or_default();
         let path = plain(path);
         let mut parts = path.split(['/', '\\']);
+        // Backends differ in how they read such a path, so none that climbs is passed on.
         path.starts_with("/v1/") && !parts.any(|part| part == "..") && self.may_ask(&path)
     }
 
-    /// What is asked for by other methods than `POST`: lists of models, and earlier answers.
+    /// Whether the path is one that is asked by other methods than `POST`: lists of models, and earlier answers.
     fn may_ask(&self, path: &str) -> bool {
         let answer = path.starts_with("/v1/responses/");
         match self.method {

@@ -64,6 +64,7 @@ async fn find(
         Err(error) => error,
     };
     let mut found = whereabouts.search().await;
+    // Those have been tried just before.
     found.retain(|url| !known.contains(url));
     match first_of(&found, whereabouts, server).await {
         Ok(link) => Ok(link),

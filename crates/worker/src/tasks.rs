@@ -29,7 +29,7 @@ struct Running {
 /// A job's task has ended.
 pub(crate) struct TaskEnd {
     pub(crate) number: u32,
-    /// The task broke, and told the server nothing.
+    /// The task broke, and reported nothing to the server.
     pub(crate) panicked: bool,
 }
 
@@ -79,11 +79,12 @@ impl JobTasks {
             Ok(number) => (number, false),
             Err(error) => (self.number_of(error.id())?, error.is_panic()),
         };
+        // A task that was counted out before is not reported twice.
         self.running.remove(&number)?;
         Some(TaskEnd { number, panicked })
     }
 
-    /// The number of a task that told none, which is rare.
+    /// The number of a task that reported none, which is rare.
     fn number_of(&self, task: Id) -> Option<u32> {
         let mut running = self.running.iter();
         running.find(|(_, job)| job.task == task).map(|(number, _)| *number)

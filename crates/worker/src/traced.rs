@@ -53,7 +53,7 @@ impl BackendSpan {
     }
 
     /// The backend has a slot for it from now on; until then it waited at the worker.
-    pub(crate) fn has_slot(&mut self) {
+    pub(crate) fn note_slot(&mut self) {
         let waited = nanoseconds(SystemTime::now()).saturating_sub(self.span.start) / 1_000_000;
         self.span.attributes.push(("warren.slot_wait_ms", waited.into()));
     }
@@ -69,7 +69,7 @@ impl BackendSpan {
     }
 
     /// The answer is complete.
-    pub(crate) fn is_whole(&mut self) {
+    pub(crate) fn note_whole(&mut self) {
         self.is_whole = true;
     }
 

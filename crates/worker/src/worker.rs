@@ -39,7 +39,7 @@ pub enum NotAWorker {
     /// Nodes know no rooms.
     #[error("a room is joined as a relay worker or by a tunnel, not as a node")]
     NodeInRoom,
-    /// What others are paid for is not lent to them.
+    /// Models of a cloud are not lent to others: the worker's owner pays for them.
     #[error(
         "the models of a cloud ({0}) are lent to no room and over no node protocol: others would cost you money"
     )]
@@ -49,7 +49,7 @@ pub enum NotAWorker {
     TunnelToNoRoom,
 }
 
-/// What goes on at a worker's backends.
+/// The present work at a worker's backends.
 #[derive(Debug, Clone)]
 pub struct Activity(Arc<Present>);
 
@@ -99,7 +99,7 @@ impl Worker {
         }
     }
 
-    /// The same; beside the backends of the configuration, of which there may be none, it lends those in
+    /// The same; beside the backends of the configuration, if there are any, it lends those in
     /// `found`, as long as they are in it. Each is one by its [place](Lend::place).
     ///
     /// # Errors
@@ -147,7 +147,7 @@ impl Worker {
         Ok(Self { config, lent, found, present, servers, dialer, events })
     }
 
-    /// What goes on at the backends, to be shown to people.
+    /// The present work at the backends, to be shown to people.
     pub fn activity(&self) -> Activity {
         Activity(Arc::clone(&self.present))
     }
@@ -169,6 +169,7 @@ impl Worker {
         let mut all = WorkerEnd::default();
         loop {
             if let Some(found) = &mut found {
+                // Marked as seen with the look, so that a change in between wakes the loop again.
                 crew.follow(&found.borrow_and_update());
             }
             tokio::select! {
@@ -178,6 +179,7 @@ impl Worker {
                     all.cut_off += ended.cut_off;
                     all.gave_up = ended.gave_up.or(all.gave_up);
                 }
+                // The list is not followed any more; the loop ends when the last backend has been drained.
                 () = shutdown.cancelled(), if found.is_some() => found = None,
                 () = changed(&mut found), if found.is_some() => {}
                 else => return all,

@@ -1,4 +1,4 @@
-//! What the tests start as agents: see `testkit::agents`.
+//! The program that the tests start as agents: see `testkit::agents`.
 
 fn main() {
     testkit::agents::main();

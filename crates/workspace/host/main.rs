@@ -1,4 +1,4 @@
-//! What the tests start as the supervisor of processes.
+//! The program that the tests start as the supervisor of processes.
 
 fn main() {
     process::supervisor::main()

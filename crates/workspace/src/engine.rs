@@ -39,7 +39,7 @@ pub struct Receipt {
     given_back: Option<Box<dyn FnOnce(PromptFate) + Send>>,
 }
 
-/// What became of a prompt.
+/// The fate of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PromptFate {
     /// Its turn begins now.

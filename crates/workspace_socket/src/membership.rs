@@ -59,7 +59,7 @@ struct Joined {
     _own_objects: AbortOnDropHandle<()>,
 }
 
-/// Objects that were made through this member, and of which their owner has not told yet.
+/// Objects that were made through this member, and of which their owner has not reported yet.
 #[derive(Default)]
 struct Learnt {
     owners: BTreeMap<(Kind, String), String>,
@@ -75,7 +75,7 @@ impl Membership {
         joined.as_ref().map(|joined| joined.cluster.clone())
     }
 
-    /// What begins and ends memberships, if the server has it.
+    /// The part that begins and ends memberships, if the server has it.
     pub(crate) fn memberships(&self) -> Result<Arc<dyn Memberships>, Refusal> {
         let memberships = self.memberships.get().and_then(Weak::upgrade);
         memberships.ok_or_else(|| Refusal::invalid("this server takes no part in clusters"))

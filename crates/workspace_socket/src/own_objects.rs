@@ -32,7 +32,7 @@ use crate::{
     shown_reach::ShownReach,
 };
 
-/// Other objects are told at once, a session at most this often.
+/// Other objects are announced at once, a session at most this often.
 const PAUSE: Duration = Duration::from_millis(100);
 /// How often all objects are gone through, for what rides along with other changes.
 const ROUND: Duration = Duration::from_secs(30);

@@ -62,7 +62,7 @@ pub(crate) struct RemoteAttachment {
     again: Option<Instant>,
 }
 
-/// What comes from members.
+/// A message from members.
 pub(crate) enum FromMember {
     /// Something for the client.
     Frame(Frame),
@@ -193,7 +193,7 @@ impl Remotes {
         .await
     }
 
-    /// What the client gets of a frame.
+    /// The client's part of a frame.
     fn frame(&mut self, index: usize, frame: Frame, membership: &Membership) -> Option<Frame> {
         match frame {
             Frame::Binary(bytes) => self.binary(index, bytes).map(Frame::Binary),

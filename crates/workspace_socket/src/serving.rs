@@ -29,7 +29,7 @@ use crate::{
     table::{self, Work},
 };
 
-/// What a client hears when it is attached.
+/// A message for a client that is attached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Said {
     Attached,

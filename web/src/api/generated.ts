@@ -96,7 +96,7 @@ export interface AnswerMetrics {
   tokensPerSecond?: number;
 }
 
-/** What a model reads and writes. */
+/** The forms that a model reads and writes. */
 export interface Architecture {
   input_modalities: string[];
   output_modalities: string[];
@@ -671,7 +671,7 @@ export interface ErrorMessage {
   message: string;
 }
 
-/** What is known of models, by name. A model of which nothing is known is left out. */
+/** The known facts about models, by name. A model of which nothing is known is left out. */
 export type FactsByModel = Record<string, ModelFacts>;
 
 /** Another server that acts as one with this one. */
@@ -1053,7 +1053,7 @@ export interface KeyList {
   keys: KeyJson[];
 }
 
-/** What a key lets its holder do. */
+/** A right that a key gives its holder. */
 export type KeyScope =
   /** Use models. */
   | "inference"
@@ -1085,7 +1085,7 @@ export interface ListDirectory {
   path: string;
   /**
    * Which part of a directory with many entries: what follows this mark, which is `next` of the part
-   * before; empty for the first one. A client that leaves it out is told by a notice that there is
+   * before; empty for the first one. A client that leaves it out gets a notice that there is
    * more.
    */
   after?: string | null;
@@ -1099,7 +1099,7 @@ export interface ListProjectFiles {
   path?: string | null;
   /**
    * Which part of a directory with many entries: what follows this mark, which is `next` of the part
-   * before; empty for the first one. A client that leaves it out is told by a notice that there is
+   * before; empty for the first one. A client that leaves it out gets a notice that there is
    * more.
    */
   after?: string | null;
@@ -1194,9 +1194,9 @@ export type LogLevel =
   | "error"
   /** Something needs attention. */
   | "warn"
-  /** What happens. */
+  /** The usual events. */
   | "info"
-  /** What helps to find faults. */
+  /** Details that help to find faults. */
   | "debug"
   /** Every step. */
   | "trace";
@@ -1426,7 +1426,7 @@ export interface ModelChanged {
   done: string;
 }
 
-/** What a backend says of a model. */
+/** The facts that a backend reports of a model. */
 export interface ModelFacts {
   /** How many tokens a question and its answer may have together. */
   context_tokens?: number;
@@ -1442,7 +1442,7 @@ export interface ModelFacts {
   quantization?: string;
   /** Its architecture: `qwen3`. */
   family?: string;
-  /** What it can do; `None` when that is not known. */
+  /** Its capabilities; `None` when they are not known. */
   capabilities?: string[];
   /** Whether it is in memory; `None` when its backend does not say. */
   load?: LoadState;
@@ -1618,7 +1618,7 @@ export interface PageSessionJson {
   expires_at: string;
   /** When it was last used. */
   last_used_at: string | null;
-  /** What the browser says of itself. */
+  /** The browser's description of itself. */
   browser: string;
   /** Whether the request for this list came by it. */
   current: boolean;
@@ -2427,7 +2427,7 @@ export interface SessionMoved {
   node_name: string;
   /** Where it works there. */
   working_dir: string;
-  /** What stays behind, for people. */
+  /** The things that stay behind, for people. */
   stays: string[];
   /** Whether nothing was done, and it was only said. */
   dry_run?: boolean;
@@ -2491,7 +2491,7 @@ export type SettingSource =
 export interface SignedIn {
   /** Whose session it is: the name of a key, or `owner`. */
   name: string;
-  /** What it may do, in the scopes of keys. */
+  /** Its rights, in the scopes of keys. */
   scopes: KeyScope[];
   /** When it ends. */
   expires: string;
@@ -2804,7 +2804,7 @@ export interface UsageCounts {
   estimated: number;
   /** The failed requests. A request whose client left does not count. */
   errors: number;
-  /** What they cost. Requests to models without a price cost nothing. */
+  /** Their cost. Requests to models without a price cost nothing. */
   cost: string;
 }
 
@@ -2862,7 +2862,7 @@ export interface WorkerJson {
   scope: string;
   /** Its models. */
   models: string[];
-  /** What is known of its models, by name; a model of which nothing is known is left out. */
+  /** The known facts about its models, by name; a model of which nothing is known is left out. */
   model_facts?: FactsByModel;
   /** Whether it loads and unloads models when it is told. */
   loads_models?: boolean;
@@ -2900,7 +2900,7 @@ export interface WorkerList {
 }
 
 /**
- * What came of a team worker's work: `report_result` from itself, `worker_result_received` to
+ * The result of a team worker's work: `report_result` from itself, `worker_result_received` to
  * clients. Ours.
  */
 export interface WorkerResult {

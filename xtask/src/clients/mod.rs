@@ -46,7 +46,7 @@ impl Named {
     }
 }
 
-/// What is tested with, each in modules of the test of its name.
+/// The clients that are tested with, each in modules of the test of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Client {
     OpenaiPython,
@@ -67,7 +67,7 @@ enum Client {
 }
 
 impl Client {
-    /// What its tests need, by the names of the lists of packages. Coding agents also think with the
+    /// The packages that its tests need, by the names of the lists of packages. Coding agents also think with the
     /// real model server's model, and that is also asked by the packages for Node.
     fn parts(self) -> &'static [&'static str] {
         match self {
@@ -172,7 +172,7 @@ fn test(workspace: &Workspace, clients: &[Client]) -> Result<()> {
     command::run(tests)
 }
 
-/// What runs another command where there is no network but loopback. Where namespaces are not
+/// Runs another command where there is no network but loopback. Where namespaces are not
 /// allowed, the tests' own settings (a proxy that is not there) have to do.
 fn cut_off(root: &Path) -> Command {
     let alone = [&["--net"][..], &["--map-root-user", "--net"]];

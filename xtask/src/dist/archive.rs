@@ -47,7 +47,7 @@ pub(super) fn pack(
     archived.map(|()| archive)
 }
 
-/// What the packed binary writes itself.
+/// The files that the packed binary writes itself.
 pub(super) fn written(packed: &Path, arguments: &[&str]) -> Result<String> {
     let mut warren = Command::new(packed.join("warren"));
     warren.args(arguments).current_dir(packed).stdin(Stdio::null());

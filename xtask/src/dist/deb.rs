@@ -18,7 +18,7 @@ use crate::{command, workspace::Workspace};
 /// Where the scripts and the example of the configuration are.
 const FILES: &str = "deploy/debian";
 
-/// What runs at which moment.
+/// The scripts, and the moment of each.
 const SCRIPTS: [&str; 3] = ["postinst", "prerm", "postrm"];
 
 /// The configuration that people may change, and an upgrade leaves alone.
@@ -243,7 +243,7 @@ mod tests {
         (path.clone(), fs::read(path).unwrap())
     }
 
-    /// What `dpkg-deb` says; `None` where there is none.
+    /// The output of `dpkg-deb`; `None` where there is none.
     fn dpkg(arguments: &[&str]) -> Option<String> {
         let mut dpkg = Command::new("dpkg-deb");
         dpkg.args(arguments);

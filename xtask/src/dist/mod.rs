@@ -1,5 +1,5 @@
-//! What is handed out: an archive with a binary for old systems too, a package for Debian, a bill of materials, their checksums, and
-//! the script that installs the archive.
+//! The release: an archive with a binary for old systems too, a package for Debian, a bill of materials, their
+//! checksums, and the script that installs the archive.
 //!
 //! - `build`: builds the binary, by default against the oldest C library that Rust supports
 //! - `tools`: what that takes, under `target/tools`
@@ -28,7 +28,7 @@ use crate::workspace::Workspace;
 /// The script that installs the archive.
 const INSTALLER: &str = "deploy/install.sh";
 
-/// What to build.
+/// The parts to build.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Build with this machine's own C library: needs no Python, and runs here and on newer systems

@@ -1,4 +1,5 @@
-//! What the program is made of: a bill of materials in CycloneDX, of the crates in the binary and of the packages in its web page.
+//! The parts of the program: a bill of materials in CycloneDX, of the crates in the binary and of the packages in its
+//! web page.
 //!
 //! It is made of `cargo metadata`, `Cargo.lock` and `web/package-lock.json` alone, so the same sources always make the same file.
 
@@ -59,7 +60,7 @@ fn with_number(mut bom: Value) -> Result<Value> {
 struct Crates<'a> {
     root: &'a str,
     packages: BTreeMap<&'a str, &'a Value>,
-    /// What each needs, tests left out.
+    /// The packages that each needs, tests left out.
     needs: BTreeMap<&'a str, Vec<&'a str>>,
     reached: BTreeSet<&'a str>,
 }

@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 
 use crate::{command, workspace::Workspace};
 
-/// What is installed, at fixed versions.
+/// The packages to install, at fixed versions.
 const PACKAGES: [&str; 2] = ["cargo-zigbuild==0.24.1", "ziglang==0.17.1"];
 
 /// Holds the list that was installed.

@@ -1,4 +1,4 @@
-//! What makes ARCHITECTURE.md a page that is read at one sitting, with the pages that it leads to.
+//! The checks that make ARCHITECTURE.md a page that is read at one sitting, with the pages that it leads to.
 
 use std::collections::BTreeMap;
 

@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::workspace::Workspace;
 
-/// What every crate takes from the workspace.
+/// The fields that every crate takes from the workspace.
 const INHERITED: [&str; 6] = [
     "version.workspace = true",
     "edition.workspace = true",

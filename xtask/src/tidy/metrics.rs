@@ -1,4 +1,4 @@
-//! What dashboards, alerts and pages name is exported: every metric of theirs is registered in the code.
+//! The metrics that dashboards, alerts and pages name are exported: every one is registered in the code.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ const PREFIX: &str = "warren_";
 const REGISTRY: &str = "Registry::with_prefix(\"";
 const PART: &str = "sub_registry_with_prefix(\"";
 
-/// What is added to a registered name: units, and the parts of counters and histograms.
+/// The endings that are added to a registered name: units, and the parts of counters and histograms.
 const ENDINGS: [&str; 6] = ["_total", "_bucket", "_sum", "_count", "_seconds", "_bytes"];
 
 /// Names every metric that is asked for, or described, and that the server does not export.
@@ -51,7 +51,7 @@ fn registered(code: &str) -> BTreeSet<String> {
     names
 }
 
-/// What stands in quotes that begin with `opening`.
+/// The texts in quotes that begin with `opening`.
 fn quoted_after<'a>(code: &'a str, opening: &'a str) -> impl Iterator<Item = &'a str> {
     code.split(opening).skip(1).filter_map(|rest| rest.split('"').next())
 }

@@ -1,4 +1,4 @@
-//! What the pages about the code name exists: files, types, functions, modules.
+//! The names on the pages about the code exist: files, types, functions, modules.
 //!
 //! Words in back quotes are names:
 //!
@@ -168,7 +168,7 @@ fn has_word(text: &str, word: &str) -> bool {
     text.contains(word) && text.split(|letter| !of_word(letter)).any(|other| other == word)
 }
 
-/// What the lines of a file define.
+/// The definitions in the lines of a file.
 fn definitions(text: &str) -> impl Iterator<Item = &str> {
     let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
     lines.flat_map(|line| {

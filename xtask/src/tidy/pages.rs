@@ -11,7 +11,7 @@ use crate::workspace::Workspace;
 
 /// Where the book's pages lie.
 const BOOK: &str = "docs/src";
-/// What a project that people want to join has at its root.
+/// The files that a project that people want to join has at its root.
 const ROOT_FILES: [&str; 8] = [
     "README.md",
     "ARCHITECTURE.md",
@@ -65,7 +65,7 @@ fn dead_links(workspace: &Workspace, page: &str, text: &str) -> Vec<String> {
         .collect()
 }
 
-/// What is wrong with a link: its file is not there, or the page has no such heading.
+/// The fault of a link: its file is not there, or the page has no such heading.
 fn fault(workspace: &Workspace, page: &str, link: &str) -> Option<&'static str> {
     let (path, heading) = link.split_once('#').unwrap_or((link, ""));
     let directory = Path::new(page).parent().unwrap_or(Path::new(""));

@@ -8,7 +8,7 @@ use crate::workspace::Workspace;
 const PLACES: [&str; 4] = ["crates", "xtask", "benches", "fuzz"];
 /// The longest that a file of a crate may be, in lines.
 const MOST_LINES: usize = 600;
-/// What must not be left in a file: words are put together here, so that this one passes.
+/// Texts that must not be left in a file: words are put together here, so that this one passes.
 const LEFT_OVER: [&str; 6] = [
     concat!("#[", "ignore"),
     concat!("TO", "DO"),

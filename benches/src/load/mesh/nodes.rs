@@ -75,7 +75,7 @@ pub(crate) async fn open(plan: &Nodes) -> Result<IdleNodes> {
 }
 
 impl IdleNodes {
-    /// What the relay has sent since this was asked last, once it sends nothing more.
+    /// The relay's traffic since the last call, once it sends nothing more.
     pub(crate) async fn quiet(&self) -> Outcome {
         let Counts { frames, bytes } = &*self.counts;
         let mut before = None;

@@ -1,6 +1,6 @@
 //! Events are known by their number, which their participant has for a name.
 
-/// What stands before the number.
+/// The text before the number.
 const BEFORE: &[u8] = b"\"nickname\":\"event-";
 
 const DIGITS: usize = 6;

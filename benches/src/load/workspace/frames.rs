@@ -8,7 +8,7 @@ pub(super) const CLOSE: u8 = 8;
 pub(super) const PING: u8 = 9;
 pub(super) const PONG: u8 = 10;
 
-/// What stands before the text in a frame of output: one byte, the session, the number.
+/// The head of a frame of output, before its text: one byte, the session, the number.
 pub(super) const OUTPUT: usize = 25;
 
 /// Where the number stands in it.

@@ -21,7 +21,7 @@ pub(crate) struct Idle {
     pub(crate) sessions: u32,
 }
 
-/// What it brought: the daemon's memory in bytes, what it shares with others counted in parts.
+/// The daemon's memory in bytes, with a part of what it shares with other processes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Outcome {
     pub(crate) before: u64,

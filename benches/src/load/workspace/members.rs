@@ -34,7 +34,7 @@ const TOGETHER: u32 = 32;
 /// Changes that clients have heard of and that nobody has looked at yet.
 const SEEN: usize = 1024;
 
-/// What a process says once it listens at all members.
+/// The message of a process that listens at all members.
 pub(crate) const LISTENS: &str = "\"listens\"";
 
 /// Makes this many objects at each member.

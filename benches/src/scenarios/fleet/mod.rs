@@ -1,4 +1,4 @@
-//! What servers that act as one cost, and how fast they notice that one has died. NATS is a real one on loopback.
+//! The cost of servers that act as one, and how fast they notice that one has died. NATS is a real one on loopback.
 //!
 //! - `hop`: a request at a server whose worker is connected to another one
 //! - `total`: the requests of three servers, beside those of one

@@ -1,4 +1,4 @@
-//! What a request takes longer when a peer answers it than when the peer is asked itself, beside the time of a
+//! The time that a peer adds to a request, compared with asking the peer's machine itself, beside the time of a
 //! message to a bare WebSocket echo and back. All three take turns.
 
 use std::{path::Path, time::Duration};

@@ -1,4 +1,4 @@
-//! What nodes cost a relay that say nothing to each other: its memory, and the messages that it sends.
+//! The cost of silent nodes for a relay: its memory, and the messages that it sends.
 
 use std::{path::Path, time::Duration};
 

@@ -32,7 +32,7 @@ const OPENING: Duration = Duration::from_secs(300);
 
 const TELLING: Duration = Duration::from_secs(600);
 
-/// What a watcher may cost the server at most, in KiB.
+/// The most that a watcher may cost the server, in KiB.
 const MOST_MEMORY: f64 = 30.0;
 
 /// How soon nearly all watchers must get an event, in milliseconds.

@@ -1,4 +1,4 @@
-//! What a request costs in a room: one server, whose backend is lent to all by a worker and to a room
+//! The cost of a request in a room: one server, whose backend is lent to all by a worker and to a room
 //! by a participant, asked in both ways in turns.
 
 use anyhow::Result;

@@ -59,7 +59,7 @@ fn goals() -> Vec<Goal> {
     Fleet::ALL.map(of).concat()
 }
 
-/// What the events of each kind took.
+/// The time that the events of each kind took.
 #[derive(Default)]
 struct Costs {
     join: Spread,

@@ -2,7 +2,7 @@
 
 use super::MODELS;
 
-/// So many workers of the same sort.
+/// A number of workers of the same sort.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fleet {
     pub(super) name: &'static str,

@@ -1,4 +1,4 @@
-//! What grows with the number of keys, models, workers and waiting jobs.
+//! Costs that grow with the number of keys, models, workers and waiting jobs.
 //!
 //! - [`dispatch`]: the dispatcher alone
 //! - [`server`]: a whole server

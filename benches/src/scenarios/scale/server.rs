@@ -53,7 +53,7 @@ const CPU: Column = Column::new("server µs/job", 0);
 const COLUMNS: [Column; 9] =
     [JOINED, WAIT, MODELS_MS, WORKERS_MS, METRICS_MS, HEALTH_MS, MEMORY, DRAINED, CPU];
 
-/// What is asked for, in the order of the columns.
+/// The requested paths, in the order of the columns.
 const PATHS: [&str; 4] = ["/v1/models", "/admin/workers", "/metrics", "/health"];
 
 pub(crate) async fn measure(lab: &Lab, report: &mut Report) -> Result<()> {
@@ -124,7 +124,7 @@ async fn one(fleet: Fleet, keys: usize, lab: &Lab, program: &Path) -> Result<Lin
     Ok(Line::new(fleet.name, values, told.failures))
 }
 
-/// Makes so many keys, and writes them to the file, one a line. Returns the first.
+/// Makes `count` keys, and writes them to the file, one a line. Returns the first.
 async fn make_keys(
     addr: &std::net::SocketAddr,
     admin: &str,

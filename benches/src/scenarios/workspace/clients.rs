@@ -38,7 +38,7 @@ const STALLED: &str = "some stall";
 const CLIENTS: u32 = 180;
 const SILENT: u32 = 20;
 
-/// What the terminal writes in a second, in megabytes.
+/// The terminal's output in a second, in megabytes.
 const PACE: f64 = 10.0;
 
 /// How much of that pace must be seen: the last piece takes its time.

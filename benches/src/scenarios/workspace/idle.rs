@@ -21,7 +21,7 @@ const SEEN: Column = Column::new("kB/session seen", 1);
 const OPENING: Column = Column::new("open ms", 2);
 const IDLE: Column = Column::new("idle cpu %", 1);
 
-/// What a session may cost at most, in kilobytes.
+/// The most that a session may cost, in kilobytes.
 const MOST: f64 = 150.0;
 
 pub(super) async fn measure(lab: &Lab, program: &Path) -> Result<Section> {

@@ -77,7 +77,7 @@ struct Run<'a> {
     members: &'a Members,
 }
 
-/// What was measured with one shape of the cluster.
+/// The measurements of one shape of the cluster.
 #[derive(Default)]
 struct Sum {
     seen: Times,

@@ -1,4 +1,4 @@
-//! What the scenarios of the workspace share.
+//! Helpers that the scenarios of the workspace share.
 
 use std::{path::Path, time::Duration};
 

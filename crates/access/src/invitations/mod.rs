@@ -234,7 +234,7 @@ impl Invitations {
         self.0.changed.notified()
     }
 
-    /// What has become of an invitation.
+    /// The state of an invitation.
     pub fn state(&self, record: &InvitationRecord, now: Moment) -> InvitationState {
         let key_is_valid = self.key(record).is_some_and(|key| key.revoked.is_none());
         InvitationState::of(record, key_is_valid, now)

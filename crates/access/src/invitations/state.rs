@@ -1,10 +1,10 @@
-//! What may be done with one invitation.
+//! The uses that one invitation still has.
 
 use store::{InvitationRecord, StoreError};
 
 use crate::{keys::KeyError, moment::Moment};
 
-/// What has become of an invitation.
+/// The state of an invitation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InvitationState {
     /// A machine may join by it.

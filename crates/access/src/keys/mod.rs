@@ -103,7 +103,7 @@ impl Keys {
         self.0.prices.set(prices);
     }
 
-    /// What models cost.
+    /// The prices of models.
     pub fn prices(&self) -> Arc<Prices> {
         self.0.prices.get()
     }
@@ -298,7 +298,7 @@ impl Keys {
     }
 }
 
-/// What the budgets of this period have lost to these sums.
+/// The part of this period's budgets that these sums have used.
 fn used(limits: &KeyLimits, per: Period, sums: &UsageSums) -> Charge {
     let tokens = limits.budget.filter(|budget| budget.per == per).map(|_| sums.tokens());
     let money = limits.budget_money.filter(|budget| budget.per == per).map(|_| sums.cost);

@@ -14,7 +14,7 @@ use crate::moment::Moment;
 /// The most keys that are held, whatever others have put into the store.
 const MOST: usize = 2 * MAX_KEYS;
 
-/// What a record in the store means for the key with its id.
+/// The meaning of a record in the store for the key with its id.
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
     /// There was no such key.
@@ -31,7 +31,7 @@ enum Verdict {
     Unwritten,
 }
 
-/// What is to be done beside the change of the keys in memory.
+/// The work that remains beside the change of the keys in memory.
 #[derive(Default)]
 struct News {
     /// Keys that work no more.

@@ -279,7 +279,7 @@ impl fmt::Debug for PageSessions {
     }
 }
 
-/// What a browser says of itself, as people may be shown it.
+/// A browser's description of itself, made safe for people to read.
 fn shown(browser: &str) -> String {
     base::plain::stripped(browser).trim().chars().take(MAX_BROWSER).collect()
 }

@@ -79,7 +79,7 @@ impl PageSession {
         now.seconds() >= self.record.expires
     }
 
-    /// What the sessions are ordered by, the oldest first.
+    /// The order of the sessions, the oldest first.
     pub(super) fn age(&self) -> (u64, &str) {
         (self.record.created, &self.record.id)
     }

@@ -1,4 +1,4 @@
-//! What the administration endpoints need.
+//! The parts that the administration endpoints need.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use store::{AuditStore, UsageStore};
 use super::{recent::RecentRequests, steps::RecentSeries};
 use crate::joining::Joining;
 
-/// What the administration endpoints need beside the keys and the scheduler.
+/// The parts that the administration endpoints need beside the keys and the scheduler.
 pub struct Administration {
     /// The administrator's token.
     pub token: Token,

@@ -51,7 +51,7 @@ impl UsageParameters {
     /// Reads `by`, `since`, `until`, `key`, `model`, `provider` and `format` of a query.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The fault of the query.
     pub fn parse(query: Option<&str>, now: Timestamp) -> Result<Self, String> {
         let mut asked = Self::default();
         for (name, value) in parameters(query).filter(|(_, value)| !value.is_empty()) {

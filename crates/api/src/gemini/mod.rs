@@ -29,7 +29,7 @@ use crate::{
 /// The collections of models, under both versions. `/v1/models/{*id}` is OpenAI's, too.
 const OWN: [&str; 3] = ["/v1beta/models", "/v1beta/tunedModels", "/v1/tunedModels"];
 
-/// What OpenAI's and Gemini's clients ask with different methods.
+/// The path that OpenAI's and Gemini's clients ask with different methods.
 const SHARED: &str = "/v1/models/{*id}";
 
 /// All paths of the server.

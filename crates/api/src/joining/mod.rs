@@ -17,7 +17,7 @@ use protocol::invitation::{Invitation, InvitationSecret, MAX_TEXT, Place, Purpos
 use rand::RngExt;
 use store::InvitationRecord;
 
-/// What codes say about this server.
+/// The facts about this server that codes name.
 pub trait Whereabouts: Send + Sync {
     /// Its id.
     fn id(&self) -> ServerId;

@@ -1,4 +1,4 @@
-//! What is known of models, from all providers that serve them.
+//! Facts about models, from all providers that serve them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use scheduler::WorkerStatus;
 use super::served::known_as;
 use crate::{request_scope::RequestScope, state::Api};
 
-/// What is known of a model.
+/// The known facts about a model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Details {
     pub(crate) facts: ModelFacts,
@@ -61,13 +61,13 @@ impl Details {
     }
 }
 
-/// What is known of each model of a scope.
+/// The known facts about each model of a scope.
 pub(crate) fn of_scope(api: &Api, scope: &Scope) -> BTreeMap<ModelName, Details> {
     let workers = api.scheduler().status().workers;
     of_workers(workers.iter().filter(|worker| worker.scope == *scope && !worker.draining))
 }
 
-/// What is known of a model, or of the targets of an alias. `known` is of the whole scope.
+/// The known facts about a model, or about the targets of an alias. `known` is of the whole scope.
 pub(crate) fn of(
     api: &Api,
     scope: &RequestScope,

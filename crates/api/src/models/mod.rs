@@ -123,7 +123,7 @@ fn one(
     Err(ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words))
 }
 
-/// What is known of the models of the scope. Strangers and members of a room do not learn the names of machines.
+/// The known facts about the models of the scope. Strangers and members of a room do not learn the names of machines.
 fn known(api: &Api, scope: &RequestScope, parts: &Parts) -> BTreeMap<ModelName, Details> {
     let trusted = api.is_trusted(&parts.extensions, &parts.uri, &parts.headers);
     let mut known = details::of_scope(api, scope.scope());

@@ -91,7 +91,7 @@ impl<'a> Model<'a> {
     }
 }
 
-/// What a model reads and writes.
+/// The forms that a model reads and writes.
 #[derive(Serialize)]
 struct Architecture {
     input_modalities: Vec<&'static str>,

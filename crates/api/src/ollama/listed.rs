@@ -24,13 +24,13 @@ pub(super) struct Listed {
     pub(super) name: String,
     /// When it was first seen here, as a timestamp.
     pub(super) modified_at: String,
-    /// What its backends say of it.
+    /// The facts that its backends report.
     pub(super) facts: ModelFacts,
     /// The shapes in which it is served.
     endpoints: Endpoints,
 }
 
-/// What is known of a model's files.
+/// The known facts about a model's files.
 #[derive(Serialize)]
 pub(super) struct Details {
     parent_model: &'static str,
@@ -120,8 +120,8 @@ impl Listed {
         }
     }
 
-    /// What it can do: what its backends say, else what the endpoints show. A model that generates is taken to
-    /// call tools: where it cannot, its backend says so when it is asked.
+    /// Its capabilities: those that its backends report, else those that the endpoints show. A model that generates is
+    /// taken to call tools: where it cannot, its backend says so when it is asked.
     pub(super) fn capabilities(&self) -> Capabilities {
         self.facts.capabilities.unwrap_or_else(|| {
             let generates = Endpoints::iter(self.endpoints).any(Endpoint::generates);

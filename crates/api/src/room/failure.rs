@@ -83,7 +83,7 @@ impl Failure {
         Self { retry_after: Some(after), ..self }
     }
 
-    /// What went wrong and what to do, in one text.
+    /// The failure and the way out, in one text.
     pub(super) fn text(&self) -> String {
         match &self.error.hint {
             Some(hint) => format!("{} {hint}", self.error.message),

@@ -34,7 +34,7 @@ pub(super) trait Frames: Send + Unpin + 'static {
 }
 
 pub(super) struct EventStream<F> {
-    /// What is sent first.
+    /// The first bytes to send.
     first: Option<Bytes>,
     frames: F,
     pings: Interval,

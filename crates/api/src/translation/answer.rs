@@ -103,14 +103,14 @@ fn content_type(body: Body) -> HeaderValue {
 /// not ask for, and with an error that agents act on in the words of their API.
 pub(super) struct PassedOn {
     endpoint: Endpoint,
-    /// The job's id, for an error that is told in other words.
+    /// The job's id, for an error that is written in other words.
     job: JobId,
     /// Whether to take usage out of a stream.
     strips_usage: bool,
     kind: Kind,
 }
 
-/// What sort of answer it is; known once the head is there.
+/// The sort of answer; known once the head is there.
 enum Kind {
     /// It passes unchanged.
     Unchanged,

@@ -26,7 +26,7 @@ pub struct SessionCookie {
     name: Arc<str>,
 }
 
-/// What a cookie says.
+/// The content of a cookie.
 pub(super) struct Kept<'a> {
     /// The text of a session.
     text: &'a str,
@@ -59,7 +59,7 @@ impl SessionCookie {
         request.headers_mut().insert(header::AUTHORIZATION, bearer);
     }
 
-    /// What the first cookie of this name says.
+    /// The content of the first cookie of this name.
     pub(super) fn kept<'a>(&self, headers: &'a HeaderMap) -> Option<Kept<'a>> {
         let lines = headers.get_all(header::COOKIE).into_iter();
         let cookies = lines.filter_map(|line| line.to_str().ok()).flat_map(|line| line.split(';'));

@@ -28,7 +28,7 @@ use crate::{
 /// The longest request, in bytes.
 const LONGEST: usize = 4 * 1024;
 
-/// What the server's owner may do.
+/// The scopes of the server's owner.
 const OWNERS: [KeyScope; 5] = [
     KeyScope::Inference,
     KeyScope::WorkspaceAdmin,
@@ -46,7 +46,7 @@ struct SignIn {
     path: Option<String>,
 }
 
-/// What somebody signs in by.
+/// The credential that somebody signs in by.
 enum Credential {
     Token(Secret),
     Code(Secret),

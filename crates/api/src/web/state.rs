@@ -1,4 +1,4 @@
-//! What signing in at the page needs.
+//! The parts that signing in at the page needs.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -7,7 +7,7 @@ use protocol::invitation::ServerId;
 
 use super::cookie::SessionCookie;
 
-/// What signing in needs.
+/// The parts that signing in needs.
 pub(crate) struct Web {
     pub(crate) cookie: SessionCookie,
     lock_out: Mutex<LockOut>,

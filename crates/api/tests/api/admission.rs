@@ -1,4 +1,4 @@
-//! What is refused, and in which words.
+//! Refused requests, and the words of the refusals.
 
 use axum::body::Body;
 use http::{Method, Request};

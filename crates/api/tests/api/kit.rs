@@ -202,7 +202,7 @@ impl Kit {
         self.assignments.recv().await.expect("an assignment")
     }
 
-    /// What the provider serves from now on.
+    /// Sets the models and endpoints that the provider serves from now on.
     pub(crate) fn serves(&self, models: &[&str], endpoints: &[Endpoint]) {
         let membership = self.membership.as_ref().unwrap();
         membership.endpoints(endpoints.iter().copied().collect());

@@ -31,7 +31,7 @@ async fn watch(kit: &Kit, path: &str) -> Body {
     response.into_body()
 }
 
-/// What comes next.
+/// The next frames.
 async fn frames(body: &mut Body) -> String {
     String::from_utf8(next(body).await.expect("it ended").unwrap().to_vec()).unwrap()
 }

@@ -1,4 +1,4 @@
-//! What is added to a stream, and when.
+//! Additions to a stream, and when they come.
 
 use std::time::Duration;
 
@@ -59,7 +59,7 @@ async fn messages_are_kept_alive_by_pings_and_nobody_is_when_it_is_off() {
     assert!(tokio::time::timeout(Duration::from_secs(200), next(&mut body)).await.is_err());
 }
 
-/// What follows the logical end of a stream, on the same connection.
+/// The bytes after the logical end of a stream, on the same connection.
 const LATE: &str = "data: late\n\ngarbage";
 
 #[tokio::test(start_paused = true)]

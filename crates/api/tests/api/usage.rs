@@ -12,7 +12,7 @@ const USAGE: &str =
     "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":1}}\n\n";
 const DONE: &str = "data: [DONE]\n\n";
 
-/// What a client that posts this gets of a stream that tells usage.
+/// The answer to a client that posts this, from a stream that reports usage.
 async fn streamed(path: &str, body: &str) -> (Value, String) {
     let mut kit = Kit::new();
     let (response, mut assignment) = kit.post(path, body).await;

@@ -149,7 +149,7 @@ async fn a_long_wait_without_a_provider_gets_signs_of_life_too() {
     assert_eq!(began.elapsed().as_secs(), 20);
 }
 
-/// What a client gets after a sign of life, of an answer with this head and body.
+/// The answer to a client after a sign of life, for an answer with this head and body.
 async fn late(path: &str, answer: Head, body: &'static str) -> String {
     let mut kit = Kit::new();
     let response = sending(&kit, path, STREAM);
@@ -268,7 +268,7 @@ async fn a_busy_worker_is_not_waited_for_to_count_tokens() {
     assert_eq!(kit.scheduler.status().queue_depth, 0);
 }
 
-/// What the only provider says of its model.
+/// The facts that the only provider reports of its model.
 fn facts(load: LoadState, seconds: u64) -> FactsByModel {
     let load_ms = Some(seconds * 1_000);
     let facts = ModelFacts { load: Some(load), load_ms, ..ModelFacts::default() };

@@ -58,7 +58,7 @@ pub struct DemoBackend {
 
 /// An answer in the making, whatever the API.
 struct Reply {
-    /// What makes its ids its own.
+    /// The part that makes its ids its own.
     id: String,
     /// Seconds since 1970.
     created: u64,

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde_json::Value;
 use tokio::time::{Instant, sleep_until};
 
-/// What to send, in order.
+/// The steps to send, in order.
 #[derive(Debug, Default)]
 pub(super) struct Script(VecDeque<Step>);
 

@@ -24,7 +24,7 @@ impl HttpBackend {
         self.context.is_some() && self.kind().await == Some(ServerKind::Ollama)
     }
 
-    /// What people must know of the contexts of its models, each with the model that it is about, if it is about one.
+    /// Advice about the contexts of its models, each with the model that it is about, if it is about one.
     pub fn advice(&self) -> Vec<(Option<String>, String)> {
         let known = self.known();
         match (known.kind, self.context) {
@@ -56,7 +56,7 @@ impl HttpBackend {
 const NO_OLLAMA: &str = "`context` cannot be set at this backend, as it is no Ollama: start the model server with its \
                          own option, such as -c of llama.cpp";
 
-/// What people must know of a model's context. `wanted`: the one that is set.
+/// Advice about a model's context. `wanted`: the one that is set.
 fn of_model(facts: &ModelFacts, wanted: Option<u64>) -> Option<String> {
     let longest = facts.max_context_tokens?;
     match (wanted, facts.context_tokens) {

@@ -1,4 +1,4 @@
-//! What is known of the models of one server.
+//! The known facts about the models of one server.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,7 +7,7 @@ use base::{Endpoints, FactsByModel, ModelFacts, ModelName};
 use super::{ServerKind, ollama::Shown};
 use crate::config::Continues;
 
-/// What one server has said so far.
+/// The reports of one server so far.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     /// Which program it is, once that is known.
@@ -16,13 +16,13 @@ pub(crate) struct Known {
     pub(crate) is_stale: bool,
     /// The names of its list.
     pub(crate) names: Vec<String>,
-    /// What its list says.
+    /// The facts in its list.
     pub(crate) listed: FactsByModel,
     /// Of a Warren the endpoints without a translation that its list names.
     pub(crate) untranslated: Option<Endpoints>,
-    /// What it said when it was looked at more closely.
+    /// The facts from a closer look.
     pub(crate) looked: FactsByModel,
-    /// What an Ollama showed of models, by their digests. It never changes.
+    /// The facts that an Ollama showed about models, by their digests. They never change.
     pub(crate) shown: HashMap<String, Shown>,
     /// The models about whose contexts people were advised; `None` stands for the server itself.
     pub(crate) advised: HashSet<Option<String>>,
@@ -50,7 +50,7 @@ impl Known {
         (self.kind, self.is_stale)
     }
 
-    /// What a closer look gave of a model, whose tag may be left out.
+    /// The facts from a closer look at a model, whose tag may be left out.
     pub(crate) fn of_model(&self, name: &str) -> Option<&ModelFacts> {
         let other = || ModelName::from(name).with_or_without_latest();
         self.looked.get(name).or_else(|| self.looked.get(other()?.as_str()))

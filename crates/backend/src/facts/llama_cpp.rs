@@ -1,4 +1,4 @@
-//! What llama.cpp's server tells in `/props` of the one model that it has, and whether it goes on with answers.
+//! The facts in `/props` of llama.cpp's server about the one model that it has, and whether it goes on with answers.
 
 use base::{Capabilities, Capability, Continuation, ModelFacts};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 /// The beginning of an answer that no template has by itself.
 const BEGINNING: &str = "It has begun, and";
 
-/// What `/props` tells; `None` when it is no such answer.
+/// The facts in `/props`; `None` when it is no such answer.
 pub(super) fn props(body: &[u8]) -> Option<ModelFacts> {
     let told: Value = serde_json::from_slice(body).ok()?;
     let settings = told.get("default_generation_settings")?;
@@ -28,7 +28,7 @@ pub(super) fn continuation(body: &[u8]) -> Option<Continuation> {
     told["prompt"].as_str()?.ends_with(BEGINNING).then_some(Continuation::LastMessage)
 }
 
-/// What its template and its inputs allow. One without a template tells nothing.
+/// The capabilities by its template and its inputs. A model without a template says nothing.
 fn capabilities(told: &Value) -> Option<Capabilities> {
     let template = told["chat_template"].as_str()?;
     let modalities = &told["modalities"];

@@ -1,4 +1,4 @@
-//! What LM Studio tells in its own API, `/api/v0/models`.
+//! The facts in LM Studio's own API, `/api/v0/models`.
 
 use base::{Capabilities, Capability, FactsByModel, LoadState, ModelFacts};
 use serde::Deserialize;

@@ -35,7 +35,7 @@ const SHOWN_AT_ONCE: usize = 4;
 const LOOK: Duration = Duration::from_secs(20);
 
 impl HttpBackend {
-    /// What it said of its models, by name, when it was last asked.
+    /// The facts about its models, by name, as of the last request.
     pub fn facts(&self) -> FactsByModel {
         self.known().facts(self.continues)
     }
@@ -154,7 +154,7 @@ impl HttpBackend {
         Ok(())
     }
 
-    /// What is known of an Ollama's models by now.
+    /// The facts that are known by now about an Ollama's models.
     fn take_ollamas(&self, tags: &[Tag], loaded: Option<&FactsByModel>) {
         let mut known = self.known();
         let digests: HashSet<&str> = tags.iter().filter_map(|tag| tag.digest.as_deref()).collect();
@@ -178,7 +178,7 @@ impl HttpBackend {
         unshown.into_iter().take(MAX_SHOWN).collect()
     }
 
-    /// What it shows of one model: nothing, where it refuses.
+    /// The facts that it shows about one model: nothing, where it refuses.
     async fn show(&self, name: &str) -> Result<Shown, BackendError> {
         let told = self.told(Method::POST, "/api/show", Some(json!({"model": name}))).await?;
         Ok(told.and_then(|body| ollama::shown(&body)).unwrap_or_default())

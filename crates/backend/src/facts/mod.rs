@@ -1,4 +1,4 @@
-//! What model servers say of their models, each in its own way.
+//! The facts that model servers report of their models, each in its own way.
 //!
 //! The list of models is read first and tells the names. What else a server knows is asked afterwards, by
 //! [`look_closer`](crate::Backend::look_closer), so that a slow answer never delays the list.

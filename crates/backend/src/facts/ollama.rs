@@ -1,4 +1,4 @@
-//! What an Ollama tells in its own API: `/api/tags`, `/api/ps` and `/api/show`.
+//! The facts in Ollama's own API: `/api/tags`, `/api/ps` and `/api/show`.
 
 use base::{Capabilities, FactsByModel, LoadState, ModelFacts};
 use serde::Deserialize;
@@ -13,7 +13,7 @@ pub(crate) struct Tag {
     pub(crate) facts: ModelFacts,
 }
 
-/// What `/api/show` says about a model.
+/// The facts in `/api/show` about a model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Shown(pub(crate) ModelFacts);
 
@@ -92,7 +92,7 @@ pub(crate) fn loaded(body: &[u8]) -> Option<FactsByModel> {
     Some(models.into_iter().map(facts).collect())
 }
 
-/// What `/api/show` tells; `None` when it is no such answer. The context is the one that the model's own file
+/// The facts in `/api/show`; `None` when it is no such answer. The context is the one that the model's own file
 /// sets, which is not its longest.
 pub(crate) fn shown(body: &[u8]) -> Option<Shown> {
     let told: Value = serde_json::from_slice(body).ok()?;

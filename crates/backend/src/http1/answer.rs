@@ -30,7 +30,7 @@ enum Stage {
     Body(BodyReader),
 }
 
-/// What bytes brought.
+/// The result of some bytes.
 #[derive(Debug)]
 pub struct Fed {
     /// The head, once.

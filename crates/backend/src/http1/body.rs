@@ -13,7 +13,7 @@ pub(super) const MAX_TRAILERS: usize = 16 * 1024;
 /// How far a body is.
 #[derive(Debug)]
 pub(super) enum BodyReader {
-    /// So many bytes are missing.
+    /// The number of bytes that are missing.
     Length(u64),
     /// It ends with the connection.
     UntilClose {
@@ -94,7 +94,7 @@ pub(super) struct Chunked {
     trailer_lines: usize,
 }
 
-/// What the next byte of a chunked body is.
+/// The meaning of the next byte of a chunked body.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// The first digit of a size.

@@ -29,7 +29,7 @@ impl Client {
     /// A server that closes an idle connection may do so while a request is on its way to it. A
     /// request that this seems to have happened to is sent once more, over a new connection: not a
     /// byte came back on one that had answered before. From outside, a server that dies of the request
-    /// looks the same; the second try then fails as well, and that is told.
+    /// looks the same; the second try then fails as well, and that is reported.
     pub(crate) async fn send(&self, request: Request) -> Result<Response<Body>, SendError> {
         let request = match self.pool.take() {
             Some(kept) => match self.exchange(kept, request).await {

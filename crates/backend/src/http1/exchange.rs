@@ -27,13 +27,13 @@ pub(crate) enum Broken {
     /// The connection broke.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// What came is no answer.
+    /// The bytes that came are no answer.
     #[error(transparent)]
     Malformed(#[from] Malformed),
 }
 
 impl Broken {
-    /// What happened, in words, and what to do about it.
+    /// The failure in words, and what to do about it.
     pub(crate) fn told(&self) -> String {
         match self {
             Self::Io(error) => advised(error),
@@ -138,7 +138,7 @@ impl Exchange {
 /// The body of an answer. Dropping it before its end closes the connection.
 #[derive(Debug)]
 pub(crate) struct Body {
-    /// What came with the head.
+    /// The bytes that came with the head.
     first: Bytes,
     exchange: Option<Box<Exchange>>,
     pool: Arc<Pool>,

@@ -27,7 +27,7 @@ pub struct Head {
     pub(super) keeps: bool,
 }
 
-/// What bytes begin with.
+/// The beginning of some bytes.
 #[derive(Debug)]
 pub(super) enum Begin {
     /// A part of a head.

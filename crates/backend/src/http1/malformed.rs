@@ -1,4 +1,4 @@
-//! What is wrong with an answer.
+//! The faults of an answer.
 
 use super::{
     answer::MAX_INTERIM,
@@ -9,7 +9,7 @@ use super::{
 /// Why bytes are no answer, or not a whole one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    /// What came is no head of an answer.
+    /// The bytes that came are no head of an answer.
     #[error("its answer is no HTTP ({0})")]
     NoHttp(httparse::Error),
     /// A status that HTTP does not have.
@@ -39,7 +39,7 @@ pub enum Malformed {
     /// The line before a chunk, or the end of one.
     #[error("its answer has an invalid chunk")]
     Chunk,
-    /// What stands behind the sizes of chunks is too long.
+    /// The text behind the sizes of chunks is too long.
     #[error("the chunks of its answer have more than {MAX_EXTENSIONS} bytes of extensions")]
     Extensions,
     /// The headers behind the body are invalid.

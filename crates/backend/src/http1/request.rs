@@ -20,7 +20,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// A request to `host`, which its `Host` header names. The length is told here, and how the connection is used.
+    /// A request to `host`, which its `Host` header names. The head states the length, and how the connection is used.
     pub(crate) fn new(
         host: &str,
         method: &Method,
@@ -78,7 +78,7 @@ impl Request {
         filled
     }
 
-    /// So many more bytes are written.
+    /// Notes that `bytes` more are written.
     pub(super) fn advance(&mut self, mut bytes: usize) {
         let (piece, offset) = &mut self.written;
         while *piece <= self.body.len() {

@@ -4,7 +4,7 @@ use http::StatusCode;
 
 use super::{AnswerReader, MAX_FIELDS, MAX_HEAD, Malformed, answer::MAX_INTERIM, body};
 
-/// What was read: the status, the body, and whether the connection may be used again.
+/// The result of a read: the status, the body, and whether the connection may be used again.
 type Read = Result<(u16, String, bool), Malformed>;
 
 /// Reads an answer that comes in pieces of this size, and then the end of the connection.

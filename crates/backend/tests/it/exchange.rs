@@ -1,4 +1,4 @@
-//! What happens on one connection without TLS: early answers, surplus bytes, keeping it.
+//! Events on one connection without TLS: early answers, surplus bytes, keeping it.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What model servers say of their models beyond their lists.
+//! Facts that model servers report of their models beyond their lists.
 
 use backend::{Backend, BackendConfig, Continues, DemoConfig};
 use base::{Capabilities, Continuation, LoadState};

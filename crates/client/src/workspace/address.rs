@@ -85,7 +85,7 @@ impl Addresses {
     }
 
     /// Tries this server first from now on, then those after it, then those before it. Nothing changes
-    /// if it is none of them.
+    /// if it is not one of them.
     pub(super) fn begin_with(&mut self, shown: &str) {
         let at = self.iter().position(|address| address.shown == shown);
         for _ in 0..at.unwrap_or(0) {

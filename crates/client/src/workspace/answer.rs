@@ -1,4 +1,4 @@
-//! What a reply means for the caller.
+//! The meaning of a reply for the caller.
 
 use protocol::workspace::ServerMessage;
 

@@ -1,10 +1,10 @@
-//! The cluster: its setup and names, inviting machines, joining, leaving, and taking members out.
+//! The cluster: its machines, its setup and names, inviting machines, joining, leaving, and taking members out.
 
 use std::time::Duration;
 
 use base::Secret;
 use protocol::workspace::{
-    ClientMessage, RequestKind, ServerMessage,
+    ClientMessage, ClusterStatus, RequestKind, ServerMessage,
     client::{
         ClusterConfig, ClusterForget, ClusterInvitation, ClusterJoin, ClusterRevokeInvite,
         OpenInvite, RenameNode, UpdateClusterConfig,
@@ -75,6 +75,18 @@ impl Workspace {
     pub async fn forget_member(&mut self, node_id: String) -> Result<String, ClientError> {
         let request = ClientMessage::ClusterForget(ClusterForget { node_id });
         self.change_cluster(&request, RequestKind::ClusterForget, SOON).await
+    }
+
+    /// The machine that is asked, and the others of its cluster.
+    ///
+    /// # Errors
+    /// As above.
+    pub async fn cluster_status(&mut self) -> Result<ClusterStatus, ClientError> {
+        self.request(&ClientMessage::ClusterStatus, SOON, |reply| match reply {
+            ServerMessage::ClusterStatus(status) => Answer::Is(status.cluster),
+            other => other.into(),
+        })
+        .await
     }
 
     /// The server's setup as a member.

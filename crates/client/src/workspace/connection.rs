@@ -55,7 +55,7 @@ pub struct Workspace {
     next_beat: Instant,
     /// The bytes of messages that were sent since the server was heard, and when that was.
     unheard: usize,
-    heard: Instant,
+    last_heard: Instant,
     requests: u64,
 }
 
@@ -93,7 +93,7 @@ impl Workspace {
             listens: false,
             next_beat: Instant::now() + BEAT,
             unheard: 0,
-            heard: Instant::now(),
+            last_heard: Instant::now(),
             requests: 0,
         };
         workspace.link.set_max_message(MAX_MESSAGE);
@@ -158,8 +158,8 @@ impl Workspace {
         self.listens |=
             matches!(message, ClientMessage::Attach(_) | ClientMessage::WatchProjectFiles(_));
         let text = message.encode();
-        if self.link.heard() > self.heard {
-            (self.heard, self.unheard) = (self.link.heard(), 0);
+        if self.link.heard() > self.last_heard {
+            (self.last_heard, self.unheard) = (self.link.heard(), 0);
         }
         self.unheard += text.len();
         self.outbox.push(text).map_err(|_| self.lost("the connection is closed"))
@@ -282,7 +282,7 @@ impl Workspace {
     }
 
     fn beat(&mut self) -> Result<(), ClientError> {
-        let is_busy = self.link.heard() <= self.heard && self.unheard > MUCH;
+        let is_busy = self.link.heard() <= self.last_heard && self.unheard > MUCH;
         let silence = if self.listens && !is_busy { SILENCE } else { BUSY_SILENCE };
         if self.link.heard().elapsed() >= silence {
             return Err(ClientError::Late { url: self.shown.clone(), after: silence });

@@ -15,7 +15,7 @@ use crate::error::ClientError;
 const GIT: Duration = Duration::from_secs(120);
 
 impl Workspace {
-    /// What changed in a project since the last commit.
+    /// The changes in a project since the last commit.
     ///
     /// # Errors
     /// As [`Workspace::request`]; [`ClientError::Declined`] when git cannot be asked.
@@ -33,7 +33,7 @@ impl Workspace {
         .await
     }
 
-    /// What changed in one file, as a unified diff; with `staged`, what the next commit holds of it.
+    /// The changes in one file, as a unified diff; with `staged`, those that the next commit holds.
     ///
     /// # Errors
     /// As [`Workspace::git_status`].

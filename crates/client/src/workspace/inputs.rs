@@ -58,11 +58,11 @@ struct Waiting {
 #[derive(Debug)]
 struct Open {
     id: String,
-    typed: Typed,
+    input: Input,
 }
 
 #[derive(Debug, Clone)]
-enum Typed {
+enum Input {
     /// Keys, in base64.
     Keys(String),
     Prompt(String),
@@ -107,8 +107,8 @@ impl Inputs {
         if self.open.len() >= MOST || self.bytes >= MOST_BYTES {
             return None;
         }
-        let typed = self.waiting.next()?;
-        Some(self.keep(typed))
+        let input = self.waiting.next()?;
+        Some(self.keep(input))
     }
 
     /// The number of bytes that are not sent yet.
@@ -121,7 +121,7 @@ impl Inputs {
     pub fn acknowledged(&mut self, input_id: &str) -> bool {
         let at = self.open.iter().position(|open| open.id == input_id);
         let open = at.and_then(|at| self.remove(at));
-        matches!(open, Some(Open { typed: Typed::Prompt(_), .. }))
+        matches!(open, Some(Open { input: Input::Prompt(_), .. }))
     }
 
     /// Notes that the server has refused an input. A refusal does not name its input, but the server
@@ -142,31 +142,31 @@ impl Inputs {
         is_taken
     }
 
-    fn keep(&mut self, typed: Typed) -> ClientMessage {
+    fn keep(&mut self, input: Input) -> ClientMessage {
         self.count += 1;
-        let open = Open { id: format!("{}-{}", self.prefix, self.count), typed };
+        let open = Open { id: format!("{}-{}", self.prefix, self.count), input };
         let message = self.message(&open);
-        self.bytes += open.typed.len();
+        self.bytes += open.input.len();
         self.open.push_back(open);
         message
     }
 
     fn remove(&mut self, at: usize) -> Option<Open> {
         let open = self.open.remove(at)?;
-        self.bytes -= open.typed.len();
+        self.bytes -= open.input.len();
         Some(open)
     }
 
     fn message(&self, open: &Open) -> ClientMessage {
         let (session_id, input_id) = (self.session, Some(open.id.clone()));
-        match open.typed.clone() {
-            Typed::Keys(data) => ClientMessage::TerminalInput(TerminalInput {
+        match open.input.clone() {
+            Input::Keys(data) => ClientMessage::TerminalInput(TerminalInput {
                 session_id,
                 data,
                 encoding: Encoding::Base64,
                 input_id,
             }),
-            Typed::Prompt(input) => {
+            Input::Prompt(input) => {
                 ClientMessage::SendInput(SendInput { session_id, input, input_id })
             }
         }
@@ -175,19 +175,19 @@ impl Inputs {
 
 impl Waiting {
     /// The next input. A session takes either keys or prompts, so their order does not matter.
-    fn next(&mut self) -> Option<Typed> {
+    fn next(&mut self) -> Option<Input> {
         let prompt = self.prompts.pop_front();
         let piece = self.keys.split_to(self.keys.len().min(PIECE));
         self.bytes -= piece.len() + prompt.as_ref().map_or(0, String::len);
         self.is_cut &= self.bytes > 0;
         match prompt {
-            Some(text) => Some(Typed::Prompt(text)),
-            None => (!piece.is_empty()).then(|| Typed::Keys(base64::encode(&piece))),
+            Some(text) => Some(Input::Prompt(text)),
+            None => (!piece.is_empty()).then(|| Input::Keys(base64::encode(&piece))),
         }
     }
 }
 
-impl Typed {
+impl Input {
     fn len(&self) -> usize {
         match self {
             Self::Keys(text) | Self::Prompt(text) => text.len(),

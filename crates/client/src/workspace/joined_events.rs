@@ -10,7 +10,7 @@ use super::position::SessionView;
 
 /// The most live events that are held back until the stored ones are here. When there are more, they
 /// are asked for as stored ones.
-const HELD: usize = 4096;
+const MOST_WAITING: usize = 4096;
 /// How many bytes of stored events are asked for.
 const BYTES: u64 = 1024 * 1024;
 /// How often stored events are asked for again after a refusal.
@@ -21,29 +21,29 @@ const ATTEMPTS: u32 = 3;
 pub(super) struct JoinedEvents {
     session: SessionId,
     /// The number of the newest event that was shown.
-    shown: u64,
+    last_shown: u64,
     /// Whether stored events are to be asked for.
     is_due: bool,
     /// How many such requests have no answer yet.
-    asked: usize,
+    unanswered: usize,
     attempts: u32,
-    held: Vec<(u64, AgentEvent)>,
+    waiting: Vec<(u64, AgentEvent)>,
     /// Whether there were more live events than are held.
     has_lost: bool,
-    /// What can be shown now.
+    /// The views that can be shown now.
     ready: Vec<SessionView>,
 }
 
 impl JoinedEvents {
     /// Joins the events after the one of this number.
-    pub(super) const fn after(session: SessionId, shown: u64) -> Self {
+    pub(super) const fn after(session: SessionId, last_shown: u64) -> Self {
         Self {
             session,
-            shown,
+            last_shown,
             is_due: false,
-            asked: 0,
+            unanswered: 0,
             attempts: 0,
-            held: Vec::new(),
+            waiting: Vec::new(),
             has_lost: false,
             ready: Vec::new(),
         }
@@ -56,8 +56,8 @@ impl JoinedEvents {
 
     /// There is another connection. What was asked on the last one is not answered on this one.
     pub(super) const fn connected(&mut self) {
-        self.is_due |= self.asked > 0;
-        (self.asked, self.attempts) = (0, ATTEMPTS);
+        self.is_due |= self.unanswered > 0;
+        (self.unanswered, self.attempts) = (0, ATTEMPTS);
     }
 
     /// The request for stored events, if it is due.
@@ -65,11 +65,11 @@ impl JoinedEvents {
         if !std::mem::take(&mut self.is_due) {
             return None;
         }
-        self.asked += 1;
+        self.unanswered += 1;
         Some(ClientMessage::GetTurns(GetTurns {
             session_id: self.session,
             before: None,
-            after: Some(self.shown),
+            after: Some(self.last_shown),
             max_bytes: Some(BYTES),
         }))
     }
@@ -78,8 +78,8 @@ impl JoinedEvents {
     pub(super) fn live(&mut self, number: u64, event: AgentEvent) {
         if self.is_joined() {
             self.show(number, event);
-        } else if self.held.len() < HELD {
-            self.held.push((number, event));
+        } else if self.waiting.len() < MOST_WAITING {
+            self.waiting.push((number, event));
         } else {
             self.has_lost = true;
         }
@@ -87,10 +87,10 @@ impl JoinedEvents {
 
     /// Takes the answer to a request.
     pub(super) fn stored(&mut self, mut stored: TurnEvents) {
-        self.asked = self.asked.saturating_sub(1);
-        stored.events.retain(|event| event.number > self.shown);
+        self.unanswered = self.unanswered.saturating_sub(1);
+        stored.events.retain(|event| event.number > self.last_shown);
         if let Some(last) = stored.events.last() {
-            self.shown = last.number;
+            self.last_shown = last.number;
             self.ready.push(SessionView::Turns(stored));
         }
         self.join();
@@ -98,35 +98,35 @@ impl JoinedEvents {
 
     /// A request was refused; perhaps this one.
     pub(super) fn refused(&mut self) {
-        if self.asked == 0 {
+        if self.unanswered == 0 {
             return;
         }
-        self.asked -= 1;
+        self.unanswered -= 1;
         self.is_due = self.attempts > 0;
         self.attempts = self.attempts.saturating_sub(1);
         self.join();
     }
 
-    /// What can be shown now, in order.
+    /// The views that can be shown now, in order.
     pub(super) fn ready(&mut self) -> Vec<SessionView> {
         std::mem::take(&mut self.ready)
     }
 
     /// Shows what is held, since no answer will come.
     pub(super) fn end(&mut self) {
-        (self.is_due, self.asked, self.has_lost) = (false, 0, false);
+        (self.is_due, self.unanswered, self.has_lost) = (false, 0, false);
         self.join();
     }
 
     const fn is_joined(&self) -> bool {
-        !self.is_due && self.asked == 0
+        !self.is_due && self.unanswered == 0
     }
 
     fn join(&mut self) {
         if !self.is_joined() {
             return;
         }
-        for (number, event) in std::mem::take(&mut self.held) {
+        for (number, event) in std::mem::take(&mut self.waiting) {
             self.show(number, event);
         }
         if std::mem::take(&mut self.has_lost) {
@@ -135,8 +135,8 @@ impl JoinedEvents {
     }
 
     fn show(&mut self, number: u64, event: AgentEvent) {
-        if number > self.shown {
-            self.shown = number;
+        if number > self.last_shown {
+            self.last_shown = number;
             self.ready.push(SessionView::Event(event));
         }
     }
@@ -200,7 +200,7 @@ mod tests {
     #[derive(Debug, Clone)]
     enum Step {
         Live,
-        /// So many events that the client does not get, and a screen.
+        /// A number of events that the client does not get, and a screen.
         Skipped(u64),
         Ask,
         Answer,
@@ -259,11 +259,11 @@ mod tests {
         joined.skipped();
         let mut server = Server { newest: 0, answers: Vec::new() };
         server.ask(&mut joined);
-        for number in 1..=HELD as u64 + 5 {
+        for number in 1..=MOST_WAITING as u64 + 5 {
             joined.live(number, event(number));
         }
-        assert_eq!(joined.held.len(), HELD);
-        server.newest = HELD as u64 + 5;
+        assert_eq!(joined.waiting.len(), MOST_WAITING);
+        server.newest = MOST_WAITING as u64 + 5;
         server.answer(&mut joined);
         server.ask(&mut joined);
         server.answer(&mut joined);

@@ -34,7 +34,7 @@ pub(crate) struct CarriedEnd {
     closing: Option<oneshot::Sender<Closed>>,
 }
 
-/// What one end and the link that leads to it share.
+/// The state that one end and the link that leads to it share.
 pub(crate) struct Line {
     waiting: Arc<Waiting>,
     state: Mutex<State>,
@@ -44,12 +44,12 @@ pub(crate) struct Line {
 }
 
 struct State {
-    /// What has come, and was not taken.
+    /// The pieces that have come, and were not taken.
     pieces: VecDeque<Piece>,
     bytes: usize,
-    /// What was taken since the other end heard of it, in bytes.
+    /// The bytes that were taken since the other end heard of it.
     unsaid: usize,
-    /// What left, and was not taken at the other end, in bytes.
+    /// The bytes that left, and were not taken at the other end.
     under_way: usize,
     heard: Instant,
     closed: Option<Closed>,
@@ -103,7 +103,7 @@ impl Line {
         self.taken.notify_one();
     }
 
-    /// The same, and the other end is told at once.
+    /// The same, and the other end hears of it at once.
     pub(crate) fn give_up(&self, why: Closed) {
         self.waiting.give_up(Body::Closed(why.clone()));
         self.closed(why);
@@ -172,7 +172,7 @@ impl CarriedEnd {
         (end, line)
     }
 
-    /// What carries it first.
+    /// The member or mesh that carries it first.
     pub(crate) fn through(&self) -> &Through {
         &self.through
     }

@@ -18,7 +18,7 @@ const FIRST: u64 = 1 << 63;
 /// The most machines that the mesh leads to at a time.
 const MOST: usize = 512;
 
-/// What comes of sending bytes; the error is in words for people.
+/// The outcome of sending bytes; the error is in words for people.
 pub type Sending<'a> = Pin<Box<dyn Future<Output = Result<(), String>> + Send + 'a>>;
 
 /// The mesh, as far as a cluster uses it.
@@ -64,7 +64,7 @@ impl Carrying {
         }
     }
 
-    /// What was sent last to a machine may be lost.
+    /// Notes that the last bytes sent to a machine may be lost.
     pub(crate) fn mesh_lost(self: &Arc<Self>, key: NodeId) {
         let link = self.lock().mesh_link(key);
         link.into_iter().for_each(|link| self.unlinked(link));

@@ -50,7 +50,7 @@ const TELL_AFTER: Duration = Duration::from_millis(50);
 /// Answers a link that another member opens through others: its id, and this end.
 pub(crate) type Answer = Box<dyn Fn(String, CarriedEnd) + Send + Sync>;
 
-/// What carries a link first.
+/// The first carrier of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Through {
     /// The member with this id.

@@ -35,7 +35,7 @@ pub(super) struct Hop {
     pub(super) by_mesh: Option<NodeId>,
     pub(super) outbox: Outbox,
     pub(super) next: u32,
-    /// What its member was told last of the ways from here.
+    /// The ways from here that its member heard of last.
     pub(super) told: Reach,
 }
 

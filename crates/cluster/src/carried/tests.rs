@@ -30,7 +30,7 @@ use crate::{
 /// Members that only carry, and wires between them.
 struct Net {
     members: Vec<Arc<Carrying>>,
-    /// What went over each wire.
+    /// The bytes that went over each wire.
     seen: Arc<Mutex<Vec<u8>>>,
     next: u64,
 }
@@ -286,7 +286,7 @@ async fn nothing_is_carried_over_a_link_that_is_carried_itself() {
     assert!(net.members[1].ways_to("node-9").is_empty());
 }
 
-/// What waits at a member for links that it carries.
+/// The frames that wait at a member for links that it carries.
 fn waiting(member: &Carrying) -> usize {
     let state = member.lock();
     let of = |port: &Port| match port {

@@ -1,4 +1,4 @@
-//! What waits at one link for one carried link: its frames leave in turns with those of others.
+//! The frames that wait at one link for one carried link. They leave in turns with those of others.
 
 use std::{
     collections::VecDeque,
@@ -19,7 +19,7 @@ pub(crate) const MOST_WAITING: usize = 4 * 1024 * 1024;
 /// The memory of a frame beside its payload, in bytes, about.
 pub(crate) const OVERHEAD: usize = 64;
 
-/// What waits for one carried link, in one direction.
+/// The frames that wait for one carried link, in one direction.
 pub(crate) struct Waiting {
     outbox: Outbox,
     channel: Channel,

@@ -31,7 +31,7 @@ impl Reach {
 #[derive(Debug)]
 pub(crate) struct Ways {
     own: String,
-    /// What each member says that a direct link leads to.
+    /// The members to which each member reports a direct link.
     linked: BTreeMap<String, Reach>,
 }
 
@@ -71,7 +71,7 @@ impl Ways {
         ways.into_iter().map(|(_, node)| node.clone()).collect()
     }
 
-    /// What a linked member is told: whom this one reaches without it.
+    /// The report for a linked member: the members that this one reaches without it.
     pub(crate) fn reach(&self, node: &str) -> Reach {
         let mut reach = BTreeMap::new();
         let others = || self.linked.iter().filter(|(other, _)| *other != node);

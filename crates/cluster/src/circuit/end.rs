@@ -147,7 +147,7 @@ impl CircuitEnd {
     /// [`TooMuch`] when the frame is too long, or the other end does not keep to its window.
     pub(crate) fn receive(&mut self, piece: &Piece) -> Result<(), TooMuch> {
         if piece.number != self.received {
-            // The other end does not know that this piece came, so it is told again.
+            // The other end does not know that this piece came, so it is acknowledged again.
             self.acknowledged = self.acknowledged.min(piece.number);
             return Ok(());
         }

@@ -30,7 +30,7 @@ use crate::{
 use end::{CircuitEnd, WINDOW_PIECES};
 use pump::{Inbound, Pump};
 
-/// The serving end waits so many times as long for a link as the client's end, so that it never
+/// The factor by which the serving end waits longer for a link than the client's end, so that it never
 /// forgets what the other end will ask for.
 const SERVING_PATIENCE: u32 = 4;
 /// The most circuits that one member may have open here.
@@ -43,7 +43,7 @@ const MAX_ANSWER: usize = 64 * 1024 * 1024;
 pub struct Caller {
     /// For the audit log: a key's id, or another name of the credential.
     pub who: String,
-    /// What it may do.
+    /// Its rights.
     pub role: Role,
     /// Set if the client is an agent of a team: it may use that team, as that session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,7 +57,7 @@ impl Caller {
     }
 }
 
-/// What serves a circuit at its far end.
+/// The service at the far end of a circuit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Service {
@@ -122,7 +122,7 @@ pub(crate) struct FarEnd {
 enum End {
     /// To the opener, with the reason.
     Here(Arc<OnceLock<Ended>>),
-    /// To the opener's member, which is told by this.
+    /// To the opener's member, which learns of the service by this.
     Served(CancellationToken),
 }
 
@@ -274,7 +274,7 @@ impl Circuits {
         let _set_before = self.onward.set(onward);
     }
 
-    /// What serves circuits to this service, once it is set.
+    /// The host that serves circuits to this service, once it is set.
     pub(crate) fn host(&self, service: Service) -> Option<Arc<dyn Host>> {
         self.hosts.lock().unwrap_or_else(PoisonError::into_inner).get(&service).cloned()
     }

@@ -19,13 +19,13 @@ use crate::{
     link::frame::{Channel, LinkFrame},
 };
 
-/// What has been taken is acknowledged after this pause at the latest.
+/// Bytes that were taken are acknowledged after this pause at the latest.
 const ACK_PAUSE: Duration = Duration::from_millis(50);
 
 /// The reason that a client gives when it has left.
 const LEFT: &str = "the client has left";
 
-/// What comes from the far end.
+/// A message from the far end.
 pub(super) enum Inbound {
     Piece(Piece),
     /// All pieces below this number were taken.
@@ -42,7 +42,7 @@ pub(super) struct Pump {
     pub(super) outgoing: Channel,
     /// Set at the opener's end.
     pub(super) caller: Option<Caller>,
-    /// What serves it, at the opener's end.
+    /// The service, at the opener's end.
     pub(super) service: Service,
     /// The plain peer that it goes on to, at the opener's end.
     pub(super) to: Option<String>,
@@ -56,7 +56,7 @@ pub(super) struct Pump {
     pub(super) patience: Duration,
 }
 
-/// What changes while it runs.
+/// The state that changes while it runs.
 struct State {
     way: Option<Way>,
     ack_at: Option<Instant>,

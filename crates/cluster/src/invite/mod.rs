@@ -49,7 +49,7 @@ pub struct OpenInvite {
 /// Why nobody is invited, or this machine does not join. The words say what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum JoinError {
-    /// The code is none.
+    /// The text is not a code.
     #[error(transparent)]
     Code(#[from] protocol::workspace::peer::sealed::BadInvitation),
     /// It is not taken, or none is made.

@@ -166,7 +166,7 @@ pub(crate) async fn refuse(carrier: Carrier, words: &str) -> HandshakeError {
     HandshakeError::Refused(words.to_owned())
 }
 
-/// Refuses a member that may not be who it says, or is none any more.
+/// Refuses a member that may not be who it says, or is no longer a member.
 pub(super) fn admit(shared: &Shared, hello: &Hello, key: &NodeId) -> Result<(), String> {
     is_who_it_says(shared, hello, key)?;
     match shared.barred.has(key) {

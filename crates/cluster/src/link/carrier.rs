@@ -33,7 +33,7 @@ impl Carrier {
         Self::Socket(Box::new(link), outbox)
     }
 
-    /// What carries it first; `None` if it leads to the other end directly.
+    /// Its first carrier; `None` if it leads to the other end directly.
     pub(crate) fn through(&self) -> Option<&Through> {
         match self {
             Self::Socket(..) => None,

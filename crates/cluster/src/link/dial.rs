@@ -149,7 +149,7 @@ async fn keep(shared: Arc<Shared>, target: Target) {
     }
 }
 
-/// What dials of one address failed of.
+/// The reasons why dials of one address failed.
 #[derive(Debug, Default)]
 struct Failures {
     words: String,
@@ -169,7 +169,7 @@ impl Failures {
         }
     }
 
-    /// How one more failure is told, if it is: once when it is new, and once more when it lasts.
+    /// How one more failure is reported, if it is: once when it is new, and once more when it lasts.
     fn told_as(&mut self, words: &str) -> Option<Level> {
         if self.words != words {
             (self.words, self.in_a_row) = (words.to_owned(), 0);

@@ -35,7 +35,7 @@ pub(crate) struct Proven {
     pub(crate) token: Tag,
 }
 
-/// What an end that answers makes of the other one's hello.
+/// The answering end's choice from the other one's hello.
 pub(crate) struct Choice {
     /// The secret that the other end proves, if it is not the one that was expected.
     pub(crate) other_secret: Option<PeerSecret>,

@@ -24,7 +24,7 @@ use super::{
 pub(crate) const MAX_MESSAGE: usize = 20 * 1024 * 1024;
 /// Frames that gather while the link is busy leave together, up to this many bytes.
 const TOGETHER: usize = 128 * 1024;
-/// A link from which nothing comes for so many signs of life counts as silent, and then as gone.
+/// The number of missed signs of life after which a link counts as silent, and then as gone.
 const SILENT: u32 = 3;
 const GONE: u32 = 10;
 /// The length before each record, in bytes.

@@ -35,7 +35,7 @@ use crate::{
 };
 use end::PlainEnd;
 
-/// A link from which nothing comes for so many signs of life counts as silent, and then as gone. A
+/// The number of missed signs of life after which a link counts as silent, and then as gone. A
 /// plain peer may be busy for longer than a Warren: nothing says how it must answer.
 const SILENT: u32 = 3;
 const GONE: u32 = 60;

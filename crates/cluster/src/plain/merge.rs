@@ -26,7 +26,7 @@ const BETWEEN_ANSWERS: Duration = Duration::from_secs(5);
 /// The most objects whose last answer is remembered.
 const REMEMBERED: usize = 4096;
 
-/// What a peer says of an object.
+/// A peer's word on an object.
 #[derive(Debug, Clone)]
 pub(crate) enum Word {
     /// It is so now.
@@ -35,7 +35,7 @@ pub(crate) enum Word {
     Gone(Key),
 }
 
-/// What remains to be done after words were taken in.
+/// The work that remains after words were taken in.
 #[derive(Debug, Default)]
 pub(crate) struct Merged {
     /// Objects that the peer must hear of.

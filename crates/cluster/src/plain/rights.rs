@@ -17,7 +17,7 @@ pub(crate) struct Parties<'a> {
     pub(crate) peer: &'a str,
 }
 
-/// What follows from an offer.
+/// The consequence of an offer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// It is known, or the peer has no say in it.

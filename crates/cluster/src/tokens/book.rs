@@ -111,7 +111,7 @@ pub(crate) struct StoredTokens {
     without: BTreeSet<NodeId>,
 }
 
-/// What became of the token in the settings.
+/// The fate of the token in the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OfSettings {
     /// It is in use, or the settings name no token.

@@ -31,7 +31,7 @@ use crate::{
     shared::Shared,
 };
 
-/// The most new tokens that wait to be taken. One above it is told again over the next link.
+/// The most new tokens that wait to be taken. One above it is announced again over the next link.
 const WAITING: usize = 64;
 /// The most keys of former tokens that are kept: each takes a tenth of a second to make.
 const DERIVED: usize = 16;
@@ -43,11 +43,11 @@ const NOT_USED: &str = "the cluster has a newer token than the one in this machi
      --cluster-token (WARREN_CLUSTER_TOKEN, `token` in [cluster]) out of the settings, or give all machines \
      the same new one";
 
-/// What waits for the token's task.
+/// An event that waits for the token's task.
 pub(crate) enum Heard {
     /// A new token, as this member tells it.
     Told { from: String, token: NewToken },
-    /// One who waits until all that was told before is taken.
+    /// One who waits until all earlier events are taken.
     Taken(oneshot::Sender<()>),
 }
 
@@ -176,7 +176,7 @@ pub(crate) async fn run(shared: Arc<Shared>, mut heard: mpsc::Receiver<Heard>) {
     }
 }
 
-/// Waits until all tokens are taken that members have told.
+/// Waits until all tokens are taken that members have sent.
 pub(crate) async fn taken(shared: &Shared) {
     let (done, waiting) = oneshot::channel();
     // Without its task the machine is stopping, and takes nothing any more.

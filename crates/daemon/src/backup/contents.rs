@@ -1,4 +1,4 @@
-//! What is in a backup. It is a list of what is known, so that nothing gets into it by itself.
+//! The content of a backup. It is a list of what is known, so that nothing gets into it by itself.
 
 use std::{
     fs, io,
@@ -23,7 +23,7 @@ const WORKSPACE: &str = "workspace";
 const WORKSPACE_FILES: &str = "node.id";
 const HISTORY: &str = "history";
 
-/// What no backup has, for people.
+/// The files that no backup has, for people.
 pub const NOT_IN_IT: &str =
     "models and model engines, files that agents keep for themselves, the projects' own files";
 

@@ -35,7 +35,7 @@ const HEAD: &str = "warren-backup.json";
 /// The last entry.
 const MANIFEST: &str = "manifest.json";
 
-/// What the first entry says.
+/// The content of the first entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     /// The form of the archive.
@@ -46,7 +46,7 @@ pub struct Head {
     pub made_at: String,
 }
 
-/// What the last entry says.
+/// The content of the last entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Manifest {
     files: Vec<FileEntry>,
@@ -63,7 +63,7 @@ pub struct FileEntry {
     pub sha256: String,
 }
 
-/// What a backup has.
+/// The content of a backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Contents {
     /// The maker and the time.

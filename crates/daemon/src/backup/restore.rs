@@ -13,9 +13,9 @@ use jiff::Timestamp;
 use super::{Contents, contents::DATABASES, partial::PartialDir, read::read};
 use crate::data::{DataDir, LOCK, MODELS, private};
 
-/// What the former data is moved into, with the time behind it.
+/// The beginning of the directory that the former data is moved into; the time follows it.
 const BEFORE: &str = "before-restore-";
-/// What directories of files that are being restored begin with.
+/// The beginning of directories of files that are being restored.
 const UNFINISHED: &str = ".restoring-";
 /// Where files go that were outside of the data directory.
 const OUTSIDE: &str = "restored";
@@ -25,7 +25,7 @@ const OUTSIDE: &str = "restored";
 pub struct Restored {
     /// The directory.
     pub data_dir: PathBuf,
-    /// What was put into it.
+    /// The content that was put into it.
     pub contents: Contents,
     /// Where the former data is, if there was any.
     pub before: Option<PathBuf>,
@@ -68,7 +68,7 @@ pub fn restore(archive: &Path, data_dir: &Path, force: bool) -> anyhow::Result<R
     Ok(Restored { data_dir: data_dir.to_owned(), contents, before, outside })
 }
 
-/// The names of former data in a directory. Models are none, nor is what an earlier restore has moved aside.
+/// The names of former data in a directory. Models do not count, nor does what an earlier restore has moved aside.
 fn former(directory: &Path) -> io::Result<Vec<String>> {
     let stays = |name: &str| {
         matches!(name, LOCK | MODELS) || name.starts_with(BEFORE) || name.starts_with(UNFINISHED)

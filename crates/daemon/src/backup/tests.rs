@@ -199,7 +199,7 @@ fn assert_refused(place: &Place, archive: &Path, words: &str) {
     }
 }
 
-/// What is in a compressed file, if that is whole.
+/// The content of a compressed file, if that is whole.
 fn unpacked(file: &[u8]) -> Option<Vec<u8>> {
     let mut text = Vec::new();
     flate2::read::GzDecoder::new(file).read_to_end(&mut text).ok()?;

@@ -37,7 +37,7 @@ pub struct Backup {
     pub path: PathBuf,
     /// Its length.
     pub bytes: u64,
-    /// What it has.
+    /// Its content.
     pub contents: Contents,
     /// Whether a server used the data meanwhile.
     pub running: bool,

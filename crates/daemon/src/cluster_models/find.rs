@@ -72,7 +72,7 @@ pub(super) async fn find(cluster: Option<&Cluster>, offers: &dyn Offers, model: 
     Place::Nowhere { words: nowhere(model, &answers), may_be_away }
 }
 
-/// What a member says.
+/// A member's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Said {
     Has,

@@ -1,4 +1,4 @@
-//! What the two sides of a circuit for models say. Messages are JSON; the pieces of bodies are binary
+//! The messages of the two sides of a circuit for models. Messages are JSON; the pieces of bodies are binary
 //! frames between them.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -12,7 +12,7 @@ use wire::Frame;
 /// The longest frame of a request, in bytes: a head, or a piece of a body.
 pub(super) const MAX_FRAME: usize = 1024 * 1024;
 
-/// What a member asks of one that has models.
+/// A member's request to one that has models.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Ask {
@@ -41,7 +41,7 @@ pub(super) enum Ask {
     End,
 }
 
-/// What it answers.
+/// The answer to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Reply {

@@ -13,7 +13,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::FleetCounts;
 use crate::{parts::Tokens, settings::Settings, stores::Stores};
 
-/// What hears of the scheduler's workers, which this program does not need.
+/// Hears of the scheduler's workers, which this program does not need.
 #[derive(Clone, Default)]
 pub(crate) struct Hearing(());
 

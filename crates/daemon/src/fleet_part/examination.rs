@@ -4,14 +4,14 @@ use base::Secret;
 #[cfg(feature = "nats")]
 pub use fellows::examination::Examination;
 
-/// What is found of a NATS server.
+/// The findings about a NATS server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExaminedNats {
     /// Where it is, without its secrets.
     pub shown: String,
     /// Whether others on the network can read along.
     pub is_exposed: bool,
-    /// What was found, or why it cannot be looked at.
+    /// The findings, or why it cannot be looked at.
     pub found: Result<Examination, String>,
 }
 
@@ -29,7 +29,7 @@ pub async fn examine(url: &Secret) -> Result<ExaminedNats, String> {
     })
 }
 
-/// What would be found, in a program without NATS.
+/// The findings, in a program without NATS.
 #[cfg(not(feature = "nats"))]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Examination {

@@ -26,7 +26,7 @@ use crate::{
 /// An administrator's token below this length, in bytes, can be guessed by who sees what servers say to each other.
 const SAFE_TOKEN: usize = 16;
 
-/// What hears of the scheduler's workers, for the fellows.
+/// Hears of the scheduler's workers, for the fellows.
 #[derive(Clone, Default)]
 pub(crate) struct Hearing(Announcements);
 
@@ -74,7 +74,7 @@ impl FleetPart {
         Ok(Some(Self { fellows, running: Arc::new(Mutex::new(Some(running))) }))
     }
 
-    /// What is wrong, and what to do; `None` while all is well.
+    /// The problem and what to do; `None` while all is well.
     pub(crate) fn problem(&self) -> Option<String> {
         self.fellows.problem()
     }

@@ -120,7 +120,7 @@ fn template(words: Vec<String>) -> Result<EngineCommand, String> {
     Ok(EngineCommand::Template(words))
 }
 
-/// What goes for the models of a group.
+/// The rule for the models of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TogetherRule {

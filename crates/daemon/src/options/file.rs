@@ -1,4 +1,4 @@
-//! The configuration file. What is wrong with it is told with its line, and without the line's text: that may be a secret.
+//! The configuration file. A fault in it is reported with its line, and without the line's text: that may be a secret.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -6,7 +6,7 @@ pub const NETWORK: &str = "Network and TLS";
 pub const ACCESS: &str = "Keys and access";
 /// How much, how long, and whose turn.
 pub const LIMITS: &str = "Limits and time-outs";
-/// What is written down.
+/// The settings of what is written down.
 pub const LOGGING: &str = "Logging and usage";
 /// Rooms.
 pub const ROOMS: &str = "Rooms";
@@ -20,5 +20,5 @@ pub const CLUSTER: &str = "Cluster";
 pub const SERVER: &str = "Server";
 /// Where a worker lends to.
 pub const LENDING: &str = "Servers to lend to";
-/// What a worker lends.
+/// The settings of what a worker lends.
 pub const MODELS: &str = "Model servers";

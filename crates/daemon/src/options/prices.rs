@@ -1,4 +1,4 @@
-//! What models cost, in the file.
+//! The prices of models, in the file.
 
 use std::collections::BTreeMap;
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 /// An address with its port; `localhost` is this machine's own.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The fault of the text.
 pub fn listen_address(text: &str) -> Result<SocketAddr, String> {
     let numeric = match text.split_once(':') {
         Some((host, port)) if host.eq_ignore_ascii_case("localhost") => format!("127.0.0.1:{port}"),

@@ -42,7 +42,7 @@ pub(super) const LIVE: &[&str] = &[
 
 /// The differences of two configurations.
 pub(super) struct Changes {
-    /// What counts now.
+    /// The changes that count now.
     pub(super) changed: Vec<SettingChange>,
     /// The names of settings that have changed, and count from the next start on.
     pub(super) needs_restart: Vec<String>,
@@ -94,7 +94,7 @@ fn by_name(of: &Configuration) -> BTreeMap<&str, &SettingJson> {
     of.json.settings.iter().map(|setting| (setting.name.as_str(), setting)).collect()
 }
 
-/// What was read of the settings that count at once, and what was before of the others.
+/// The read values of the settings that count at once, and the former values of the others.
 fn merged(
     before: &Configuration,
     read: &Configuration,

@@ -175,7 +175,7 @@ impl Inner {
     }
 }
 
-/// What workers present from now on: the setting, or else the data directory's.
+/// The secret that workers present from now on: the setting, or else the data directory's.
 fn worker_secret(before: &Settings, read: &Settings) -> anyhow::Result<Secret> {
     match &read.worker_secret {
         Some(given) => Ok(given.clone()),
@@ -202,7 +202,7 @@ fn of_files(now: &Settings) -> Option<SettingChange> {
     Some(SettingChange { name: "tls_cert".to_owned(), before, after, secret: false })
 }
 
-/// What the owner should know beside the list of changes.
+/// Notes for the owner beside the list of changes.
 fn notes(before: &Settings, now: &Settings) -> Vec<String> {
     let mut notes = Vec::new();
     if before.fingerprint != now.fingerprint {

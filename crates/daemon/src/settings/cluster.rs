@@ -14,7 +14,7 @@ pub struct ClusterSettings {
     pub token: Option<Secret>,
     /// The peer ports to dial.
     pub peers: Vec<String>,
-    /// Whether addresses that members tell of are dialled, too.
+    /// Whether addresses that members announce are dialled, too.
     pub discovery: bool,
     /// Whether peers of other programs may link from other machines.
     pub allow_plain: bool,

@@ -39,7 +39,7 @@ pub struct MeshSettings {
     pub relays: Vec<String>,
     /// Whether the node is announced by mDNS and looks for others.
     pub advertise: bool,
-    /// What peers may use.
+    /// The models and files that peers may use.
     pub share: Share,
     /// Nodes that need no passcode.
     pub trusted: Vec<NodeId>,

@@ -1,4 +1,4 @@
-//! What models cost.
+//! The prices of models.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -10,12 +10,12 @@ pub use store::{
 
 use super::SHARED;
 
-/// What is found of a shared database.
+/// The findings about a shared database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Examined {
     /// Where it is, without its secrets.
     pub shown: String,
-    /// What was found, or why it cannot be looked at.
+    /// The findings, or why it cannot be looked at.
     pub found: Result<Examination, String>,
     /// How many rows of usage wait for it in this data directory; `None`: nobody has shared anything here.
     pub waiting: Option<u64>,

@@ -32,7 +32,7 @@ pub(crate) const SHARED: &str = "shared.db";
 /// The stores of a server.
 #[derive(Clone)]
 pub(crate) struct Stores {
-    /// What a machine has of its own: rooms, models, the workspace, the cluster.
+    /// The store of this machine alone: rooms, models, the workspace, the cluster.
     pub(crate) own: Arc<SqliteStore>,
     pub(crate) keys: Arc<dyn KeyStore>,
     pub(crate) invitations: Arc<dyn InvitationStore>,
@@ -44,7 +44,7 @@ pub(crate) struct Stores {
     /// The rooms of servers that act as one; a server that acts alone has them in `own`.
     pub(crate) rooms: Arc<dyn RoomStore>,
     pub(crate) ages: Arc<dyn AgeStore>,
-    /// What it shares with other servers, if it does.
+    /// The store that it shares with other servers, if it does.
     pub(crate) shared: Option<Arc<Shared>>,
     /// Where the use of limits is counted that it shares.
     pub(crate) desk: Option<Desk>,
@@ -71,7 +71,7 @@ impl Stores {
         }
     }
 
-    /// What others have changed of the rooms since the last call; without a shared database nothing. Blocks.
+    /// The changes that others have made to the rooms since the last call; without a shared database none. Blocks.
     ///
     /// # Errors
     /// When the database is away.

@@ -140,7 +140,7 @@ fn lines(out: impl Write + Send + 'static, most: usize) -> (Lines, WorkerGuard) 
     (Lines { out: writer, kept: None, shown: Level::TRACE }, thread)
 }
 
-/// What the log's thread writes to. It is flushed whenever no line waits.
+/// The writer of the log's thread. It is flushed whenever no line waits.
 struct Batches<W: Write> {
     out: BufWriter<W>,
     dropped: Arc<OnceLock<ErrorCounter>>,

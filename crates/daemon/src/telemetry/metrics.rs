@@ -30,7 +30,7 @@ const MAX_MODELS: usize = 1_000;
 /// The label of all rooms together.
 const ROOMS: &str = "rooms";
 
-/// What stands for the names of models that no provider has ever had.
+/// The label that stands for the names of models that no provider has ever had.
 pub(crate) const UNKNOWN_MODEL: &str = "unknown";
 
 /// Whether a job ended because no provider has ever had its model. A client can invent names without end,

@@ -13,7 +13,7 @@ use tracing::Level;
 /// The most bytes of one line that are kept. A request's line has some hundred.
 const LONGEST: usize = 16 * 1024;
 
-/// What a line takes beside its text, in bytes.
+/// The size of a line beside its text, in bytes.
 const OVERHEAD: usize = size_of::<LogLine>();
 
 /// Those of this process. A static, as its log is.

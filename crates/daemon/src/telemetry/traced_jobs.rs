@@ -15,7 +15,7 @@ use traces::{
     times::{nanoseconds, new_span},
 };
 
-/// What `gen_ai.provider.name` is: which program made the answer is the worker's to say.
+/// The value of `gen_ai.provider.name`: which program made the answer is the worker's to say.
 const PROVIDER: &str = "warren";
 
 /// Makes spans of jobs.

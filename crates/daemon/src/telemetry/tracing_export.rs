@@ -23,7 +23,7 @@ impl TraceSettings {
     /// The settings among these options; `None`: nothing is traced.
     ///
     /// # Errors
-    /// When the endpoint or the headers are not right, or the share is none.
+    /// When the endpoint or the headers are not right, or the share is not a number.
     pub fn of(options: &ServeOptions) -> anyhow::Result<Option<Self>> {
         let ratio = options.otlp_sample.unwrap_or(RATIO.into());
         if !(0.0..=1.0).contains(&ratio) {

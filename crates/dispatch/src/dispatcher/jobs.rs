@@ -20,7 +20,7 @@ impl Dispatcher {
         let Some(hold) = self.jobs.get(&id).and_then(Job::hold).filter(|_| fresh) else { return };
         self.arm_idle(id, now);
         self.note_resumable(id, hold.provider, resumable);
-        if self.has_loaded(id, hold.provider) {
+        if self.note_loaded(id, hold.provider) {
             self.fill(now, hold.provider);
         }
         let (woke, is_back) = (self.heard(hold.provider), self.backend_is_there(hold.provider));
@@ -74,7 +74,7 @@ impl Dispatcher {
             return;
         }
         if verdict == Verdict::Answered {
-            self.has_loaded(id, by);
+            self.note_loaded(id, by);
         }
         let Some((job, hold)) = self.release(id) else { return };
         self.heard(by);

@@ -27,9 +27,9 @@ impl Dispatcher {
 
     /// Records that a provider answers with a job's model: it has it in memory. Returns whether that is
     /// news: fill the provider afterwards.
-    pub(super) fn has_loaded(&mut self, job: JobId, id: ProviderId) -> bool {
+    pub(super) fn note_loaded(&mut self, job: JobId, id: ProviderId) -> bool {
         let model = self.jobs.get(&job).map(|job| &job.spec.model);
-        model.is_some_and(|model| self.providers.has_loaded(id, model))
+        model.is_some_and(|model| self.providers.note_loaded(id, model))
     }
 
     /// Until when a job waits for others rather than have this free provider load its model; `None`

@@ -16,7 +16,7 @@ use crate::{
     route::keep_soonest,
 };
 
-/// To look a line up by its name takes as long as to pass over so many in order that are of other models.
+/// The number of lines of other models that can be passed over in order in the time of one look-up by name.
 const PASSED_OVER: usize = 12;
 
 impl Dispatcher {

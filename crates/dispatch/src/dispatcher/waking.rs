@@ -72,7 +72,7 @@ impl Dispatcher {
     /// Records a sign that a provider's backend is there. Returns whether that changes anything:
     /// handle the provider as one that counts again.
     pub(super) fn backend_is_there(&mut self, id: ProviderId) -> bool {
-        let changes = self.providers.change(id, |provider| provider.readiness.is_back());
+        let changes = self.providers.change(id, |provider| provider.readiness.note_back());
         let changes = changes.unwrap_or(false);
         if changes {
             self.timers.disarm(Timer::Backend(id));
@@ -120,7 +120,7 @@ impl Dispatcher {
         self.refill(now, hold.provider);
     }
 
-    /// What is left of the request time-out.
+    /// The rest of the request time-out.
     fn left_of_request(&self, now: Instant, hold: Hold) -> Option<Duration> {
         let held = now.saturating_duration_since(hold.since);
         self.config.request_timeout.checked_sub(held).filter(|left| !left.is_zero())

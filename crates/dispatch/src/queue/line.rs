@@ -27,7 +27,7 @@ pub(crate) struct Line {
     last_turn: u64,
 }
 
-/// What separates jobs for the providers that might take them.
+/// The properties that separate jobs for the providers that might take them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Kind {
     shapes: Endpoints,

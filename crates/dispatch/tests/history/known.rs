@@ -1,4 +1,4 @@
-//! What the plain model knows of a provider and of a job.
+//! The plain model's knowledge of a provider and of a job.
 
 use std::{
     collections::BTreeMap,
@@ -10,7 +10,7 @@ use dispatch::{Distance, Ending, JobSpec, Offer, Resumable, Route};
 
 use super::memory::{OnDisk, told};
 
-/// What is known of a provider.
+/// The known facts about a provider.
 #[derive(Debug)]
 pub(crate) struct Peer {
     pub(crate) id: ProviderId,
@@ -49,7 +49,7 @@ pub(crate) struct Peer {
     pub(crate) dozes: bool,
 }
 
-/// What is known of a provider's backend.
+/// The known facts about a provider's backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BackendState {
     Ready,
@@ -125,7 +125,7 @@ pub(crate) struct HeldJob {
     /// When its acknowledgement, request or idle time-out is.
     pub(crate) deadline: Instant,
     pub(crate) rests: u32,
-    /// What its provider served when it was given the job.
+    /// The endpoints that its provider served when it was given the job.
     pub(crate) shapes: Endpoints,
 }
 

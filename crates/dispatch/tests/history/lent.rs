@@ -10,12 +10,12 @@ use super::{
 };
 
 impl Oracle {
-    /// What own jobs cannot have of a provider.
+    /// The slots of a provider that own jobs cannot have.
     pub(crate) fn occupied(&self, peer: &Peer) -> u32 {
         self.load(peer) + peer.lent.saturating_sub(self.lent_jobs(peer))
     }
 
-    /// So many slots are lent from now on; more than before only if they are free.
+    /// Lends `slots` from now on; more than before only if they are free.
     pub(crate) fn lend(&mut self, id: ProviderId, slots: u32) {
         let Some(peer) = self.peer(id) else { return };
         let most = peer.lent + self.lendable(peer);
@@ -54,7 +54,7 @@ impl Oracle {
         free && peer.throttle > 0 && peer.may_be_tried() && !peer.is_out()
     }
 
-    /// What each provider has, and what is wanted of it.
+    /// Compares the lent and the wanted slots of each provider.
     pub(crate) fn check_lending(&self, dispatcher: &Dispatcher) -> Verdict {
         let waiting = self.jobs.values().filter(|job| job.spec.lent).find(|job| !is_held(job));
         ensure(waiting.is_none(), || format!("{waiting:?} is a fellow's, and waits"))?;

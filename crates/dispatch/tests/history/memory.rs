@@ -34,7 +34,7 @@ impl OnDisk {
     }
 }
 
-/// What a provider has told, with what was known before.
+/// The models that a provider has reported, with those that were known before.
 pub(crate) fn told(now: Instant, before: &[OnDisk], models: &[Unloaded]) -> Vec<OnDisk> {
     let read = |said: &Unloaded| {
         let old = before.iter().find(|old| old.model == said.model);
@@ -70,7 +70,7 @@ impl Peer {
         })
     }
 
-    pub(crate) fn is_given(&mut self, now: Instant, model: &ModelName, job: JobId) {
+    pub(crate) fn note_given(&mut self, now: Instant, model: &ModelName, job: JobId) {
         let it = self.memory.iter_mut().find(|it| it.model == *model);
         if let Some(it) = it.filter(|it| it.told.is_none()) {
             let since = it.wanted.map_or(now, |(_, since)| since);
@@ -78,7 +78,7 @@ impl Peer {
         }
     }
 
-    pub(crate) fn is_rid_of(&mut self, model: &ModelName, job: JobId) {
+    pub(crate) fn note_gone(&mut self, model: &ModelName, job: JobId) {
         for it in self.memory.iter_mut().filter(|it| it.model == *model) {
             it.wanted = it.wanted.filter(|(wanted, _)| *wanted != job);
         }

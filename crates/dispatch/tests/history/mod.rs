@@ -25,7 +25,7 @@ use oracle::Oracle;
 /// One event, as bytes that are read against the state it meets.
 pub(crate) type Step = [u8; 4];
 
-/// What happened in a history that broke no rule.
+/// The events of a history that broke no rule.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Account {
     pub(crate) steps: u64,
@@ -543,7 +543,7 @@ fn key(choice: u8) -> KeyId {
     KeyId::from(["red", "green", "blue"][usize::from(choice % 3)])
 }
 
-/// What a provider serves.
+/// The endpoints that a provider serves.
 fn endpoints(choice: u8) -> Endpoints {
     let chat = Endpoints::only(Endpoint::ChatCompletions);
     let others = [Endpoint::Embeddings, Endpoint::Messages].map(Endpoints::only);
@@ -571,7 +571,7 @@ fn model(choice: u8) -> ModelName {
     ModelName::from(["a", "b", "c", "d"][usize::from(choice % 4)])
 }
 
-/// What a provider does not have in memory; every other one has everything.
+/// The models that a provider does not have in memory; every other one has everything.
 fn unloaded(choice: u8) -> Vec<Unloaded> {
     let some = (0..4).filter(|bit| choice >> bit & 1 == 1 && choice >= 64);
     let takes = [None, Some(2), Some(12), Some(60)].map(|it| it.map(Duration::from_secs));

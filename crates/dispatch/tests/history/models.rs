@@ -8,7 +8,7 @@ use super::{
     oracle::Oracle,
 };
 
-/// What may come of asking for a model.
+/// The possible outcomes of asking for a model.
 #[derive(Debug, PartialEq, Eq)]
 enum Outlook {
     Now,

@@ -20,7 +20,7 @@ pub(crate) struct Oracle {
     pub(crate) jobs: BTreeMap<JobId, JobRecord>,
     /// The keys of each line, whose turn is next first.
     pub(crate) turns: BTreeMap<LineName, Vec<KeyId>>,
-    /// What must be put out before the call is over.
+    /// The outputs that must come before the call is over.
     pub(crate) owed: Vec<Output>,
     pub(crate) ended: u64,
     pub(crate) accepted: u64,
@@ -222,7 +222,7 @@ impl Oracle {
         };
         let job = self.jobs.remove(&id)?;
         if let Some(peer) = self.peer_mut(held.by) {
-            peer.is_rid_of(&job.spec.model, id);
+            peer.note_gone(&job.spec.model, id);
             peer.reported = peer.reported.saturating_sub(1);
             match peer.standing {
                 Standing::Trial(Some(trial)) if trial == id => {
@@ -322,7 +322,7 @@ impl Oracle {
         self.queue(job);
     }
 
-    /// What becomes of a job whose provider is gone or drained to the end.
+    /// Settles a job whose provider is gone or drained to the end.
     pub(crate) fn lost(&mut self, job: JobRecord, held: HeldJob) {
         if self.stopping {
             self.owe_end(job.spec.id, Ending::ShuttingDown);

@@ -1,4 +1,4 @@
-//! What each output must satisfy, and what must hold after each call.
+//! The rules that each output must satisfy, and those that must hold after each call.
 
 use std::time::{Duration, Instant};
 
@@ -55,7 +55,7 @@ impl Oracle {
         }
     }
 
-    /// What a provider is busy with.
+    /// The load of a provider.
     pub(crate) fn load(&self, peer: &Peer) -> u32 {
         let held = self.held_by(peer.id).len() as u32;
         peer.reported.max(held) + peer.lingering.len() as u32
@@ -82,7 +82,7 @@ impl Oracle {
         }
     }
 
-    /// What must hold when a call and its outputs are over.
+    /// The rules that must hold when a call and its outputs are over.
     /// After a deadline, nothing that was due may be left.
     pub(crate) fn check(&self, dispatcher: &Dispatcher, deadline: bool) -> Verdict {
         if let Some(owed) = self.owed.first() {
@@ -270,7 +270,7 @@ impl Oracle {
         self.given += 1;
         let given = self.given;
         if let Some(peer) = self.peer_mut(by) {
-            peer.is_given(since, &model, id);
+            peer.note_given(since, &model, id);
             peer.last_given = given;
             peer.reported += 1;
             if peer.standing == Standing::Trial(None) {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// What happens to models that fail.
+/// The treatment of models that fail.
 #[derive(Debug, Clone, Copy)]
 pub struct FailureRules {
     /// The delay before the second try in a row; the first is at once.

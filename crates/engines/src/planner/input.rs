@@ -1,4 +1,4 @@
-//! What happens to a planner, and what it has done.
+//! Events for a planner, and reports of what it has done.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,10 +7,10 @@ use crate::{
     model::Group,
 };
 
-/// What a planner needs to know of a model.
+/// The facts that a planner needs about a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spec {
-    /// What it takes while it is loaded.
+    /// The memory that it takes while it is loaded.
     pub need: Memory,
     /// Whether it stays loaded, whichever model needs the memory.
     pub keep: bool,
@@ -64,7 +64,7 @@ pub enum Input {
         /// Which start of it.
         generation: u64,
     },
-    /// What a model's server was seen to take.
+    /// The memory that a model's server was seen to take.
     Measured {
         /// The model.
         model: Arc<str>,
@@ -79,7 +79,7 @@ pub enum Input {
         model: Arc<str>,
         /// Which start of it.
         generation: u64,
-        /// What happened, in words.
+        /// The failure in words.
         reason: Arc<str>,
     },
     /// A model's server has ended as asked.
@@ -148,9 +148,9 @@ pub enum Refusal {
         Bytes(need.total()), Bytes(limit.total())
     )]
     TooLarge {
-        /// What it takes.
+        /// The memory that it takes.
         need: Memory,
-        /// What there is.
+        /// The memory that there is.
         limit: Memory,
     },
     /// Models that are kept leave no room.
@@ -159,7 +159,7 @@ pub enum Refusal {
         Bytes(need.total())
     )]
     Kept {
-        /// What it takes.
+        /// The memory that it takes.
         need: Memory,
         /// The kept models that are in the way.
         kept: String,

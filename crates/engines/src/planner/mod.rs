@@ -47,7 +47,7 @@ pub struct Rules {
     pub most_waiting: usize,
     /// How long a load waits for models in use until they drain.
     pub patience: Duration,
-    /// What happens to models that fail.
+    /// The treatment of models that fail.
     pub failures: FailureRules,
 }
 
@@ -146,7 +146,7 @@ impl Planner {
         self.models.get(model)?.ttl_ends()
     }
 
-    /// What is shown of a model.
+    /// The view of a model.
     pub fn view(&self, model: &str) -> Option<View> {
         self.models.get(model).map(Model::view)
     }

@@ -11,7 +11,7 @@ use base::LoadState;
 use super::{FailureRules, Refusal, Rules, Spec};
 use crate::memory::Memory;
 
-/// What is shown of a model.
+/// The view of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct View {
     /// Whether it is loaded.
@@ -22,7 +22,7 @@ pub struct View {
     pub waiting: usize,
     /// When it was last used.
     pub last_used: Option<Instant>,
-    /// What it takes.
+    /// The memory that it takes.
     pub need: Memory,
 }
 
@@ -49,7 +49,7 @@ pub(super) enum State {
 #[derive(Debug)]
 pub(super) struct Model {
     pub(super) spec: Spec,
-    /// What it is once its present server has ended.
+    /// Its spec once its present server has ended.
     next: Option<Spec>,
     pub(super) state: State,
     /// The requests that wait for it, in order.

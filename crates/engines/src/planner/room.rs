@@ -7,7 +7,7 @@ use crate::{memory::Memory, model::Group};
 
 type Models = BTreeMap<Arc<str>, Model>;
 
-/// What a load needs.
+/// The conditions of a load.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Plan {
     /// It may begin.
@@ -20,7 +20,7 @@ pub(super) enum Plan {
     Never(Refusal),
 }
 
-/// What loads that come earlier in the queue have been promised.
+/// The memory that loads earlier in the queue have been promised.
 #[derive(Debug, Default)]
 pub(super) struct Present {
     /// Models that will be loaded.
@@ -36,7 +36,7 @@ impl Present {
         self.leaving.extend_from_slice(leaving);
     }
 
-    /// What a model's load needs, after those that come before it.
+    /// The conditions of a model's load, after those that come before it.
     pub(super) fn plan(&self, models: &Models, name: &Arc<str>, rules: &Rules) -> Plan {
         let Some(model) = models.get(name) else { return Plan::Behind };
         let need = model.spec.need;

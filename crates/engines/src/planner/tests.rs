@@ -191,7 +191,7 @@ impl World {
         }
     }
 
-    /// What must hold at any time.
+    /// Checks the rules that must hold at any time.
     fn check(&self) {
         let starting = self.servers.values().filter(|it| it.1 == Server::Starting).count();
         assert!(starting <= self.rules.loads_at_once, "{starting} loads at once");

@@ -1,4 +1,4 @@
-//! What goes wrong with a server, in words that say what to do.
+//! Failures of a server, in words that say what to do.
 
 use std::{io, time::Duration};
 
@@ -20,7 +20,7 @@ const NO_MEMORY: [&str; 6] = [
     "unable to allocate",
 ];
 
-/// What to do when memory has run out.
+/// Advice for when memory has run out.
 const SMALLER: &str = "memory ran out: choose a smaller quantisation or a shorter context, or allow models less \
      memory so that fewer are loaded at once";
 
@@ -97,7 +97,7 @@ fn ended(exit: Exit) -> String {
     }
 }
 
-/// What to do, if memory has run out.
+/// Advice, if memory has run out.
 fn memory(exit: Exit, log: &[String]) -> Option<&'static str> {
     let told = log.iter().rev().take(MOST_LINES * 3).any(|line| {
         let line = line.to_ascii_lowercase();
@@ -113,7 +113,7 @@ fn memory(exit: Exit, log: &[String]) -> Option<&'static str> {
     }
 }
 
-/// What to do, and the last lines.
+/// The advice, and the last lines.
 fn last(log: &[String], hint: Option<&str>) -> String {
     let hint = hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
     let lines = log[log.len().saturating_sub(MOST_LINES)..].join(" | ");

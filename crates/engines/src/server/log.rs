@@ -1,4 +1,4 @@
-//! What a server writes, kept within bounds: the last lines in memory, more of it in a file.
+//! The lines that a server writes, kept within bounds: the last ones in memory, more of them in a file.
 
 use std::{
     collections::VecDeque,
@@ -24,7 +24,7 @@ const MOST_FILE: u64 = 1 << 20;
 /// The most that goes into the file at once, and in each second after that, in bytes.
 const BURST: u64 = 512 * 1024;
 const A_SECOND: u64 = 64 * 1024;
-/// What some servers write at each look whether they are ready.
+/// Lines that some servers write at each look whether they are ready.
 const NOISE: [&str; 2] = ["GET /health", "GET /v1/models"];
 /// The longest name of a file, without its ending.
 const MOST_NAME: usize = 100;

@@ -1,4 +1,4 @@
-//! Servers that fail: each is told clearly, and nothing is left running.
+//! Servers that fail: each failure is reported clearly, and nothing is left running.
 
 use std::time::Duration;
 

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 /// Longer than anything here takes, even on a busy machine.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 pub(crate) const HOST: &str = env!("CARGO_BIN_EXE_engines-test-host");
-/// What each model takes; the budget is three times that.
+/// The memory that each model takes; the budget is three times that.
 pub(crate) const SIZE: u64 = 1 << 30;
 
 pub(crate) struct Bench {

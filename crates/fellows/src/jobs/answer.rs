@@ -113,9 +113,9 @@ impl Parts {
 /// Reads the parts out of a stream's pieces. A chunk is handed on as far as it has come.
 #[derive(Default)]
 pub(super) struct PartReader {
-    /// What was not read yet.
+    /// The bytes that were not read yet.
     held: Bytes,
-    /// What is left of a chunk.
+    /// The rest of a chunk, in bytes.
     of_chunk: usize,
 }
 
@@ -216,7 +216,7 @@ mod tests {
         )
     }
 
-    /// What a reader makes of pieces that end at these places.
+    /// The result of reading pieces that end at these places.
     fn read(bytes: &Bytes, cuts: &[usize]) -> String {
         let (mut reader, mut read, mut at, mut took) = (PartReader::default(), String::new(), 0, 0);
         for cut in cuts.iter().copied().chain([bytes.len()]) {

@@ -35,7 +35,7 @@ pub(super) struct Asked {
 pub(super) struct Asking {
     /// `None` if the fellow takes no stream.
     stream: Option<FellowStream>,
-    /// What was not sent of its body.
+    /// The part of its body that was not sent.
     rest: Bytes,
     job: JobId,
     writer: AnswerWriter,

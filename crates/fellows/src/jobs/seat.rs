@@ -38,7 +38,7 @@ pub(crate) struct Seats {
     seats: Mutex<BTreeMap<ServerId, BTreeMap<ProviderId, Taken>>>,
 }
 
-/// What all seats share.
+/// The state that all seats share.
 struct Shared {
     scheduler: Scheduler,
     streams: Arc<Streams>,
@@ -71,13 +71,13 @@ struct Seat {
     standing: Mutex<Standing>,
 }
 
-/// What the scheduler has of a seat.
+/// The scheduler's record of a seat.
 struct Standing {
     membership: Option<Membership>,
     endpoints: Endpoints,
 }
 
-/// What changed among the workers of a fellow.
+/// A change among the workers of a fellow.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Change {
     pub(crate) came: Vec<ProviderId>,

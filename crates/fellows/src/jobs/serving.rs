@@ -147,7 +147,7 @@ fn fail(parts: &mut Parts, failure: &Failure, begun: bool) {
     parts.failed(fault, &words);
 }
 
-/// What a failure without words of its own means.
+/// The meaning of a failure without words of its own.
 fn words(ending: &Ending) -> &'static str {
     match ending {
         Ending::ProviderLost => "the connection to the worker was lost",
@@ -194,7 +194,7 @@ impl Inbound<'_> {
         }
     }
 
-    /// The next so many bytes. If they are in one piece, they are not copied.
+    /// The next `len` bytes. If they are in one piece, they are not copied.
     async fn take(&mut self, len: usize) -> Result<Bytes, NotServed> {
         if self.held.len() < len {
             let mut taken = BytesMut::with_capacity(len);

@@ -34,7 +34,7 @@ pub(super) struct Cell {
 
 struct CellState {
     stream: Stream,
-    /// What came and was not taken.
+    /// The pieces that came and were not taken.
     pieces: VecDeque<Bytes>,
     /// The other end has written all.
     is_ended: bool,
@@ -115,7 +115,7 @@ impl Cell {
         state.is_over()
     }
 
-    /// Ends it at this end alone: nobody is there who could be told.
+    /// Ends it at this end alone: nobody is there to hear of it.
     pub(super) fn break_off(&self, reason: Reason) {
         self.lock().end(Over { reason, detail: String::new() });
     }
@@ -200,7 +200,7 @@ impl Cell {
         }
     }
 
-    /// So many bytes of the pieces were used.
+    /// Notes that this number of bytes of the pieces was used.
     pub(super) fn consumed(&self, bytes: usize) {
         let mut state = self.lock();
         state.stream.consumed(now(), bytes);

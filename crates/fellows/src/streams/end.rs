@@ -1,4 +1,4 @@
-//! What a user has of a stream.
+//! The user's end of a stream.
 
 use std::{
     future::poll_fn,
@@ -18,7 +18,7 @@ use super::{Streams, cell::Cell};
 pub struct FellowStream {
     pub(super) cell: Arc<Cell>,
     streams: Arc<Streams>,
-    /// What [`AsyncRead`](tokio::io::AsyncRead) has taken out and not handed on.
+    /// The bytes that [`AsyncRead`](tokio::io::AsyncRead) has taken out and not handed on.
     pub(super) rest: Bytes,
 }
 
@@ -28,7 +28,7 @@ pub struct FellowStream {
 pub struct Over {
     /// The reason.
     pub reason: Reason,
-    /// What the other end says about it; may be empty.
+    /// The other end's words about it; may be empty.
     pub detail: String,
 }
 
@@ -69,7 +69,7 @@ impl FellowStream {
         self.cell.poll_piece(cx)
     }
 
-    /// Says that so many bytes of the pieces are not kept any more: the fellow may send as many.
+    /// Says that this number of bytes of the pieces is not kept any more: the fellow may send as many.
     pub fn consumed(&self, bytes: usize) {
         self.cell.consumed(bytes);
     }

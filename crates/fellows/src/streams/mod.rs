@@ -37,7 +37,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// The most streams with one fellow.
 pub(crate) const MOST_STREAMS: usize = 8_192;
 
-/// What a stream is for: its first byte.
+/// The purpose of a stream: its first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Service(u8);
 

@@ -13,7 +13,7 @@ use crate::{
     testing::{Net, Server},
 };
 
-/// What a server is asked over streams for rooms.
+/// The requests to a server over streams for rooms.
 fn taken(server: &Server) -> mpsc::Receiver<FellowStream> {
     let (taken, streams) = mpsc::channel(16);
     let handler = move |stream| _ = taken.try_send(stream);

@@ -35,7 +35,7 @@ pub(crate) enum Side {
     },
 }
 
-/// What a home asks of a fellow.
+/// A home's request to a fellow.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Request {
     pub(crate) provider: ProviderId,

@@ -1,4 +1,4 @@
-//! What is between the servers: messages on their way, the records, the workers and the clients.
+//! The state between the servers: messages on their way, the records, the workers and the clients.
 
 use std::{
     cmp::Reverse,
@@ -15,7 +15,7 @@ use crate::plan::{Plan, Stream};
 /// A server's worker, as it is known to its fellows.
 pub(crate) type Facts = Option<(ProviderId, u8)>;
 
-/// What the test may switch off.
+/// The rules that the test may switch off.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mutant {
     pub(crate) rules: Rules,
@@ -173,7 +173,7 @@ pub(crate) struct Net {
     pub(crate) account: Account,
 }
 
-/// What happened in runs.
+/// The events in runs.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Account {
     pub(crate) jobs: u64,

@@ -358,13 +358,13 @@ impl Server {
             Some(it) => it.side.may_write_all(),
             None => {
                 net.conclude(job, Outcome::Answered);
-                self.is_answered(net, job);
+                self.note_answered(net, job);
             }
         }
     }
 
     /// The own worker has finished a job.
-    pub(crate) fn is_answered(&mut self, net: &mut Net, job: JobId) {
+    pub(crate) fn note_answered(&mut self, net: &mut Net, job: JobId) {
         let now = self.now(net);
         net.workers[self.node].1.remove(&job);
         self.lending.handle(now, lending::Input::Ended { job });

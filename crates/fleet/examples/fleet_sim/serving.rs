@@ -211,7 +211,7 @@ impl Server {
     fn finish_served(&mut self, net: &mut Net, id: StreamId) {
         let Some(it) = self.exchanges.get_mut(&id) else { return };
         if let Some(job) = it.side.take_written() {
-            self.is_answered(net, job);
+            self.note_answered(net, job);
         }
     }
 }

@@ -282,7 +282,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// What must hold at any time.
+    /// Checks the rules that must hold at any time.
     fn check(&mut self) -> Result<(), String> {
         if let Some(fault) = self.net.fault.take() {
             return Err(fault);

@@ -16,7 +16,7 @@ fn job(number: u128) -> JobId {
     JobId::from_random(number)
 }
 
-/// A lender with a provider of so many slots, as its driver drives it.
+/// A lender with a provider of a number of slots, as its driver drives it.
 struct Lender {
     lending: Lending,
     now: Instant,

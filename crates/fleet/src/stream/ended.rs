@@ -13,7 +13,7 @@ pub const REMEMBERED: Duration = Duration::from_secs(10);
 /// The most streams that are known after their end. Above it the oldest are forgotten.
 pub const MOST_ENDED: usize = 65_536;
 
-/// What to do about a frame of a stream that is not open here.
+/// The answer to a frame of a stream that is not open here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// It opens a stream: [`Stream::accept`] it, or answer with a reset.
@@ -43,7 +43,7 @@ impl Ended {
         }
     }
 
-    /// What to do about a frame of a stream that is not open here.
+    /// The answer to a frame of a stream that is not open here.
     pub fn answer(&mut self, now: Instant, frame: &Frame) -> Answer {
         self.forget(now);
         match (frame.kind, self.words.get(&frame.stream)) {

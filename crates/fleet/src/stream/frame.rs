@@ -20,7 +20,7 @@ pub struct StreamId(u128);
 pub struct Frame {
     /// The stream.
     pub stream: StreamId,
-    /// What it is.
+    /// The kind of the frame.
     pub kind: Kind,
     /// Whether its sender writes nothing after it; of [`Kind::Open`], [`Kind::Data`] and [`Kind::Probe`].
     pub is_last: bool,
@@ -35,7 +35,7 @@ pub struct Frame {
     pub payload: Bytes,
 }
 
-/// What a frame is.
+/// The kinds of frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The first bytes of the end that opens the stream.
@@ -92,7 +92,7 @@ pub enum BadFrame {
     Count(u64),
 }
 
-/// No stream has so many bytes: sums of two offsets stay numbers.
+/// More bytes than any stream has: sums of two offsets stay numbers.
 const MOST_COUNT: u64 = 1 << 60;
 
 const REASONS: [Reason; 9] = [

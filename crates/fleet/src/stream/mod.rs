@@ -147,7 +147,7 @@ impl Stream {
         taken
     }
 
-    /// Says that this end has read so many bytes of [`Output::Data`]: the other end may send as many more.
+    /// Says that this end has read `bytes` of [`Output::Data`]: the other end may send as many more.
     pub fn consumed(&mut self, now: Instant, bytes: usize) {
         if self.receiving.consume(bytes as u64) && !self.is_over() {
             self.send(now, Kind::Credit, 0, Bytes::new(), false);

@@ -1,4 +1,4 @@
-//! What came, in order.
+//! The bytes that came, in order.
 
 use std::{
     collections::BTreeMap,
@@ -22,7 +22,7 @@ pub(super) struct Receiving {
     consumed: u64,
     /// The limit that was named last.
     offered: u64,
-    /// What came in order and was not handed on, and what came too early.
+    /// The bytes that came in order and were not handed on, and those that came too early.
     ready: BTreeMap<u64, Bytes>,
     early: BTreeMap<u64, Bytes>,
     end: Option<u64>,
@@ -61,7 +61,7 @@ impl Receiving {
         self.offered
     }
 
-    /// What a frame says of the bytes that came.
+    /// The acknowledgement that a frame carries of the bytes that came.
     pub(super) fn acknowledged(&self) -> u64 {
         self.received + u64::from(self.is_ended())
     }

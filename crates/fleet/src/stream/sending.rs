@@ -1,4 +1,4 @@
-//! What was written, until the other end has it.
+//! The bytes that were written, until the other end has them.
 
 use std::collections::VecDeque;
 
@@ -80,7 +80,7 @@ impl Sending {
         Some((kind, offset, payload, is_last))
     }
 
-    /// What opened the stream.
+    /// The bytes that opened the stream.
     pub(super) fn first(&self) -> (Bytes, bool) {
         let payload = self.piece(0, self.sent);
         let is_last = self.is_end_sent && payload.len() as u64 == self.written;

@@ -13,7 +13,7 @@ struct Pair {
     now: Instant,
     ends: [Option<Stream>; 2],
     ended: [Ended; 2],
-    /// What is under way: when it comes, to which end.
+    /// The frames under way: when each comes, to which end.
     under_way: BTreeMap<(Instant, u64), (usize, Frame)>,
     frames: u64,
     fates: Vec<u8>,

@@ -2,7 +2,7 @@
 
 use crate::Root;
 
-/// The load of the last minute for each processor; `None` if it is not told.
+/// The load of the last minute for each processor; `None` if it is not known.
 pub(super) fn read(root: &Root) -> Option<f64> {
     let load: f64 = root.text("proc/loadavg")?.split_whitespace().next()?.parse().ok()?;
     let online = root.word("sys/devices/system/cpu/online");

@@ -30,7 +30,7 @@ pub struct Condition {
     pub load: f64,
 }
 
-/// What an operator wants of a machine that runs on its battery or is hot.
+/// An operator's rules for a machine that runs on its battery or is hot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PowerRules {
     /// Do nothing for others on battery.

@@ -1,4 +1,4 @@
-//! What a machine runs on (Linux: `Documentation/ABI/testing/sysfs-class-power`).
+//! The power source of a machine (Linux: `Documentation/ABI/testing/sysfs-class-power`).
 
 use crate::Root;
 

@@ -1,4 +1,4 @@
-//! What AMD's tool tells: names, which the kernel seldom knows.
+//! Readings of AMD's tool: names, which the kernel seldom knows.
 
 use crate::{Tools, root::name};
 

@@ -1,4 +1,4 @@
-//! What a Mac tells.
+//! Readings of a Mac.
 
 use super::{GIB, assemble, processor};
 use crate::{Gpu, Machine, Tools, Vendor, root::name};

@@ -146,7 +146,7 @@ const fn unnamed(vendor: Vendor) -> &'static str {
     }
 }
 
-/// What models run on where the maker's own way is there, else what every GPU has.
+/// The backend for models: the maker's own where it is there, else the one that every GPU has.
 fn backend(root: &Root, vendor: Vendor) -> &'static str {
     match vendor {
         // The device that AMD's compute driver makes.

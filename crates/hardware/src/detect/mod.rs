@@ -36,7 +36,7 @@ impl Machine {
         Self::detect_at(&Root::system(), &InstalledTools::default())
     }
 
-    /// The machine that these files and tools tell of.
+    /// The machine that these files and tools describe.
     #[must_use]
     pub fn detect_at(root: &Root, tools: &impl Tools) -> Self {
         if cfg!(target_os = "macos") {

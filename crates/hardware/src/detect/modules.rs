@@ -28,7 +28,7 @@ struct Module {
     rate: u32,
 }
 
-/// How fast the machine's memory is read at best in GB/s; `None` if that is not told.
+/// How fast the machine's memory is read at best in GB/s; `None` if that is not known.
 pub(super) fn bandwidth_gbs(root: &Root) -> Option<f64> {
     bandwidth(&modules(&root.bytes(TABLES)?))
 }
@@ -55,7 +55,7 @@ fn module(structure: &[u8]) -> Option<Module> {
     // The size; 0 is an empty socket.
     (word(0x0c)? != 0).then_some(())?;
     let width = u32::from(told(0x0a)?);
-    // The rate it is driven at, if told, is less than the one it was made for.
+    // The rate it is driven at, if known, is less than the one it was made for.
     let rate = u32::from(told(0x20).or_else(|| told(0x15))?);
     (width <= 64 && rate <= 20_000).then_some(Module { width, rate })
 }

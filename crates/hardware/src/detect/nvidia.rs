@@ -9,7 +9,7 @@ const MAX_GPUS: usize = 64;
 
 const QUERY: [&str; 2] = ["--query-gpu=name,memory.total", "--format=csv,noheader,nounits"];
 
-/// What NVIDIA's tool tells; where it does not, the driver: it knows names only.
+/// The GPUs by NVIDIA's tool; where it fails, by the driver, which knows names only.
 pub(super) fn gpus(root: &Root, tools: &impl Tools) -> Vec<Gpu> {
     let told = tools.run("nvidia-smi", &QUERY).unwrap_or_default();
     let gpus: Vec<Gpu> = told.lines().filter_map(by_tool).take(MAX_GPUS).collect();

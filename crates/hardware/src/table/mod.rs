@@ -29,7 +29,7 @@ pub(crate) fn gpu(vendor: Vendor, name: &str) -> Option<Known> {
     find(table, name)
 }
 
-/// What is known of a processor of this name. Only those with built-in memory are listed.
+/// The known facts about a processor of this name. Only those with built-in memory are listed.
 pub(crate) fn processor(name: &str) -> Option<Known> {
     let apple = name.starts_with("Apple").then(|| find(others::APPLE_CHIPS, name)).flatten();
     apple.or_else(|| find(others::PROCESSORS, name))

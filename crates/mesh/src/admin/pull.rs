@@ -77,7 +77,7 @@ impl Mesh {
     /// Begins to fetch a model, or joins a transfer that is running already.
     ///
     /// # Errors
-    /// [`NoPull`]. What goes wrong later is told by the steps.
+    /// [`NoPull`]. A later failure is one of the steps.
     pub fn pull(&self, asked: &MeshPull) -> Result<Pulling, NoPull> {
         let from = asked.from.as_deref().map(|meant| self.meant(meant)).transpose()?;
         let pull = self.0.transfers.pull(&self.0.transfer_home(), asked.model.trim(), from)?;

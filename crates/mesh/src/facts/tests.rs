@@ -1,4 +1,4 @@
-//! What this machine tells, with a scheduler whose providers the test has.
+//! The facts that this machine reports, with a scheduler whose providers the test has.
 
 use std::sync::{Arc, atomic::Ordering};
 

@@ -102,7 +102,7 @@ impl Refused {
 
     /// Tells the peer, which has been sent no part of an answer.
     pub(super) fn tell(self, link: &Link, request_id: WireId) {
-        // A closed link has told it already.
+        // A closed link has said it already.
         let _ = link.tell(&self.message(link, request_id));
     }
 

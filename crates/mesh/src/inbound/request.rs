@@ -26,7 +26,7 @@ const CHAT: Endpoint = Endpoint::ChatCompletions;
 pub(super) struct Prepared {
     /// The model as the peer called it, in JSON: so its chunks call it, too.
     pub(super) asked: String,
-    /// Whether the peer wants to be told usage in a chunk of its own.
+    /// Whether the peer wants usage in a chunk of its own.
     pub(super) asked_usage: bool,
     pub(super) model: ModelName,
     body: Bytes,

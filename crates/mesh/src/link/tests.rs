@@ -46,7 +46,7 @@ fn taken(outgoing: &mut Outgoing) -> Vec<u8> {
     [head, body].concat()
 }
 
-/// What a future that cannot go on gives within a second of no time.
+/// The result of a future that cannot go on, within a second of no time.
 async fn waits<F: Future>(future: F) -> bool {
     timeout(Duration::from_secs(1), future).await.is_err()
 }

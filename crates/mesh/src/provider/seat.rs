@@ -45,7 +45,7 @@ pub(super) struct Seat {
     shared: Arc<Shared>,
     peer: Arc<Peer>,
     state: Mutex<ProviderState>,
-    /// Told when the peer has told its load.
+    /// Notified when the peer has reported its load.
     load_told: Notify,
 }
 
@@ -129,7 +129,7 @@ impl Seat {
         asked.fail(why);
     }
 
-    /// What was asked over this link fails, unless the place was given up with it.
+    /// Ends the requests over this link as failed, unless the place was given up with it.
     pub(super) fn link_closed(&self, link: &Link) {
         let mut state = self.lock();
         let on = state.asked.iter().filter(|(_, asked)| asked.is_on(link));

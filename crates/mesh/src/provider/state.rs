@@ -42,7 +42,7 @@ impl ProviderState {
         if wanted.models != told.models {
             membership.models(wanted.models.clone(), wanted.load);
         } else if (wanted.load, wanted.load_until) != (told.load, told.load_until) {
-            // The same number told again is told on: the scheduler counts on from what it was told.
+            // The same number is passed on when it comes again: the scheduler counts on from the last one.
             membership.load(wanted.load);
         }
         if wanted.capacity != told.capacity {
@@ -70,7 +70,7 @@ impl ProviderState {
         self.told.as_ref()?.load_until
     }
 
-    /// What it has said of its load is too old to count.
+    /// Forgets its reported load, which is too old to count.
     pub(super) fn forget_load(&mut self) {
         let Some(told) = &mut self.told else { return };
         (told.load, told.load_until) = (0, None);

@@ -90,7 +90,7 @@ impl Transfers {
     /// Begins to fetch a model, or joins a running transfer. `from`: from this peer only.
     ///
     /// # Errors
-    /// [`PullError`]. Everything that goes wrong later is told by the [`Pull`].
+    /// [`PullError`]. The [`Pull`] reports everything that goes wrong later.
     pub(crate) fn pull(
         &self,
         home: &Arc<dyn Home>,

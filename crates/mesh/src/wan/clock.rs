@@ -18,7 +18,7 @@ const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
 /// How often this machine's offer is sent again.
 const TELL_EVERY: Duration = Duration::from_secs(60);
 
-/// How often it is looked whether that has changed, which is then told at once.
+/// How often it is looked whether that has changed. A change is announced at once.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// How often a Warren's relay is asked for the list of nodes: it announces changes itself.

@@ -17,7 +17,7 @@ use serde_json::json;
 use super::home::Home;
 use crate::{link::Link, peer::PeerId};
 
-/// What it was told.
+/// An event of a node.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum NodeEvent {
     Listed(NodeId, String),

@@ -36,7 +36,7 @@ pub(crate) trait Home: Send + Sync {
     fn unlisted(&self, relay: &Arc<str>, peer: &NodeId);
     /// A link was greeted.
     fn opened(&self, link: &Arc<Link>, hello: Option<&Hello>);
-    /// The other end of a link has told where else it can be reached.
+    /// The other end of a link has reported where else it can be reached.
     fn told(&self, link: &Link, hello: &Hello);
     /// A link has ended.
     fn closed(&self, link: &Arc<Link>, why: &str);

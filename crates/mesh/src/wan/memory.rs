@@ -30,7 +30,7 @@ struct MemoryState {
     /// Peers that had a sealed link. They are never spoken to in the clear again: otherwise a relay could
     /// remove the mark by which Warrens know each other.
     sealed: HashSet<NodeId>,
-    /// Where the LAN listeners of peers can be reached, as they told in sealed hellos.
+    /// Where the LAN listeners of peers can be reached, by their sealed hellos.
     addresses: HashMap<NodeId, Addresses>,
     /// The sorts of relays by host. Only relays from the settings are here, so there are few. A relay
     /// that was once a Warren's stays one: otherwise an attacker in between could make this node send a

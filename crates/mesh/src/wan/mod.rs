@@ -110,7 +110,7 @@ pub(crate) async fn reach(
     }
 }
 
-/// A peer told over `link` where its LAN listener can be reached: a direct link is tried there.
+/// A peer reported over `link` where its LAN listener can be reached: a direct link is tried there.
 pub(crate) fn told_addresses(
     home: &Arc<dyn ReachHome>,
     peer: &NodeId,

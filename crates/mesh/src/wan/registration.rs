@@ -94,7 +94,7 @@ impl AnnouncedOffer {
     }
 }
 
-/// As many models as fit: the rest is told in sessions.
+/// As many models as fit: the rest is announced in sessions.
 fn within_bounds(mut capabilities: Capabilities) -> Box<RawValue> {
     loop {
         let raw = serde_json::value::to_raw_value(&capabilities);

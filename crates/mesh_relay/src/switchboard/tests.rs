@@ -81,7 +81,7 @@ impl Hall {
         }
     }
 
-    /// What was sent to a connection since the last look.
+    /// The messages that were sent to a connection since the last look.
     fn take(&mut self, to: Connection) -> Vec<Value> {
         let (its, others) = self.sent.drain(..).partition(|(connection, _)| *connection == to);
         self.sent = others;

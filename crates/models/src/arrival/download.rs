@@ -29,7 +29,7 @@ use crate::{
     tree::{PIECE, Tree, TreeBuilder},
 };
 
-/// What was fetched, beside the record of a model: by it the same is not fetched again.
+/// The name of the file with the sums of fetched files, beside the record of a model: it saves fetching them again.
 const SUMS: &str = ".sums.json";
 
 /// A file that is to come.
@@ -118,7 +118,7 @@ impl Download {
         Ok(download)
     }
 
-    /// What is to come, in the order of the names.
+    /// The files that are to come, in the order of the names.
     pub fn files(&self) -> &[RemoteFile] {
         &self.files
     }

@@ -54,7 +54,7 @@ pub enum ArrivalError {
         /// Where it is.
         path: PathBuf,
     },
-    /// What is at the model's place is never replaced.
+    /// The file at the model's place is never replaced.
     #[error("{} is in the way: it is no model that arrived here, or belongs to another one", path.display())]
     InTheWay {
         /// The existing path.
@@ -68,7 +68,7 @@ pub enum ArrivalError {
         /// Which piece of it.
         piece: u32,
     },
-    /// A hub sent other bytes than it has told.
+    /// A hub sent other bytes than it has announced.
     #[error("the bytes of {file} are not those that the hub has told: their hash is another")]
     Altered {
         /// Which file.
@@ -147,7 +147,7 @@ pub enum StockError {
         /// Which file.
         file: FileName,
     },
-    /// More than the answer to the query told.
+    /// More than the answer to the query announced.
     #[error("more arrives than the {total} bytes that were announced")]
     TooMuch {
         /// In bytes.

@@ -137,7 +137,7 @@ impl StockArrival {
     }
 
     /// Puts the whole model into its place, as [`super::Arrival::finish`] does; tells the place, and what
-    /// the model is made of. Its hashes are those of what has arrived: nobody told others.
+    /// the model is made of. Its hashes are those of what has arrived: nobody sent others.
     ///
     /// # Errors
     ///

@@ -17,7 +17,7 @@ use crate::tree::PIECE;
 pub enum Sum {
     /// SHA-256 of its bytes.
     Sha256([u8; 32]),
-    /// What git calls a small file: SHA-1 of `blob LENGTH`, a zero byte, and its bytes.
+    /// The hash that git gives a small file: SHA-1 of `blob LENGTH`, a zero byte, and its bytes.
     Git([u8; 20]),
 }
 

@@ -1,4 +1,4 @@
-//! What a model can do, by its head.
+//! The capabilities of a model, by its head.
 
 use base::{Capabilities, Capability};
 

@@ -61,7 +61,7 @@ pub(super) struct Head {
     pub(super) least_length: u64,
 }
 
-/// What the tensors are together.
+/// The sums over all tensors.
 #[derive(Debug, Default)]
 pub(super) struct Tensors {
     pub(super) count: u64,
@@ -72,7 +72,7 @@ pub(super) struct Tensors {
 }
 
 impl Head {
-    /// Of an input that is so many bytes long.
+    /// Reads the head of an input that is `length` bytes long.
     pub(super) fn read(input: impl Read + Seek, length: u64) -> Result<Self, GgufError> {
         let mut reader = HeadReader { input: BufReader::new(input), length, at: 0, steps: 0 };
         reader.head().map_err(|stop| match stop {

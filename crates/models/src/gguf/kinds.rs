@@ -10,7 +10,7 @@ pub(super) struct TensorKind {
 }
 
 impl TensorKind {
-    /// How many bytes so many elements take.
+    /// The bytes that this number of elements takes.
     pub(super) fn size(&self, elements: u64) -> Option<u64> {
         (elements / self.elements).checked_mul(self.bytes)
     }

@@ -17,7 +17,7 @@ use super::values::{Value, Values};
 /// How many tokens are computed at once.
 pub const BATCH: u64 = 512;
 
-/// What the program takes beside the model, in bytes.
+/// The memory that the program takes beside the model, in bytes.
 pub const PROGRAM: u64 = 64 << 20;
 
 /// The bytes of a key's or a value's number.
@@ -27,14 +27,14 @@ const COMPUTED: u64 = 4;
 /// The bytes of a number that says which tokens see which.
 const MASKED: u64 = 2;
 
-/// What a model takes in memory beside its weights.
+/// The memory that a model takes beside its weights.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Needs {
     /// For each token of its context, in bytes.
     pub cache_per_token: u64,
     /// For each request at a time, in bytes.
     pub state: u64,
-    /// What is computed with, in bytes, but for what grows with the context.
+    /// The memory to compute with, in bytes, without the part that grows with the context.
     pub compute: u64,
 }
 
@@ -47,7 +47,7 @@ impl Needs {
         }
     }
 
-    /// The whole memory, in bytes: with files of so many bytes, for `parallel` requests at a time of at most
+    /// The whole memory, in bytes: with `files` bytes of files, for `parallel` requests at a time of at most
     /// `context` tokens each.
     pub fn memory(&self, files: u64, context: u64, parallel: u64) -> u64 {
         let tokens = context.saturating_mul(parallel);

@@ -1,4 +1,4 @@
-//! What the head of a GGUF file says of its model: what it is, what it can do, how much memory it takes.
+//! The facts in the head of a GGUF file about its model: its kind, its capabilities, how much memory it takes.
 //!
 //! The form is described in `docs/gguf.md` of the project ggml: a head with values, the list of tensors, and
 //! their data from the next multiple of an alignment on. Numbers are little-endian here; files of other
@@ -41,7 +41,7 @@ pub enum GgufError {
     Unknown,
 }
 
-/// What is in a GGUF file.
+/// The kind of model in a GGUF file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GgufKind {
     /// A model, or a part of one.
@@ -65,14 +65,14 @@ pub struct Split {
     pub of: u64,
 }
 
-/// What the head of a file says.
+/// The content of a file's head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gguf {
-    /// What it is.
+    /// The kind of the model.
     pub kind: GgufKind,
     /// As `qwen3`.
     pub architecture: Option<Box<str>>,
-    /// What its maker calls it.
+    /// The name that its maker gave it.
     pub name: Option<Box<str>>,
     /// How its weights are stored, as `Q4_K_M`.
     pub quantization: Option<Box<str>>,
@@ -80,11 +80,11 @@ pub struct Gguf {
     pub parameters: u64,
     /// How many tokens it was made for.
     pub context_tokens: Option<u64>,
-    /// What it can do, without its projector.
+    /// Its capabilities, without its projector.
     pub capabilities: Capabilities,
     /// Which part it is of a model that is cut into several files.
     pub split: Option<Split>,
-    /// What it takes in memory beside its weights.
+    /// The memory that it takes beside its weights.
     pub needs: Needs,
     /// How long the file must be, in bytes.
     pub least_length: u64,
@@ -95,7 +95,7 @@ impl Gguf {
     ///
     /// # Errors
     ///
-    /// [`GgufError`] says why it is none that is understood.
+    /// [`GgufError`] says why it is not a file that is understood.
     pub fn read(path: &Path) -> Result<Self, GgufError> {
         let file = File::open(path)?;
         let length = file.metadata()?.len();
@@ -141,7 +141,7 @@ impl Gguf {
     }
 }
 
-/// How long a GGUF file must be, in bytes; `None` when it is none, or one that is not understood. Of one
+/// How long a GGUF file must be, in bytes; `None` when it is another file, or one that is not understood. Of one
 /// that ends within its head more than there is.
 pub(crate) fn least_length(path: &Path) -> Option<u64> {
     match Gguf::read(path) {
@@ -164,7 +164,7 @@ fn kind(head: &Head) -> GgufKind {
     }
 }
 
-/// What its head says, or else the type of tensors that takes most of it.
+/// The quantisation in its head, or else the type of tensors that takes most of it.
 fn quantization(head: &Head) -> Option<&'static str> {
     let said = head.values.number("general.file_type").and_then(kinds::file_type);
     said.or_else(|| {

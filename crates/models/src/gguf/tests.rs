@@ -1,4 +1,4 @@
-//! What heads say, and what is made of those that are damaged.
+//! The content of heads, and the result of reading damaged ones.
 
 use std::path::Path;
 

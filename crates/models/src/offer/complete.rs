@@ -54,9 +54,9 @@ fn is_unfinished(name: &str) -> bool {
 /// A part of a model that is cut into several files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shard<'a> {
-    /// What all its parts are called.
+    /// The name that all its parts share.
     pub model: &'a str,
-    /// What follows the numbers.
+    /// The text after the numbers.
     ending: &'a str,
     /// From 1 on.
     pub number: u32,

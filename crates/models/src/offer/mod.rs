@@ -1,4 +1,4 @@
-//! What this machine has to offer: models found where programs keep them, read in place and never
+//! The models that this machine has to offer: found where programs keep them, read in place and never
 //! changed.
 //!
 //! What is offered leaves the machine, so a link that leads out of its source's own directory is passed
@@ -93,7 +93,7 @@ impl OfferedFile {
     ///
     /// # Errors
     ///
-    /// What the system says; also when it is no file any more, or has another size than when it was
+    /// The system's error; also when it is no file any more, or has another size than when it was
     /// found.
     pub fn open(&self) -> std::io::Result<Reader> {
         Reader::open(self)

@@ -68,7 +68,7 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// What the system says; [`io::ErrorKind::InvalidInput`] for what lies past the end or is more than
+    /// The system's error; [`io::ErrorKind::InvalidInput`] for a range that lies past the end or is longer than
     /// that, [`io::ErrorKind::InvalidData`] when the file was changed since it was opened.
     pub fn read_at(&self, offset: u64, len: u64) -> io::Result<Vec<u8>> {
         let end = offset.checked_add(len).filter(|end| *end <= self.size() && len <= MAX_READ);

@@ -1,4 +1,4 @@
-//! What is offered of each source, and what must not be.
+//! The offered models of each source, and the files that must not be offered.
 
 use std::{
     ffi::OsStr,

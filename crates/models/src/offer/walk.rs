@@ -14,7 +14,7 @@ use crate::{
 /// The most entries of one directory that are looked at.
 pub(crate) const MAX_ENTRIES: usize = 4 * MAX_FILES;
 
-/// What is in a directory, in the order of names: without what is hidden, and without names that are not
+/// The entries of a directory, in the order of names: without hidden ones, and without names that are not
 /// Unicode. Empty when there is no such directory.
 pub(crate) fn entries(directory: &Path) -> Vec<(String, PathBuf)> {
     let Ok(read) = fs::read_dir(directory) else { return Vec::new() };

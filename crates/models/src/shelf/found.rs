@@ -84,7 +84,7 @@ impl Finder {
         let mut open = vec![(root.to_owned(), 1, None)];
         let mut looked_at = 0;
         while let Some((directory, depth, id)) = open.pop() {
-            if !self.is_new(&directory) {
+            if !self.see(&directory) {
                 continue;
             }
             let id = id.or_else(|| store.and_then(|store| arrived_as(&directory, store)));
@@ -140,7 +140,8 @@ impl Finder {
         }
     }
 
-    fn is_new(&mut self, directory: &Path) -> bool {
+    /// Notes a directory. Returns whether it is new.
+    fn see(&mut self, directory: &Path) -> bool {
         directory.canonicalize().is_ok_and(|resolved| self.seen.insert(resolved))
     }
 }

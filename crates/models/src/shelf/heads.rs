@@ -28,7 +28,7 @@ pub(super) struct HeadedFiles {
     pub(super) projectors: Vec<HeadedFile>,
 }
 
-/// What the files of the last scan are.
+/// The heads of the files of the last scan.
 #[derive(Debug, Default)]
 pub(super) struct Heads(HashMap<PathBuf, Known>);
 
@@ -80,7 +80,7 @@ impl Heads {
         self.0.is_empty()
     }
 
-    /// `None` when there is nothing to tell of it.
+    /// `None` when there is nothing to report of it.
     fn file(
         &self,
         found: FoundFile,

@@ -9,7 +9,7 @@
 //! - A file that is still being written is not a model yet: one that is shorter than its head says, that was
 //!   written less than [`SETTLED`] ago, or beside which a program keeps a note that it is at it.
 //!
-//! What is passed over is told with the reason. A directory that is not there has no models.
+//! Files that are passed over are reported with the reason. A directory that is not there has no models.
 
 mod found;
 mod heads;
@@ -37,7 +37,7 @@ pub const MAX_MODELS: usize = 4_096;
 /// A model that can be served.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocalModel {
-    /// What it is called, as `Qwen3-8B`; no other model of the scan is.
+    /// Its name, as `Qwen3-8B`; no other model of the scan has it.
     pub name: String,
     /// Its name for peers, when it arrived from one or from a hub.
     pub id: Option<ModelId>,
@@ -46,9 +46,9 @@ pub struct LocalModel {
     pub files: Vec<PathBuf>,
     /// How long they are together, in bytes.
     pub file_bytes: u64,
-    /// What makes pictures or sound readable for it.
+    /// The file that makes pictures or sound readable for it.
     pub projector: Option<Projector>,
-    /// What the head of its first part says, with the parameters of all.
+    /// The head of its first part, with the parameters of all.
     pub head: Gguf,
 }
 
@@ -59,7 +59,7 @@ pub struct Projector {
     pub file: PathBuf,
     /// How long it is, in bytes.
     pub bytes: u64,
-    /// What its head says.
+    /// Its head.
     pub head: Gguf,
 }
 
@@ -74,7 +74,7 @@ pub struct PassedOver {
     pub is_arriving: bool,
 }
 
-/// What is there at one time.
+/// The models that are there at one time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Scan {
     /// In the order of their places, and there of their names.
@@ -98,7 +98,7 @@ impl Shelf {
         Self { named, others, heads: Heads::default() }
     }
 
-    /// What is there at this time of the clock. Blocks on the disk.
+    /// The models that are there at this time of the clock. Blocks on the disk.
     pub fn scan(&mut self, now: SystemTime) -> Scan {
         let mut finder = Finder::default();
         self.named.iter().for_each(|path| finder.look_at(path));
@@ -122,7 +122,7 @@ impl LocalModel {
         self.files.first().map_or(Path::new(""), PathBuf::as_path)
     }
 
-    /// What is known of it, with its projector.
+    /// The known facts about it, with its projector.
     pub fn facts(&self) -> ModelFacts {
         let projector =
             self.projector.iter().flat_map(|projector| projector.head.capabilities.iter());

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{LocalModel, PassedOver, Projector, heads::HeadedFile, name, parts::Unnamed};
 
-/// What a projector may be stored as, best first: more exact ones are not better to see with.
+/// The forms in which a projector may be stored, best first: more exact ones are not better to see with.
 const BEST: [&str; 4] = ["F16", "BF16", "Q8_0", "F32"];
 
 /// Gives each model its projector. The models have no names yet.

@@ -63,6 +63,7 @@ impl Child {
     pub(super) fn new(handle: Handle, started: StartedChild) -> Result<Self, ProcessError> {
         let failed = |source| ProcessError::Start { step: "taking over its stdio", source };
         let StartedChild { pid, start_time, exit, mut ends } = started;
+        // The journal is the last descriptor of the message.
         let journal = ends.pop().ok_or_else(|| failed(io::ErrorKind::InvalidData.into()))?;
         let journal = Journal::open(journal).map_err(failed)?;
         let io = ChildIo::new(ends, &journal, &handle).map_err(failed)?;

@@ -119,7 +119,7 @@ impl Helper {
 pub(super) struct Driver {
     socket: AsyncFd<OwnedFd>,
     helper: Helper,
-    asked: mpsc::Receiver<Ask>,
+    asks: mpsc::Receiver<Ask>,
     living: watch::Sender<bool>,
     limits: Limits,
     /// The control groups of all processes of the supervisor, if there are any.
@@ -140,14 +140,14 @@ impl Driver {
     pub(super) fn new(
         socket: OwnedFd,
         helper: Helper,
-        asked: mpsc::Receiver<Ask>,
+        asks: mpsc::Receiver<Ask>,
         living: watch::Sender<bool>,
         limits: Limits,
     ) -> io::Result<Self> {
         Ok(Self {
             socket: watch(socket, Interest::READABLE | Interest::WRITABLE)?,
             helper,
-            asked,
+            asks,
             living,
             limits,
             groups: Vec::new(),
@@ -198,6 +198,7 @@ impl Driver {
         ends: Vec<OwnedFd>,
     ) -> StartedChild {
         let (living, exit) = watch::channel(ended);
+        // An ended process sends no further event.
         if ended.is_none() {
             self.sessions.insert(id, living);
         }
@@ -210,7 +211,7 @@ impl Driver {
         self.end().await;
     }
 
-    /// Waits for the next event; `None` if it is none.
+    /// Waits for the next event; `None` if the message was not an event.
     async fn next_event(&mut self) -> io::Result<Option<(Event, Vec<OwnedFd>)>> {
         loop {
             let mut ready = self.socket.readable().await?;
@@ -224,13 +225,14 @@ impl Driver {
 
     /// Waits and does one step. Returns whether there is more to do.
     async fn turn(&mut self) -> bool {
+        // Callers wait in the channel, which is bounded, too.
         let may_ask = self.unsent.is_none() && self.outstanding.len() < MOST_OUTSTANDING;
         let interest = match self.unsent {
             Some(_) => Interest::READABLE | Interest::WRITABLE,
             None => Interest::READABLE,
         };
         tokio::select! {
-            ask = self.asked.recv(), if may_ask => match ask {
+            ask = self.asks.recv(), if may_ask => match ask {
                 Some(Ask { wanted: Call::Detach, .. }) => {
                     self.is_detached = true;
                     return false;
@@ -299,18 +301,19 @@ impl Driver {
             }
             return;
         }
-        let asked = answers(&event).and_then(|request| self.outstanding.remove(&request));
-        if let Some(asked) = asked {
-            self.answer(asked, event, ends);
+        let outstanding = answers(&event).and_then(|request| self.outstanding.remove(&request));
+        if let Some(outstanding) = outstanding {
+            self.answer(outstanding, event, ends);
         }
     }
 
-    fn answer(&mut self, asked: Outstanding, event: Event, ends: Vec<OwnedFd>) {
-        let Outstanding { order, reply } = asked;
+    fn answer(&mut self, outstanding: Outstanding, event: Event, ends: Vec<OwnedFd>) {
+        let Outstanding { order, reply } = outstanding;
         let id = order.as_ref().map(|order| order.id);
         let answer = match (event, order) {
             (Event::Started { pid, start_time, .. }, Some(order)) => {
                 let (living, exit) = watch::channel(None);
+                // Before the answer: the process may end, and its event come, before the caller has it.
                 self.sessions.insert(order.id, living);
                 Ok(Reply::Started(Box::new(StartedChild { pid, start_time, ends, exit })))
             }
@@ -323,6 +326,7 @@ impl Driver {
         };
         let undelivered = reply.and_then(|reply| reply.send(answer).err());
         if let (Some(Ok(Reply::Started(_))), Some(id)) = (undelivered, id) {
+            // Nobody has a handle to it, so nobody else would ever stop it.
             self.unwanted.push(id);
         }
     }
@@ -342,11 +346,11 @@ impl Driver {
 
     /// Closes the socket, waits for the end of the supervisor, and ends leftover processes.
     async fn end(self) {
-        let Self { socket, mut helper, mut asked, living, groups, sessions, is_detached, .. } =
-            self;
+        let Self { socket, mut helper, mut asks, living, groups, sessions, is_detached, .. } = self;
         // The id is known only until the supervisor has been waited for.
         let supervisor = helper.pid();
-        asked.close();
+        // New calls fail at once instead of waiting for an answer that never comes.
+        asks.close();
         if is_detached {
             drop(socket);
             living.send_replace(false);

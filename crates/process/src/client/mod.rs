@@ -33,7 +33,7 @@ use crate::{
 pub use child::{Child, ChildInput, ChildIo, ChildOutput, Handle};
 use driver::{Ask, Call, Driver, Helper, Reply};
 pub(crate) use takeover::SOCKET;
-pub use takeover::{Held, Keep, TakenOver};
+pub use takeover::{HeldProcess, Keep, TakenOver};
 
 /// The program and the hidden command with which a supervisor is started.
 const OURSELVES: &str = "/proc/self/exe";
@@ -133,24 +133,24 @@ impl Supervisor {
         helper: Helper,
         limits: Limits,
         keep: Option<&Keep>,
-    ) -> Result<(Self, Vec<Held>), ProcessError> {
+    ) -> Result<(Self, Vec<HeldProcess>), ProcessError> {
         let program = PathBuf::from(helper.name());
         let failed = |source| ProcessError::Supervisor { program: program.clone(), source };
         let (pid, is_new) = (helper.pid(), helper.is_new());
-        let (asks, asked) = mpsc::channel(WAITING);
+        let (sender, asks) = mpsc::channel(WAITING);
         let (living, alive) = watch::channel(true);
-        let mut driver = Driver::new(socket, helper, asked, living, limits).map_err(failed)?;
+        let mut driver = Driver::new(socket, helper, asks, living, limits).map_err(failed)?;
         let ready = time::timeout(LONGEST_START, driver.ready(keep, is_new)).await;
         let held = ready.map_err(|_| failed(io::ErrorKind::TimedOut.into()))?.map_err(failed)?;
         tokio::spawn(driver.run());
-        let supervisor = Self { asks, alive, pid };
+        let supervisor = Self { asks: sender, alive, pid };
         let child = |(id, started)| {
             let child = Child::new(Handle::new(supervisor.clone(), id), started);
             child.inspect_err(|error| tracing::error!(%error, %id, "a process is lost")).ok()
         };
         let held = held
             .into_iter()
-            .filter_map(|(id, started)| Some(Held { id, child: child((id, started))? }));
+            .filter_map(|(id, started)| Some(HeldProcess { id, child: child((id, started))? }));
         Ok((supervisor.clone(), held.collect()))
     }
 
@@ -161,6 +161,7 @@ impl Supervisor {
     /// directory or its program; [`ProcessError::TooMany`], [`ProcessError::Duplicate`];
     /// [`ProcessError::SupervisorGone`].
     pub async fn spawn(&self, command: Command) -> Result<Child, ProcessError> {
+        // Here and not in the supervisor, whose errors have no words.
         command.check()?;
         if let Some(user) = &command.run_as {
             user.check()?;

@@ -48,14 +48,14 @@ pub enum TakenOver {
     /// There is none.
     Nothing,
     /// It is this daemon's now, with these processes.
-    Yes(Supervisor, Vec<Held>),
+    Yes(Supervisor, Vec<HeldProcess>),
     /// It belongs to another version of this program, and has ended all its processes.
     OtherVersion,
 }
 
 /// A process of an earlier daemon.
 #[derive(Debug)]
-pub struct Held {
+pub struct HeldProcess {
     /// Its session.
     pub id: Uuid,
     /// The process. It may have ended meanwhile.
@@ -99,6 +99,7 @@ impl Supervisor {
             Err(error) => return Err(failed(error)),
         };
         let (pid, uid) = channel::peer(&socket).map_err(failed)?;
+        // Before the secret is sent: another user may listen at the path.
         if uid != rustix::process::geteuid().as_raw() {
             return Err(failed(io::ErrorKind::PermissionDenied.into()));
         }
@@ -108,6 +109,7 @@ impl Supervisor {
         let answer = timeout(LONGEST_ANSWER, answer(&socket)).await;
         let answer = answer.map_err(|_| failed(io::ErrorKind::TimedOut.into()))?;
         if answer.map_err(failed)? == Some(Welcome::OtherVersion) {
+            // It closes the socket once it has ended everything.
             let _late = timeout(LONGEST_END, ended(&socket)).await;
             return Ok(TakenOver::OtherVersion);
         }
@@ -158,6 +160,7 @@ fn secret(path: &Path) -> io::Result<[u8; SECRET]> {
         }
     }
     File::open("/dev/urandom")?.read_exact(&mut secret)?;
+    // Written whole and then renamed: a daemon that starts meanwhile never reads half a secret.
     let new = path.with_extension("new");
     let _ = fs::remove_file(&new);
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;

@@ -20,6 +20,7 @@ impl HeldOutput {
         let end = layout::true_end(&file)?;
         let (mut from, mut to) =
             (layout::get(&file, Word::HeldFrom)?, layout::get(&file, Word::HeldTo)?);
+        // The daemon has read past what was held, so that is taken and its place is free.
         if to <= end {
             (from, to) = (end, end);
             layout::set(&file, Word::End, end)?;
@@ -35,6 +36,7 @@ impl HeldOutput {
     }
 
     pub(crate) fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        // The bytes before the number that makes them valid: a kill in between loses nothing that counts.
         self.file.write_all_at(bytes, HELD + (self.to - self.from))?;
         self.to += bytes.len() as u64;
         layout::set(&self.file, Word::HeldTo, self.to)

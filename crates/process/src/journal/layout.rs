@@ -100,6 +100,7 @@ pub(super) fn read_ring(file: &File, ring: u64, from: u64, to: u64) -> io::Resul
 pub(super) fn true_end(file: &File) -> io::Result<u64> {
     let (end, armed) = (get(file, Word::End)?, get(file, Word::Armed)?);
     let ring = ring(file)?;
+    // Nothing was armed, or the numbers make no sense together.
     if armed <= end || armed - end > ring {
         return Ok(end);
     }

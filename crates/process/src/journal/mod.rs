@@ -55,7 +55,7 @@ pub struct Note {
     pub taken: u64,
     /// The daemon's number for it.
     pub mark: u64,
-    /// What the daemon wrote.
+    /// The daemon's text.
     pub text: Vec<u8>,
 }
 

@@ -59,6 +59,7 @@ impl JournalReader {
         let (end, armed) = (journal.get(Word::End), journal.get(Word::Armed));
         let room = PIECE.min(ring - end % ring);
         let begun = armed.max(end);
+        // Only the part that is not filled yet: most reads are short, and the rest of the last filling is still there.
         if begun < end + room {
             journal.memory.with(at(begun, ring), (end + room - begun) as usize, |unread| {
                 unread.fill(UNREAD);
@@ -67,6 +68,7 @@ impl JournalReader {
         }
         journal.memory.with(at(end, ring), room as usize, |piece| {
             let length = read(piece)?;
+            // Within the call, so that nothing can fail between the read and the note of it.
             journal.set(Word::End, end + length as u64);
             into.extend_from_slice(piece.get(..length).unwrap_or_default());
             Ok(length)
@@ -77,6 +79,7 @@ impl JournalReader {
     pub(crate) fn tidy(&mut self) -> io::Result<()> {
         let (journal, ring) = (&self.journal, self.journal.ring);
         let taken = journal.get(Word::Taken).min(journal.get(Word::End));
+        // A small ring is used again at once, and freeing pages costs more than they are worth.
         if ring <= layout::TERMINAL_RING || taken < self.tidied + TIDIED {
             return Ok(());
         }
@@ -104,6 +107,7 @@ impl JournalReader {
                 });
             }
         }
+        // The ring goes on at `end` before the held part is given up: a kill here finds either, and both are right.
         journal.set(Word::Armed, end);
         journal.set(Word::End, end);
         journal.set(Word::HeldFrom, end);

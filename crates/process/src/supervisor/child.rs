@@ -63,17 +63,22 @@ fn steps(
     group: Option<&Group>,
     supervisor: u32,
 ) -> Result<Infallible, Failure> {
+    // First, as only the supervisor may write to the group.
     group.map_or(Ok(()), Group::enter).map_err(Failure::at(Step::ControlGroup))?;
     own_session(stdio).map_err(Failure::at(Step::Session))?;
+    // The kernel's limit is by user and not by session, so it is used only without a group that limits.
     if !group.is_some_and(Group::limits) {
         limit_processes(order).map_err(Failure::at(Step::ProcessLimit))?;
     }
+    // After everything that needs the supervisor's rights; there is no way back.
     if let Some(identity) = &order.identity {
         credentials::become_for_good(identity).map_err(Failure::at(Step::Credentials))?;
     }
     umask(Mode::from_raw_mode(0o022));
     die_with(supervisor).map_err(Failure::at(Step::Backstop))?;
+    // As the user, so that a directory that it may not enter is refused.
     std::env::set_current_dir(&order.working_dir).map_err(Failure::at(Step::WorkingDir))?;
+    // Ignored signals and the mask are inherited over `exec`, and the supervisor blocks nearly all.
     default_signals();
     SigSet::empty().thread_set_mask().map_err(|error| Failure::at(Step::Signals)(error.into()))?;
     Err(Failure::at(Step::Execute)(execute(order)))
@@ -110,6 +115,7 @@ fn limit_processes(order: &Order) -> io::Result<()> {
 /// would clear this setting, so it comes after that change.
 fn die_with(supervisor: u32) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
+    // The supervisor may have died before the line above, and then no signal would ever come.
     if getppid() != procfs::to_pid(supervisor) {
         exit_child(FAILED);
     }
@@ -120,6 +126,7 @@ fn execute(order: &Order) -> io::Error {
     let mut command = process::Command::new(&order.program);
     command.args(&order.args).env_clear();
     command.envs(order.env.iter().map(|(name, value)| (name, value)));
+    // Last, so that the order's own environment cannot replace it: leftovers are found by it.
     command.env(OsStr::new(SESSION_MARKER), order.id.to_string());
     let error = command.exec();
     if error.kind() == io::ErrorKind::PermissionDenied && !is_anywhere(order) {

@@ -52,6 +52,7 @@ impl EventQueue {
     }
 
     pub(super) fn is_blocked(&self) -> bool {
+        // While the kernel takes no descriptors the socket is writable, and waiting for that would spin.
         !self.waiting.is_empty() && self.retry_at.is_none()
     }
 

@@ -46,7 +46,7 @@ pub(super) struct Supervising {
     pub(super) stops: Vec<PendingStop>,
     /// Whether a process has ended since the last scan of the family, and the time of that scan.
     pub(super) has_changed: bool,
-    pub(super) looked: Instant,
+    pub(super) last_scan: Instant,
     /// Whether more children wait to be reaped.
     pub(super) has_more: bool,
     /// The request to end everything, if there was one.
@@ -58,7 +58,7 @@ pub(super) struct Supervising {
 #[derive(Clone, Copy)]
 struct WakeUp {
     requests: bool,
-    gone: bool,
+    is_hung_up: bool,
 }
 
 impl Supervising {
@@ -80,7 +80,7 @@ impl Supervising {
             starting: Vec::new(),
             stops: Vec::new(),
             has_changed: false,
-            looked: Instant::now(),
+            last_scan: Instant::now(),
             has_more: false,
             ending: None,
             outgoing: EventQueue::default(),
@@ -109,7 +109,7 @@ impl Supervising {
 
     /// Scans all processes, and assigns them to sessions.
     pub(super) fn look(&mut self) -> Family {
-        (self.has_changed, self.looked) = (false, Instant::now());
+        (self.has_changed, self.last_scan) = (false, Instant::now());
         Family::look(std::process::id(), &self.sessions, &self.leaders, &self.groups)
     }
 
@@ -119,15 +119,17 @@ impl Supervising {
             return Ok(true);
         }
         let awake = self.wait()?;
+        // Before the ends are reaped: a child that failed to start has reported first, and then ended.
         self.read_reports();
         self.reap();
-        let is_gone = awake.gone || (awake.requests && !self.take_requests());
+        let is_gone = awake.is_hung_up || (awake.requests && !self.take_requests());
         self.advance(Instant::now());
         Ok(is_gone)
     }
 
     fn wait(&self) -> io::Result<WakeUp> {
         let mut interest = PollFlags::empty();
+        // A daemon that does not read its answers gets no more requests read: that bounds the queue.
         interest.set(PollFlags::IN, !self.outgoing.is_full());
         interest.set(PollFlags::OUT, self.outgoing.is_blocked());
         let mut polled =
@@ -143,7 +145,7 @@ impl Supervising {
         let happened = polled[0].revents();
         Ok(WakeUp {
             requests: happened.contains(PollFlags::IN),
-            gone: happened.intersects(PollFlags::HUP | PollFlags::ERR),
+            is_hung_up: happened.intersects(PollFlags::HUP | PollFlags::ERR),
         })
     }
 
@@ -167,6 +169,7 @@ impl Supervising {
                     Some(request) => self.take(request),
                     None => return false,
                 },
+                // Any other error means that the daemon is gone.
                 Err(error) => return error.kind() == io::ErrorKind::WouldBlock,
             }
         }
@@ -211,6 +214,7 @@ impl Supervising {
     }
 
     fn shut_down(&mut self, request: u64, grace: Duration) {
+        // No process is started from now on.
         self.ending = Some(request);
         let ids: Vec<Uuid> = self.sessions.keys().copied().collect();
         ids.into_iter().for_each(|id| self.stop(None, id, grace));

@@ -66,6 +66,7 @@ impl FamilySearch<'_> {
     fn find_owners(&mut self) {
         let pids: Vec<u32> = self.processes.keys().copied().collect();
         for pid in pids {
+            // From the eldest on, as a child inherits the owner of its parent.
             for step in self.line_of(pid).into_iter().rev() {
                 let owner = self.owner_of(step);
                 self.owners.insert(step, owner);
@@ -97,6 +98,7 @@ impl FamilySearch<'_> {
         let inherited = || self.owners.get(&stat.parent).copied().flatten();
         let begun = || self.begun.get(&stat.session).copied();
         let grouped = || self.groups.session_of(pid);
+        // The surest sign first. The marker comes last: the process may have changed its environment.
         let known = led.or_else(inherited).or_else(grouped).or_else(begun);
         known.or_else(|| procfs::marker(pid))
     }

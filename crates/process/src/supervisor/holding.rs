@@ -70,6 +70,7 @@ impl Supervising {
         self.max_children = max_children;
         let Some(order) = keep else { return self.keep = None };
         match &mut self.keep {
+            // The next daemon may be connecting already: the socket stays.
             Some(keeping) if keeping.secret == order.secret => keeping.span = order.span,
             keeping => {
                 *keeping = Keeping::new(&order).inspect_err(complain).ok();
@@ -86,6 +87,7 @@ impl Supervising {
         let mut outputs = self.outputs();
         let mut arrivals = Vec::new();
         while Instant::now() < until {
+            // Nothing is left that a daemon could take over.
             if self.sessions.values().all(|session| session.ends.is_none()) {
                 break;
             }
@@ -111,6 +113,7 @@ impl Supervising {
             self.starting.swap_remove(0);
             self.give_up_start(id);
         }
+        // The stops go on, but nobody waits for their answers.
         self.stops.iter_mut().for_each(|stop| stop.request = None);
         // Nobody may wait for the end of what the daemon wrote.
         if let Ok(nowhere) = OpenOptions::new().write(true).open("/dev/null") {
@@ -133,6 +136,7 @@ impl Supervising {
         until: Instant,
     ) -> io::Result<()> {
         let mut polled = vec![PollFd::new(&self.signals, PollFlags::IN)];
+        // At the bound the listener is not polled: a connection that is not taken would wake the loop again.
         if let Some(keep) = self.keep.as_ref().filter(|_| arrivals.len() < MOST_ARRIVALS) {
             polled.push(PollFd::new(&keep.listener, PollFlags::IN));
         }

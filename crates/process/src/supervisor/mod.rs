@@ -8,15 +8,14 @@
 //!
 //! - `events`: the event loop, and the daemon's requests
 //! - `spawning`, `child`: the start of a process, and its steps before it executes the program
-//! - `reaping`: reaps ended processes
+//! - `reaping`: reaps ended processes, and ends all at the end
 //! - `family`: assigns processes to sessions
-//! - `stopping`, `ending`: the end of one session, and of all
+//! - `stopping`: the end of one session
 //! - `event_queue`: events that the daemon has not read yet
 //! - `holding`: the time between two daemons; `arrival`: the next daemon
 
 mod arrival;
 mod child;
-mod ending;
 mod event_queue;
 mod events;
 mod family;
@@ -73,6 +72,7 @@ fn run() -> io::Result<()> {
     // This fails for the leader of a process group (started by hand in a terminal), where it is not
     // needed.
     let _ = rustix::process::setsid();
+    // So that no file system is kept busy for as long as sessions live.
     rustix::process::chdir("/")?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     let Some((max_children, control_groups, keep)) = first_word(&socket)? else { return Ok(()) };

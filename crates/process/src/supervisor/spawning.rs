@@ -43,7 +43,7 @@ pub(super) struct SessionProcesses {
     pub(super) is_known: bool,
     /// How the first process ended.
     pub(super) exit: Option<Exit>,
-    /// What the next daemon gets; `None` if none is waited for, or until the start is reported.
+    /// The ends for the next daemon; `None` if none is waited for, or until the start is reported.
     pub(super) ends: Option<SessionEnds>,
 }
 
@@ -131,6 +131,7 @@ impl Supervising {
         self.may_start(order)?;
         let id = order.id;
         let (ends, reports) = prepare(order)?;
+        // Before the fork: the child enters it first of all, so no descendant is ever outside.
         let group = self.groups.create(id, order.max_processes);
         let group = group.map_err(Failure::at(Step::ControlGroup))?;
         let supervisor = std::process::id();
@@ -149,6 +150,7 @@ impl Supervising {
             exit: None,
             ends: None,
         };
+        // Known from here on, also while it starts: a stop finds it, and its id is not given again.
         self.sessions.insert(id, session);
         self.leaders.insert(pid, id);
         let deadline = Instant::now() + LONGEST_START;
@@ -203,6 +205,7 @@ impl Supervising {
     fn forget_failed(&mut self, id: Uuid) {
         let Some(pid) = self.kill_leader(id) else { return };
         if let Some(raw) = procfs::to_pid(pid) {
+            // Reaped here and not by the loop, which would report the end of a session.
             let _ = waitpid(Some(raw), WaitOptions::empty());
         }
         self.leaders.remove(&pid);
@@ -249,12 +252,15 @@ fn terminal((cols, rows): (u16, u16), order: &Order) -> io::Result<Ends> {
     let master = openpt(flags)?;
     grantpt(&master)?;
     unlockpt(&master)?;
+    // By the master and not by path: `/dev/pts` may be another one here.
     let slave = ioctl_tiocgptpeer(&master, flags)?;
     tcsetwinsize(&master, Winsize { ws_row: rows, ws_col: cols, ws_xpixel: 0, ws_ypixel: 0 })?;
     let mut modes = tcgetattr(&slave)?;
+    // So that a backspace in a line removes a whole character.
     modes.input_modes |= InputModes::IUTF8;
     tcsetattr(&slave, OptionalActions::Now, &modes)?;
     if let Some(identity) = &order.identity {
+        // Programs open their terminal again by its path, as the user.
         fchown(&slave, Some(Uid::from_raw(identity.uid)), None::<Gid>)?;
         fchmod(&slave, Mode::from_raw_mode(0o620))?;
     }

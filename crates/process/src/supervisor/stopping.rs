@@ -74,7 +74,7 @@ impl Supervising {
             () if self.sessions.values().any(|session| !session.is_alive) => TIDY_AGAIN,
             () => return None,
         };
-        Some(self.looked + after)
+        Some(self.last_scan + after)
     }
 
     fn advance_stops(&mut self, family: &Family, now: Instant) {
@@ -82,6 +82,9 @@ impl Supervising {
         for mut stop in std::mem::take(&mut self.stops) {
             let left = family.of(stop.id).len();
             let is_over = left == 0 && !self.is_alive(stop.id);
+
+            // A first process that is dead and not reaped is no longer in the family. The session is not over
+            // before its end is reported.
             if is_over || stop.has_failed(now) {
                 self.tell_stopped(&stop, left);
                 continue;
@@ -111,6 +114,7 @@ impl Supervising {
         let sessions = self.sessions.iter().filter(|(id, _)| ids.contains(*id));
         sessions.filter_map(|(_, session)| session.group.as_ref()).for_each(|group| group.kill());
         self.kill_members(|family| ids.iter().flat_map(|id| family.of(*id)).copied().collect());
+        // Descendants whose parents live end without a signal to this process: look again in any case.
         self.has_changed = true;
     }
 

@@ -58,11 +58,11 @@ impl SettingSource {
 pub struct Reloaded {
     /// The configuration file that was read; none if there is none.
     pub file: Option<String>,
-    /// What has changed, and counts from now on.
+    /// The settings that have changed, and count from now on.
     pub changed: Vec<SettingChange>,
     /// The names of settings that are different in the file, and count from the next start on.
     pub needs_restart: Vec<String>,
-    /// What the owner should know of it.
+    /// Notes for the owner about it.
     pub notes: Vec<String>,
 }
 

@@ -18,10 +18,10 @@ pub enum LogLevel {
     Error,
     /// Something needs attention.
     Warn,
-    /// What happens.
+    /// The usual events.
     #[default]
     Info,
-    /// What helps to find faults.
+    /// Details that help to find faults.
     Debug,
     /// Every step.
     Trace,

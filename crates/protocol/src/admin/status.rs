@@ -126,7 +126,7 @@ pub struct WorkerJson {
     pub scope: String,
     /// Its models.
     pub models: Vec<String>,
-    /// What is known of its models, by name; a model of which nothing is known is left out.
+    /// The known facts about its models, by name; a model of which nothing is known is left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub model_facts: FactsByModel,
     /// Whether it loads and unloads models when it is told.

@@ -56,7 +56,7 @@ pub struct UsageCounts {
     pub estimated: u64,
     /// The failed requests. A request whose client left does not count.
     pub errors: u64,
-    /// What they cost. Requests to models without a price cost nothing.
+    /// Their cost. Requests to models without a price cost nothing.
     #[serde(default)]
     pub cost: Money,
 }

@@ -15,7 +15,7 @@ pub const SESSIONS: &str = "/admin/web/sessions";
 pub struct SignedIn {
     /// Whose session it is: the name of a key, or `owner`.
     pub name: String,
-    /// What it may do, in the scopes of keys.
+    /// Its rights, in the scopes of keys.
     pub scopes: Vec<KeyScope>,
     /// When it ends.
     pub expires: Timestamp,
@@ -45,7 +45,7 @@ pub struct PageSessionJson {
     pub expires_at: Timestamp,
     /// When it was last used.
     pub last_used_at: Option<Timestamp>,
-    /// What the browser says of itself.
+    /// The browser's description of itself.
     pub browser: String,
     /// Whether the request for this list came by it.
     pub current: bool,

@@ -42,7 +42,7 @@ impl Failure {
         Self::of_value(error)
     }
 
-    /// What it says of a request that is too long for the model's context, if it is that.
+    /// Its words about a request that is too long for the model's context, if it is that.
     pub fn overflow(&self) -> Option<Overflow> {
         Overflow::read(self)
     }

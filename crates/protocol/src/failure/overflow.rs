@@ -3,7 +3,7 @@
 
 use super::Failure;
 
-/// What a backend says of a request that does not fit into the context, in tokens.
+/// The numbers that a backend gives for a request that does not fit into the context, in tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Overflow {
     /// The length of the prompt.
@@ -54,7 +54,7 @@ const SIGNS: [&str; 26] = [
     "context_length_exceeded",
 ];
 
-/// What stands around the length of a prompt.
+/// The text around the length of a prompt.
 const PROMPT: [&str; 18] = [
     "request (# tokens)",
     "your request has # input tokens",

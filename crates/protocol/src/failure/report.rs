@@ -44,7 +44,7 @@ impl PassedStream {
     }
 }
 
-/// What ends an event stream that has begun: the end of a half event if `so_far` stops inside one, then
+/// The last bytes of an event stream that has begun: the end of a half event if `so_far` stops inside one, then
 /// the API's own error event.
 pub fn last_event(
     path: &str,

@@ -1,4 +1,4 @@
-//! What a path of Gemini's API says: `/v1beta/models/MODEL:METHOD?alt=sse`.
+//! The parts of a path of Gemini's API: `/v1beta/models/MODEL:METHOD?alt=sse`.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ const COLLECTIONS: [&str; 2] = ["models", "tunedModels"];
 pub struct Call<'a> {
     /// The model, decoded. `None` where the path names none, and the body has to.
     pub model: Option<Cow<'a, str>>,
-    /// What is asked for.
+    /// The endpoint that is asked for.
     pub endpoint: Endpoint,
     /// How the answer is to come.
     pub form: Form,

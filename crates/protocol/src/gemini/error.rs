@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-/// What went wrong.
+/// A problem with a request.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Problem<'a> {
     /// The HTTP status.
     pub status: u16,
-    /// What went wrong, in words.
+    /// The problem in words.
     pub message: &'a str,
     /// The field that is at fault.
     pub field: Option<&'a str>,

@@ -74,7 +74,7 @@ impl Invitation {
     /// The invitation with this code, in capitals or not, with white space anywhere in it.
     ///
     /// # Errors
-    /// [`BadCode`] when it is none, or none that this version knows.
+    /// [`BadCode`] when it is not a code, or not one that this version knows.
     pub fn decode(text: &str) -> Result<Self, BadCode> {
         if !Self::is_code(text) {
             return Err(BadCode::NoCode);
@@ -121,7 +121,7 @@ fn put_length(bytes: &mut Vec<u8>, length: usize) {
     bytes.push(u8::try_from(length).unwrap_or(u8::MAX));
 }
 
-/// What is left to read of a code.
+/// The rest of a code, to be read.
 struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {

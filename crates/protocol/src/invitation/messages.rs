@@ -1,4 +1,4 @@
-//! What a joining machine and a server say to each other over HTTP.
+//! The messages between a joining machine and a server over HTTP.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ pub struct JoinRequest {
     pub machine: String,
 }
 
-/// What a machine that has joined needs from then on.
+/// The answer to a machine that has joined: all that it needs from then on.
 #[derive(Serialize, Deserialize)]
 pub struct JoinAnswer {
     /// Its key, of scope `worker`.

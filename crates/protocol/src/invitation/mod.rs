@@ -24,14 +24,14 @@ pub const MAX_ADDRESSES: usize = 3;
 /// The longest URL, room code and password in a code, in bytes.
 pub const MAX_TEXT: usize = 100;
 
-/// What the code of an invitation says.
+/// The content of an invitation's code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invitation {
     /// The server, wherever it is.
     pub server: ServerId,
     /// Where it was when the code was made.
     pub place: Place,
-    /// What the code is for.
+    /// The purpose of the code.
     pub purpose: Purpose,
 }
 
@@ -48,7 +48,7 @@ pub struct Place {
     pub url: Option<String>,
 }
 
-/// What an invitation is for.
+/// The purpose of an invitation.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Purpose {
     /// One machine becomes a worker.

@@ -184,7 +184,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for TextOrJson<'a> {
 /// as missing.
 #[derive(Debug, Clone)]
 pub struct List<T>(
-    /// What is in it.
+    /// The elements.
     pub Vec<T>,
 );
 

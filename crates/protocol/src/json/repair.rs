@@ -97,7 +97,7 @@ struct Frame {
     key: Range<usize>,
 }
 
-/// What may come next.
+/// The token that may come next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Value,
@@ -119,9 +119,9 @@ enum Token {
     Text(Text),
 }
 
-/// What each value counts, in bytes.
+/// The part of each value in the bound, in bytes.
 const VALUE: usize = 32;
-/// What one level near the top may add to the bound, in bytes; each level further up adds as much again.
+/// The most that one level near the top may add to the bound, in bytes; each level further up adds as much again.
 const RESERVE: usize = 16 * 1024;
 /// The levels that may.
 const RESERVED: usize = 5;

@@ -24,7 +24,7 @@ use crate::{
     openai::{Edit, added, object_end, span, splice},
 };
 
-/// What a body asks for, as far as it matters before it becomes a job.
+/// The request in a body, as far as it matters before it becomes a job.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Asked {
     /// Whether it is the node protocol's.

@@ -1,4 +1,4 @@
-//! What a server answers itself: errors, and that a model is loaded.
+//! Answers that a server makes itself: errors, and that a model is loaded.
 
 use jiff::Timestamp;
 use serde::Serialize;

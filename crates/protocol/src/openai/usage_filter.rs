@@ -22,7 +22,7 @@ use crate::{
 /// The longest event that may be held back, in bytes. The chunks that are looked for are far shorter.
 pub const MAX_HELD: usize = 64 * 1024;
 
-/// What every chunk has beside its choices, which nobody misses when a chunk goes.
+/// The fields of every chunk beside its choices, which nobody misses when a chunk goes.
 const OF_EVERY_CHUNK: [&str; 9] = [
     "id",
     "object",

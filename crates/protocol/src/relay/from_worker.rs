@@ -84,7 +84,7 @@ pub struct ModelsUpdate {
     /// Not part of the specification.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub none_left: bool,
-    /// What its backend says of them. Sent on binary links only. Not part of the specification.
+    /// The facts that its backend reports of them. Sent on binary links only. Not part of the specification.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "or_default")]
     pub facts: FactsByModel,
 }

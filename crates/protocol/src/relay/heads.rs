@@ -10,7 +10,7 @@ use super::{
     from_worker::TokenCounts,
 };
 
-/// What a request's head takes as fields beside its texts and headers: flag, length of the body, and the
+/// The size of a request's head beside its texts and headers: flag, length of the body, and the
 /// lengths of three texts.
 const FIXED: usize = 1 + 8 + 3 * 4;
 

@@ -53,7 +53,7 @@ impl StreamEnd {
         self.is_over
     }
 
-    /// What closes the last event, once the answer has ended: nobody waits for the empty line after
+    /// The bytes that close the last event, once the answer has ended: nobody waits for the empty line after
     /// `[DONE]`.
     pub fn closing(&self) -> &'static [u8] {
         match (self.is_over && !self.is_last, self.after_cr) {
@@ -140,7 +140,7 @@ mod tests {
     const MESSAGES: &str = "event: message_start\ndata: {\"type\":\"message_start\"}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
     const RESPONSES: &str = "data: {\"type\": \"response.created\"}\r\n\r\ndata: {\"type\": \"response.completed\",\"x\":\"\n\"}\r\n\r\n";
 
-    /// What belongs to the answer, and what closes it.
+    /// The bytes that belong to the answer, and those that close it.
     fn answer(endpoint: Endpoint, pieces: &[&[u8]]) -> (String, &'static [u8]) {
         let mut end = StreamEnd::of(endpoint);
         let parts = pieces.iter().map(|piece| &piece[..end.feed(piece)]);

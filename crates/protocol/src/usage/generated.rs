@@ -18,7 +18,7 @@ pub struct GeneratedCounter {
     position: Position,
     /// The last string that ended, up to its bound: a key, if a colon follows.
     last: Word,
-    /// What lies between the last string and here.
+    /// The gap between the last string and here.
     gap: Gap,
     line: Line,
     events: u64,

@@ -12,7 +12,7 @@ enum Place {
     Object(Vec<u8>),
 }
 
-/// What the answer reports, each object read alone by a scanner of its own parts.
+/// The usage in an answer, each object read alone by a scanner of its own parts.
 pub(super) fn usage(answer: &[u8]) -> Usage {
     let mut told = UsageScanner::new();
     let (mut place, mut at) = (Place::default(), 0);

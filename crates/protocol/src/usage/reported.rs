@@ -239,7 +239,7 @@ struct Counts<'a> {
     cached_content_token_count: Option<&'a RawValue>,
 }
 
-/// What an OpenAI server says of a prompt.
+/// An OpenAI server's details about a prompt.
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 struct Details<'a> {

@@ -62,7 +62,7 @@ const SOURCES: [&str; 15] = [
     "../api/src/models/openai.rs",
 ];
 
-/// What a server sends.
+/// The types that a server sends.
 const RECEIVED: [&str; 29] = [
     "AuditList",
     "ConfigJson",
@@ -95,7 +95,7 @@ const RECEIVED: [&str; 29] = [
     "WorkerList",
 ];
 
-/// What the page sends.
+/// The types that the page sends.
 const SENT: [&str; 4] = ["ChangeRoom", "ClientMessage", "CreateKey", "CreateRoom"];
 
 #[test]

@@ -10,7 +10,7 @@ use syn::{Item, ItemEnum, ItemStruct, ItemType};
 
 use crate::{attributes::derives_serde, messages::Messages};
 
-/// What the sources declare that serde writes or reads.
+/// The declarations in the sources that serde writes or reads.
 pub(crate) struct Sources(BTreeMap<String, Vec<(PathBuf, Declared)>>);
 
 /// A declaration.

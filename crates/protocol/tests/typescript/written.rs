@@ -125,7 +125,7 @@ impl Writer {
         }
     }
 
-    /// What a variant has beside its name.
+    /// The body of a variant beside its name.
     fn body(&mut self, fields: &Fields, of: &Serde) -> Option<String> {
         match fields {
             Fields::Unit => None,

@@ -70,7 +70,7 @@ pub(super) struct Sender {
     unsent: Mutex<Unsent>,
     pub(super) notes: Notes<NewJob>,
     credit: Arc<CreditMessages>,
-    /// What the worker says of its models.
+    /// The facts that the worker reports of its models.
     facts: Mutex<Arc<FactsByModel>>,
     /// Whether it loads and unloads models when it is told.
     loads_models: bool,

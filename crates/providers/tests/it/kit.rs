@@ -1,4 +1,4 @@
-//! What the tests of all three protocols share.
+//! Helpers that the tests of all three protocols share.
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
@@ -110,7 +110,7 @@ impl WholeAnswer {
         (self.status(), &self.body)
     }
 
-    /// What was said of a failure.
+    /// The words about a failure.
     pub(crate) fn detail(&self) -> &str {
         self.failure.as_ref().expect("a failure").detail.as_deref().unwrap_or_default()
     }

@@ -1,7 +1,7 @@
 //! Runs of several members in simulated time, with every fault that a network, a disk, a clock and
 //! an operator can make, against a plain model: `cargo xtask sim`.
 //!
-//! - `sim SEED`: one run; if it breaks a rule, made as short as possible and told line by line
+//! - `sim SEED`: one run; if it breaks a rule, made as short as possible and printed line by line
 //! - `sim --seeds N [--from S]`: many runs on all cores, and the seeds that failed once
 
 #![expect(clippy::print_stdout, reason = "a tool for the terminal")]

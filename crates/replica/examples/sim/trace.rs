@@ -1,4 +1,4 @@
-//! What happened in a run, line by line, when somebody wants to read it.
+//! The events of a run, line by line, when somebody wants to read them.
 
 use std::{fmt::Display, time::Duration};
 

@@ -22,7 +22,7 @@ use crate::{
 /// The wall clock of a run's beginning, since 1970.
 const BEGINNING: Duration = Duration::from_secs(1_750_000_000);
 
-/// What is different from the real rules, to see that it is noticed.
+/// The changes to the real rules, to see that they are noticed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Mutant {
     pub(crate) rules: Rules,
@@ -30,7 +30,7 @@ pub(crate) struct Mutant {
     pub(crate) one_incarnation: bool,
 }
 
-/// What happened in a run without a fault.
+/// The events in a run without a fault.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Account {
     pub(crate) messages: u64,

@@ -24,7 +24,7 @@ enum Stage {
     Over,
 }
 
-/// What a move that is forgotten had come to.
+/// The decision about a move that is forgotten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Decided {
     Staged,
@@ -42,7 +42,7 @@ impl Decided {
     }
 }
 
-/// What happens at this end.
+/// The events at this end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArrivalInput {
     /// Everything that goes along has come, and is on the disk.
@@ -53,7 +53,7 @@ pub enum ArrivalInput {
     Ours,
     /// The owner asks whether the session is taken.
     Asked,
-    /// What was staged cannot be read any more.
+    /// The staged parts cannot be read any more.
     Lost,
     /// The owner knows of no such move. The driver has looked first whether the session's version
     /// says that it is this member's.
@@ -62,7 +62,7 @@ pub enum ArrivalInput {
     Kept(bool),
 }
 
-/// What this end stores, each in one transaction.
+/// The facts that this end stores, each in one transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArrivalFact {
     /// Everything that goes along lies aside.
@@ -75,7 +75,7 @@ pub enum ArrivalFact {
     Forgotten,
 }
 
-/// What the driver does, in order.
+/// The driver's next steps, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArrivalOutput {
     /// Store this. For [`ArrivalFact::Taken`] the files are put in their places first.
@@ -115,7 +115,7 @@ impl Arrival {
         Self { stage: Stage::Staged }
     }
 
-    /// What an earlier start of this member has stored.
+    /// The end as an earlier start of this member has stored it.
     pub const fn stored(fact: ArrivalFact) -> Self {
         let stage = match fact {
             ArrivalFact::Staged => Stage::Staged,

@@ -23,7 +23,7 @@ enum Stage {
     Over,
 }
 
-/// What happens at this end.
+/// The events at this end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DepartureInput {
     /// The turn has ended, no process is left, and what goes along is stored here, too.
@@ -40,7 +40,7 @@ pub enum DepartureInput {
     Kept(bool),
 }
 
-/// What this end stores, each in one transaction.
+/// The facts that this end stores, each in one transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DepartureFact {
     /// The session is the other member's, with one move more. Everything that is needed to run it stays here.
@@ -51,7 +51,7 @@ pub enum DepartureFact {
     Dropped,
 }
 
-/// What the driver does, in order.
+/// The driver's next steps, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DepartureOutput {
     /// Send what goes along.
@@ -105,7 +105,7 @@ impl Departure {
         self.stage == Stage::Left
     }
 
-    /// What the other end is told when it asks. Of a move that is over, or unknown, nothing is kept:
+    /// The answer to the other end when it asks. Of a move that is over, or unknown, nothing is kept:
     /// the answer is [`Word::Aborted`].
     pub fn word(&self) -> Word {
         match self.stage {

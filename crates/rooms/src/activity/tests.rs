@@ -1,4 +1,4 @@
-//! Jobs from their start to their end, and what watchers are told.
+//! Jobs from their start to their end, and the announcements to watchers.
 
 use base::ProviderId;
 use serde_json::{Value, json};

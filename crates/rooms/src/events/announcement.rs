@@ -31,7 +31,7 @@ pub struct Announcement {
 /// events of jobs are never read.
 #[derive(Debug, Clone)]
 pub struct Encoded {
-    told: Arc<Announcement>,
+    announcement: Arc<Announcement>,
     now: u64,
     room_code: Arc<str>,
     /// Whether the named event is included; the log of all rooms keeps messages only.
@@ -102,7 +102,7 @@ impl Announcement {
     /// Prepares it for a log: it happened at `now` in the room of this six-character code.
     pub fn encode(self, now: u64, room_code: impl Into<Arc<str>>) -> Encoded {
         let room_code = room_code.into();
-        Encoded { told: Arc::new(self), now, room_code, with_event: true }
+        Encoded { announcement: Arc::new(self), now, room_code, with_event: true }
     }
 
     /// The most bytes of text in it, where that is known without encoding it: in events of jobs,
@@ -141,7 +141,7 @@ impl Encoded {
     }
 
     pub(super) fn has_message(&self) -> bool {
-        self.told.message.is_some()
+        self.announcement.message.is_some()
     }
 
     /// The forms that it has.
@@ -157,7 +157,8 @@ impl Encoded {
     pub(super) fn with_id(&self, id: u64, source: Option<Arc<Source>>) -> Entry {
         let made = OnceCell::new();
         let entry = Entry { id, source, encoded: self.clone(), size: 0, made };
-        let bytes = match self.told.text_of_job() {
+        // The ring needs a size now. Of events of jobs an upper bound will do, so they are not encoded for it.
+        let bytes = match self.announcement.text_of_job() {
             // A character may be escaped to six bytes; the names of the fields come on top.
             Some(text) => text.saturating_mul(6) + FIELDS,
             None => entry.made().bytes.len(),
@@ -175,14 +176,15 @@ impl Encoded {
     }
 
     fn event(&self) -> Option<&RoomEvent> {
-        self.told.event.as_ref().filter(|_| self.with_event)
+        self.announcement.event.as_ref().filter(|_| self.with_event)
     }
 
     fn make(&self, id: u64) -> EncodedBytes {
         let id_line = format!("id: {id}\n");
         let frame = |event: &RoomEvent| event.frame(None, self.now, &self.room_code);
         let named = self.event().map(frame).unwrap_or_default();
-        let message = self.told.message.as_ref().map(ServerMessage::encode).unwrap_or_default();
+        let message =
+            self.announcement.message.as_ref().map(ServerMessage::encode).unwrap_or_default();
         let parts: &[&str] = match (named.is_empty(), message.is_empty()) {
             (true, true) => &[],
             (false, true) => &[&id_line, &named],
@@ -247,7 +249,7 @@ impl Entry {
     /// Its message for a watcher that may know that something happened, but not what. It is encoded
     /// for each such watcher, since there are few.
     pub(super) fn discreet(&self) -> Option<Bytes> {
-        let message = discreet(self.encoded.told.message.as_ref()?).encode();
+        let message = discreet(self.encoded.announcement.message.as_ref()?).encode();
         Some(format!("id: {}\ndata: {message}\n\n", self.id).into())
     }
 

@@ -20,7 +20,7 @@ use super::{
 /// all events until it runs.
 const WOKEN_AT_ONCE: usize = 32;
 
-/// That task lets so many run before it wakes further ones: what it touched of them is still in the
+/// That task lets this many run before it wakes further ones: what it touched of them is still in the
 /// processor's cache then, and they fit into the runtime's own queue.
 const WOKEN_TOGETHER: usize = 64;
 
@@ -109,6 +109,7 @@ impl Log {
     pub fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
+        // Woken after the lock: a woken task may run at once and want it.
         let wakers = state.watchers.take([true; Form::COUNT]);
         drop(state);
         wakers.into_iter().for_each(Waker::wake);
@@ -138,9 +139,11 @@ impl Log {
         }
         state.ring.push(encoded, source);
         let due = encoded.forms();
+        // The sender is often a request's own task: waking thousands in it would delay the answer.
         if state.watchers.count(due) > WOKEN_AT_ONCE
             && let Ok(runtime) = Handle::try_current()
         {
+            // A pending task takes all forms that are due when it runs.
             if !state.add_due(due) {
                 runtime.spawn(Arc::clone(self).wake_due());
             }
@@ -184,6 +187,7 @@ impl Log {
     /// The next event for a watcher. Without one, its task is woken when there may be one.
     pub(super) fn poll_next(&self, watcher: &mut Watcher, cx: &Context<'_>) -> Poll<Next> {
         let mut state = self.lock();
+        // Before the read: who was disconnected must not see one more event.
         if watcher.era != state.era {
             return Poll::Ready(Next::Closed);
         }
@@ -198,6 +202,7 @@ impl Log {
                 watcher.after = last;
                 let old = state.watchers.wait(watcher.form, watcher.slot, cx.waker());
                 drop(state);
+                // It may be the last reference to a task, whose end calls `leave` and needs the lock.
                 drop(old);
                 Poll::Pending
             }

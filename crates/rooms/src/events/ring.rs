@@ -119,6 +119,7 @@ impl Ring {
         let entry = encoded.with_id(self.last, source);
         self.bytes += entry.size();
         self.entries.push_back(entry);
+        // The batches end before the new event.
         self.joined = Default::default();
         while self.is_too_full() {
             self.drop_oldest();
@@ -134,6 +135,7 @@ impl Ring {
             Some(id) if known(&id) && id >= self.dropped[form.index()] => {
                 StartPosition { after: id, missed: false }
             }
+            // An unknown id is of another log: the client is told that it may have missed events.
             Some(_) => StartPosition { after: self.dropped[form.index()], missed: true },
         }
     }
@@ -173,6 +175,7 @@ impl Ring {
             let taken = match entry.source.as_deref().map_or(Sight::All, &may_see) {
                 Sight::All => frames.take(entry, form),
                 Sight::Stirrings => frames.take_discreet(entry),
+                // Passed over, and still counted as seen: the watcher need not look at it again.
                 Sight::Nothing => true,
             };
             if !taken {

@@ -58,6 +58,7 @@ impl Subscription {
             }
             Stage::Open => {}
         }
+        // A watcher that is far behind gives way to other tasks now and then.
         let budget = ready!(poll_proceed(cx));
         let next = ready!(self.log.poll_next(&mut self.watcher, cx));
         budget.made_progress();

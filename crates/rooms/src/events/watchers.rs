@@ -32,6 +32,7 @@ impl Watchers {
         let slots = &mut self.0[form.index()];
         let waker = slots.wakers.get_mut(place).and_then(Option::take);
         slots.free.push(place);
+        // After a crowd has left, its memory is given back.
         if slots.free.len() == slots.wakers.len() {
             *slots = Slots::default();
         }
@@ -43,6 +44,7 @@ impl Watchers {
     pub(super) fn wait(&mut self, form: Form, place: usize, waker: &Waker) -> Option<Waker> {
         let slot = self.0[form.index()].wakers.get_mut(place)?;
         match slot {
+            // The usual case: a clone of the same waker would cost two counts for each event.
             Some(old) if old.will_wake(waker) => None,
             _ => slot.replace(waker.clone()),
         }

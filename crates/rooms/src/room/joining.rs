@@ -38,14 +38,17 @@ impl Room {
         let is_called = matches!(joining.kind, Kind::Endpoint(_));
         let shown = joining.session.clone().map(Secret::from);
         let new = token::new_token(token::SESSION);
+        // Held from the plan to the join: another join could else take the id, or the last place, in between.
         let writing = self.writing();
         let plan = self.open()?.plan(joining, token::digest(new.expose()), from.into(), now)?;
         let id = plan.id.clone();
-        let record = stored::record(self.id(), &id, plan.session, &plan.kept);
+        let record = stored::record(self.id(), &id, plan.session, &plan.stored);
+        // The disk first: a participant that is shown and not stored would be gone after a restart.
         self.house.store.save_participant(&record)?;
         if let Some(leaves) = &plan.leaves {
             self.forget(leaves.as_str())?;
         }
+        // Only the digest of a session is stored, so its text can be given back only to who has shown it.
         let session = shown.filter(|_| plan.known).unwrap_or(new);
         let mut state = self.state();
         let (created, told) = state.join(plan, now);
@@ -53,6 +56,7 @@ impl Room {
         let participant = state.participant(&id);
         drop((state, writing));
         if is_called {
+            // After the locks: the woken task asks the room at once.
             self.house.uncalled.notify_one();
         }
         let participant = participant.ok_or(RoomError::NoParticipant(id))?;

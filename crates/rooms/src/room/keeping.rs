@@ -62,16 +62,20 @@ impl Room {
         defaults: Option<RuntimeConfig>,
     ) -> Result<(), RoomError> {
         let writing = self.writing();
+        // The room may have ended while the password was hashed.
         let state = self.open()?;
         let name = name.unwrap_or_else(|| state.name.clone());
         let password = password.unwrap_or_else(|| state.password.clone());
         let defaults = defaults.unwrap_or_else(|| state.defaults.clone());
+        // The state's lock is not held during the write: requests do not wait for the disk.
         drop(state);
         let record = self.record(&name, password.as_ref(), &defaults);
+        // The store refuses the write of a former home, so a room that has moved is not changed here.
         if !self.house.store.change_room(&record)? {
             return Err(RoomError::Moved);
         }
         let mut state = self.state();
+        // Before the event of it: from then on, watchers of all rooms see no more than the password allows.
         self.source.set_guarded(password.is_some());
         (state.name, state.password, state.defaults) = (name, password, defaults);
         let summary = self.summary_of(&state);
@@ -104,7 +108,7 @@ impl Room {
         let _writing = self.writing();
         let mut state = self.state();
         let swept = state.sweep(now, aged);
-        self.tell_all(swept.told, now);
+        self.tell_all(swept.announcements, now);
         if state.is_used() {
             self.use_at(now);
         }
@@ -142,6 +146,7 @@ impl Room {
 
     /// Ends everything in it and deletes it from the disk.
     pub(crate) fn close(&self, reason: &str) -> Result<(), StoreError> {
+        // Waits for a write that has begun, and lets none begin before the end is noted.
         let _writing = self.writing();
         if !self.end(reason) {
             return Ok(());
@@ -169,6 +174,7 @@ impl Room {
     /// back, and find it there.
     pub(crate) fn release(&self) {
         let _writing = self.writing();
+        // Nothing is announced and nothing deleted: the room goes on, at its new home.
         if self.state().close(RoomEnd::Moved) {
             self.log.close();
             self.closed.cancel();

@@ -132,6 +132,7 @@ impl Room {
         let defaults = record.defaults.as_deref().and_then(|json| serde_json::from_str(json).ok());
         let source = Source::new(id, record.public, record.owner);
         source.set_guarded(password.is_some());
+        // Ids must be greater than those of every earlier log of the room, also of one at another server.
         let log = match record.epoch {
             0 => Log::new(Bounds::ROOM, house.clock.now()),
             epoch => Log::of_epoch(Bounds::ROOM, epoch),

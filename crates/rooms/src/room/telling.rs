@@ -64,6 +64,7 @@ impl Room {
     pub(super) fn tell_all(&self, told: impl IntoIterator<Item = Announcement>, now: u64) {
         for told in told {
             let encoded = told.encode(now, Arc::clone(&self.short_code));
+            // Both logs share the announcement; each makes its bytes when its first watcher reads them.
             self.log.append(&encoded);
             self.house.log.append_from(&encoded, &self.source);
         }

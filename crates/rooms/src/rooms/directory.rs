@@ -37,6 +37,7 @@ impl Directory {
 
     /// Takes over a room's record, unless a later one is known.
     pub(super) fn insert(&mut self, record: RoomRecord) {
+        // Records may arrive out of order: a look-up of one room overtakes the list of changes.
         if self.by_id.get(&record.id).is_some_and(|known| known.epoch() > record.epoch) {
             return;
         }
@@ -46,6 +47,7 @@ impl Directory {
         }
         let room = KnownRoom::new(record);
         if let Some(before) = before {
+            // The record has no count of participants, and a last use that is a minute old.
             room.note_use(&before.use_told());
         }
         self.by_id.insert(room.id().clone(), Arc::new(room));

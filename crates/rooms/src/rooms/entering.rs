@@ -49,11 +49,13 @@ impl Rooms {
     ) -> Result<Arc<Room>, Refused> {
         let (caller, now) = (caller.into(), self.0.house.clock.now());
         let Some(room) = self.0.room_of(code) else {
+            // One lock for the question and the count: requests at once could else all try before any is counted.
             let mut attempts = self.attempts();
             may_try(attempts.wait(caller.from, now))?;
             attempts.wrong(caller.from, now);
             return Err(Refused::Unknown);
         };
+        // A right code is refused too while an address must wait: else it would learn which guess was right.
         may_try(self.wait_for(&room, Knows::Code, caller, now))?;
         self.attempts().right(room.id(), Knows::Code, caller.from, now);
         Ok(room)
@@ -117,6 +119,7 @@ impl Rooms {
         caller: Caller<'_>,
     ) -> Result<Option<()>, Refused> {
         let (from, now) = (caller.from, self.0.house.clock.now());
+        // Before the lock of the attempts: no other lock is taken under it.
         let known = room.known(shown).map_or(PasswordCheck::Right, |(known, _)| known);
         may_try(self.wait_for(room, Knows::Password, caller, now))?;
         let mut attempts = self.attempts();
@@ -141,11 +144,13 @@ impl Rooms {
     ) -> Result<Arc<Room>, Refused> {
         let from = caller.from;
         let busy = Refused::TooMany { retry_after: VERIFYING };
+        // Verifying takes 20 ms of a core, so it has turns: wrong passwords must not take the machine.
         let turn = self.0.verifier.turn().await.ok_or_else(|| busy.clone())?;
         // Meanwhile another request may have shown the right password, or this address wrong ones.
         if self.try_known(&room, shown, caller)?.is_some() {
             return Ok(room);
         }
+        // The host may have removed the password meanwhile.
         let Some((_, phc)) = room.known(shown) else { return Ok(room) };
         let is_right = turn.verify(shown, Arc::clone(&phc)).await.ok_or(busy)?;
         let now = self.0.house.clock.now();

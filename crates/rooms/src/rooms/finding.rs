@@ -1,5 +1,5 @@
-//! Looks in the store for rooms that were made at another server a moment ago, before that is told. Names that are not
-//! there are remembered for a second, so that guesses cost the store little.
+//! Looks in the store for rooms that were made at another server a moment ago, before that is announced. Names that
+//! are not there are remembered for a second, so that guesses cost the store little.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -13,7 +13,7 @@ use crate::codes;
 /// How long a name counts as absent, in milliseconds.
 const ABSENT: u64 = 1_000;
 
-/// The most names that are remembered. While there are so many, no other is looked for.
+/// The most names that are remembered. At this number no other is looked for.
 const MOST: usize = 1_000;
 
 /// The longest name that is looked for, in bytes.
@@ -32,6 +32,7 @@ pub(super) struct Absent(HashMap<String, u64>);
 impl Absent {
     /// Whether a name was not there a moment ago, or too many were not.
     fn has(&mut self, name: &str, now: u64) -> bool {
+        // Only now, as a look through all names for each one would cost more than it saves.
         if self.0.len() >= MOST {
             self.0.retain(|_, until| now < *until);
         }
@@ -90,6 +91,7 @@ impl Rooms {
             return false;
         }
         let now = self.0.house.clock.now();
+        // An address that guesses is refused anyway, and must not reach the store.
         self.attempts().wait(from, now).is_none() && !self.absent(fleet).has(name, now)
     }
 
@@ -104,6 +106,7 @@ impl Rooms {
             Some(code) => store.find_room(code.as_str())?,
             None => None,
         };
+        // A code first, as people type one; without such a room the name is taken for an id.
         let found = match found {
             None => store.find_room(name)?,
             found => found,

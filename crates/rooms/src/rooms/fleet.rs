@@ -102,6 +102,7 @@ impl Rooms {
     pub fn list_elsewhere(&self) -> Vec<Arc<KnownRoom>> {
         let Some(fleet) = &self.0.fleet else { return Vec::new() };
         let mut rooms: Vec<_> = fleet.read(|directory| directory.all().cloned().collect());
+        // For a moment a room is in both lists, while it comes here.
         rooms.retain(|room| self.get(room.id().as_str()).is_none());
         rooms.sort_unstable_by(|a, b| (a.created(), a.id()).cmp(&(b.created(), b.id())));
         rooms
@@ -116,6 +117,7 @@ impl Rooms {
             if asked.is_some_and(|asked| now < asked.saturating_add(USES_KNOWN)) {
                 return;
             }
+            // Noted before the answer: of many requests at once, one asks the store.
             *asked = Some(now);
         }
         match self.0.house.store.room_uses() {
@@ -135,6 +137,7 @@ impl Rooms {
             let there: HashSet<_> =
                 changes.records.iter().map(|record| record.id.clone()).collect();
             fleet.write(|directory| directory.keep(&there));
+            // Only a whole list shows which rooms are missing.
             closed.extend(self.end_closed(&there));
         }
         for record in changes.records {
@@ -153,6 +156,7 @@ impl Rooms {
         }
         let (id, epoch) = (record.id.clone(), record.epoch);
         fleet.write(|directory| directory.insert(record));
+        // Adopting takes the same lock.
         drop(making);
         if is_own {
             warn_if_failed(self.adopt(&id, epoch, now).map(drop));
@@ -163,12 +167,14 @@ impl Rooms {
     fn end_closed(&self, there: &HashSet<RoomId>) -> Vec<Scope> {
         let missing = self.list().into_iter().filter(|room| !there.contains(room.id()));
         let is_closed =
+            // The list is older than this question: a room may have been made since.
             |room: &Arc<Room>| matches!(self.0.house.store.find_room(room.id().as_str()), Ok(None));
         let closed = missing.filter(is_closed);
         closed.map(|room| self.end_here(&room)).collect()
     }
 
     fn end_here(&self, room: &Room) -> Scope {
+        // Out of the index first: no request may enter a room that ends.
         self.0.write(|index| index.remove(room.id()));
         room.end("it was closed at another server");
         tracing::info!(room = %room.id(), "a room was closed at another server");
@@ -187,6 +193,7 @@ impl Rooms {
             return Ok(false);
         }
         let house = &self.0.house;
+        // One statement in the store decides: of several servers that want the room, one gets it.
         let Some(record) = house.store.claim_room(id, epoch, &house.home())? else {
             return Ok(false);
         };
@@ -196,6 +203,7 @@ impl Rooms {
             room.add_kept(member);
         }
         self.0.write(|index| index.insert(&room));
+        // After it is in the index, so that no request in between finds it nowhere.
         fleet.write(|directory| drop(directory.remove(id)));
         tracing::info!(room = %id, epoch = room.epoch(), "this server is a room's home now");
         house.uncalled.notify_one();

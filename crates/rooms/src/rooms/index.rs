@@ -104,6 +104,7 @@ pub(super) fn codes_of(short: &str, spoken: &str) -> impl Iterator<Item = Code> 
 
 /// A stored room, without its participants.
 pub(super) fn kept_room(house: &Arc<House>, mut record: RoomRecord, now: u64) -> Room {
+    // The server may have been off for long, and its members could not come.
     let least = now.saturating_sub(record.idle_ms.saturating_sub(AFTER_RESTART));
     record.used = record.used.max(least);
     let password = record.password.as_deref().map(Password::kept);
@@ -121,6 +122,6 @@ pub(super) fn kept_members(records: &[ParticipantRecord], now: u64) -> Vec<(Room
         member.map(|member| (record.room.clone(), member))
     };
     let mut members: Vec<_> = records.iter().filter_map(load).collect();
-    members.sort_by(|(_, a), (_, b)| (a.kept.joined_at, &a.id).cmp(&(b.kept.joined_at, &b.id)));
+    members.sort_by(|(_, a), (_, b)| (a.stored.joined_at, &a.id).cmp(&(b.stored.joined_at, &b.id)));
     members
 }

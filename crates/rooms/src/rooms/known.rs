@@ -100,7 +100,7 @@ impl KnownRoom {
         token::is_token(shown, &self.record.host_token)
     }
 
-    /// What is known of its use.
+    /// The known facts about its use.
     pub(super) fn use_told(&self) -> RoomUse {
         RoomUse {
             room: self.id().clone(),

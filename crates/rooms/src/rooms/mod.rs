@@ -141,10 +141,12 @@ impl Rooms {
         let host_token = token::new_token(token::HOST);
         let mut record = record(new, &host_token, self.0.settings.get().idle, now)?;
         record.password = password.as_ref().map(|password| password.phc().to_string());
+        // From here until the room is in the index: two rooms could else draw one code.
         let making = self.making();
         self.0.save_in_place(&mut record)?;
         let room = Arc::new(Room::new(&self.0.house, record, password));
         self.0.write(|index| index.insert(&room));
+        // Watchers are told without the lock: the next room does not wait for them.
         drop(making);
         room.tell_created(now);
         tracing::info!(room = %room.id(), "a room was made");
@@ -193,6 +195,7 @@ impl Rooms {
                 continue;
             }
             ended.push(room.scope());
+            // Its new home decides when it ends, by the use that it knows of.
             if self.is_elsewhere(room) {
                 continue;
             }
@@ -261,6 +264,7 @@ impl Inner {
         for _ in 0..DRAWS {
             self.find_place(record)?;
             saved = self.house.store.save_room(record);
+            // Only a code that is taken is worth another draw; any other failure would be the same again.
             if !matches!(saved, Err(StoreError::Refused { .. })) {
                 break;
             }
@@ -299,6 +303,7 @@ impl Inner {
         }
         let records: Vec<_> = used.iter().map(|(room, at)| (room.id().clone(), *at)).collect();
         self.house.store.touch_rooms(&records)?;
+        // Only after the write: what failed is written at the next sweep.
         used.iter().for_each(|(room, at)| room.use_is_kept(*at));
         Ok(())
     }
@@ -332,7 +337,7 @@ fn record(
     })
 }
 
-/// What all rooms of a server share.
+/// The state that all rooms of a server share.
 fn house(store: Arc<dyn RoomStore>, now: u64) -> Arc<House> {
     let log = Log::new(Bounds::ALL_ROOMS, now);
     let (clock, uncalled) = (Clock::new(now), Notify::new());

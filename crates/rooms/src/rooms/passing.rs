@@ -17,6 +17,7 @@ impl Rooms {
     pub async fn may_pass(&self, room: &Arc<KnownRoom>, caller: Caller<'_>) -> Result<(), Refused> {
         let now = self.0.house.clock.now();
         let wait = self.attempts().wait_for(room.id(), Knows::Code, caller.from, now);
+        // The token is looked at only where it matters: it costs a question to the store.
         if wait.is_some() && !self.holds_token(room, caller.token).await {
             may_try(wait)?;
         }
@@ -30,6 +31,7 @@ impl Rooms {
         if room.is_host(Some(shown)) {
             return true;
         }
+        // A text of another form is no token of a participant, and the store need not be asked.
         if !shown.starts_with(token::SESSION) {
             return false;
         }

@@ -17,7 +17,7 @@ use crate::{
 pub(crate) struct Plan {
     pub(crate) id: String,
     pub(crate) session: KeyDigest,
-    pub(crate) kept: StoredParticipant,
+    pub(crate) stored: StoredParticipant,
     /// Whether the join showed the token of its existing session.
     pub(crate) known: bool,
     /// The participant that is evicted.
@@ -39,6 +39,7 @@ impl RoomState {
         let (id, shown) = (joining.id.clone(), joining.session.clone());
         let about = About::of(joining);
         let is_new = self.member(&id).is_none();
+
         let leaves = if is_new { self.participant_to_evict(now)? } else { None };
         let there = self.member(&id);
         let known = there.is_some_and(|member| member.is_session(shown.as_deref()));
@@ -46,8 +47,8 @@ impl RoomState {
             return Err(RoomError::Conflict(id));
         }
         let session = there.filter(|_| known).map_or(new_session, |member| member.session);
-        let joined_at = there.map_or(now, |member| member.kept.joined_at);
-        let kept = StoredParticipant {
+        let joined_at = there.map_or(now, |member| member.stored.joined_at);
+        let stored = StoredParticipant {
             about,
             from: from.ip(),
             by_proxy: from.is_by_proxy(),
@@ -56,7 +57,7 @@ impl RoomState {
             updated_at: now,
             seen: now,
         };
-        Ok(Plan { id, session, kept, known, leaves })
+        Ok(Plan { id, session, stored, known, leaves })
     }
 
     /// The participant to evict from a full room: the one that has been silent the longest.
@@ -67,6 +68,7 @@ impl RoomState {
         let full = || {
             RoomError::TooMany(format!("the room is full: it has {MAX_PARTICIPANTS} participants"))
         };
+        // Nobody can be evicted before this time, so a flood of joins does not search the room each time.
         if now < self.full_until {
             return Err(full());
         }
@@ -80,15 +82,15 @@ impl RoomState {
 
     /// Applies a join. Returns whether the participant is new, and the announcements.
     pub(crate) fn join(&mut self, plan: Plan, now: u64) -> (bool, Vec<Announcement>) {
-        let Plan { id, session, kept, known, leaves } = plan;
+        let Plan { id, session, stored, known, leaves } = plan;
         let mut told = Vec::new();
         told.extend(leaves.and_then(|id| self.remove(&id, Ended::Removed)));
         if self.members.contains_key(&id) {
-            told.extend(self.renew(&id, session, kept, known, now));
+            told.extend(self.renew(&id, session, stored, known, now));
             return (false, told);
         }
         self.counted += 1;
-        let member = Member::new(id.clone(), self.counted, session, kept, now);
+        let member = Member::new(id.clone(), self.counted, session, stored, now);
         told.push(joined(self.info(&member)));
         self.members.insert(id, member);
         (true, told)
@@ -100,32 +102,35 @@ impl RoomState {
         &mut self,
         id: &str,
         session: KeyDigest,
-        kept: StoredParticipant,
+        stored: StoredParticipant,
         known: bool,
         now: u64,
     ) -> Option<Announcement> {
         let member = self.member(id)?;
-        let moved = member.kept.about.kind != kept.about.kind;
-        let stranger = !known && !member.is_neighbour(kept.from());
+        let moved = member.stored.about.kind != stored.about.kind;
+        let stranger = !known && !member.is_neighbour(stored.from());
         if moved || stranger {
             member.end(Ended::Superseded);
             self.unlink(id, now);
         }
         let old = self.member(id).filter(|member| member.is_up());
-        let old = old.map(|member| member.kept.about.models.clone());
+        let old = old.map(|member| member.stored.about.models.clone());
+        // The counts are of connected participants: they must not keep the models of before.
         if let Some(old) = old {
             self.count_out(&old);
-            self.count_in(&kept.about.models);
+            self.count_in(&stored.about.models);
         }
         let member = self.members.get_mut(id)?;
+        // Somebody else took the id over. A token of the former one must not open a tunnel for this one.
         if stranger {
             member.forget_tunnel_tokens();
         }
+        // A join is a sign of life: the id is reserved again.
         if let Link::Down { since } = &mut member.link {
             *since = now;
         }
-        let changed = member.kept.about != kept.about;
-        (member.session, member.kept, member.stale) = (session, kept, false);
+        let changed = member.stored.about != stored.about;
+        (member.session, member.stored, member.stale) = (session, stored, false);
         if let Link::Up { end, .. } = &member.link
             && changed
         {
@@ -139,6 +144,7 @@ impl RoomState {
     pub(crate) fn remove(&mut self, id: &str, why: Ended) -> Option<Announcement> {
         let member = self.members.get(id)?;
         member.end(why);
+        // The time does not matter: the participant is removed in the same call.
         self.unlink(id, 0);
         let member = self.members.remove(id)?;
         self.activity.forget(id);
@@ -168,6 +174,6 @@ impl RoomState {
 /// tokens; stock participants have none and are recognised by their address.
 fn may_replace(member: &Member, by: &About, from: ClientAddress, now: u64) -> bool {
     let is_worker = |about: &About| about.kind == StoredKind::Worker;
-    let stock = !is_worker(&member.kept.about) && !is_worker(by);
+    let stock = !is_worker(&member.stored.about) && !is_worker(by);
     !member.holds_id(now) || (stock && member.is_neighbour(from))
 }

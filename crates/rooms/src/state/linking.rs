@@ -32,16 +32,18 @@ impl RoomState {
         now: u64,
     ) -> Option<(Linked, Announcement)> {
         self.member(id)?.end(Ended::Superseded);
+        // Before the new link: the models of the old one would else be counted for ever.
         self.unlink(id, now);
         self.counted += 1;
         let (serial, end) = (self.counted, Arc::<End>::default());
         let member = self.members.get_mut(id)?;
         member.link = Link::Up { serial, provider, end: Arc::clone(&end) };
+        // Never set back: the connection writes it too, without the lock.
         member.link_seen.fetch_max(now, Ordering::Relaxed);
-        member.kept.updated_at = now;
+        member.stored.updated_at = now;
         let comes_back = std::mem::take(&mut member.told_offline);
         let linked = Linked { serial, seen: Arc::clone(&member.link_seen), end };
-        let models = member.kept.about.models.clone();
+        let models = member.stored.about.models.clone();
         self.count_in(&models);
         self.providers.insert(provider, id.to_owned());
         let told = updated(self.participant(id)?, comes_back);
@@ -50,12 +52,13 @@ impl RoomState {
 
     /// Handles the end of a connection. Watchers are not told if the participant has a newer one.
     pub(crate) fn disconnect(&mut self, id: &str, serial: u64, now: u64) -> Option<Announcement> {
+        // A late end of an older connection must not disconnect the newer one.
         if !self.is_linked(id, serial) {
             return None;
         }
         self.unlink(id, now);
         let member = self.members.get_mut(id)?;
-        member.kept.updated_at = now;
+        member.stored.updated_at = now;
         member.stale = true;
         Some(updated(self.participant(id)?, false))
     }
@@ -70,8 +73,9 @@ impl RoomState {
         let Some(member) = self.members.get_mut(id) else { return };
         let Link::Up { provider, .. } = member.link else { return };
         member.link = Link::Down { since: now };
+        // A participant without a connection can be evicted soon: the room has to look again.
         self.full_until = 0;
-        let models = member.kept.about.models.clone();
+        let models = member.stored.about.models.clone();
         self.count_out(&models);
         self.providers.remove(&provider);
     }
@@ -87,12 +91,12 @@ impl RoomState {
         let models: Vec<_> =
             models.into_iter().filter(|model| check::model(model).is_ok()).collect();
         let models: Vec<_> = models.into_iter().take(MAX_MODELS).collect();
-        if !self.is_linked(id, serial) || self.member(id)?.kept.about.models == models {
+        if !self.is_linked(id, serial) || self.member(id)?.stored.about.models == models {
             return None;
         }
         let member = self.members.get_mut(id)?;
-        let old = std::mem::replace(&mut member.kept.about.models, models.clone());
-        member.kept.updated_at = now;
+        let old = std::mem::replace(&mut member.stored.about.models, models.clone());
+        member.stored.updated_at = now;
         member.stale = true;
         self.count_out(&old);
         self.count_in(&models);
@@ -104,12 +108,13 @@ impl RoomState {
         let mut swept = Swept::default();
         for member in self.members.values_mut().filter(|member| !member.is_up()) {
             let silent = now.saturating_sub(member.seen());
+            // Judged by `aged`: a clock that jumps ahead must not delete what cannot be brought back.
             if aged.saturating_sub(member.seen()) >= FORGOTTEN {
                 swept.forgotten.push(member.id.clone());
                 continue;
             }
             if silent >= OFFLINE && !std::mem::replace(&mut member.told_offline, true) {
-                swept.told.push(offline(&member.id));
+                swept.announcements.push(offline(&member.id));
             }
             if member.stale {
                 swept.stale.push(member.id.clone());
@@ -118,7 +123,7 @@ impl RoomState {
         for id in &swept.forgotten {
             self.activity.forget(id);
             let member = self.members.remove(id);
-            swept.told.extend(member.map(|member| left(&member.id, member.told_offline)));
+            swept.announcements.extend(member.map(|member| left(&member.id, member.told_offline)));
         }
         swept
     }

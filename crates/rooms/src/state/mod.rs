@@ -65,7 +65,7 @@ pub(crate) enum RoomEnd {
 /// The changes that the passing of time made to a room.
 #[derive(Default)]
 pub(crate) struct Swept {
-    pub(crate) told: Vec<Announcement>,
+    pub(crate) announcements: Vec<Announcement>,
     /// Participants that are no longer in the room.
     pub(crate) forgotten: Vec<String>,
     /// Participants whose stored row is out of date.
@@ -121,6 +121,7 @@ impl RoomState {
     /// All participants, in the order in which they came.
     fn ids(&self) -> impl Iterator<Item = &Member> {
         let mut members: Vec<_> = self.members.values().collect();
+        // The map has no order, and clients show participants in the order in which they came.
         members.sort_unstable_by_key(|member| member.order);
         members.into_iter()
     }
@@ -151,7 +152,7 @@ impl RoomState {
     /// Records that a job was given to a provider.
     pub(crate) fn started(&mut self, job: &JobStarted) -> Option<Announcement> {
         let member = self.members.get(self.providers.get(&job.provider)?)?;
-        let About { nickname, endpoint, models, .. } = &member.kept.about;
+        let About { nickname, endpoint, models, .. } = &member.stored.about;
         self.activity.started(job, Holder { id: &member.id, nickname, endpoint, models })
     }
 
@@ -164,6 +165,7 @@ impl RoomState {
     /// The participants that a selector matches.
     pub(crate) fn find(&self, selector: &Selector, now: u64) -> Available {
         match self.matching(selector, now) {
+            // Without a word for this case, a client could not tell a wrong name from a room without models.
             Available::Nobody if !self.awaits(now, |_| true) => Available::Empty,
             found => found,
         }
@@ -187,7 +189,7 @@ impl RoomState {
     }
 
     fn find_model(&self, model: &str, now: u64) -> Available {
-        let has_it = |member: &Member| member.kept.about.models.iter().any(|own| own == model);
+        let has_it = |member: &Member| member.stored.about.models.iter().any(|own| own == model);
         match self.models.contains_key(model) || self.awaits(now, has_it) {
             true => Available::Known(model.to_owned()),
             false => Available::Nobody,

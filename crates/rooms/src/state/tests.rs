@@ -67,7 +67,7 @@ fn link(state: &mut RoomState, id: &str, number: u64, now: u64) -> Linked {
     state.link(id, provider(number), now).unwrap().0
 }
 
-/// What was told, such as `participant.left room:participant-left`.
+/// The names of the announcements, such as `participant.left room:participant-left`.
 fn names(told: &[Announcement]) -> Vec<String> {
     let name = |told: &Announcement| {
         let event = told.event.as_ref().map(|event| event.name().to_owned());
@@ -122,15 +122,15 @@ fn a_silent_participant_is_reported_offline_once_and_back_when_it_returns() {
     let mut state = state();
     stock(&mut state, "p", 0);
     let linked = link(&mut state, "p", 1, 0);
-    assert!(state.sweep(OFFLINE * 10, OFFLINE * 10).told.is_empty(), "it is connected");
+    assert!(state.sweep(OFFLINE * 10, OFFLINE * 10).announcements.is_empty(), "it is connected");
     linked.seen.store(1_000, Ordering::Relaxed);
     state.disconnect("p", linked.serial, 2_000);
-    assert!(state.sweep(OFFLINE + 999, OFFLINE + 999).told.is_empty());
+    assert!(state.sweep(OFFLINE + 999, OFFLINE + 999).announcements.is_empty());
     assert_eq!(
-        names(&state.sweep(OFFLINE + 1_000, OFFLINE + 1_000).told),
+        names(&state.sweep(OFFLINE + 1_000, OFFLINE + 1_000).announcements),
         ["participant.offline -"]
     );
-    assert!(state.sweep(OFFLINE * 3, OFFLINE * 3).told.is_empty(), "once");
+    assert!(state.sweep(OFFLINE * 3, OFFLINE * 3).announcements.is_empty(), "once");
     assert_eq!(names(&stock(&mut state, "p", OFFLINE * 4)), ["participant.updated"]);
     let (_, told) = state.link("p", provider(2), OFFLINE * 4).unwrap();
     assert_eq!(names(&[told]), ["participant.updated +"]);
@@ -141,8 +141,8 @@ fn heartbeats_keep_a_participant_from_being_offline() {
     let mut state = state();
     stock(&mut state, "p", 0);
     state.member_mut("p").unwrap().heard(OFFLINE);
-    assert!(state.sweep(2 * OFFLINE - 1, 2 * OFFLINE - 1).told.is_empty());
-    assert_eq!(state.sweep(2 * OFFLINE, 2 * OFFLINE).told.len(), 1);
+    assert!(state.sweep(2 * OFFLINE - 1, 2 * OFFLINE - 1).announcements.is_empty());
+    assert_eq!(state.sweep(2 * OFFLINE, 2 * OFFLINE).announcements.len(), 1);
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn a_participant_that_was_gone_for_a_day_is_forgotten() {
     assert_eq!(state.sweep(FORGOTTEN - 1, FORGOTTEN - 1).forgotten, Vec::<String>::new());
     let swept = state.sweep(FORGOTTEN, FORGOTTEN);
     assert_eq!(swept.forgotten, ["gone"]);
-    assert_eq!(names(&swept.told), ["participant.left"], "it was told to be gone already");
+    assert_eq!(names(&swept.announcements), ["participant.left"], "it was told to be gone already");
     assert_eq!(state.count(), 1);
 }
 

@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Helpers that the tests share.
 
 use std::{
     net::{IpAddr, Ipv4Addr},
@@ -72,7 +72,7 @@ pub(crate) fn provider(number: u64) -> ProviderId {
     ProviderId::from_random(number)
 }
 
-/// What has been told so far, in the order of telling: the names of the events.
+/// The names of the events so far, in the order of their announcement.
 pub(crate) async fn told(watcher: &mut Subscription) -> Vec<String> {
     let mut names = Vec::new();
     while let Ok(next) = tokio::time::timeout(Duration::from_millis(1), watcher.next()).await {

@@ -154,7 +154,7 @@ impl Answer {
         self.moved
     }
 
-    /// What the job waits for, while it is in a queue.
+    /// The reason for which the job waits, while it is in a queue.
     pub fn wait(&self) -> Option<Wait> {
         self.scheduler.wait(self.job)
     }

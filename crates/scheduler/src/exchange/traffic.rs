@@ -25,7 +25,7 @@ pub struct Head {
     pub headers: HeaderMap,
 }
 
-/// What an [`Answer`](super::Answer) yields.
+/// The events that an [`Answer`](super::Answer) yields.
 #[derive(Debug)]
 pub enum Event {
     /// Bytes of the answer from one read at the provider, or from several small reads if the reader was

@@ -242,7 +242,7 @@ impl Core {
         self.dispatcher.handle(self.now, Input::Progress { job, at, waiting });
     }
 
-    /// Jobs that have not ended: at most so many of the oldest, the oldest first.
+    /// Jobs that have not ended: at most `most` of the oldest, the oldest first.
     pub(super) fn running(&self, most: usize, now: Instant) -> Vec<RunningJob> {
         let mut all: Vec<&Entry> = self.jobs.values().collect();
         if all.len() > most {

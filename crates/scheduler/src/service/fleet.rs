@@ -30,12 +30,12 @@ impl FleetCore<'_> {
 
 impl Scheduler {
     pub(crate) fn with_fleet<T>(&self, act: impl FnOnce(FleetCore<'_>) -> T) -> T {
-        // Who acts here knows what is wanted: told again, it would never rest while a job waits.
+        // Who acts here knows the demand. If it were reported here, it would never rest while a job waits.
         self.with_demand(None, |core, notes| act(FleetCore { scheduler: self, core, notes }))
     }
 
-    /// Notified whenever jobs wait, or have stopped to: then more or fewer slots of fellows may be wanted. Who is
-    /// told must not wait for another word before it has looked.
+    /// Notified whenever jobs wait, or have stopped to: then more or fewer slots of fellows may be wanted. The
+    /// receiver must look before it waits for the next notice.
     pub fn demand(&self) -> Arc<Notify> {
         Arc::clone(self.0.demand.get_or_init(Arc::default))
     }

@@ -226,7 +226,7 @@ impl Scheduler {
         (core.dispatcher.queue_depth(), core.dispatcher.in_flight())
     }
 
-    /// Jobs that have not ended: at most so many of the oldest, the oldest first.
+    /// Jobs that have not ended: at most `most` of the oldest, the oldest first.
     pub fn running(&self, most: usize) -> Vec<RunningJob> {
         self.lock().running(most, now())
     }

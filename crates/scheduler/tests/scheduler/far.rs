@@ -17,7 +17,7 @@ fn speed(kit: &Kit, name: &str) -> Option<f64> {
     status.workers.iter().find(|worker| worker.name == name).and_then(|worker| worker.speed)
 }
 
-/// Answers one job with so many bytes, each of which is a token here, after two seconds.
+/// Answers one job with `tokens` bytes, each of which is a token here, after two seconds.
 async fn answer(kit: &mut Kit, provider: &mut Joined, head: Head, tokens: usize) {
     let mut answer = kit.submit();
     let mut writer = provider.assigned().await.answer;

@@ -22,7 +22,7 @@ pub(crate) struct Kit {
     next: u128,
 }
 
-/// What a provider is told.
+/// A call to a provider.
 pub(crate) enum ProviderCall {
     Assigned(Assignment),
     Canceled(JobId, CancelReason),

@@ -11,14 +11,14 @@ use tokio::{sync::mpsc, task::JoinSet};
 
 use crate::kit::{Kit, ok};
 
-/// What goes to the far server.
+/// An event for the far server.
 #[derive(Debug, Clone)]
 enum FarEvent {
     Serve(JobId, Bytes),
     Stop(JobId),
 }
 
-/// What comes back.
+/// An event that comes back.
 #[derive(Debug, Clone)]
 enum Back {
     Head(JobId),

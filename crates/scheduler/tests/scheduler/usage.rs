@@ -1,4 +1,4 @@
-//! What a job is said to have used.
+//! The usage that is reported for a job.
 
 use http::{HeaderMap, HeaderValue, StatusCode};
 use scheduler::{
@@ -35,7 +35,7 @@ fn estimated(usage: Usage) -> Usage {
     Usage { estimated: true, ..usage }
 }
 
-/// The account of a job whose answer has this head, in which so much is read.
+/// The account of a job whose answer has this head, in which this usage is read.
 async fn account(head: Head, read: Usage, reported: Option<Usage>) -> Usage {
     let mut kit = Kit::new(Config::default());
     let mut provider = kit.join(1);

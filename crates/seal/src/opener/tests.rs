@@ -1,4 +1,4 @@
-//! What is opened, what is refused, and what a refusal leaves behind.
+//! Records that are opened, those that are refused, and what a refusal leaves behind.
 
 use super::*;
 use crate::{MAX_COUNTED_PIECE, Sealer, sealed::tests::link};

@@ -1,4 +1,4 @@
-//! What of the random streams terminals agree on.
+//! The part of the random streams on which terminals agree.
 //!
 //! Emulators differ in what no program relies on. A piece of a stream that this crate and xterm.js
 //! read differently says nothing about snapshots; such pieces are left out here, each for a reason.
@@ -8,10 +8,10 @@
 /// sequences in the middle of words.
 const KNOWN: &str = "漢字🦀é─\u{ad}\u{301}\u{200d}\u{fe0f}";
 
-/// What sequences go on with after `ESC`.
+/// The characters with which sequences go on after `ESC`.
 const BEGINNINGS: &str = "[]PX^_()*+#78DEMHcZ=>\\%no}|~";
 
-/// What a stream has, so that it does not have what does not go with that.
+/// The kind of a stream, by which it leaves out sequences that do not go with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Colours, and cursors that are saved. Rows that are scrolled in from above are plain, or have
@@ -28,7 +28,7 @@ pub(crate) enum Kind {
 impl Kind {
     pub(crate) const ALL: [Self; 3] = [Self::Coloured, Self::Wide, Self::Sets];
 
-    /// What means the same everywhere, as the text that clients are sent.
+    /// The text of the pieces that means the same everywhere, as clients are sent it.
     pub(crate) fn agreed(self, pieces: &[Vec<u8>]) -> String {
         let texts = pieces.iter().map(|piece| String::from_utf8_lossy(piece));
         let agreed = texts.filter(|text| !differs(text) && !is_open(text) && self.goes_with(text));

@@ -37,7 +37,7 @@ const RECORDINGS: [(&str, &[u8]); 5] = [
     ("shell", include_bytes!("recordings/shell.vt")),
 ];
 
-/// What the random streams leave out, for it would mean different things beside others: what was
+/// The pieces that the random streams leave out, for they would mean different things beside others: what was
 /// written, and what comes then.
 const TOLD: [(&str, &str, &str); 6] = [
     (

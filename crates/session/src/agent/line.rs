@@ -18,7 +18,7 @@ pub struct Line {
     /// The line. If it has more than [`MAX_LINE`] bytes and is JSON, the same with long texts cut: kinds
     /// and ids are kept. If it is not JSON, its beginning.
     pub text: String,
-    /// What `text` lacks, if it was cut.
+    /// The part that `text` lacks, if it was cut.
     pub cut: Option<Cut>,
 }
 

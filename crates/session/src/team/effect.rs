@@ -89,7 +89,7 @@ pub struct Delivery {
 pub(super) struct Out {
     /// The keys of the records that may differ from the stored ones.
     pub(super) changed: BTreeSet<Key>,
-    pub(super) said: Vec<Effect>,
+    pub(super) effects: Vec<Effect>,
 }
 
 impl Delivery {
@@ -105,6 +105,6 @@ impl Out {
     }
 
     pub(super) fn say(&mut self, effect: Effect) {
-        self.said.push(effect);
+        self.effects.push(effect);
     }
 }

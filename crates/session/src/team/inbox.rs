@@ -64,6 +64,7 @@ impl Teams {
         at: u64,
     ) -> Called<u64> {
         let found = self.team(team)?;
+        // A team without its leader has nobody who would read the result.
         found.check_active()?;
         found.worker(worker)?;
         found.living(worker)?;
@@ -95,6 +96,7 @@ impl Teams {
         session: Uuid,
     ) -> Result<Vec<Effect>, TeamError> {
         let member = self.team(team)?.member(session)?;
+        // Said again, for example after a lost connection.
         if member.is_gone() || seq <= member.record.reached {
             return Ok(Vec::new());
         }
@@ -138,6 +140,7 @@ impl Teams {
     pub(super) fn offer(&mut self, membership: Membership, out: &mut Out) {
         let Some(team) = self.teams.get_mut(&membership.team) else { return };
         let Some(member) = team.members.get_mut(&membership.session) else { return };
+        // One at a time: the next is delivered when this has reached the session, so their order holds.
         if member.full || member.offered.is_some() || member.is_gone() {
             return;
         }
@@ -151,6 +154,7 @@ impl Teams {
     fn post(&mut self, id: Uuid, draft: Draft, at: u64) -> Called<u64> {
         let size = draft.payload.len();
         check_length("message", size, self.limits.payload)?;
+        // Before anything is forgotten: a message that is refused changes nothing.
         let to_go = self.team(id)?.to_go(size, self.held, &self.limits)?;
         let mut out = Out::default();
         self.forget(id, to_go, &mut out);
@@ -168,6 +172,7 @@ impl Teams {
         out.change(Key::team(id));
         out.change(Key::message(id, message.seq));
         for &to in &message.to {
+            // Clients see a message at once, even if its recipient takes it later.
             out.say(Effect::Show(Delivery::new(id, to, message)));
         }
         for &session in &message.to {
@@ -203,6 +208,7 @@ impl Teams {
             bytes += message.payload.len();
             let full =
                 page.messages.len() >= self.limits.page_messages || bytes > self.limits.page_bytes;
+            // A page has one message at least: otherwise a long one would never be read.
             if full && !page.messages.is_empty() {
                 return Ok(Page { next_seq: message.seq, more: true, ..page });
             }

@@ -57,6 +57,7 @@ impl Teams {
             && let Some(member) =
                 self.member_mut(membership).filter(|member| member.record.heard < number)
         {
+            // A number beyond the results would hide one that comes later.
             member.record.heard = number.min(member.record.results);
             out.change(Key::member(membership.team, worker));
             self.note_news(membership);
@@ -127,6 +128,7 @@ impl Teams {
         let lost = later.filter(|(_, message)| message.to.contains(&membership.session));
         let lost: Vec<u64> = lost.map(|(seq, _)| *seq).collect();
         member.waiting.extend(lost);
+        // Taken back to what was seen, so that they are delivered in order again.
         member.record.reached = from;
         out.change(Key::member(membership.team, membership.session));
     }

@@ -298,7 +298,7 @@ impl Teams {
     /// The effects of one call. First come the changed records, in their present state.
     fn finish(&self, out: Out) -> Vec<Effect> {
         let changes = out.changed.into_iter().filter_map(|key| self.change(key));
-        changes.map(Effect::Keep).chain(out.said).collect()
+        changes.map(Effect::Keep).chain(out.effects).collect()
     }
 
     fn change(&self, key: Key) -> Option<Change> {

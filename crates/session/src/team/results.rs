@@ -68,6 +68,7 @@ impl Teams {
         } else {
             self.note_leader_turn_ended(session, ended.turn, &mut out);
         }
+        // A turn that ended makes room for the next message.
         self.offer_again(session, &mut out);
         self.finish(out)
     }
@@ -132,6 +133,7 @@ impl Teams {
     pub(super) fn release(&mut self, membership: Membership, number: u64, out: &mut Out) {
         let Some(team) = self.teams.get_mut(&membership.team) else { return };
         let newest = team.members.get(&membership.session).map(|member| member.record.results);
+        // The newest is kept for waits that come later.
         if newest == Some(number) || self.waits.need(membership.session, number) {
             return;
         }
@@ -150,6 +152,7 @@ impl Teams {
 
     fn start(&mut self, membership: Membership, turn: u64, at: u64, out: &mut Out) {
         let Some(member) = self.member_mut(membership) else { return };
+        // A turn that is known already, reported again.
         if turn <= member.record.last_turn {
             return;
         }
@@ -213,6 +216,7 @@ impl Teams {
         let (pending, answers) = (member.is_pending(), member.newest());
         let turn = member.record.turn.take().map(|turn| turn.number);
         member.record.gone_at = Some(at);
+        // Nobody is left to read them, and a member that ended owes nothing for them.
         member.waiting.clear();
         member.offered = None;
         out.change(Key::member(membership.team, membership.session));
@@ -237,6 +241,7 @@ impl Teams {
         at: u64,
         out: &mut Out,
     ) {
+        // Cut and never refused: a turn that ended needs its result.
         let text = self.fitted(found.text);
         let Some(member) = self.member_mut(membership) else { return };
         let number = member.note_result(found.answers);
@@ -244,6 +249,7 @@ impl Teams {
         let result = TeamResult { worker: membership.session, number, turn, success, text, at };
         self.keep_result(membership, result, at, out);
         self.fill(membership, out);
+        // After the waits took what they need of it.
         self.release(membership, number - 1, out);
         if self.teams.get(&membership.team).is_some_and(|team| !team.any_pending()) {
             out.say(Effect::Completed(membership.team));

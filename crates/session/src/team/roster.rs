@@ -123,6 +123,7 @@ impl Team {
             if fits {
                 return Ok(to_go);
             }
+            // Unread messages are never dropped: the sender is refused instead.
             let unread = self.messages.len() - to_go.len();
             let full = TeamError::InboxFull { team: self.record.id, unread };
             let message = settled.next().ok_or(full)?;
@@ -147,6 +148,7 @@ impl Team {
             }
         }
         self.bytes += message.payload.len();
+        // A restore may bring a message that is newer than the stored record of its team.
         self.record.next_seq = self.record.next_seq.max(message.seq + 1);
         self.messages.insert(message.seq, message);
     }

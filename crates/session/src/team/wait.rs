@@ -138,6 +138,7 @@ impl Teams {
         out: &mut Out,
     ) -> Result<Waiting, TeamError> {
         let record = self.draft(ask, at)?;
+        // Answered without a wait: nobody has to remember an id for it.
         if record.is_complete() {
             return Ok(Waiting::Answered(self.answer(&record)));
         }
@@ -156,6 +157,7 @@ impl Teams {
         };
         let slot = |worker| {
             let member = team.worker(worker)?;
+            // An answer is due to what was sent before the wait; an earlier result does not end it while work is open.
             let (until, after) = (member.newest(), member.record.results);
             Ok((worker, member.slot(Slot::Open { until, after })))
         };
@@ -217,6 +219,7 @@ impl Teams {
         let Some(record) = self.waits.get(id).filter(|record| record.is_complete()) else { return };
         let answer = self.answer(record);
         let callers = self.waits.dismiss(id);
+        // Only an answer that somebody gets counts as collected.
         if !callers.is_empty() {
             self.collect(id, out);
         }

@@ -66,6 +66,7 @@ impl Waits {
     ) -> Result<Option<WaitRecord>, TeamError> {
         let mut dropped = None;
         if self.all.len() >= max {
+            // Only a wait without a caller may go: a caller that waits must get its answer.
             let oldest = self.oldest_parked().ok_or(TeamError::TooManyWaits { max })?;
             dropped = self.all.remove(&oldest).map(|wait| wait.record);
         }
@@ -76,6 +77,7 @@ impl Waits {
 
     /// Checks that one more caller can resume this wait of this team.
     pub(super) fn check(&self, id: Uuid, team: Uuid, max: usize) -> Result<(), TeamError> {
+        // An id that was never reported can only be a guess, and a wait of another team does not belong to this one.
         let wait = self.all.get(&id).filter(|wait| wait.disclosed && wait.record.team == team);
         let callers = wait.ok_or(TeamError::UnknownWait(id))?.callers.len();
         if callers < max { Ok(()) } else { Err(TeamError::TooManyCallers { wait: id, max }) }

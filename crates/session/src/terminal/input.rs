@@ -45,6 +45,7 @@ impl Applied {
         if id.is_empty() || id.len() > MAX_ID {
             return Err(BadId { length: id.len() });
         }
+        // A repeated id does not become the newest: clients repeat only what is not acknowledged yet.
         if self.ids.contains(id) {
             return Ok(false);
         }

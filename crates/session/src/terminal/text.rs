@@ -51,6 +51,7 @@ impl Decoder {
 
     /// The carried bytes, followed by these.
     fn joined(&mut self, bytes: Bytes) -> Bytes {
+        // The usual case copies nothing.
         if self.carry.is_empty() {
             return bytes;
         }

@@ -45,7 +45,7 @@ pub struct PoolId {
     pub began_ms: u64,
 }
 
-/// What a server says of its slice, and what it asks for. Sums are since the begin of its run.
+/// A server's report of its slice, with its wishes. Sums are since the begin of its run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     /// The pool.
@@ -54,28 +54,28 @@ pub struct Report {
     pub limit: u64,
     /// The end of the day or month, in milliseconds since 1970; 0 for a limit without one.
     pub ends_ms: u64,
-    /// What jobs that ended have used; `None`: it does not know what it has told before.
+    /// The use of jobs that ended; `None`: it does not know what it has reported before.
     pub settled: Option<u64>,
-    /// What jobs in flight are expected to use, with what was settled if that is not told above.
+    /// The expected use of jobs in flight, with the settled use if that is not reported above.
     pub reserved: u64,
-    /// What it wants to have beyond these. If it has more, that is given back.
+    /// The amount that it wants to have beyond these. If it has more, that is given back.
     pub keep: u64,
-    /// What of it requests wait for.
+    /// The part of it that requests wait for.
     pub need: u64,
 }
 
-/// What a server has after its report. Sums are since the begin of its run.
+/// A server's slice after its report. Sums are since the begin of its run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     /// The pool.
     pub pool: PoolId,
     /// All that it was given.
     pub granted: u64,
-    /// What it has told as settled.
+    /// The settled use that it has reported.
     pub settled: u64,
-    /// What nobody holds.
+    /// The amount that nobody holds.
     pub free: u64,
-    /// What other servers hold and had no use for when they were last heard of.
+    /// The amount that other servers hold and had no use for when they were last heard of.
     pub idle: u64,
     /// Whether it has less than requests wait for.
     pub short: bool,
@@ -97,18 +97,18 @@ pub struct Answers {
 pub struct Slice {
     /// All that was granted.
     pub granted: u64,
-    /// What was used, as it has told.
+    /// The reported use.
     pub settled: u64,
-    /// What jobs in flight are expected to use, as it has told.
+    /// The reported expected use of jobs in flight.
     pub reserved: u64,
-    /// What was used, as the ledger's rows say that have come.
+    /// The use by the ledger's rows that have come.
     pub taken: u64,
 }
 
 /// A pool at one moment, with all slices.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pool {
-    /// What there is.
+    /// The stock that there is.
     pub stock: Stock,
     /// The slice of the server that reports.
     pub own: Slice,
@@ -141,14 +141,14 @@ impl Measure {
 }
 
 impl Slice {
-    /// What a slice is worth when its server is not heard of any more: what was used of it. What its jobs in flight
-    /// have used counts when their rows come.
+    /// A slice whose server is not heard of any more: it counts as what was used of it. The use of its jobs in flight
+    /// counts when their rows come.
     #[must_use]
     pub fn abandoned(self) -> Self {
         Self { granted: self.settled, reserved: 0, ..self }
     }
 
-    /// What it holds of a budget beyond what the ledger's rows say.
+    /// The amount that it holds of a budget beyond the ledger's rows.
     fn held(&self) -> u64 {
         self.granted.max(self.busy()).saturating_sub(self.taken)
     }
@@ -206,7 +206,7 @@ impl Pool {
         self.stock.put_back(back, idle);
     }
 
-    /// What can be granted: what nobody holds, and for which no other server has jobs in flight.
+    /// The amount that can be granted: nobody holds it, and no other server has jobs in flight for it.
     fn room(&self) -> u64 {
         let own = self.own.granted.saturating_sub(self.own.taken);
         let held = self.others.iter().map(Slice::held).fold(own, u64::saturating_add);

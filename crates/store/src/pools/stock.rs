@@ -1,24 +1,24 @@
-//! What is free in a pool.
+//! The free amount of a pool.
 
 /// The parts of a unit of a rate: one a minute is one part a millisecond, a whole number.
 pub const PARTS: i64 = 60_000;
 
-/// What a pool has to give.
+/// The stock of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stock {
     /// A budget of which this was used.
     Budget {
         /// The limit.
         limit: u64,
-        /// What was used, as the ledger says.
+        /// The use by the ledger.
         used: u64,
     },
-    /// What comes back when its job has ended.
+    /// Places, which come back when their job has ended.
     Places {
         /// The limit.
         limit: u64,
     },
-    /// What comes back with time.
+    /// A rate, which comes back with time.
     Rate {
         /// The limit a minute.
         limit: u64,
@@ -48,7 +48,7 @@ impl Stock {
         }
     }
 
-    /// What is free while servers hold this.
+    /// The free amount while servers hold this.
     pub(super) fn free(&self, held: u64) -> u64 {
         match self {
             Self::Budget { limit, used } => limit.saturating_sub(used.saturating_add(held)),

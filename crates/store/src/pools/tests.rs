@@ -1,4 +1,4 @@
-//! What reports do to a pool.
+//! The effect of reports on a pool.
 
 use proptest::prelude::*;
 

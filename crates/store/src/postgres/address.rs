@@ -16,7 +16,7 @@ const CONNECT: Duration = Duration::from_secs(3);
 /// How long a host may be silent on a connection until it is looked for, and how long it may then be.
 const SILENT: Duration = Duration::from_secs(10);
 
-/// What a connection is called in the database's own lists.
+/// The name of a connection in the database's own lists.
 const NAME: &str = "warren";
 
 pub(super) struct Address {
@@ -26,8 +26,8 @@ pub(super) struct Address {
 }
 
 impl Address {
-    /// What a URL says, and what is meant where it says nothing: TLS is needed towards another machine, and of
-    /// several hosts that one is meant which can be written to.
+    /// The address in a URL, with defaults for what it leaves out: TLS is needed towards another machine, and of
+    /// several hosts the one is used that can be written to.
     pub(super) fn parse(url: &Secret) -> Result<Self, StoreError> {
         let wrong = |problem: String| StoreError::Address { problem };
         let text = url.expose();

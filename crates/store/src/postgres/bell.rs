@@ -1,4 +1,4 @@
-//! What other servers announce: that something may have changed, and that they need what is held here of limits.
+//! Announcements of other servers: that something may have changed, and that they need what is held here of limits.
 
 use std::{
     collections::BTreeSet,
@@ -31,7 +31,7 @@ impl Bell {
         self.ringing.notify_all();
     }
 
-    /// What a notification says.
+    /// Takes the content of a notification in.
     pub(super) fn hear(&self, said: &str) {
         match said.strip_prefix(LIMITS) {
             Some(key) => self.recall(KeyId::from(key)),

@@ -1,8 +1,8 @@
-//! What other servers have changed. Each change of a key, an invitation, a session of the page or a room gets the next number
+//! Changes by other servers. Each change of a key, an invitation, a session of the page or a room gets the next number
 //! of its table, in the order in which changes are committed: a change holds the row of its table's number until
 //! then. So a server that has seen all up to a number asks for what came after it.
 //!
-//! A change is told to all connections at once, and the numbers are looked at every second beside that.
+//! A change is announced to all connections at once, and the numbers are looked at every second beside that.
 
 use tokio_postgres::{Row, Transaction};
 
@@ -62,7 +62,7 @@ impl PostgresStore {
         })
     }
 
-    /// What of a table was changed after this number, and the number that this leads to. `None`: all of it.
+    /// The changes of a table after this number, and the number that this leads to. `None`: all of it.
     pub(super) fn changes<T: Send + 'static>(
         &self,
         table: SharedTable,

@@ -20,7 +20,7 @@ use super::{
 const PAUSES: Backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(5));
 
 /// Said on each connection before it is used. A statement that nobody waits for any more ends by itself, and so
-/// does a transaction; a change by another server is told to every connection.
+/// does a transaction; a change by another server is announced to every connection.
 const PREPARE: &str = "SET search_path TO warren; SET statement_timeout = '30s'; SET lock_timeout = '4s';
     SET idle_in_transaction_session_timeout = '30s'; SET client_min_messages = 'warning'; LISTEN warren";
 
@@ -85,6 +85,6 @@ async fn drive(mut connection: Connection<Socket, Stream<Socket>>, bell: Arc<Bel
             bell.hear(said.payload());
         }
     }
-    // What was changed meanwhile was told to nobody.
+    // A change meanwhile was announced to nobody.
     bell.ring();
 }

@@ -1,4 +1,4 @@
-//! What is found when the database is looked at from outside of a server: `warren doctor`.
+//! Findings about the database when it is looked at from outside of a server: `warren doctor`.
 
 use std::{
     future::poll_fn,
@@ -86,7 +86,7 @@ async fn announces(
     let (other, _heard) = connect(config).await?;
     let announce = format!("BEGIN; SELECT pg_notify('{CHANNEL}', ''); COMMIT");
     in_time(other.batch_execute(&announce)).await?;
-    // It is told with the next answer at the latest.
+    // It is reported with the next answer at the latest.
     in_time(client.batch_execute("SELECT 1")).await?;
     Ok(matches!(timeout(PATIENCE, heard.recv()).await, Ok(Some(()))))
 }

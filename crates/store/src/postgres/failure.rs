@@ -1,4 +1,4 @@
-//! What went wrong: whether it is worth trying again.
+//! The kind of a failure: whether it is worth trying again.
 
 use std::{error::Error, time::Duration};
 

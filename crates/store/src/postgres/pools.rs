@@ -73,7 +73,7 @@ const WRITE_LEVELS: &str = "UPDATE pools SET level = now.level, at = now.at
 const RECALL: &str =
     "SELECT pg_notify('warren', 'limits ' || key) FROM unnest($1::TEXT[]) AS short (key)";
 
-/// What has no use any more: slices that rows have come for, of servers that have ended or of days that are over;
+/// Rows that have no use any more: slices that rows have come for, of servers that have ended or of days that are over;
 /// pools of days that are over and of keys that are gone; sums that no month is of.
 const FORGET: [&str; 4] = [
     "DELETE FROM slices WHERE (ends > 0 AND ends < $1) OR ((ends = 0 OR (granted <= taken AND settled <= taken))

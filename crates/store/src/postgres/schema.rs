@@ -27,7 +27,7 @@ const STEPS: &[&[&str]] = &[
 /// The version of the tables after all steps.
 pub(super) const KNOWN: i32 = STEPS.len() as i32;
 
-/// What is locked while tables are made: any number, which no other program should lock.
+/// The lock while tables are made: any number, which no other program should lock.
 const LOCK: i64 = 0x7761_7272_656e;
 
 /// Makes the tables that this version needs, unless they are there.

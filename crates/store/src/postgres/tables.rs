@@ -199,7 +199,7 @@ pub(super) const SOURCES: &str = "CREATE TABLE sources (
         PRIMARY KEY (source, list)
     );";
 
-/// What keys have used, by the day. A trigger keeps it, so that servers of an older version do, too.
+/// The use of keys, by the day. A trigger keeps it, so that servers of an older version do, too.
 pub(super) const USAGE_KEYS: &str = r#"CREATE TABLE usage_keys (
         key TEXT COLLATE "C" NOT NULL,
         -- days since 1970

@@ -15,7 +15,7 @@ use crate::{
 };
 
 impl SharedStore {
-    /// What other servers have changed of the keys since the last call.
+    /// The changes of the keys by other servers since the last call.
     ///
     /// # Errors
     /// When the database is away.

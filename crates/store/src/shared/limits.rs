@@ -59,7 +59,7 @@ impl SharedStore {
         Ok(of_database.and_then(|fact| fact.json.parse().ok()).unwrap_or(1).max(1))
     }
 
-    /// What keys have used, by the day, as the rows say that wait.
+    /// The use of keys, by the day, in the rows that wait.
     ///
     /// # Errors
     /// When the file cannot be read.

@@ -1,4 +1,4 @@
-//! What several servers share, as one of them has it: the database, and a file of its own beside it.
+//! The data that several servers share, as one of them has it: the database, and a file of its own beside it.
 //!
 //! The file has a copy of the keys, invitations and page sessions, by which the server starts while the database is
 //! away, and the rows of the ledger and of the audit log that the database has not taken yet. Changes are made in the
@@ -89,7 +89,7 @@ impl SharedStore {
     /// of it starts with that.
     ///
     /// # Errors
-    /// When the URL is none, the file cannot be used, or the database cannot and there is no copy of it.
+    /// When the text is not a URL, the file cannot be used, or the database cannot and there is no copy of it.
     pub fn open(url: &Secret, file: &Path) -> Result<Self, StoreError> {
         let (database, own) = (PostgresStore::new(url)?, SqliteStore::open(file)?);
         if let Err(error) = database.revisions()
@@ -153,7 +153,7 @@ impl SharedStore {
         })
     }
 
-    /// What the database has told. If it was away, all is read again when it is back.
+    /// Notes an answer of the database. If it was away, all is read again when it is back.
     fn told<T>(&self, told: Result<T, StoreError>) -> Result<T, StoreError> {
         if told.as_ref().is_err_and(StoreError::is_unavailable) {
             *self.seen() = Seen::default();

@@ -6,7 +6,7 @@ use super::SharedStore;
 use crate::{Changes, ParticipantRecord, RoomHome, RoomRecord, RoomStore, RoomUse, StoreError};
 
 impl SharedStore {
-    /// What other servers have changed of the rooms since the last call.
+    /// The changes of the rooms by other servers since the last call.
     ///
     /// # Errors
     /// When the database is away.

@@ -19,7 +19,7 @@ const MAX_WAITING: usize = 1_000_000;
 pub(super) const BATCH: usize = 1_000;
 const FEWEST: usize = 16;
 
-/// What was sent to the database.
+/// The rows that were sent to the database.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sent {
     /// Rows that it has taken.

@@ -1,4 +1,4 @@
-//! What a server takes along from its own file into a database that several servers share.
+//! Records that a server takes along from its own file into a database that several servers share.
 
 use rusqlite::{Connection, Row};
 

@@ -11,7 +11,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// What SQLite appends to the database's name for the write-ahead log and for its index.
+/// The endings that SQLite appends to the database's name for the write-ahead log and for its index.
 const BESIDE: [&str; 2] = ["-wal", "-shm"];
 
 /// The database and the files beside it, as they were when it was opened.
@@ -32,7 +32,7 @@ struct Known {
     len: u64,
 }
 
-/// What is wrong with a file.
+/// The fault of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Wrong {
     /// The write-ahead log or its index is gone, and nothing else is wrong.
@@ -104,7 +104,7 @@ impl File {
                 Err((format!("{shown} is another file now"), false))
             }
             Some(known) if found.len < known.len => {
-                // Told once: what is left is looked through, and may be whole.
+                // Reported once: what is left is looked through, and may be whole.
                 self.known = Some(found);
                 Err((format!("{shown} was cut from {} to {} bytes", known.len, found.len), false))
             }

@@ -1,4 +1,4 @@
-//! What a running server knows of its database: whether it can be trusted to keep what is written.
+//! A running server's knowledge of its database: whether it can be trusted to keep what is written.
 //!
 //! A database that was moved is written again once it is back, a damaged one once it has been looked
 //! through without a finding. Until then every write fails.

@@ -1,4 +1,4 @@
-//! What a server takes along from its own file into the database that several servers share.
+//! Records that a server takes along from its own file into the database that several servers share.
 
 use store::{
     Action, AuditStore, InvitationRecord, InvitationStore, KeyDigest, KeyRecord, KeyStore,

@@ -1,4 +1,4 @@
-//! What only a store has that several servers share.
+//! Features that only a store has that several servers share.
 
 use std::{
     sync::Barrier,

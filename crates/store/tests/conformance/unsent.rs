@@ -1,4 +1,4 @@
-//! What waits on a machine's disk.
+//! Rows that wait on a machine's disk.
 
 use store::{Action, SqliteStore, StoreError, UsageEntry};
 

@@ -16,7 +16,7 @@ pub(crate) enum Api {
 pub(crate) const APIS: [Api; 5] =
     [Api::Chat, Api::Completions, Api::Messages, Api::Responses, Api::Embeddings];
 
-/// What a backend here is asked; the other APIs are translated.
+/// The paths that a backend here is asked; the other APIs are translated.
 pub(crate) const PATHS: [&str; 3] = ["/v1/chat/completions", "/v1/completions", "/v1/embeddings"];
 
 impl Api {
@@ -43,7 +43,7 @@ impl Api {
         }
     }
 
-    /// What a stream that came to its end has.
+    /// The last text of a stream that came to its end.
     pub(crate) fn last(self) -> &'static str {
         match self {
             Self::Chat | Self::Completions | Self::Embeddings => "data: [DONE]",
@@ -137,7 +137,7 @@ fn stream(body: &Value, tokens: Tokens, legacy: bool, word: &str) -> Vec<String>
     events
 }
 
-/// The events of so many words of a chat.
+/// The events of `count` words of a chat.
 pub(crate) fn deltas(model: &Value, count: u64, word: &str) -> Vec<String> {
     let delta = || event(model, &json!({"index": 0, "delta": {"content": word}}));
     (0..count).map(|_| delta()).collect()

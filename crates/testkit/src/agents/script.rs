@@ -1,4 +1,4 @@
-//! What the fake agent does in a turn.
+//! The fake agent's deeds in a turn.
 
 use std::{
     process::{Command, Stdio, exit},
@@ -49,7 +49,7 @@ pub(super) enum End {
     Interrupted,
 }
 
-/// What outlives a turn.
+/// The state that outlives a turn.
 #[derive(Debug, Default)]
 pub(super) struct Life {
     pub(super) is_endless: bool,

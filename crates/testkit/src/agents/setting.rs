@@ -1,4 +1,4 @@
-//! What the fake agent was started with.
+//! The arguments and environment of the fake agent.
 
 use std::{env, fs, path::PathBuf};
 

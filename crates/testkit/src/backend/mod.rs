@@ -37,7 +37,7 @@ use crate::{
 /// How many requests are kept for [`MockBackend::request`]; the oldest are dropped.
 const MAX_KEPT: usize = 1_024;
 
-/// What has become of the requests to a backend. Model lists do not count, nor do probes of
+/// The fates of the requests to a backend. Model lists do not count, nor do probes of
 /// whether a path is there (see [`is_probe`]).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -84,7 +84,7 @@ pub fn is_probe(received: &Received) -> bool {
 /// How a request is answered that no reply was lined up for.
 type Script = Box<dyn Fn(&Received) -> Reply + Send + Sync>;
 
-/// What is told without counting as a request, if anything.
+/// Replies to requests that do not count, if any.
 type Telling = Box<dyn Fn(&Received) -> Option<Reply> + Send + Sync>;
 
 pub(crate) struct Shared {

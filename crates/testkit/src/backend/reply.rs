@@ -1,4 +1,4 @@
-//! What a backend does about one request, step by step.
+//! A backend's deeds for one request, step by step.
 
 use std::{sync::Arc, time::Duration};
 
@@ -70,13 +70,13 @@ impl Reply {
         Self::full(status, &[("content-type", "application/json")], body.to_string())
     }
 
-    /// What llama.cpp says of a path that it does not have.
+    /// The answer of llama.cpp for a path that it does not have.
     pub fn file_not_found() -> Self {
         let error = json!({"code": 404, "message": "File Not Found", "type": "not_found_error"});
         Self::json(404, &json!({"error": error}))
     }
 
-    /// What llama.cpp says of every path while its model is being loaded.
+    /// The answer of llama.cpp for every path while its model is being loaded.
     pub fn loading() -> Self {
         let error = json!({"code": 503, "message": "Loading model", "type": "unavailable_error"});
         Self::json(503, &json!({"error": error}))

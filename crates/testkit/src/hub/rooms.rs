@@ -1,4 +1,4 @@
-//! What there is in the rooms.
+//! The content of the rooms.
 
 use std::{
     collections::HashMap,

@@ -1,4 +1,4 @@
-//! What was done, and what was wrong.
+//! The deeds of a soak, and its faults.
 
 use std::sync::{Arc, Mutex};
 

@@ -4,7 +4,7 @@ use std::{num::ParseIntError, path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::{Args, Parser};
 
-/// What every soak is told.
+/// The arguments of every soak.
 #[derive(Debug, Clone, Args)]
 pub struct Trial {
     /// The warren binary to be tested
@@ -18,7 +18,7 @@ pub struct Trial {
 #[derive(Debug)]
 pub struct Outcome {
     pub account: String,
-    /// What was wrong, the first of it.
+    /// The faults, the first of them.
     pub wrong: Vec<String>,
 }
 

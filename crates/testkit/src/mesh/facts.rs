@@ -1,4 +1,4 @@
-//! What peers say of themselves.
+//! The facts that peers report about themselves.
 
 use serde_json::{Value, json};
 

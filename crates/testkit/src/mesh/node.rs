@@ -116,7 +116,7 @@ impl FakeMeshNode {
         self.heard_of(kind)
     }
 
-    /// What of peers was dropped without a word; null is what was no JSON.
+    /// The messages of peers that were dropped without a word; null is what was no JSON.
     pub fn dropped(&self) -> Vec<Value> {
         self.shared.state().dropped.clone()
     }

@@ -1,10 +1,10 @@
-//! What is answered to requests.
+//! Answers to requests.
 
 use serde_json::{Value, json};
 
 use crate::backend::Gate;
 
-/// What a fake peer answers to every request, piece by piece.
+/// A fake peer's answer to every request, piece by piece.
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct Script {

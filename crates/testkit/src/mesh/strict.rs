@@ -1,4 +1,4 @@
-//! What stock peers drop without a word.
+//! Messages that stock peers drop without a word.
 
 use serde_json::Value;
 

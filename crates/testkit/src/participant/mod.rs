@@ -43,7 +43,7 @@ pub struct Put {
 
 /// A participant with a tunnel. Dropping it ends the tunnel without a word.
 pub struct FakeParticipant {
-    /// What the server answered when it joined, without the envelope.
+    /// The server's answer when it joined, without the envelope.
     pub joined: Value,
     path: String,
     client: Client,

@@ -11,7 +11,7 @@ use tokio_tungstenite::tungstenite::Message;
 use super::{FakeWorker, Form, Job};
 use crate::{sockets::reason, wait::within};
 
-/// What has come and was not asked for yet.
+/// The messages that have come and were not asked for yet.
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
     jobs: VecDeque<Job>,

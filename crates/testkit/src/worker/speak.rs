@@ -1,4 +1,4 @@
-//! What a worker says.
+//! The messages of a worker.
 
 use std::collections::{HashMap, HashSet};
 

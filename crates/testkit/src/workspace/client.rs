@@ -88,7 +88,7 @@ impl Knock {
 #[derive(Debug)]
 pub struct WorkspaceClient {
     socket: WebSocketStream<TcpStream>,
-    /// What came while the test waited for something else.
+    /// The messages that came while the test waited for another one.
     kept: VecDeque<ServerMessage>,
 }
 
@@ -136,7 +136,7 @@ impl WorkspaceClient {
         drop(said);
     }
 
-    /// What is heard next, in order; nothing when the connection has ended.
+    /// The next message, in order; nothing when the connection has ended.
     pub async fn next(&mut self) -> Option<ServerMessage> {
         match self.kept.pop_front() {
             Some(heard) => Some(heard),

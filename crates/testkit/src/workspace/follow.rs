@@ -15,7 +15,7 @@ pub struct Follow {
     snapshots: usize,
 }
 
-/// What a message means for a terminal.
+/// The meaning of a message for a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     Nothing,

@@ -1,4 +1,4 @@
-//! What a client hears.
+//! The messages that a client hears.
 
 use serde_json::Value;
 

@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(numbers(&pieces), [0, 0, 1]);
     }
 
-    /// What is written of these pieces of arguments, and what at the end.
+    /// The text that is written for these pieces of arguments, and the text at the end.
     fn written(pieces: &[&str]) -> (String, String) {
         let mut arguments = Arguments::default();
         let written = pieces.iter().map(|piece| arguments.take(piece).into_owned()).collect();

@@ -111,7 +111,7 @@ pub struct ToolCall<'a> {
     /// The function of the call.
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub function: Function<'a>,
-    /// What the provider wants back with the call, as an object (Google).
+    /// The object that the provider wants back with the call (Google).
     #[serde(borrow, default)]
     pub extra_content: Option<&'a RawValue>,
 }

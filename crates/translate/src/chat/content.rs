@@ -13,9 +13,9 @@ use serde_json::Value;
 /// missing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Content<'a> {
-    /// What the model says.
+    /// The model's words.
     pub text: Cow<'a, str>,
-    /// What it thinks.
+    /// Its thoughts.
     pub thoughts: Cow<'a, str>,
 }
 

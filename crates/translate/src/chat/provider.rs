@@ -94,7 +94,7 @@ impl Progress {
     }
 }
 
-/// What a provider sent cannot be read.
+/// The provider's answer cannot be read.
 #[expect(clippy::needless_pass_by_value, reason = "`map_err` gives it by value")]
 pub(crate) fn not_understood(error: serde_json::Error) -> BadAnswer {
     BadAnswer(format!("the backend's answer is not understood: {error}"))
@@ -136,7 +136,7 @@ impl<R: ProviderReader, W: Writer> FromProvider<R, W> {
         }
     }
 
-    /// What writes the client's answer.
+    /// The writer of the client's answer.
     pub fn writer(&mut self) -> &mut W {
         &mut self.writer
     }

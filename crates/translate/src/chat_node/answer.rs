@@ -30,7 +30,7 @@ pub struct NodeAnswer {
     begun: bool,
 }
 
-/// What follows after a piece of text.
+/// The step that follows a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// More text, or the end, is awaited.

@@ -62,7 +62,7 @@ mod tests {
 
     use super::*;
 
-    /// What passes, and whether it was stopped.
+    /// The text that passes, and whether it was stopped.
     fn scan(stops: &[&str], pieces: &[&str]) -> (String, bool) {
         let mut scan = StopScan::new(stops.iter().map(|&stop| stop.to_owned()).collect());
         let mut out = String::new();

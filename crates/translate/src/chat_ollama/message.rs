@@ -130,7 +130,7 @@ impl<'a> ToolCall<'a> {
     }
 }
 
-/// Arguments as an object. What is none becomes the one argument of an object.
+/// Arguments as an object. Any other value becomes the one argument of an object.
 fn object(arguments: &str) -> Box<RawValue> {
     let text = arguments.trim();
     let is_object = text.starts_with('{') && serde_json::from_str::<&RawValue>(text).is_ok();

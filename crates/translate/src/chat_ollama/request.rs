@@ -17,7 +17,7 @@ use crate::{
 const NOT_IN_OLLAMA: &str =
     "cannot be carried over to the API of the model server, which is an Ollama";
 
-/// The request in Ollama's shape, with a context of so many tokens.
+/// The request in Ollama's shape, with a context of `num_ctx` tokens.
 ///
 /// # Errors
 /// [`BadRequest`] for what cannot be carried over.

@@ -36,7 +36,7 @@ pub(super) enum Item<'a> {
         name: Cow<'a, str>,
         arguments: Cow<'a, str>,
     },
-    /// What came of it.
+    /// The result of the call.
     FunctionCallOutput {
         call_id: Cow<'a, str>,
         output: Content<'a>,
@@ -137,7 +137,7 @@ impl<'a> Message<'a> {
     }
 }
 
-/// What is encrypted goes to the provider that can read it.
+/// A thought as an item. An encrypted one goes to the provider that can read it.
 fn thought(thought: Thought<'_>) -> Option<Item<'_>> {
     let Thought { text, sealed, .. } = thought;
     let encrypted_content = match sealed {

@@ -1,4 +1,4 @@
-//! What a Chat Completions client sends and gets, with a provider of Responses.
+//! The requests and answers of a Chat Completions client, with a provider of Responses.
 
 use proptest::{collection::vec, prelude::*};
 use serde_json::{Value, json};
@@ -306,7 +306,7 @@ proptest! {
         prop_assert_eq!(split, answered(streaming, Body::Events, &[text.as_bytes()]));
     }
 
-    /// What we write for a client of Responses, read back as a provider's.
+    /// The text that we write for a client of Responses, read back as a provider's.
     #[test]
     fn our_own_responses_are_read_back(thought in "[a-z ]{0,8}", said in "[a-z\"\n]{1,8}", arguments in "[a-z]{0,6}") {
         let arguments = json!({"a": arguments}).to_string();

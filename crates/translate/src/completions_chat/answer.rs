@@ -18,7 +18,7 @@ use crate::{
 pub(super) struct TextCompletion {
     streaming: bool,
     include_usage: bool,
-    /// What every object begins with, up to its choices.
+    /// The beginning of every object, up to its choices.
     prefix: String,
     /// Whether the open part is text.
     is_text: bool,

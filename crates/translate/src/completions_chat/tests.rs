@@ -1,4 +1,4 @@
-//! What a client of the legacy Completions sends and gets.
+//! The requests and answers of a client of the legacy Completions.
 
 use proptest::{collection::vec, prelude::*};
 use protocol::{failure::BadAnswer, json::BadRequest};

@@ -100,7 +100,7 @@ pub(super) fn call_id(context: &Context, id: &str, number: usize) -> String {
     if id.is_empty() { format!("call_{}_{number}", context.id) } else { id.to_owned() }
 }
 
-/// What the provider wants back with the answer, until it is told as a signature.
+/// The seals that the provider wants back with the answer, until they are sent as a signature.
 #[derive(Debug, Default)]
 pub(super) struct Seals {
     details: Vec<Value>,

@@ -51,7 +51,7 @@ use crate::{
     refusal::ClientNames,
 };
 
-/// What became of the fields of a request, for refusals of a second step.
+/// The fates of a request's fields, for refusals of a second step.
 pub(crate) const NAMES: ClientNames = ClientNames {
     fields: &[
         ("stop", "generationConfig.stopSequences"),
@@ -78,7 +78,7 @@ pub fn answer(context: &Context, request: &[u8]) -> impl Answer + use<> {
     answer
 }
 
-/// What a request says of its answer's form.
+/// The wishes of a request for its answer's form.
 #[derive(Default, Deserialize)]
 struct Asked<'a> {
     #[serde(borrow, default)]

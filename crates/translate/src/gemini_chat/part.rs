@@ -18,7 +18,7 @@ use crate::{
     media,
 };
 
-/// What a part says.
+/// The content of a part.
 pub(super) enum Said<'a> {
     Text {
         text: Cow<'a, str>,
@@ -78,7 +78,7 @@ pub(super) fn read<'a>(raw: &'a RawValue, path: &str) -> Result<Said<'a>, BadReq
 }
 
 impl<'a> Said<'a> {
-    /// A part of a user's message; thoughts and traces are none.
+    /// A part of a user's message; thoughts and traces are left out.
     pub(super) fn into_part(self, path: &str) -> Result<Option<Part<'a>>, BadRequest> {
         match self {
             Self::Text { text, .. } => Ok(Some(Part::Text { text })),

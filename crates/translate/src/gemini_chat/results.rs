@@ -93,7 +93,7 @@ impl<'a> Response<'a> {
     }
 }
 
-/// What a tool's result says: its `output` or its `error` where that is all of it.
+/// The text of a tool's result: its `output` or its `error` where that is all of it.
 fn words<'a>(raw: &'a RawValue, path: &str) -> Result<Cow<'a, str>, BadRequest> {
     let path = format!("{path}.response");
     fields::object(Some(raw), &path)?;

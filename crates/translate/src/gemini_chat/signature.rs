@@ -59,7 +59,7 @@ fn details(signature: &str) -> Option<Box<RawValue>> {
     (!entries.is_empty() && are_thoughts).then(|| RawValue::from_string(text).ok()).flatten()
 }
 
-/// What a signature says of a call, as its `extra_content`.
+/// The `extra_content` of a call, by its signature.
 pub(super) fn of_call(signature: &str) -> Option<Box<RawValue>> {
     let text = content(signature).filter(|text| text.starts_with('{'))?;
     let OfCall { extra_content } = serde_json::from_str(&text).ok()?;

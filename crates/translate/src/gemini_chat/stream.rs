@@ -14,7 +14,7 @@ use crate::{
     errors,
 };
 
-/// What stands around each element of a stream.
+/// The text around each element of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Framing {
     /// `data:` and an empty line.
@@ -29,7 +29,7 @@ pub(super) struct Stream {
     context: Context,
     framing: Framing,
     with_thoughts: bool,
-    /// What stands around the text of a piece, for each of the two kinds of text.
+    /// The text around the text of a piece, for each of the two kinds of text.
     around: [(String, String); 2],
     /// The part that is open.
     open: Option<Part>,

@@ -284,7 +284,7 @@ fn what_cannot_be_carried_is_refused_by_name() {
     }
 }
 
-/// What a client gets for a stream of these deltas.
+/// The answer to a client for a stream of these deltas.
 fn streamed(asked: &Value, deltas: &[Value], end: &str) -> Vec<Value> {
     let body = asked.to_string();
     let events: String = deltas.iter().map(|it| format!("data: {}\n\n", delta(it))).collect();

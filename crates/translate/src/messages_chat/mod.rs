@@ -43,7 +43,7 @@ use crate::{
 
 pub use request::request;
 
-/// What became of the fields of a request, for refusals of a second step.
+/// The fates of a request's fields, for refusals of a second step.
 pub(crate) const NAMES: ClientNames = ClientNames {
     fields: &[
         ("stop", "stop_sequences"),

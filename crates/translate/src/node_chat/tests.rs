@@ -1,4 +1,4 @@
-//! What a node protocol's consumer sends and gets.
+//! The requests and answers of a node protocol's consumer.
 
 use proptest::{collection::vec, prelude::*};
 use protocol::json::BadRequest;

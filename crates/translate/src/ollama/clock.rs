@@ -32,7 +32,7 @@ impl Clock {
         Self { accepted, ..Self::default() }
     }
 
-    /// So much time has passed since the job was accepted.
+    /// Notes the time that has passed since the job was accepted.
     pub(crate) fn passed(&mut self, since: Duration) {
         self.since = since;
     }

@@ -30,7 +30,7 @@ pub(crate) struct Function {
     pub(crate) arguments: Box<RawValue>,
 }
 
-/// What one line or one whole answer says.
+/// The content of one line or one whole answer.
 #[derive(Debug, Default)]
 pub(crate) struct Said<'a> {
     pub(crate) text: &'a str,

@@ -1,4 +1,4 @@
-//! What the pairs of Ollama's API share.
+//! The common parts of the pairs of Ollama's API.
 //!
 //! - [`options`]: the table of options
 //! - [`pictures`]: pictures in base64

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::chat_request::{ChatRequest, JsonSchema, ResponseFormat, TemplateWords};
 
-/// The form that an answer must have: `"json"`, or a schema. An empty text is none.
+/// The form that an answer must have: `"json"`, or a schema. An empty text means no form.
 ///
 /// # Errors
 /// [`BadRequest`] for anything else.

@@ -24,7 +24,7 @@ pub(crate) struct OllamaWriter {
     form: Form,
     streaming: bool,
     shows_thoughts: bool,
-    /// What every object begins with, up to the quote of its time.
+    /// The beginning of every object, up to the quote of its time.
     prefix: String,
     pub(super) clock: Clock,
     /// For ids of calls that have none.
@@ -32,7 +32,7 @@ pub(crate) struct OllamaWriter {
     part: Option<Part>,
     /// The arguments of the open call.
     arguments: String,
-    /// What an answer that is one object says.
+    /// The text of an answer that is one object.
     text: String,
     thinking: String,
     calls: Vec<Call>,

@@ -1,4 +1,4 @@
-//! What an Ollama client's chat sends and gets.
+//! The requests and answers of an Ollama client's chat.
 
 use std::time::Duration;
 
@@ -203,7 +203,7 @@ const STREAM: &str = concat!(
     "data: [DONE]\n\n",
 );
 
-/// What a client gets; each piece comes 10 ns after the one before.
+/// The answer to a client; each piece comes 10 ns after the one before.
 fn answered(
     asked: &Value,
     streaming: bool,

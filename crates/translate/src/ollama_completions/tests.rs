@@ -1,4 +1,4 @@
-//! What an Ollama client's raw generate sends and gets.
+//! The requests and answers of an Ollama client's raw generate.
 
 use protocol::json::BadRequest;
 use serde_json::{Value, json};

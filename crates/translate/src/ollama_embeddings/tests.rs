@@ -1,4 +1,4 @@
-//! What an Ollama client's embed and embeddings send and get.
+//! The requests and answers of an Ollama client's embed and embeddings.
 
 use serde_json::{Value, json};
 

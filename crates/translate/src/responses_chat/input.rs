@@ -211,7 +211,7 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
-    /// What came of a tool that nobody called, as Codex sends it for automations.
+    /// The result of a tool that nobody called, as Codex sends it for automations.
     fn uncalled(
         &mut self,
         item: &Item<'a>,

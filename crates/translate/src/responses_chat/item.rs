@@ -43,7 +43,7 @@ pub(super) struct Events {
     pub(super) done: &'static str,
     /// The field of `done` that holds everything.
     pub(super) field: &'static str,
-    /// What every delta has beside its text, as JSON with a leading comma.
+    /// The fields of every delta beside its text, as JSON with a leading comma.
     pub(super) more: &'static str,
 }
 
@@ -95,7 +95,7 @@ impl Item {
         }
     }
 
-    /// What must be added to the text once the item is complete: arguments are an object, be it
+    /// The text that must be added once the item is complete: arguments are an object, be it
     /// an empty one.
     pub(super) fn missing(&self) -> &'static str {
         let is_call = matches!(self.shape, Shape::Call { .. });

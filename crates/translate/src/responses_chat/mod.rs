@@ -3,7 +3,7 @@
 //! | In the request | What becomes of it |
 //! | --- | --- |
 //! | `input`, `instructions` | messages; the item types are listed with the code that reads them |
-//! | `tools`: functions, custom tools, namespaces | functions; a custom tool takes its text in the parameter `input`, and its grammar is told in words |
+//! | `tools`: functions, custom tools, namespaces | functions; a custom tool takes its text in the parameter `input`, and its grammar is put into words |
 //! | `tools` that OpenAI runs itself (`web_search`, `code_interpreter`, …) | left out: the model may do without; refused where `tool_choice` asks for one |
 //! | `file_search`, `mcp` | refused: they provide the user's own data, which the model would invent without them |
 //! | `tools` with item types of their own (`local_shell`, `computer`, …) | refused |
@@ -33,7 +33,7 @@ pub use request::request;
 use self::echo::Echo;
 use crate::{answer::Answer, chat::FromChat, context::Context, refusal::ClientNames};
 
-/// What became of the fields of a request, for refusals of a second step.
+/// The fates of a request's fields, for refusals of a second step.
 pub(crate) const NAMES: ClientNames = ClientNames {
     fields: &[
         ("max_tokens", "max_output_tokens"),

@@ -72,7 +72,7 @@ impl<'a> Item<'a> {
         fields::text(self.name, format!("{path}.name"))
     }
 
-    /// What a tool of the client's own was to do, as arguments.
+    /// The arguments for a tool of the client's own.
     pub(super) fn action(&self) -> Cow<'a, str> {
         let action = self.action.or(self.operation).map_or("{}", RawValue::get);
         Cow::Borrowed(action)
@@ -94,7 +94,7 @@ impl<'a> Item<'a> {
         Ok(Cow::Owned(arguments))
     }
 
-    /// What came of a call: text, and images beside it.
+    /// The result of a call: text, and images beside it.
     pub(super) fn output(&self, path: &str) -> Result<(Cow<'a, str>, Vec<Part<'a>>), BadRequest> {
         let path = format!("{path}.output");
         let missing = || BadRequest::new(path.clone(), format!("`{path}` is missing"));
@@ -122,7 +122,7 @@ impl<'a> Item<'a> {
     }
 }
 
-/// The parts of an output. What is neither text nor a list of parts is told as its JSON: a shell's output
+/// The parts of an output. What is neither text nor a list of parts is given as its JSON: a shell's output
 /// is an object for each command.
 fn output_parts<'a>(raw: &'a RawValue, path: &str) -> Result<Vec<Part<'a>>, BadRequest> {
     #[derive(Deserialize)]

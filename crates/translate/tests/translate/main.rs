@@ -1,4 +1,4 @@
-//! What holds of every pair of shapes, whatever clients and providers send.
+//! The rules that hold for every pair of shapes, whatever clients and providers send.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use base::Endpoint;
@@ -160,7 +160,7 @@ fn context(streaming: bool) -> Context {
     Context { id: "0".repeat(32), created: 1, model: "m".to_owned(), streaming }
 }
 
-/// What a client gets for an answer that comes in these pieces, and whether it made sense.
+/// The client's answer for an answer that comes in these pieces, and whether it made sense.
 fn answered(
     (from, to): (Endpoint, Endpoint),
     streaming: bool,

@@ -7,8 +7,8 @@ use super::{list::List, reading::Reading};
 /// The keys.
 #[derive(Debug, Default)]
 pub struct AccessKeys {
-    /// Those that are not revoked, the oldest first, if the server shows them.
-    pub told: Reading<Vec<KeyJson>>,
+    /// The keys that are not revoked, the oldest first, if the server shows them.
+    pub reading: Reading<Vec<KeyJson>>,
     /// The place in the list.
     pub list: List,
     /// Why the last change was refused.
@@ -18,6 +18,6 @@ pub struct AccessKeys {
 impl AccessKeys {
     /// The chosen key.
     pub fn chosen(&self) -> Option<&KeyJson> {
-        self.told.all().get(self.list.at)
+        self.reading.all().get(self.list.at)
     }
 }

@@ -1,4 +1,4 @@
-//! What happened in a room, line by line.
+//! The events of a room, line by line.
 
 use std::collections::VecDeque;
 
@@ -9,46 +9,46 @@ use protocol::room::{
 
 use crate::text;
 
-/// Lines that are remembered.
+/// The most lines that are remembered.
 pub const MOST: usize = 1_000;
 
-/// Bytes of one answer that are remembered.
+/// The most bytes of one answer that are remembered.
 pub const MAX_ANSWER: usize = 4 * 1024;
 
-/// Lines among which an answer that goes on is looked for.
+/// The lines among which the beginning of an answer is searched for.
 const NEAR: usize = 200;
 
-/// What sort of line it is.
+/// The sort of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sort {
-    /// Somebody came, changed or left.
+    /// A participant joined, changed or left.
     People,
-    /// A request was given to somebody.
+    /// A request was given to a participant.
     Request,
-    /// An answer, as far as it came.
+    /// An answer so far.
     Answer,
-    /// An answer is whole.
+    /// An answer is complete.
     Done,
-    /// It went wrong.
+    /// A request failed, or the room.
     Error,
 }
 
-/// One thing that happened.
+/// An event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// When, in milliseconds since 1970, as the server says.
+    /// Its time by the server's clock, in milliseconds since 1970.
     pub at: u64,
-    /// Of what sort.
+    /// Its sort.
     pub sort: Sort,
     /// The participant or client that did it.
     pub who: String,
-    /// What.
+    /// The event in words.
     pub text: String,
-    /// The request that it is about.
+    /// The request that the event belongs to.
     request: String,
 }
 
-/// What happened in a room, line by line.
+/// The events of a room, line by line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Activity {
     lines: VecDeque<Line>,
@@ -60,12 +60,12 @@ impl Activity {
         self.lines.iter()
     }
 
-    /// Somebody came, changed or left.
+    /// Notes that a participant joined, changed or left.
     pub fn people(&mut self, at: u64, who: &str, what: &str) {
         self.push(at, Sort::People, who, what.to_owned(), "");
     }
 
-    /// A request was given to somebody.
+    /// Notes that a request was given to a participant.
     pub fn request(&mut self, at: u64, who: &str, started: &LlmStarted) {
         let what = format!("was asked for {}", text::line(&started.model));
         self.push(at, Sort::Request, who, what, &started.request_id);
@@ -83,7 +83,7 @@ impl Activity {
         }
     }
 
-    /// An answer is whole.
+    /// Notes that an answer is complete.
     pub fn done(&mut self, at: u64, who: &str, done: &LlmDone) {
         let metrics = done.metrics.as_spec();
         let took = metrics.duration_ms as f64 / 1_000.0;
@@ -96,7 +96,7 @@ impl Activity {
         self.push(at, Sort::Done, who, what, &done.request_id);
     }
 
-    /// There is no answer, or not a whole one.
+    /// Notes that an answer failed, or broke off.
     pub fn failed(&mut self, at: u64, who: &str, failed: &LlmFailed) {
         let when = match failed.stage {
             Stage::Dispatch => "before its answer",
@@ -106,7 +106,7 @@ impl Activity {
         self.push(at, Sort::Error, who, what, &failed.request_id);
     }
 
-    /// It went wrong, for the room.
+    /// Notes a failure of the room.
     pub fn wrong(&mut self, at: u64, what: &str) {
         self.push(at, Sort::Error, "", text::line(what), "");
     }
@@ -121,7 +121,7 @@ impl Activity {
     }
 }
 
-/// Of an answer that is too long, the end is what people look at.
+/// Appends a piece. Of an answer that is too long the end is kept: that is what people look at.
 fn append(text: &mut String, piece: &str) {
     text.push_str(piece);
     if text.len() > MAX_ANSWER {

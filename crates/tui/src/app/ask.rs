@@ -13,13 +13,13 @@ use super::{
 };
 use crate::text;
 
-/// Bytes that a prompt may have.
+/// The most bytes of a prompt.
 pub const MAX_PROMPT: usize = 64 * 1024;
 
-/// Bytes of an answer that are remembered; of a longer one, the end.
+/// The most bytes of an answer that are remembered; of a longer one, the end.
 pub const MAX_ANSWER: usize = 128 * 1024;
 
-/// Turns of a conversation, and bytes of all of them, that are remembered; the oldest are forgotten.
+/// The most turns of a conversation, and the most bytes of all of them, that are remembered; the oldest are forgotten.
 pub const MOST_TURNS: usize = 100;
 /// See [`MOST_TURNS`].
 pub const MAX_CONVERSATION: usize = 256 * 1024;
@@ -27,11 +27,11 @@ pub const MAX_CONVERSATION: usize = 256 * 1024;
 /// Asking.
 #[derive(Debug)]
 pub struct Ask {
-    /// Whom; `None`: nobody can be asked yet.
+    /// The target of the question; `None`: nobody can be asked yet.
     pub to: Option<Target>,
     /// Whether everybody who watches the room sees the answer.
     pub aloud: bool,
-    /// What.
+    /// The question that is typed.
     pub prompt: Editor,
     /// Whether keys go into the prompt.
     pub is_typing: bool,
@@ -59,7 +59,7 @@ impl Default for Ask {
     }
 }
 
-/// How far an answer is.
+/// The progress of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
     /// It is awaited or arriving.
@@ -77,24 +77,24 @@ pub enum Progress {
 pub struct Answer {
     /// The question's number.
     pub question: u64,
-    /// What was asked.
+    /// The question.
     pub prompt: String,
     /// The text so far.
     pub text: String,
-    /// How far it is.
+    /// Its progress.
     pub state: Progress,
-    /// How long the first piece took, and all of it, in milliseconds.
+    /// The time of the first piece, and of the whole answer, in milliseconds.
     first_ms: Option<u64>,
     total_ms: u64,
-    asked: Timestamp,
-    /// Pieces that came, and tokens if they were told.
+    asked_at: Timestamp,
+    /// The number of pieces, and of tokens if the server reported them.
     pieces: u64,
     tokens: Option<u64>,
     metrics: Option<LlmMetrics>,
 }
 
 impl Ask {
-    /// Begins a question; its number.
+    /// Begins a question. Returns its number.
     pub fn begin(&mut self, now: Timestamp) -> u64 {
         self.next += 1;
         self.below = 0;
@@ -104,7 +104,7 @@ impl Ask {
         self.next
     }
 
-    /// What was said before the last question: the questions that had an answer, as far as it came.
+    /// The turns before the last question: the questions that had an answer, as far as it came.
     pub fn before(&self) -> Vec<Turn> {
         let answered = self.earlier.iter().filter(|answer| !answer.text.trim().is_empty());
         let turn =
@@ -142,7 +142,7 @@ impl Ask {
         }
     }
 
-    /// Wants the answer no longer. Whether it was still waited for.
+    /// Gives the answer up. Returns whether it was still waited for.
     pub fn cancel(&mut self) -> bool {
         let open = self.answer.as_mut().filter(|answer| answer.state == Progress::Open);
         open.map(|answer| answer.state = Progress::Cancelled).is_some()
@@ -150,7 +150,7 @@ impl Ask {
 }
 
 impl Answer {
-    fn new(question: u64, prompt: &str, asked: Timestamp) -> Self {
+    fn new(question: u64, prompt: &str, asked_at: Timestamp) -> Self {
         Self {
             question,
             prompt: prompt.to_owned(),
@@ -158,14 +158,14 @@ impl Answer {
             state: Progress::Open,
             first_ms: None,
             total_ms: 0,
-            asked,
+            asked_at,
             pieces: 0,
             tokens: None,
             metrics: None,
         }
     }
 
-    /// How it went, as far as known.
+    /// The metrics of the answer, as far as they are known.
     pub fn metrics(&self) -> LlmMetrics {
         let tokens = self.tokens.unwrap_or(self.pieces);
         self.metrics.unwrap_or(LlmMetrics {
@@ -176,10 +176,10 @@ impl Answer {
         })
     }
 
-    /// Lets time pass, while it is waited for.
+    /// Lets time pass while the answer is waited for.
     pub fn pass(&mut self, now: Timestamp) {
         if self.state == Progress::Open {
-            let ms = now.duration_since(self.asked).as_millis();
+            let ms = now.duration_since(self.asked_at).as_millis();
             self.total_ms = u64::try_from(ms).unwrap_or(0);
         }
     }
@@ -206,10 +206,10 @@ impl Answer {
     }
 }
 
-/// All that can be asked: the server's models, and in each watched room anybody, its models and its
+/// All targets: the server's models, and in each watched room anybody, its models and its
 /// participants.
 pub fn targets(models: &[String], rooms: &[Room]) -> Vec<Target> {
-    // The first one is asked where nobody chooses.
+    // The first target is asked unless somebody chooses: a model for chat.
     let (chat, other): (Vec<_>, Vec<_>) = models.iter().partition(|model| is_for_chat(model));
     let models = chat.into_iter().chain(other);
     let server = models.map(|model| Target::Server { model: model.clone() });
@@ -226,7 +226,7 @@ fn of_room(room: &Room) -> Vec<Target> {
 }
 
 /// A target in words.
-pub fn told(target: &Target) -> String {
+pub fn label(target: &Target) -> String {
     match target {
         Target::Server { model } => format!("the server · {}", text::line(model)),
         Target::Room { code, selector } => {

@@ -7,13 +7,13 @@ use super::{ask, editor::Editor, event::Target, list::List};
 /// An open question to the user.
 #[derive(Debug)]
 pub enum Dialog {
-    /// The text that requests must have to be shown. It is the log's own filter that is typed.
+    /// The text that requests must have to be shown. The log's own filter is edited.
     Filter,
     /// The code of a room to open.
     Code(Editor),
     /// The password of the open room.
     Password(Editor),
-    /// Whom to ask.
+    /// The target of a question.
     Target(Pick),
     /// The name of a key to make.
     KeyName(Editor),
@@ -23,15 +23,15 @@ pub enum Dialog {
     Revoke(Box<KeyJson>),
 }
 
-/// Bytes that a code or a password may have.
+/// The most bytes of a code or a password.
 const MAX_LINE: usize = 256;
 
-/// One of many targets, of those with a text in them.
+/// The choice of a target, among those that have a text in them.
 #[derive(Debug)]
 pub struct Pick {
     /// The text.
     pub filter: Editor,
-    /// The place in those that are shown.
+    /// The place in the shown targets.
     pub list: List,
 }
 
@@ -58,10 +58,10 @@ impl Dialog {
 }
 
 impl Pick {
-    /// Those targets that are shown.
+    /// The targets that are shown.
     pub fn shown(&self, targets: Vec<Target>) -> Vec<Target> {
         let wanted = self.filter.text().to_lowercase();
-        let has = |target: &Target| ask::told(target).to_lowercase().contains(&wanted);
+        let has = |target: &Target| ask::label(target).to_lowercase().contains(&wanted);
         targets.into_iter().filter(has).collect()
     }
 }

@@ -1,15 +1,15 @@
-//! A text that is typed.
+//! A text that the user types.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::text;
 
-/// A text that is typed, with a cursor, and with a bound.
+/// A text that the user types, with a cursor and a bound.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Editor {
     text: String,
-    /// Where the cursor is, in bytes; between two characters.
+    /// The cursor's place in bytes, between two characters.
     at: usize,
     most: usize,
 }
@@ -25,7 +25,7 @@ impl Editor {
         &self.text
     }
 
-    /// What is before the cursor.
+    /// The text before the cursor.
     pub fn before(&self) -> &str {
         &self.text[..self.at]
     }
@@ -41,7 +41,7 @@ impl Editor {
         }
     }
 
-    /// Does what a key means in a text. Whether it means anything.
+    /// Does what a key means in a text. Returns whether it means anything there.
     pub fn key(&mut self, key: KeyEvent) -> bool {
         let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {

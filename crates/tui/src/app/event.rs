@@ -1,4 +1,4 @@
-//! What the interface is told, and what it wants done.
+//! The events that the interface takes, and the effects that it wants.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +15,15 @@ use protocol::room::{LlmMetrics, ParticipantInfo, RoomSummary, event::EventEnvel
 
 use super::{
     pages::{Page, PageNews},
-    workspace::Told,
+    workspace::WorkspaceReport,
 };
 
-/// Something that happened.
+/// An event.
 #[derive(Debug)]
 pub enum Event {
     /// A key was pressed.
     Key(KeyEvent),
-    /// The mouse did something.
+    /// The mouse was used.
     Mouse(MouseEvent),
     /// A text was pasted.
     Paste(String),
@@ -31,53 +31,53 @@ pub enum Event {
     Resize(u16, u16),
     /// Time passed.
     Tick,
-    /// A server was asked how it is. `epoch`: of the effect that wanted it.
+    /// A server answered how it is.
     Polled {
-        /// Of the effect that wanted it; what is older is thrown away.
+        /// The number of the effect that wanted it. An older answer is dropped.
         epoch: u64,
-        /// What it said.
+        /// Its answers.
         polled: Box<Polled>,
     },
-    /// Something came from a room that is watched.
+    /// News of a watched room.
     Room {
-        /// Of the effect that wanted it; what is older is thrown away.
+        /// The number of the watch. Older news is dropped.
         watch: u64,
-        /// What came.
+        /// The news.
         news: Box<RoomNews>,
     },
-    /// A server was asked for its workspace. `watch`: of the effect that wanted it.
+    /// A server answered a question about its workspace.
     Workspace {
-        /// Of the effect that wanted it; what is older is thrown away.
+        /// The number of the watch. An older answer is dropped.
         watch: u64,
-        /// What it said.
-        came: Box<Result<Told, ClientError>>,
+        /// Its answer.
+        came: Box<Result<WorkspaceReport, ClientError>>,
     },
-    /// A server was asked for the list that is shown. `follow`: of the effect that wanted it.
+    /// A server answered with the list that is shown.
     Page {
-        /// Of the effect that wanted it; what is older is thrown away.
+        /// The number of the effect that wanted it. An older answer is dropped.
         follow: u64,
-        /// What it said.
+        /// Its answer.
         news: Box<PageNews>,
     },
-    /// A key was made or revoked, or not.
+    /// A key was made or revoked, or the server refused.
     KeyChanged(Box<PageNews>),
-    /// Something came of an answer.
+    /// A piece of an answer came.
     Answer {
         /// The question's number.
         question: u64,
-        /// What came.
+        /// The piece.
         piece: Piece,
     },
 }
 
-/// What a server says about itself. What was not asked, because it did not answer, is `None`.
+/// A server's answers about itself. An answer is `None` if it was not asked for, because the server is away.
 #[derive(Debug)]
 pub struct Polled {
-    /// How it is.
+    /// Its health.
     pub health: Result<Health, ClientError>,
     /// Its queues.
     pub stats: Option<Result<Stats, ClientError>>,
-    /// Its requests that ended since it was last asked, the newest first.
+    /// Its requests that ended since the last poll, the newest first.
     pub requests: Option<Result<Vec<RequestJson>, ClientError>>,
     /// Its rooms.
     pub rooms: Option<Result<Vec<RoomSummary>, ClientError>>,
@@ -88,75 +88,75 @@ pub struct Polled {
 /// News of a watched room.
 #[derive(Debug)]
 pub enum RoomNews {
-    /// It is watched now: what it is.
+    /// The room is watched now.
     Opened(RoomSummary),
     /// Its participants.
     People(Vec<ParticipantInfo>),
-    /// Something happened in it.
+    /// An event of the room.
     Happened(EventEnvelope),
-    /// It is not watched for now; this was why. It is tried again.
+    /// The watch broke off for this reason, and is tried again.
     Lost(ClientError),
-    /// It cannot be watched, and is not tried again.
+    /// The room cannot be watched, for this reason. It is not tried again.
     Refused(ClientError),
 }
 
 /// A piece of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Piece {
-    /// Some text of it.
+    /// Text.
     Text(String),
-    /// It is whole.
+    /// The answer is complete.
     Done {
-        /// Tokens written, where that was said.
+        /// The number of tokens, if the server reported it.
         tokens: Option<u64>,
-        /// How it went, where that was said.
+        /// Its metrics, if the server reported them.
         metrics: Option<LlmMetrics>,
     },
-    /// It did not come, or not whole.
+    /// The answer failed, or broke off, for this reason.
     Failed(String),
 }
 
-/// Something for the shell to do.
+/// A task for the shell.
 #[derive(Debug)]
 pub enum Effect {
-    /// End.
+    /// End the interface.
     Quit,
-    /// Ask this server, of those that were given, again and again; and no other any more.
+    /// Poll this one of the given servers, and no other any more.
     Poll {
-        /// Comes back with each answer.
+        /// The number that each answer carries.
         epoch: u64,
-        /// The server's place in the list.
+        /// The server's index among the given ones.
         server: usize,
     },
     /// Watch a room, until [`Effect::Unwatch`].
     Watch {
-        /// Comes back with all that comes from it.
+        /// The number that the room's news carry.
         watch: u64,
         /// The room's code.
         code: String,
         /// Its password, if it was given.
         password: Option<Secret>,
     },
-    /// No longer watch a room.
+    /// Stop watching a room.
     Unwatch {
-        /// The number it was watched under.
+        /// The number of its watch.
         watch: u64,
     },
-    /// Ask the server for its workspace again and again, until [`Effect::UnwatchWorkspace`].
+    /// Poll the workspace of the server until [`Effect::UnwatchWorkspace`].
     WatchWorkspace {
-        /// Comes back with each answer.
+        /// The number that each answer carries.
         watch: u64,
     },
-    /// No longer ask for a workspace.
+    /// Stop polling the workspace.
     UnwatchWorkspace,
-    /// Ask the server for a list again and again, until another one, or [`Effect::Unfollow`].
+    /// Poll a list of the server until the next [`Effect::Follow`] or [`Effect::Unfollow`].
     Follow {
-        /// Comes back with each answer.
+        /// The number that each answer carries.
         follow: u64,
         /// The list.
         page: Page,
     },
-    /// Ask for no list any more.
+    /// Stop polling a list.
     Unfollow,
     /// Make a key for inference.
     MakeKey {
@@ -170,7 +170,7 @@ pub enum Effect {
     },
     /// Ask a question.
     Ask(Question),
-    /// Ask no longer.
+    /// Give the answer up.
     Cancel,
 }
 
@@ -179,15 +179,15 @@ pub enum Effect {
 pub struct Question {
     /// Its number.
     pub number: u64,
-    /// Whom it is for.
+    /// Its target.
     pub to: Target,
     /// The password of the room, if it was given.
     pub password: Option<Secret>,
     /// Whether everybody who watches the room sees the answer.
     pub aloud: bool,
-    /// What was said before, the oldest first.
+    /// The turns before, the oldest first.
     pub before: Vec<Turn>,
-    /// What is asked.
+    /// The question.
     pub prompt: String,
 }
 
@@ -200,7 +200,7 @@ pub struct Turn {
     pub answer: String,
 }
 
-/// Whom a question is for.
+/// The target of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// A model of the server.
@@ -208,11 +208,11 @@ pub enum Target {
         /// The model.
         model: String,
     },
-    /// Somebody in a room.
+    /// A target in a room.
     Room {
         /// The room's code.
         code: String,
-        /// Anybody, a model or a participant, as requests say it.
+        /// The selector of a request: anybody, a model or a participant.
         selector: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What tests tell the interface.
+//! Events that tests give the interface.
 
 use client::{ClientError, admin::requests::RequestJson};
 use protocol::{

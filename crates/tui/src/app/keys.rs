@@ -107,7 +107,7 @@ impl App {
         }
     }
 
-    /// The lists that are asked for while they are shown want nothing else done.
+    /// The lists that are polled while they are shown have no other effects.
     fn on_page(&mut self, acts: impl FnOnce(&mut Self)) -> Vec<Effect> {
         acts(self);
         Vec::new()
@@ -395,7 +395,7 @@ impl App {
             Dialog::Password(editor) => self.retry_with(editor.text()),
             Dialog::KeyName(editor) => self.make_key(editor.text()),
             Dialog::NewKey(_) => Vec::new(),
-            // What cannot be undone takes a key of its own.
+            // An act that cannot be undone takes a key of its own.
             revoke @ Dialog::Revoke(_) => {
                 self.dialog = Some(revoke);
                 Vec::new()

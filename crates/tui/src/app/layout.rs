@@ -1,14 +1,14 @@
-//! What is where: for drawing, and for the mouse.
+//! The places of everything on the screen: for drawing, and for the mouse.
 
 use ratatui::layout::{Constraint, Layout, Margin, Position, Rect, Size};
 
 use super::{App, Link, SCREENS, Screen, dialog::Dialog};
 use crate::text;
 
-/// The smallest terminal that there is room on.
+/// The smallest terminal that can be drawn on.
 pub const LEAST: Size = Size { width: 80, height: 24 };
 
-/// The width from which there is room for more columns.
+/// The least width for more columns.
 pub const WIDE: u16 = 110;
 
 /// The parts of every screen.
@@ -16,11 +16,11 @@ pub const WIDE: u16 = 110;
 pub struct Frame {
     /// The tabs.
     pub tabs: Rect,
-    /// What is wrong with the server; of no height if nothing is.
+    /// The server's problem; of no height without one.
     pub banner: Rect,
     /// The screen itself.
     pub body: Rect,
-    /// What keys do here.
+    /// The keys that work here.
     pub keys: Rect,
 }
 
@@ -48,7 +48,7 @@ pub fn label(at: usize) -> String {
     }
 }
 
-/// Where each tab is.
+/// The places of the tabs.
 pub fn tabs(app: &App) -> Vec<(Rect, Screen)> {
     let row = frame(app).tabs;
     let mut x = row.x;
@@ -64,9 +64,9 @@ pub fn tabs(app: &App) -> Vec<(Rect, Screen)> {
 /// The parts of the overview.
 #[derive(Debug, Clone, Copy)]
 pub struct Overview {
-    /// How the server is, in words.
+    /// The server's state in words.
     pub server: Rect,
-    /// Requests, tokens and what is in flight, by the second.
+    /// The rates of requests and tokens, and the number in flight, for each second.
     pub rates: [Rect; 3],
     /// The workers.
     pub workers: Rect,
@@ -97,7 +97,7 @@ pub struct Rooms {
     pub list: Rect,
     /// The participants of the open room.
     pub people: Rect,
-    /// What happens in it.
+    /// Its events.
     pub activity: Rect,
 }
 
@@ -114,9 +114,9 @@ pub fn rooms(app: &App) -> Rooms {
 /// The parts of the screen for asking.
 #[derive(Debug, Clone, Copy)]
 pub struct Ask {
-    /// Whom.
+    /// The target.
     pub to: Rect,
-    /// What.
+    /// The prompt.
     pub prompt: Rect,
     /// The answer.
     pub answer: Rect,
@@ -141,10 +141,10 @@ pub struct Workspace {
     pub sessions: Rect,
 }
 
-/// Machines that are shown at a time, at most.
+/// The most machines that are shown at a time.
 const MEMBERS: usize = 8;
 
-/// Notices that are shown, at most, and lines of them.
+/// The most notices that are shown, and the most lines of them.
 const NOTICES: usize = 3;
 const NOTICE_LINES: usize = 9;
 
@@ -170,7 +170,7 @@ pub fn workspace(app: &App) -> Workspace {
     Workspace { members, notices, sessions }
 }
 
-/// Where the list is of a screen that has little else.
+/// The place of the list on a screen that has little else.
 pub fn page_list(app: &App) -> Rect {
     match app.screen {
         Screen::Usage => usage(app)[1],
@@ -178,12 +178,12 @@ pub fn page_list(app: &App) -> Rect {
     }
 }
 
-/// Where the properties are by which usage is split, and the list.
+/// The places of the properties by which usage is split, and of the list.
 pub fn usage(app: &App) -> [Rect; 2] {
     Layout::vertical([Constraint::Length(3), Constraint::Fill(1)]).areas(frame(app).body)
 }
 
-/// Where a dialog is that shows more than a line.
+/// The place of a dialog that shows more than a line.
 pub fn popup(app: &App, width: u16, height: u16) -> Rect {
     let body = frame(app).body;
     body.centered(
@@ -192,7 +192,7 @@ pub fn popup(app: &App, width: u16, height: u16) -> Rect {
     )
 }
 
-/// Where the targets are that can be asked.
+/// The place of the targets in their dialog.
 pub fn targets(app: &App) -> Rect {
     popup(app, 60, 18)
 }

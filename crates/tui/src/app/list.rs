@@ -1,8 +1,8 @@
-//! A list's place: which row is chosen, and which is the first that is shown.
+//! The place in a list: the chosen row, and the first row that is shown.
 
 use crossterm::event::{KeyCode, KeyEvent};
 
-/// How somebody moves in a list or a text.
+/// A move in a list or a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// This many rows down, or up.
@@ -16,7 +16,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// What a key means in a list.
+    /// The move that a key means in a list.
     pub fn of(key: KeyEvent) -> Option<Self> {
         Some(match key.code {
             KeyCode::Up | KeyCode::Char('k') => Self::Rows(-1),
@@ -29,7 +29,7 @@ impl Step {
         })
     }
 
-    /// Where it leads from `at`, where `page` rows are shown of `len`.
+    /// The row that the move leads to from `at`, where `page` rows are shown of `len`.
     pub fn from(self, at: usize, len: usize, page: usize) -> usize {
         let to = match self {
             Self::Rows(rows) => at.saturating_add_signed(rows),
@@ -41,7 +41,7 @@ impl Step {
     }
 }
 
-/// A list's place.
+/// The place in a list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct List {
     /// The chosen row.
@@ -51,19 +51,19 @@ pub struct List {
 }
 
 impl List {
-    /// Moves the choice.
+    /// Moves the chosen row.
     pub fn step(&mut self, step: Step, len: usize, page: usize) {
         self.at = step.from(self.at, len, page);
     }
 
-    /// Holds the choice within the list and in sight, where `page` rows are shown.
+    /// Keeps the chosen row within the list and in sight, where `page` rows are shown.
     pub fn settle(&mut self, len: usize, page: usize) {
         self.at = self.at.min(len.saturating_sub(1));
         let lowest = (self.at + 1).saturating_sub(page.max(1));
         self.top = self.top.min(len.saturating_sub(page)).clamp(lowest, self.at);
     }
 
-    /// The row in a line of what is shown, if there is one.
+    /// The row of the list in a line of the screen, if there is one.
     pub fn row(&self, line: u16, len: usize) -> Option<usize> {
         let row = self.top + usize::from(line);
         (row < len).then_some(row)

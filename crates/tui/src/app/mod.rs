@@ -1,9 +1,9 @@
-//! What is shown, and what each key does: a pure machine.
+//! The state of the interface, and the effect of each key: a pure machine.
 //!
-//! [`App::handle`] is told what happened and when, and says what it wants done. It knows the size
+//! [`App::handle`] takes an event and its time, and returns the effects that it wants. It knows the size
 //! of the terminal, so that it knows what the mouse points at.
 //!
-//! - [`event`]: what it is told, and what it wants done
+//! - [`event`]: the events that it takes, and the effects that it wants
 //! - `keys`, `mouse`: what keys and the mouse do
 //! - [`layout`]: what is where, for the mouse and for drawing
 //! - [`overview`], [`rooms`] and [`room`], [`requests`], [`ask`], [`workspace`], [`mesh`], [`usage`], [`access_keys`]: the
@@ -59,10 +59,10 @@ use self::{
     requests::Requests,
     rooms::Rooms,
     usage::Usage,
-    workspace::{Told, Workspace},
+    workspace::{Workspace, WorkspaceReport},
 };
 
-/// What the interface starts with.
+/// The settings that the interface starts with.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     /// The servers, as they are shown; at least one.
@@ -95,7 +95,7 @@ pub enum Screen {
     Usage,
     /// The keys.
     Keys,
-    /// What the keys do.
+    /// The keys and their effects.
     Help,
 }
 
@@ -126,7 +126,7 @@ pub enum Link {
 /// The interface.
 #[derive(Debug)]
 pub struct App {
-    /// What it was started with.
+    /// The settings of its start.
     pub settings: Settings,
     /// The terminal's size.
     pub size: Size,
@@ -195,7 +195,7 @@ impl App {
         }
     }
 
-    /// What it wants at its start.
+    /// The effects at its start.
     pub fn start(&mut self) -> Vec<Effect> {
         let mut effects = self.look_at_server(0);
         if let Some(code) = self.settings.room.clone() {
@@ -261,7 +261,7 @@ impl App {
         Vec::new()
     }
 
-    fn workspace(&mut self, watch: u64, came: Result<Told, ClientError>) -> Vec<Effect> {
+    fn workspace(&mut self, watch: u64, came: Result<WorkspaceReport, ClientError>) -> Vec<Effect> {
         if self.workspace.is_watched && watch == self.workspace.watch {
             self.workspace.take(came);
         }
@@ -324,7 +324,7 @@ impl App {
                     self.overview.ended(second, &newest, ended);
                 }
             }
-            other => self.requests.told.take(other.map(|came| came.map(drop))),
+            other => self.requests.reading.take(other.map(|came| came.map(drop))),
         }
     }
 

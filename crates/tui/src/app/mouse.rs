@@ -1,4 +1,4 @@
-//! What the mouse does: a click chooses, a click on what is chosen opens it, the wheel moves.
+//! The effects of the mouse: a click chooses, a click on what is chosen opens it, the wheel moves.
 
 use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::{Position, Rect};
@@ -12,7 +12,7 @@ use super::{
     overview, rooms, workspace,
 };
 
-/// Rows that one turn of the wheel moves.
+/// The rows that one turn of the wheel moves.
 const WHEEL: isize = 3;
 
 impl App {
@@ -46,7 +46,7 @@ impl App {
         }
     }
 
-    /// Outside of a dialog a click closes it.
+    /// Handles a click while a dialog is open: outside of it, it closes the dialog.
     fn click_dialog(&mut self, mut dialog: Dialog, at: Position) -> Vec<Effect> {
         let area = layout::targets(self);
         let pick = match &mut dialog {
@@ -84,7 +84,7 @@ impl App {
         }
     }
 
-    /// The part of the overview that is pointed at is the one that keys are for.
+    /// Points the keys at the part of the overview that was clicked.
     fn choose_part(&mut self, at: Position) {
         let areas = layout::overview(self);
         let parts = [
@@ -165,7 +165,7 @@ impl App {
         }
         let area = layout::page_list(self);
         let (peers, rows) = (self.mesh.peers().len(), self.usage.rows().len());
-        let keys = self.access_keys.told.all().len();
+        let keys = self.access_keys.reading.all().len();
         let hit = match self.screen {
             Screen::Mesh => hit(&mut self.mesh.list, area, true, at, peers),
             Screen::Usage => hit(&mut self.usage.list, area, true, at, rows),
@@ -212,16 +212,16 @@ impl App {
     }
 }
 
-/// A row that was clicked.
+/// A click on a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Hit {
-    /// It was not the chosen one.
+    /// On another row than the chosen one.
     New,
-    /// It was.
+    /// On the chosen row.
     Again,
 }
 
-/// Chooses the row of a framed list that was clicked, if one was.
+/// Chooses the row of a framed list that was clicked, if there is one.
 fn hit(list: &mut List, area: Rect, header: bool, at: Position, len: usize) -> Option<Hit> {
     let row = list.row(layout::row_at(area, header, at)?, len)?;
     let before = std::mem::replace(&mut list.at, row);

@@ -1,4 +1,4 @@
-//! The overview: how the server is.
+//! The overview: the state of the server.
 
 use client::admin::{
     requests::RequestJson,
@@ -19,14 +19,14 @@ pub enum Part {
     Queues,
 }
 
-/// The overview: how the server is.
+/// The overview: the state of the server.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Overview {
-    /// How it said it is.
+    /// Its last report of its health.
     pub health: Option<Health>,
     /// Its queues.
     pub queues: Reading<Vec<QueueJson>>,
-    /// What it did in the last seconds.
+    /// Its rates in the last seconds.
     pub rates: Rates,
     /// The part that keys are for.
     pub part: Part,
@@ -49,7 +49,7 @@ impl Overview {
         self.details().map_or(&[], |details| &details.workers)
     }
 
-    /// Takes how it is now.
+    /// Takes its present health.
     pub fn take(&mut self, second: i64, health: Health) {
         let in_flight = health.details.as_ref().map_or(0, |details| details.in_flight);
         self.rates.pass(second);
@@ -57,12 +57,12 @@ impl Overview {
         self.health = Some(health);
     }
 
-    /// Takes what ended since it was last asked.
+    /// Takes the requests that ended since the last poll.
     pub fn ended(&mut self, second: i64, requests: &[RequestJson], ended: u64) {
         self.rates.take(second, requests, ended);
     }
 
-    /// The next part, or the one before.
+    /// Moves to the next part, or the one before.
     pub fn turn(&mut self, forward: bool) {
         self.part = match (self.part, forward) {
             (Part::Workers, true) | (Part::Queues, false) => Part::Rooms,

@@ -1,4 +1,4 @@
-//! The lists that a server is asked for only while they are shown: peers, usage and keys.
+//! The lists that are polled only while they are shown: peers, usage and keys.
 
 use base::UsageBy;
 use client::{
@@ -20,14 +20,14 @@ pub enum Page {
     Keys,
 }
 
-/// What a server says of such a list.
+/// A server's answer about such a list.
 #[derive(Debug)]
 pub enum PageNews {
-    /// Of the mesh.
+    /// The peers of the mesh.
     Mesh(Result<MeshPeers, ClientError>),
-    /// Of usage.
+    /// Usage.
     Usage(Result<UsageReport, ClientError>),
-    /// Of the keys.
+    /// The keys.
     Keys(Result<Vec<KeyJson>, ClientError>),
     /// A key was made; this has its text.
     KeyMade(Result<KeyJson, ClientError>),
@@ -36,7 +36,7 @@ pub enum PageNews {
 }
 
 impl App {
-    /// The server is asked for the list that is shown, and for no other.
+    /// Polls the list that is shown, and no other.
     pub(super) fn follow_page(&mut self) -> Option<Effect> {
         let wanted = match self.screen {
             // The help hides it only for a moment.
@@ -53,7 +53,7 @@ impl App {
         Some(self.ask_for_page())
     }
 
-    /// Asks for the list again, at once.
+    /// Polls the list again at once.
     fn ask_for_page(&mut self) -> Effect {
         self.follow += 1;
         match self.page {
@@ -64,13 +64,13 @@ impl App {
 
     pub(super) fn page_news(&mut self, news: PageNews) -> Vec<Effect> {
         match news {
-            PageNews::Mesh(came) => self.mesh.told.take(Some(came)),
-            PageNews::Usage(came) => self.usage.told.take(Some(came)),
+            PageNews::Mesh(came) => self.mesh.reading.take(Some(came)),
+            PageNews::Usage(came) => self.usage.reading.take(Some(came)),
             PageNews::Keys(came) => {
                 let live = |keys: Vec<KeyJson>| {
                     keys.into_iter().filter(|key| key.revoked_at.is_none()).collect()
                 };
-                self.access_keys.told.take(Some(came.map(live)));
+                self.access_keys.reading.take(Some(came.map(live)));
             }
             PageNews::KeyMade(Ok(key)) => {
                 self.dialog = Some(Dialog::NewKey(Box::new(key)));
@@ -128,7 +128,7 @@ impl App {
                 let len = self.usage.rows().len();
                 (&mut self.usage.list, len)
             }
-            _ => (&mut self.access_keys.list, self.access_keys.told.all().len()),
+            _ => (&mut self.access_keys.list, self.access_keys.reading.all().len()),
         };
         list.step(step, len, rows);
         if self.mesh.whole.is_some() {
@@ -136,12 +136,14 @@ impl App {
         }
     }
 
-    /// Holds every choice in its list and in sight.
+    /// Keeps every chosen row in its list and in sight.
     pub(super) fn settle_pages(&mut self) {
         let rows = layout::page(layout::page_list(self), true);
-        self.mesh.list.settle(self.mesh.told.known().map_or(0, |told| told.peers.len()), rows);
-        self.usage.list.settle(self.usage.told.known().map_or(0, |told| told.rows.len()), rows);
-        self.access_keys.list.settle(self.access_keys.told.all().len(), rows);
+        self.mesh.list.settle(self.mesh.reading.known().map_or(0, |known| known.peers.len()), rows);
+        self.usage
+            .list
+            .settle(self.usage.reading.known().map_or(0, |known| known.rows.len()), rows);
+        self.access_keys.list.settle(self.access_keys.reading.all().len(), rows);
     }
 
     /// Makes a key of this name.

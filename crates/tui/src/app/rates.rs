@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 
 use client::admin::requests::RequestJson;
 
-/// Seconds that are remembered.
+/// The seconds that are remembered.
 pub const SECONDS: usize = 120;
 
-/// Seconds that a rate is the mean of.
+/// The seconds over which a rate is averaged.
 const MEAN: usize = 10;
 
 /// The longest answer that is spread over its time, in seconds.
@@ -54,7 +54,7 @@ impl Series {
 
     fn place(&mut self, second: i64) -> Option<&mut f64> {
         if self.values.is_empty() || second - self.last > LONGEST || self.last - second > LONGEST {
-            // The first, or the clock was set.
+            // This is the first value, or the clock was set.
             *self = Self { last: second, values: VecDeque::from(vec![0.0; SECONDS]) };
         }
         while self.last < second {
@@ -95,7 +95,7 @@ impl Rates {
         }
     }
 
-    /// Tokens were written all the time that their answer took, not when it ended.
+    /// Adds the tokens of an answer to all seconds that it took: they were written then, not at its end.
     fn spread(&mut self, second: i64, request: &RequestJson, times: f64) {
         let tokens = request.completion_tokens.unwrap_or(0) as f64 * times;
         let took = request.total_ms.saturating_sub(request.first_byte_ms.unwrap_or(0)) / 1_000;

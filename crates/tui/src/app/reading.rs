@@ -1,8 +1,8 @@
-//! The last answer of a server to a regular question.
+//! The last answer of a server to a poll.
 
 use client::ClientError;
 
-/// The last answer of a server to a regular question, or why there is none.
+/// The last answer of a server to a poll, or why there is none.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Reading<T> {
     /// Nothing yet.
@@ -12,7 +12,7 @@ pub enum Reading<T> {
     Known(T),
     /// Only an administrator may read it.
     Private,
-    /// The question failed, for this reason.
+    /// The poll failed, for this reason.
     Failed(String),
 }
 
@@ -28,7 +28,7 @@ impl<T> Reading<T> {
         }
     }
 
-    /// What is known.
+    /// The known answer.
     pub fn known(&self) -> Option<&T> {
         match self {
             Self::Known(value) => Some(value),
@@ -38,7 +38,7 @@ impl<T> Reading<T> {
 }
 
 impl<T> Reading<Vec<T>> {
-    /// What is known; nothing otherwise.
+    /// The known elements; nothing otherwise.
     pub fn all(&self) -> &[T] {
         self.known().map_or(&[], Vec::as_slice)
     }
@@ -55,21 +55,21 @@ mod tests {
 
     #[test]
     fn known_facts_stay_while_the_server_is_away() {
-        let mut told = Reading::default();
-        told.take(Some(Ok(vec![1])));
+        let mut reading = Reading::default();
+        reading.take(Some(Ok(vec![1])));
         let (url, reason) = ("u".to_owned(), "r".to_owned());
-        told.take(Some(Err(ClientError::Unreachable { url, reason })));
-        told.take(None);
-        assert_eq!(told.all(), [1]);
+        reading.take(Some(Err(ClientError::Unreachable { url, reason })));
+        reading.take(None);
+        assert_eq!(reading.all(), [1]);
     }
 
     #[test]
     fn a_refusal_is_told_from_a_failure() {
-        let mut told: Reading<Vec<u8>> = Reading::default();
+        let mut reading: Reading<Vec<u8>> = Reading::default();
         let refused = |status| ClientError::Refused { status, words: "no".to_owned() };
-        told.take(Some(Err(refused(401))));
-        assert_eq!(told, Reading::Private);
-        told.take(Some(Err(refused(500))));
-        assert_eq!(told, Reading::Failed("no (HTTP 500)".to_owned()));
+        reading.take(Some(Err(refused(401))));
+        assert_eq!(reading, Reading::Private);
+        reading.take(Some(Err(refused(500))));
+        assert_eq!(reading, Reading::Failed("no (HTTP 500)".to_owned()));
     }
 }

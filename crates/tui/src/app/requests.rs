@@ -6,31 +6,31 @@ use client::admin::requests::{KEPT, RequestJson};
 
 use super::{editor::Editor, list::List, reading::Reading};
 
-/// Requests that are remembered.
+/// The most requests that are remembered.
 pub const MOST: usize = 2 * KEPT;
 
-/// Bytes that a filter may have.
+/// The most bytes of a filter.
 const MAX_FILTER: usize = 128;
 
 /// The request log.
 #[derive(Debug)]
 pub struct Requests {
-    kept: VecDeque<RequestJson>,
-    /// Whether the server tells them.
-    pub told: Reading<()>,
-    /// Only those with this text are shown.
+    requests: VecDeque<RequestJson>,
+    /// Whether the server shows them.
+    pub reading: Reading<()>,
+    /// The filter: requests without this text are hidden.
     pub filter: Editor,
-    /// The place in what is shown.
+    /// The place in the shown requests.
     pub list: List,
-    /// The number of the one that is shown whole.
+    /// The number of the request that is shown in full.
     pub whole: Option<u64>,
 }
 
 impl Default for Requests {
     fn default() -> Self {
         Self {
-            kept: VecDeque::new(),
-            told: Reading::Unknown,
+            requests: VecDeque::new(),
+            reading: Reading::Unknown,
             filter: Editor::new(MAX_FILTER),
             list: List::default(),
             whole: None,
@@ -39,16 +39,16 @@ impl Default for Requests {
 }
 
 impl Requests {
-    /// Takes what ended since the server was last asked, the newest first. How many ended, which
+    /// Takes the requests that ended since the last poll, the newest first. Returns how many ended, which
     /// may be more than came; `None` at the first look, when nobody knows since when.
     pub fn take(&mut self, came: Vec<RequestJson>) -> Option<u64> {
-        let first_look = self.told.known().is_none();
-        self.told = Reading::Known(());
+        let first_look = self.reading.known().is_none();
+        self.reading = Reading::Known(());
         let newest = came.first().map_or(0, |request| request.n);
-        let known = self.kept.front().map_or(0, |request| request.n);
+        let known = self.requests.front().map_or(0, |request| request.n);
         let restarted = !came.is_empty() && newest <= known;
         if restarted {
-            self.kept.clear();
+            self.requests.clear();
             self.list = List::default();
             self.whole = None;
         }
@@ -57,24 +57,24 @@ impl Requests {
         (!first_look).then(|| newest.saturating_sub(since))
     }
 
-    /// Those that are shown, the newest first.
+    /// The requests that pass the filter, the newest first.
     pub fn shown(&self) -> Vec<&RequestJson> {
         let wanted = self.filter.text().to_lowercase();
-        self.kept.iter().filter(|request| has(request, &wanted)).collect()
+        self.requests.iter().filter(|request| has(request, &wanted)).collect()
     }
 
-    /// How many there are.
+    /// The number of requests.
     pub fn count(&self) -> usize {
-        self.kept.len()
+        self.requests.len()
     }
 
-    /// The one that is shown whole.
+    /// The request that is shown in full.
     pub fn whole(&self) -> Option<&RequestJson> {
         let number = self.whole?;
-        self.kept.iter().find(|request| request.n == number)
+        self.requests.iter().find(|request| request.n == number)
     }
 
-    /// Shows the chosen one whole.
+    /// Shows the chosen request in full.
     pub fn open(&mut self) {
         self.whole = self.shown().get(self.list.at).map(|request| request.n);
     }
@@ -83,9 +83,9 @@ impl Requests {
         let wanted = self.filter.text().to_lowercase();
         let above = came.iter().filter(|request| has(request, &wanted)).count();
         for request in came.into_iter().rev() {
-            self.kept.push_front(request);
+            self.requests.push_front(request);
         }
-        self.kept.truncate(MOST);
+        self.requests.truncate(MOST);
         // A selection of the newest follows the newest; any other stays on its request.
         if self.list.at > 0 {
             self.list.at += above;

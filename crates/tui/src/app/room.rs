@@ -1,4 +1,4 @@
-//! One room that is watched.
+//! A room that is watched, or was.
 
 use base::Secret;
 use client::ClientError;
@@ -16,41 +16,41 @@ use super::{
 };
 use crate::text;
 
-/// How a room is watched.
+/// The state of a watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Watched {
-    /// It is asked for.
+    /// The watch begins.
     Asking,
-    /// It is.
+    /// The room is watched.
     Live,
-    /// Not for now; it is tried again.
+    /// The watch broke off for this reason, and is tried again.
     Lost(String),
     /// It needs a password, or another one.
     Locked,
-    /// It is no more, or never was.
+    /// The room has ended, or never was. The reason.
     Gone(String),
 }
 
-/// One room that is watched.
+/// A room that is watched, or was.
 #[derive(Debug)]
 pub struct Room {
-    /// The number that it is watched under.
+    /// The number of its watch.
     pub watch: u64,
-    /// The code that it was opened by.
+    /// The code by which it was opened.
     pub code: String,
     /// Its password, if it was given.
     pub password: Option<Secret>,
-    /// What it is, once known.
+    /// Its summary, once known.
     pub summary: Option<RoomSummary>,
-    /// How it is watched.
+    /// The state of the watch.
     pub watched: Watched,
     /// Its participants.
     pub people: Vec<ParticipantInfo>,
-    /// The place in the list of them.
+    /// The place in the list of participants.
     pub list: List,
-    /// What happened in it.
+    /// Its events.
     pub activity: Activity,
-    /// How many lines of that are below what is shown.
+    /// How many lines of the events are below the window.
     pub below: usize,
 }
 
@@ -70,7 +70,7 @@ impl Room {
         }
     }
 
-    /// Asks for the room again.
+    /// Watches the room again.
     pub fn retry(&mut self, watch: u64, password: Option<Secret>) {
         self.watch = watch;
         self.password = password.or(self.password.take());
@@ -83,7 +83,7 @@ impl Room {
         known.is_some_and(|known| known.room.id == other.room.id) || has_code(other, &self.code)
     }
 
-    /// As it is listed.
+    /// Its entry in the list.
     pub fn entry(&self) -> Entry {
         let unknown = || Entry {
             code: self.code.clone(),
@@ -94,7 +94,7 @@ impl Room {
         self.summary.as_ref().map_or_else(unknown, entry)
     }
 
-    /// The models that can be asked for, each once.
+    /// The models that can be asked, each once.
     pub fn models(&self) -> Vec<&str> {
         let mut models: Vec<&str> = self.people.iter().flat_map(models_of).collect();
         models.sort_unstable();
@@ -218,14 +218,14 @@ impl Room {
         }
     }
 
-    /// What people call a participant.
+    /// The name of a participant for people.
     fn name(&self, id: &str) -> String {
         let who = self.people.iter().find(|who| who.id == id);
         text::line(who.map_or(id, |who| &who.nickname))
     }
 }
 
-/// Participants that a room may have.
+/// The most participants of a room.
 const MAX_PEOPLE: usize = 1_000;
 
 /// The models that a participant says it has.

@@ -5,7 +5,7 @@ use protocol::room::RoomSummary;
 
 use super::{list::List, reading::Reading, room::Room};
 
-/// Rooms that are watched at once; the one that was longest not looked at goes first.
+/// The most rooms that are watched at once. The one that was not open for the longest time goes first.
 pub const MOST: usize = 8;
 
 /// A part of the screen of rooms.
@@ -16,20 +16,20 @@ pub enum Part {
     List,
     /// The participants of the open room.
     People,
-    /// What happens in it.
+    /// Its events.
     Activity,
 }
 
 /// The rooms.
 #[derive(Debug, Default)]
 pub struct Rooms {
-    /// Those that the server lists.
+    /// The rooms that the server lists.
     pub listed: Reading<Vec<RoomSummary>>,
     /// The part that keys are for.
     pub part: Part,
     /// The place in the list.
     pub list: List,
-    /// Those that are watched, the one that is looked at first.
+    /// The rooms that are watched, the open one first.
     watched: Vec<Room>,
     next: u64,
 }
@@ -37,11 +37,11 @@ pub struct Rooms {
 /// A room in the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// The code that it is opened by.
+    /// The code by which it is opened.
     pub code: String,
-    /// What people call it.
+    /// Its name for people.
     pub name: String,
-    /// How many are in it, as far as known.
+    /// The number of its participants, as far as known.
     pub people: Option<u32>,
     /// Whether it needs a password.
     pub locked: bool,
@@ -52,12 +52,12 @@ pub struct Entry {
 pub struct Opened {
     /// The room to watch, if it was not watched yet: its number.
     pub watch: Option<u64>,
-    /// The one to watch no longer.
+    /// The watch to stop.
     pub unwatch: Option<u64>,
 }
 
 impl Rooms {
-    /// The list: what the server lists, then what was opened by its code.
+    /// The entries of the list: the rooms that the server lists, then those that were opened by their code.
     pub fn entries(&self) -> Vec<Entry> {
         let listed = self.listed.all();
         let unlisted = |room: &&Room| !listed.iter().any(|summary| room.is(summary));
@@ -74,27 +74,27 @@ impl Rooms {
         room.map_or_else(|| scope.to_owned(), |room| entry(room).code)
     }
 
-    /// The room that is looked at.
+    /// The open room.
     pub fn open(&self) -> Option<&Room> {
         self.watched.first()
     }
 
-    /// The same, to be changed.
+    /// The open room, to be changed.
     pub fn open_mut(&mut self) -> Option<&mut Room> {
         self.watched.first_mut()
     }
 
-    /// Those that are watched.
+    /// The rooms that are watched.
     pub fn watched(&self) -> &[Room] {
         &self.watched
     }
 
-    /// One that is watched, by its number.
+    /// A watched room, by the number of its watch.
     pub fn by_watch(&mut self, watch: u64) -> Option<&mut Room> {
         self.watched.iter_mut().find(|room| room.watch == watch)
     }
 
-    /// Looks at the room of this code.
+    /// Opens the room of this code.
     pub fn look_at(&mut self, code: &str, password: Option<Secret>) -> Opened {
         let entry = self.listed.all().iter().find(|room| has_code(room, code));
         let at = self.watched.iter().position(|room| {

@@ -1,4 +1,4 @@
-//! What the interface does about keys, the mouse and news.
+//! The interface's reactions to keys, the mouse and news.
 
 use client::admin::{
     KeyJson,
@@ -21,7 +21,7 @@ use super::{
     rooms::Part,
     workspace::{
         Part::{Members, Sessions},
-        Told,
+        WorkspaceReport,
     },
 };
 
@@ -98,7 +98,7 @@ fn it_begins_with_its_server_and_the_room_that_was_named() {
     assert!(matches!(effects[0], Effect::Poll { epoch: 1, server: 0 }));
     assert!(matches!(&effects[1], Effect::Watch { watch: 1, password: Some(_), .. }));
     assert_eq!(app.screen, Screen::Rooms);
-    // A room that was not named is never told that password.
+    // A room that was not named never gets that password.
     let effects = app.look_at_room("other-room-10");
     assert!(matches!(&effects[0], Effect::Watch { password: None, .. }));
 }
@@ -132,7 +132,7 @@ fn a_list_is_asked_for_only_while_it_is_shown() {
     assert_eq!(told(&key(&mut app, KeyCode::Char('1'))), ["Unfollow"]);
     let late = PageNews::Usage(Ok(Default::default()));
     app.handle(at(9), Event::Page { follow: 3, news: Box::new(late) });
-    assert_eq!(app.usage.told.known(), None, "an answer that is too late");
+    assert_eq!(app.usage.reading.known(), None, "an answer that is too late");
 }
 
 #[test]
@@ -247,7 +247,7 @@ fn a_lost_server_is_told_since_when_and_all_stays_until_it_is_back() {
 
 fn tell(app: &mut App, watch: u64, sessions: &[u128]) {
     let sessions = sessions.iter().copied().map(session).collect();
-    let came = Box::new(Ok(Told { cluster: cluster(), sessions }));
+    let came = Box::new(Ok(WorkspaceReport { cluster: cluster(), sessions }));
     app.handle(at(9), Event::Workspace { watch, came });
 }
 

@@ -17,21 +17,21 @@ pub struct Usage {
     /// The property by which it is split.
     pub by: UsageBy,
     /// The report, if the server shows it.
-    pub told: Reading<UsageReport>,
+    pub reading: Reading<UsageReport>,
     /// The place in the list.
     pub list: List,
 }
 
 impl Default for Usage {
     fn default() -> Self {
-        Self { by: UsageBy::Key, told: Reading::default(), list: List::default() }
+        Self { by: UsageBy::Key, reading: Reading::default(), list: List::default() }
     }
 }
 
 impl Usage {
     /// The rows.
     pub fn rows(&self) -> &[UsageRow] {
-        self.told.known().map_or(&[], |report| &report.rows)
+        self.reading.known().map_or(&[], |report| &report.rows)
     }
 
     /// Splits it by the next property, or the one before.

@@ -19,9 +19,9 @@ pub enum Part {
     Members,
 }
 
-/// What a server says of its workspace.
+/// A server's answer about its workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct WorkspaceReport {
     /// The cluster.
     pub cluster: ClusterStatus,
     /// The sessions.
@@ -42,11 +42,11 @@ pub struct Member {
 /// How a member is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// It is the one that is asked.
+    /// The one that answers.
     Asked,
     /// A link leads to it.
     Linked,
-    /// No link does.
+    /// No link leads to it.
     Away,
 }
 
@@ -54,8 +54,8 @@ pub enum Reach {
 #[derive(Debug, Default)]
 pub struct Workspace {
     /// The notices of its cluster, if the server shows the workspace.
-    pub told: Reading<Vec<String>>,
-    /// The members, the one that is asked first.
+    pub reading: Reading<Vec<String>>,
+    /// The members, the one that answers first.
     pub members: Vec<Member>,
     /// The sessions.
     pub sessions: Vec<SessionInfo>,
@@ -67,34 +67,34 @@ pub struct Workspace {
     pub list: List,
     /// The place in the list of members.
     pub members_list: List,
-    /// The session that is shown whole.
+    /// The id of the session that is shown in full.
     pub whole: Option<SessionId>,
-    /// Counts the times that the workspace was asked for: what is older is thrown away.
+    /// Counts the watches. An answer to an older one is dropped.
     pub watch: u64,
-    /// Whether it is asked for now.
+    /// Whether the workspace is polled now.
     pub is_watched: bool,
 }
 
 impl Workspace {
-    /// Takes what the server says. The choice stays on its session.
-    pub fn take(&mut self, came: Result<Told, ClientError>) {
+    /// Takes a server's answer. The same session stays chosen.
+    pub fn take(&mut self, came: Result<WorkspaceReport, ClientError>) {
         match came {
-            Ok(Told { cluster, sessions }) => {
+            Ok(WorkspaceReport { cluster, sessions }) => {
                 let chosen = self.chosen().map(|session| session.id);
                 let at = |id| sessions.iter().position(|session| session.id == id);
                 self.list.at = chosen.and_then(at).unwrap_or(self.list.at);
                 self.members = members(&cluster);
                 self.machines = machines(&cluster);
                 self.sessions = sessions;
-                self.told = Reading::Known(cluster.notices);
+                self.reading = Reading::Known(cluster.notices);
             }
-            Err(error) => self.told.take(Some(Err(error))),
+            Err(error) => self.reading.take(Some(Err(error))),
         }
     }
 
     /// The notices of the cluster, the oldest first.
     pub fn notices(&self) -> &[String] {
-        self.told.all()
+        self.reading.all()
     }
 
     /// Whether there is more than one machine.
@@ -113,18 +113,18 @@ impl Workspace {
         self.sessions.get(self.list.at)
     }
 
-    /// The one that is shown whole.
+    /// The session that is shown in full.
     pub fn whole(&self) -> Option<&SessionInfo> {
         let id = self.whole?;
         self.sessions.iter().find(|session| session.id == id)
     }
 
-    /// Shows the chosen one whole.
+    /// Shows the chosen session in full.
     pub fn open(&mut self) {
         self.whole = self.chosen().map(|session| session.id);
     }
 
-    /// The other part.
+    /// Moves to the other part.
     pub fn turn(&mut self) {
         self.part = match self.part {
             Part::Sessions => Part::Members,
@@ -133,7 +133,7 @@ impl Workspace {
     }
 }
 
-/// What a session runs: its command, or its agent and how it is driven.
+/// The program of a session: its command, or its agent and how it is driven.
 pub fn runs(session: &SessionInfo) -> String {
     match (&session.kind, session.mode) {
         (SessionKind::Shell { command, args }, _) => {
@@ -197,26 +197,29 @@ mod tests {
     use super::*;
     use crate::app::fixture::{cluster, session, unreachable};
 
-    fn told(sessions: &[u128]) -> Told {
-        Told { cluster: cluster(), sessions: sessions.iter().copied().map(session).collect() }
+    fn report(sessions: &[u128]) -> WorkspaceReport {
+        WorkspaceReport {
+            cluster: cluster(),
+            sessions: sessions.iter().copied().map(session).collect(),
+        }
     }
 
     #[test]
     fn the_choice_stays_on_its_session() {
         let mut workspace = Workspace::default();
-        workspace.take(Ok(told(&[1, 2])));
+        workspace.take(Ok(report(&[1, 2])));
         workspace.list.at = 1;
         workspace.open();
-        workspace.take(Ok(told(&[3, 1, 4, 2])));
+        workspace.take(Ok(report(&[3, 1, 4, 2])));
         assert_eq!((workspace.list.at, workspace.whole()), (3, Some(&session(2))));
-        workspace.take(Ok(told(&[3])));
+        workspace.take(Ok(report(&[3])));
         assert_eq!(workspace.whole(), None);
     }
 
     #[test]
     fn what_is_known_stays_while_the_server_is_away() {
         let mut workspace = Workspace::default();
-        workspace.take(Ok(told(&[1])));
+        workspace.take(Ok(report(&[1])));
         workspace.take(Err(unreachable()));
         assert_eq!((workspace.sessions.len(), workspace.notices().len()), (1, 1));
     }
@@ -224,13 +227,13 @@ mod tests {
     #[test]
     fn a_machine_has_its_name_or_the_beginning_of_its_id_and_none_is_named_where_there_is_one() {
         let mut workspace = Workspace::default();
-        workspace.take(Ok(told(&[1])));
+        workspace.take(Ok(report(&[1])));
         let of = |node: &str| SessionInfo { node_id: Some(node.to_owned()), ..session(1) };
         assert!(workspace.are_several());
         assert_eq!(workspace.machine(&of("node-two")), "two");
         assert_eq!(workspace.machine(&of("unknown-node")), "unknown-");
         let alone = ClusterStatus { peers: Vec::new(), ..cluster() };
-        workspace.take(Ok(Told { cluster: alone, sessions: vec![session(1)] }));
+        workspace.take(Ok(WorkspaceReport { cluster: alone, sessions: vec![session(1)] }));
         assert!(!workspace.are_several());
     }
 }

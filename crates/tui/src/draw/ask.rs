@@ -14,7 +14,7 @@ use super::{
 use crate::{
     app::{
         App,
-        ask::{Answer, Progress, told},
+        ask::{Answer, Progress, label},
         event::Target,
         layout, transcript,
     },
@@ -38,7 +38,7 @@ fn to(app: &App, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
     let words = match &app.ask.to {
         Some(target) => Line::from(vec![
             Span::styled("‹ ", theme.title()),
-            Span::raw(told(target)),
+            Span::raw(label(target)),
             Span::styled(" ›  ", theme.title()),
             Span::styled(how(app, target), theme.quiet()),
         ]),
@@ -88,7 +88,7 @@ fn conversation(app: &App, answer: &Answer, area: Rect, theme: Theme, frame: &mu
     frame.render_widget(Paragraph::new(Text::from(shown)).block(block), area);
 }
 
-/// How an answer went, or goes.
+/// The state of an answer in words.
 fn went(answer: &Answer) -> String {
     let metrics = answer.metrics();
     let took = metrics.duration_ms as f64 / 1_000.0;

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     app::{
         App,
-        ask::told,
+        ask::label,
         dialog::{Dialog, Pick},
         editor::Editor,
         layout,
@@ -72,12 +72,12 @@ fn end(text: &str, columns: usize) -> String {
     text[from..].to_owned()
 }
 
-/// The text of a key, whole: it is shown only once.
+/// The text of a key in full: it is shown only once.
 fn new_key(app: &App, key: &KeyJson, theme: Theme, frame: &mut Frame<'_>) {
     let columns = 74;
     let text = key.key.as_deref().unwrap_or_default();
     let mut lines = vec![
-        parts::told("Name", &key.name, theme),
+        parts::property("Name", &key.name, theme),
         Line::raw("Its text is shown only now. It is for inference; `warren key create`"),
         Line::raw("makes keys for more, and with limits."),
         Line::default(),
@@ -88,8 +88,8 @@ fn new_key(app: &App, key: &KeyJson, theme: Theme, frame: &mut Frame<'_>) {
 
 fn revoke(app: &App, key: &KeyJson, theme: Theme, frame: &mut Frame<'_>) {
     let lines = vec![
-        parts::told("Name", &key.name, theme),
-        parts::told("Begins", &key.prefix, theme),
+        parts::property("Name", &key.name, theme),
+        parts::property("Begins", &key.prefix, theme),
         Line::default(),
         Line::styled("Revoke it for good, and end its requests? y does.", theme.bad()),
     ];
@@ -121,7 +121,7 @@ fn targets(app: &App, pick: &Pick, theme: Theme, frame: &mut Frame<'_>) {
     listed.draw(
         area,
         &shown,
-        |target, widths| Row::new([name(&told(target), widths[0])]),
+        |target, widths| Row::new([name(&label(target), widths[0])]),
         theme,
         frame,
     );

@@ -1,4 +1,4 @@
-//! What the keys do.
+//! The keys and their effects.
 
 use ratatui::{
     Frame,
@@ -10,7 +10,7 @@ use ratatui::{
 use super::{parts::framed, theme::Theme};
 use crate::app::{App, layout};
 
-/// What keys do everywhere and in lists.
+/// The keys that work everywhere and in lists.
 const COMMON: &[(&str, &str)] = &[
     ("1 … 8", "go to a screen"),
     ("Tab, Shift-Tab", "next screen, last one"),
@@ -30,7 +30,7 @@ const COMMON: &[(&str, &str)] = &[
     ("*3 in a list", "3 people, a password"),
 ];
 
-/// What they do on one screen.
+/// The keys of one screen.
 const HERE: &[(&str, &str)] = &[
     ("Rooms", ""),
     ("p", "give its password"),

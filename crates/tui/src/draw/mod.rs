@@ -1,4 +1,4 @@
-//! How the interface is shown: a pure function of it.
+//! The drawing of the interface: a pure function of its state.
 //!
 //! - [`theme`]: what things look like, with colours and without
 //! - `parts`: frames, tables and numbers, as all screens show them
@@ -99,7 +99,7 @@ fn tabs(app: &App, theme: Theme, frame: &mut Frame<'_>) {
     frame.render_widget(name, rest);
 }
 
-/// What keys do here.
+/// The keys that work here.
 fn keys(app: &App, theme: Theme) -> Line<'static> {
     let here: &[(&str, &str)] = match (&app.dialog, app.screen) {
         (Some(Dialog::Target(_)), _) => &[("↑↓", "choose"), ("Enter", "take it"), ("Esc", "back")],
@@ -140,8 +140,8 @@ fn keys(app: &App, theme: Theme) -> Line<'static> {
         (None, false) => &[("?", "help"), ("q", "leave")],
         _ => &[("Ctrl-C", "leave")],
     };
-    let told = here.iter().chain(always).flat_map(|(key, what)| {
+    let words = here.iter().chain(always).flat_map(|(key, what)| {
         [Span::styled(format!(" {key}"), theme.title()), Span::raw(format!(" {what} "))]
     });
-    Line::from_iter(told)
+    Line::from_iter(words)
 }

@@ -1,4 +1,4 @@
-//! The overview: how the server is.
+//! The overview: the state of the server.
 
 use base::LoadState;
 use client::admin::status::{Health, HealthDetails, ModelFacts, QueueJson, WorkerJson};
@@ -70,7 +70,7 @@ fn numbers(app: &App, details: &HealthDetails) -> String {
 
 fn rates(app: &App, areas: [Rect; 3], theme: Theme, frame: &mut Frame<'_>) {
     let rates = &app.overview.rates;
-    let private = missing(&app.requests.told).filter(|_| app.overview.health.is_some());
+    let private = missing(&app.requests.reading).filter(|_| app.overview.health.is_some());
     let shown = [
         (format!("Requests/s {:.1}", rates.requests.mean()), &rates.requests, private.clone()),
         (format!("Tokens/s {:.0}", rates.tokens.mean()), &rates.tokens, private),
@@ -153,14 +153,14 @@ fn models(app: &App, worker: &WorkerJson) -> String {
     let mut models: Vec<&String> = worker.models.iter().collect();
     models.sort_by_key(|model| rank(model));
     let now = u64::try_from(app.now.as_millisecond()).unwrap_or(0);
-    let told = |model: &String| {
+    let described = |model: &String| {
         let facts = worker.model_facts.get(model).filter(|_| rank(model) < 2);
         facts.map_or_else(|| model.clone(), |facts| format!("{model} ({})", memory(facts, now)))
     };
-    models.into_iter().map(told).collect::<Vec<_>>().join(", ")
+    models.into_iter().map(described).collect::<Vec<_>>().join(", ")
 }
 
-/// What is known of a model that is loaded, or being loaded.
+/// The memory of a model that is loaded, or being loaded.
 fn memory(facts: &ModelFacts, now_ms: u64) -> String {
     let state = facts.load.map(|load| load.to_string());
     let size = facts.memory_bytes.or(facts.file_bytes);

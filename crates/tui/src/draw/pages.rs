@@ -1,4 +1,4 @@
-//! The lists that are asked for while they are shown: the peers of the mesh, usage and keys.
+//! The lists that are polled while they are shown: the peers of the mesh, usage and keys.
 
 use base::UsageBy;
 use client::admin::{KeyJson, mesh::MeshPeer, usage::UsageRow};
@@ -10,7 +10,7 @@ use ratatui::{
 };
 
 use super::{
-    parts::{Listed, cell, framed, instead, known, missing, name, number, span, styled, told},
+    parts::{Listed, cell, framed, instead, known, missing, name, number, property, span, styled},
     theme::Theme,
 };
 use crate::{
@@ -54,7 +54,7 @@ fn no_peers(app: &App) -> Option<String> {
     let unlinked = app.mesh.unlinked();
     let words = if unlinked.is_empty() { none.to_owned() } else { unlinked.join("\n") };
     let is_empty = app.mesh.peers().is_empty();
-    missing(&app.mesh.told).or_else(|| is_empty.then(|| text::block(&words)))
+    missing(&app.mesh.reading).or_else(|| is_empty.then(|| text::block(&words)))
 }
 
 fn row(peer: &MeshPeer, widths: &[usize], theme: Theme) -> Row<'static> {
@@ -98,7 +98,7 @@ fn whole(peer: &MeshPeer, app: &App, theme: Theme, frame: &mut Frame<'_>) {
         ("Heat", peer.thermal.clone()),
         ("Warren", text(peer.warren.as_deref())),
     ];
-    let lines: Vec<_> = lines.iter().map(|(name, value)| told(name, value, theme)).collect();
+    let lines: Vec<_> = lines.iter().map(|(name, value)| property(name, value, theme)).collect();
     frame.render_widget(Clear, area);
     frame.render_widget(Paragraph::new(lines).block(framed("Peer", true, theme)), area);
 }
@@ -118,7 +118,7 @@ pub(super) fn usage(app: &App, theme: Theme, frame: &mut Frame<'_>) {
     listed.draw(area, app.usage.rows(), |it, widths| used(app, it, by, widths), theme, frame);
     let is_empty = app.usage.rows().is_empty();
     let none = || is_empty.then(|| "Nothing was used.".to_owned());
-    if let Some(why) = missing(&app.usage.told).or_else(none) {
+    if let Some(why) = missing(&app.usage.reading).or_else(none) {
         instead(&why, area, theme, frame);
     }
 }
@@ -145,7 +145,7 @@ const fn title(by: UsageBy) -> &'static str {
 }
 
 fn totals(app: &App) -> String {
-    let Reading::Known(report) = &app.usage.told else { return "Usage".to_owned() };
+    let Reading::Known(report) = &app.usage.reading else { return "Usage".to_owned() };
     let all = &report.totals;
     let more = if report.truncated { ", the most used" } else { "" };
     format!("Usage: {} requests, {} tokens{more}", all.requests, all.total_tokens)
@@ -177,7 +177,7 @@ pub(super) fn keys(app: &App, theme: Theme, frame: &mut Frame<'_>) {
         Constraint::Length(10),
         Constraint::Length(10),
     ];
-    let keys = app.access_keys.told.all();
+    let keys = app.access_keys.reading.all();
     let listed = Listed {
         title: &format!("Keys: {}", keys.len()),
         header: &["Name", "Begins", "For", "Used", "Expires"],
@@ -187,7 +187,7 @@ pub(super) fn keys(app: &App, theme: Theme, frame: &mut Frame<'_>) {
     };
     listed.draw(area, keys, key, theme, frame);
     let none = || keys.is_empty().then(|| "No keys: c makes one.".to_owned());
-    if let Some(why) = missing(&app.access_keys.told).or_else(none) {
+    if let Some(why) = missing(&app.access_keys.reading).or_else(none) {
         instead(&why, area, theme, frame);
     }
     if let Some(why) = &app.access_keys.refused {

@@ -19,7 +19,7 @@ pub(super) fn framed(title: &str, is_chosen: bool, theme: Theme) -> Block<'stati
     Block::bordered().border_style(theme.frame(is_chosen)).title(title)
 }
 
-/// A list of rows under a header, in a frame.
+/// A framed list of rows under a header.
 pub(super) struct Listed<'a> {
     pub(super) title: &'a str,
     pub(super) header: &'a [&'static str],
@@ -36,7 +36,7 @@ impl Listed<'_> {
         columns.iter().map(|column| column.width.into()).collect()
     }
 
-    /// Draws it. Only the rows that are seen are made, each for the widths of the columns.
+    /// Draws it. Only the visible rows are made, each for the widths of the columns.
     pub(super) fn draw<T>(
         &self,
         area: Rect,
@@ -65,7 +65,7 @@ impl Listed<'_> {
     }
 }
 
-/// Words in place of a list that is not there.
+/// Words in place of a missing list.
 pub(super) fn instead(words: &str, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
     let words = Paragraph::new(words.to_owned()).style(theme.quiet()).wrap(Wrap { trim: true });
     let inside = layout::rows(area, false);
@@ -73,9 +73,9 @@ pub(super) fn instead(words: &str, area: Rect, theme: Theme, frame: &mut Frame<'
     frame.render_widget(words, inside);
 }
 
-/// Why a list is not there; nothing if it is.
-pub(super) fn missing<T>(told: &Reading<T>) -> Option<String> {
-    match told {
+/// Why a list is missing; `None` if it is there.
+pub(super) fn missing<T>(reading: &Reading<T>) -> Option<String> {
+    match reading {
         Reading::Known(_) => None,
         Reading::Unknown => Some("Nothing was heard yet.".to_owned()),
         Reading::Private => {
@@ -85,17 +85,17 @@ pub(super) fn missing<T>(told: &Reading<T>) -> Option<String> {
     }
 }
 
-/// A stranger's text in a cell.
+/// A cell with a stranger's text, made safe.
 pub(super) fn cell(text: &str) -> Cell<'static> {
     Cell::from(text::line(text))
 }
 
-/// A name in a cell of this many columns: a long one is shortened in the middle.
+/// A cell with a name. A name that is longer than this many columns is shortened in the middle.
 pub(super) fn name(name: &str, columns: usize) -> Cell<'static> {
     Cell::from(text::middle(&text::line(name), columns))
 }
 
-/// A number in a cell, on its right.
+/// A cell with a number, on its right.
 pub(super) fn number(number: impl Into<Number>) -> Cell<'static> {
     Cell::from(Line::from(number.into().0).right_aligned())
 }
@@ -104,7 +104,7 @@ pub(super) fn known(value: Option<impl Into<Number>>) -> Cell<'static> {
     number(value.map_or_else(|| Number("-".to_owned()), Into::into))
 }
 
-/// A number as it is shown.
+/// A number as text.
 pub(super) struct Number(String);
 
 impl From<String> for Number {
@@ -125,8 +125,8 @@ impl From<u32> for Number {
     }
 }
 
-/// The name of something and what it is.
-pub(super) fn told(name: &str, value: &str, theme: Theme) -> Line<'static> {
+/// A line with a property and its value.
+pub(super) fn property(name: &str, value: &str, theme: Theme) -> Line<'static> {
     Line::from(vec![
         Span::styled(format!("{name:<14}"), theme.quiet()),
         Span::raw(text::line(value)),
@@ -137,7 +137,7 @@ pub(super) fn styled(words: impl Into<String>, style: Style) -> Cell<'static> {
     Cell::from(Span::styled(words.into(), style))
 }
 
-/// How many of something there are.
+/// A number of things in words.
 pub(super) fn count(count: u64, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }

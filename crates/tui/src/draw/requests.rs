@@ -1,4 +1,4 @@
-//! The request log, and one request whole.
+//! The request log, and one request in full.
 
 use client::admin::requests::RequestJson;
 use ratatui::{
@@ -8,7 +8,7 @@ use ratatui::{
 };
 
 use super::{
-    parts::{Listed, cell, framed, instead, known, missing, name, number, styled, told},
+    parts::{Listed, cell, framed, instead, known, missing, name, number, property, styled},
     theme::Theme,
 };
 use crate::app::{
@@ -31,7 +31,7 @@ pub(super) fn draw(app: &App, theme: Theme, frame: &mut Frame<'_>) {
     };
     listed.draw(area, &shown, |it, widths| row(app, it, widths, theme), theme, frame);
     let none = || shown.is_empty().then(|| "No request.".to_owned());
-    if let Some(why) = missing(&app.requests.told).or_else(none) {
+    if let Some(why) = missing(&app.requests.reading).or_else(none) {
         instead(&why, area, theme, frame);
     }
     if let Some(request) = app.requests.whole() {
@@ -121,7 +121,7 @@ fn whole(app: &App, request: &RequestJson, theme: Theme, frame: &mut Frame<'_>) 
         ("In all", ms(Some(request.total_ms))),
         ("Given anew", request.requeues.to_string()),
     ];
-    let lines: Vec<_> = lines.iter().map(|(name, value)| told(name, value, theme)).collect();
+    let lines: Vec<_> = lines.iter().map(|(name, value)| property(name, value, theme)).collect();
     frame.render_widget(Clear, area);
     frame.render_widget(Paragraph::new(lines).block(framed("Request", true, theme)), area);
 }

@@ -23,7 +23,7 @@ use crate::{
     text,
 };
 
-/// Columns before the text of what happened.
+/// The columns before the text of an event.
 const INDENT: usize = 9;
 
 pub(super) fn draw(app: &App, theme: Theme, frame: &mut Frame<'_>) {
@@ -108,7 +108,7 @@ fn people(app: &App, room: &Room, area: Rect, theme: Theme, frame: &mut Frame<'_
     }
 }
 
-/// Why there is nobody to show.
+/// Why no participant is shown.
 fn nobody(room: &Room) -> Option<String> {
     match &room.watched {
         Watched::Locked if room.password.is_some() => {

@@ -20,7 +20,7 @@ use crate::app::{
     App, Settings,
     event::{Event, Piece, Polled, RoomNews},
     fixture::{cluster, done, participant, refused, request, room, session, unreachable},
-    workspace::Told,
+    workspace::WorkspaceReport,
 };
 
 const SIZES: [(u16, u16); 2] = [(80, 24), (120, 40)];
@@ -359,9 +359,9 @@ fn ask_targets() {
     });
 }
 
-/// What a server says of a workspace of three machines.
+/// A server's answer about a workspace of three machines.
 fn workspace(app: &mut App, cluster: ClusterStatus, sessions: Vec<SessionInfo>) {
-    let came = Box::new(Ok(Told { cluster, sessions }));
+    let came = Box::new(Ok(WorkspaceReport { cluster, sessions }));
     app.handle(at(20), Event::Workspace { watch: app.workspace.watch, came });
 }
 

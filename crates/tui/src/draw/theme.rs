@@ -1,4 +1,4 @@
-//! Colours, and what stands for them where there are none.
+//! Colours, and the styles in their place where there are none.
 //!
 //! The background is the terminal's own. The colours are of the fixed part of the 256, of a middle
 //! lightness, so that they can be read on black and on white.
@@ -13,7 +13,7 @@ const RED: u8 = 160;
 const VIOLET: u8 = 133;
 const GREY: u8 = 243;
 
-/// How things look.
+/// The styles.
 #[derive(Debug, Clone, Copy)]
 pub struct Theme {
     colour: bool,
@@ -25,12 +25,12 @@ impl Theme {
         Self { colour }
     }
 
-    /// Names of parts, and what keys are called.
+    /// Titles of parts, and the names of keys.
     pub fn title(self) -> Style {
         self.tone(BLUE).add_modifier(Modifier::BOLD)
     }
 
-    /// The frame of a part; `is_chosen`: keys are for it.
+    /// The frame of a part; `is_chosen`: the keys are for this part.
     pub fn frame(self, is_chosen: bool) -> Style {
         match (is_chosen, self.colour) {
             (true, true) => self.tone(BLUE),
@@ -44,27 +44,27 @@ impl Theme {
         Style::new().add_modifier(Modifier::REVERSED)
     }
 
-    /// What matters less.
+    /// Text that matters less.
     pub fn quiet(self) -> Style {
         if self.colour { self.tone(GREY) } else { Style::new().add_modifier(Modifier::DIM) }
     }
 
-    /// All is well.
+    /// A good state.
     pub fn good(self) -> Style {
         self.tone(GREEN)
     }
 
-    /// It is busy, or soon not well.
+    /// A state that is busy, or will soon be bad.
     pub fn warn(self) -> Style {
         self.tone(ORANGE)
     }
 
-    /// Something is wrong.
+    /// A bad state.
     pub fn bad(self) -> Style {
         self.tone(RED).add_modifier(Modifier::BOLD)
     }
 
-    /// What models write.
+    /// Text that models write.
     pub fn answer(self) -> Style {
         self.tone(VIOLET)
     }

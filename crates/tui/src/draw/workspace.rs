@@ -1,4 +1,4 @@
-//! The workspace: the members of its cluster, its sessions, and one session whole.
+//! The workspace: the members of its cluster, its sessions, and one session in full.
 
 use protocol::workspace::{SessionInfo, SessionStatus};
 use ratatui::{
@@ -9,7 +9,7 @@ use ratatui::{
 };
 
 use super::{
-    parts::{self, Listed, cell, framed, instead, missing, number, span, styled, told},
+    parts::{self, Listed, cell, framed, instead, missing, number, property, span, styled},
     theme::Theme,
 };
 use crate::app::{
@@ -39,7 +39,7 @@ fn members(app: &App, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
         is_chosen: workspace.part == Part::Members,
     };
     listed.draw(area, &workspace.members, |it, widths| member(it, widths, theme), theme, frame);
-    let is_known = workspace.told.known().is_some();
+    let is_known = workspace.reading.known().is_some();
     if is_known && !workspace.are_several() && workspace.members.iter().all(is_alone) {
         let words = "This machine is in no cluster: `warren cluster invite` begins one.";
         instead(words, area, theme, frame);
@@ -91,7 +91,7 @@ fn sessions(app: &App, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
         let is_empty = workspace.sessions.is_empty();
         is_empty.then(|| "No sessions: `warren open` makes one.".to_owned())
     };
-    if let Some(why) = missing(&workspace.told).or_else(none) {
+    if let Some(why) = missing(&workspace.reading).or_else(none) {
         instead(&why, area, theme, frame);
     }
 }
@@ -171,7 +171,7 @@ fn whole(app: &App, session: &SessionInfo, theme: Theme, frame: &mut Frame<'_>) 
         ("", String::new()),
         ("Attach", format!("warren session attach {}", beginning(&session.id.to_string()))),
     ];
-    let lines: Vec<_> = lines.iter().map(|(name, value)| told(name, value, theme)).collect();
+    let lines: Vec<_> = lines.iter().map(|(name, value)| property(name, value, theme)).collect();
     frame.render_widget(Clear, area);
     frame.render_widget(Paragraph::new(lines).block(framed("Session", true, theme)), area);
 }

@@ -1,4 +1,4 @@
-//! A styled line as a terminal is sent it.
+//! Styled lines with escape sequences, for a terminal.
 
 use ratatui::{
     style::{Color, Modifier, Style},
@@ -19,7 +19,7 @@ pub fn line(line: &Line<'_>) -> String {
     all
 }
 
-/// What is quiet, such as a model's thoughts.
+/// A quiet text, such as a model's thoughts.
 pub fn dim(text: &str) -> String {
     format!("\u{1b}[2m{text}\u{1b}[0m")
 }

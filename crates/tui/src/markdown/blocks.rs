@@ -15,7 +15,7 @@ use crate::draw::theme::Theme;
 /// The longest rule around code, in columns.
 const RULE: usize = 60;
 
-/// Levels of lists and quotes that are indented; deeper ones stay at the last.
+/// The most levels of lists and quotes that are indented; deeper ones stay at the last.
 const DEEPEST: usize = 12;
 
 /// The events of a text as lines of at most `columns` columns.
@@ -30,9 +30,9 @@ pub(super) fn render<'a>(
     renderer.lines
 }
 
-/// What stands before the lines of a quote or of an item of a list.
+/// The text before the lines of a quote or of an item of a list.
 struct Prefix {
-    /// On the first line, until it was used.
+    /// The text of the first line, until it was used.
     first: Option<String>,
     rest: String,
     style: Style,
@@ -201,7 +201,7 @@ impl Renderer {
         self.styles.push(Style::new().add_modifier(Modifier::UNDERLINED));
     }
 
-    /// The address stands after the words of a link, unless they are the address.
+    /// Writes the address after the words of a link, unless they are the address.
     fn end_link(&mut self) {
         self.styles.pop();
         let Some(address) = self.links.pop() else { return };
@@ -213,7 +213,7 @@ impl Renderer {
         }
     }
 
-    /// The text before a block is an item's; it ends with it.
+    /// Begins a block. The open text is the item's, and ends with it.
     fn begin_block(&mut self) {
         self.flush();
         self.gap();

@@ -8,10 +8,10 @@ use ratatui::layout::Size;
 use super::{ansi, last_block, render};
 use crate::draw::theme::Theme;
 
-/// The widest lines: longer ones are hard to read.
+/// The most columns of a line: longer lines are hard to read.
 const WIDEST: u16 = 120;
 
-/// Bytes of a block that is painted again; a longer one is taken as finished.
+/// The most bytes of a block that is painted again; a longer one counts as finished.
 const LONGEST: usize = 256 * 1024;
 
 /// Paints a text on a terminal while it arrives.
@@ -55,8 +55,8 @@ impl Painter {
         self.is_dirty
     }
 
-    /// What a terminal of this size has to be sent now. The beginning of a line that may become anything, such as a
-    /// dash, waits for more.
+    /// The text for a terminal of this size now. The beginning of a line that may become anything, such as a dash, waits
+    /// for more.
     pub fn paint(&mut self, size: Size) -> String {
         self.is_dirty = false;
         let known = self.open.len() - undecided(&self.open);
@@ -79,7 +79,7 @@ impl Painter {
         painted
     }
 
-    /// Paints all, and takes what is before `finished` as done.
+    /// Paints all, and takes the blocks before `finished` as done.
     fn paint_to(&mut self, finished: usize, size: Size) -> String {
         let (done, rest) = (self.open[..finished].to_owned(), self.open[finished..].to_owned());
         let mut lines = self.lines(&done);
@@ -104,21 +104,21 @@ impl Painter {
         gap.into_iter().chain(lines.iter().map(ansi::line)).collect()
     }
 
-    /// A terminal that changed its width shows the next block in it.
+    /// Takes the width of the terminal for the next block.
     fn fit(&mut self, size: Size) {
         // A full line would leave the cursor between two lines.
         self.columns = usize::from(size.width.saturating_sub(1).clamp(1, WIDEST));
     }
 }
 
-/// How many bytes at the end may still become anything: a line without a word.
+/// The bytes at the end whose meaning is open: a line without a word.
 fn undecided(text: &str) -> usize {
     let line = text.rfind('\n').map_or(0, |end| end + 1);
     let is_mark = |c: char| c.is_ascii_punctuation() || c.is_ascii_digit() || c.is_whitespace();
     if text[line..].chars().all(is_mark) { text.len() - line } else { 0 }
 }
 
-/// Makes one text of lines into another. The cursor is, and will be, at the end of the last one.
+/// The sequences that turn one text of lines into another. The cursor is at the end of the last line, before and after.
 fn repainted(old: &[String], new: &[String], size: Size) -> String {
     let same = old.iter().zip(new).take_while(|(old, new)| old == new).count();
     if same == old.len() && same == new.len() {
@@ -133,7 +133,7 @@ fn repainted(old: &[String], new: &[String], size: Size) -> String {
         let rest: Vec<&str> = rest.chain(new[old.len()..].iter().map(String::as_str)).collect();
         return rest.join("\r\n");
     }
-    // What has left the screen cannot be reached.
+    // Lines that have left the screen cannot be reached.
     let from = same.max(last.saturating_sub(usize::from(size.height.saturating_sub(1))));
     let up = match last - from {
         0 => String::new(),
@@ -142,7 +142,7 @@ fn repainted(old: &[String], new: &[String], size: Size) -> String {
     format!("{up}\r\u{1b}[J{}", new.get(from..).unwrap_or_default().join("\r\n"))
 }
 
-/// Whether a line only has to go on.
+/// Whether the line on the screen only has to be continued.
 fn is_plain_beginning(old: &str, new: &str) -> bool {
     new.starts_with(old) && !old.contains('\u{1b}')
 }

@@ -96,7 +96,7 @@ impl Table {
     }
 }
 
-/// The widths with the widest taken from, until all fit. `None` where there is no room for so many.
+/// The widths with the widest taken from, until all fit. `None` where there are more columns than there is room.
 fn fitting(mut widths: Vec<usize>, columns: usize) -> Option<Vec<usize>> {
     /// A column is at least as wide as this, or as its text.
     const LEAST: usize = 3;

@@ -1,4 +1,4 @@
-//! Asks a question, and tells the answer as it comes.
+//! Asks a question, and passes the answer on as it comes.
 
 use std::time::{Duration, Instant};
 

@@ -37,22 +37,22 @@ use crate::{
     draw::draw,
 };
 
-/// Events that wait to be shown.
+/// The most events that wait to be shown.
 const WAITING: usize = 256;
 
-/// Events that are taken between two looks at the keyboard.
+/// The most events that are taken between two looks at the keyboard.
 const BATCH: usize = 64;
 
-/// How often the screen is drawn at most.
+/// The least time between two frames.
 const FRAME: Duration = Duration::from_millis(33);
 
-/// How often time passes for what shows it.
+/// How often the interface gets a tick.
 const TICK: Duration = Duration::from_secs(1);
 
-/// How long a short question to a server may take.
+/// The longest time of a short question to a server.
 const DEADLINE: Duration = Duration::from_secs(5);
 
-/// Why the interface ended, or did not begin.
+/// Why the interface ended, or could not begin.
 #[derive(Debug, thiserror::Error)]
 pub enum TuiError {
     /// There is no terminal to draw on.
@@ -64,7 +64,7 @@ pub enum TuiError {
     /// The terminal failed.
     #[error("the terminal failed: {0}")]
     Terminal(#[from] io::Error),
-    /// A task of it stopped at a bug.
+    /// A task stopped at a bug.
     #[error("a part of the interface failed: {0}")]
     Bug(String),
 }
@@ -127,7 +127,7 @@ async fn drive(
     }
 }
 
-/// What the terminal tells, as the interface is told.
+/// The terminal's input as an event for the interface.
 fn event(input: Input) -> Option<Event> {
     Some(match input {
         Input::Key(key) if key.kind == KeyEventKind::Release => return None,
@@ -144,7 +144,7 @@ struct Tasks {
     servers: Vec<Warren>,
     events: Sender<Event>,
     running: JoinSet<()>,
-    /// The server that is looked at.
+    /// The server that is polled.
     server: usize,
     poll: Option<AbortHandle>,
     watches: HashMap<u64, AbortHandle>,
@@ -185,7 +185,7 @@ impl Tasks {
         }
     }
 
-    /// Waits for a task to end: most never do, and none by a bug.
+    /// Waits for a task to end. Most never do. One that stopped at a bug is an error.
     async fn ended(&mut self) -> Result<(), TuiError> {
         match self.running.join_next().await {
             Some(Err(error)) if error.is_panic() => Err(TuiError::Bug(error.to_string())),
@@ -225,7 +225,7 @@ impl Tasks {
         }
     }
 
-    /// Changes something at the server, once.
+    /// Makes one change at the server.
     fn change<Work>(&mut self, work: impl FnOnce(Warren, Sender<Event>) -> Work)
     where
         Work: Future<Output = ()> + Send + 'static,
@@ -250,11 +250,11 @@ fn stop(task: Option<AbortHandle>) {
     }
 }
 
-/// A question that must be answered soon.
+/// Asks a question that must be answered soon.
 async fn soon<T>(
     url: &str,
-    asked: impl Future<Output = Result<T, ClientError>>,
+    answer: impl Future<Output = Result<T, ClientError>>,
 ) -> Result<T, ClientError> {
     let late = || ClientError::Late { url: url.to_owned(), after: DEADLINE };
-    timeout(DEADLINE, asked).await.unwrap_or_else(|_| Err(late()))
+    timeout(DEADLINE, answer).await.unwrap_or_else(|_| Err(late()))
 }

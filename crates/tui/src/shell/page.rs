@@ -1,4 +1,4 @@
-//! Asks a server for the list that is shown, now and then, and changes its keys.
+//! Polls a server for the list that is shown, and changes its keys.
 
 use std::time::Duration;
 
@@ -15,13 +15,13 @@ use crate::app::{
     usage::SINCE,
 };
 
-/// How often it is asked.
+/// How often it is polled.
 const EVERY: Duration = Duration::from_secs(3);
 
-/// How often it is asked for usage, which it has to sum up.
+/// How often it is polled for usage, which it has to sum up.
 const SUMS: Duration = Duration::from_secs(10);
 
-/// Asks until nobody listens any more.
+/// Polls until the interface has ended.
 pub(super) async fn run(server: Warren, follow: u64, page: Page, events: Sender<Event>) {
     let mut every = interval(if matches!(page, Page::Usage(_)) { SUMS } else { EVERY });
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);

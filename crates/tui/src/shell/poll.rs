@@ -1,4 +1,4 @@
-//! Asks a server how it is, each second.
+//! Polls a server each second for its state.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -17,16 +17,16 @@ use crate::app::{
     reading::is_private,
 };
 
-/// How often a server is asked.
+/// How often a server is polled.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// How long nothing is asked that an administrator only is told, after that was said.
+/// How long an administrator's lists are not polled, after the server refused them.
 const PRIVATE: Duration = Duration::from_secs(30);
 
-/// How often the names of keys and peers are asked for.
+/// How often the names of keys and peers are polled.
 const NAMES: Duration = Duration::from_secs(30);
 
-/// Asks until nobody listens any more.
+/// Polls until the interface has ended.
 pub(super) async fn run(server: Warren, epoch: u64, events: Sender<Event>) {
     let mut every = interval(EVERY);
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -45,7 +45,7 @@ struct Poll {
     /// The number of the last request that is known.
     after: u64,
     private_until: Option<Instant>,
-    /// When the names were asked for last.
+    /// The time of the last poll for names.
     names_at: Option<Instant>,
 }
 
@@ -62,15 +62,15 @@ impl Poll {
                 names: BTreeMap::new(),
             };
         }
-        let is_told = self.private_until.is_none_or(|until| Instant::now() >= until);
+        let is_admin = self.private_until.is_none_or(|until| Instant::now() >= until);
         let requests = async { soon(url, warren.requests(self.after, KEPT)).await };
         let (stats, requests, rooms) = tokio::join!(
-            asked(is_told, soon(url, warren.stats())),
-            asked(is_told, requests),
+            ask_if(is_admin, soon(url, warren.stats())),
+            ask_if(is_admin, requests),
             soon(url, warren.rooms()),
         );
         self.note(requests.as_ref());
-        let names = if is_told { self.names().await } else { BTreeMap::new() };
+        let names = if is_admin { self.names().await } else { BTreeMap::new() };
         Polled { health, stats, requests, rooms: Some(rooms), names }
     }
 
@@ -101,6 +101,6 @@ impl Poll {
     }
 }
 
-async fn asked<T>(is_told: bool, question: impl Future<Output = T>) -> Option<T> {
-    if is_told { Some(question.await) } else { None }
+async fn ask_if<T>(is_admin: bool, question: impl Future<Output = T>) -> Option<T> {
+    if is_admin { Some(question.await) } else { None }
 }

@@ -45,7 +45,7 @@ impl Screen {
         self.terminal.draw(draw).map(drop)
     }
 
-    /// When it may be drawn again, where that is `apart` from the last time.
+    /// When the next frame may be drawn, at least `apart` after the last one.
     pub(super) fn next_frame(&self, apart: Duration) -> Instant {
         self.drawn.map_or_else(Instant::now, |drawn| drawn + apart)
     }
@@ -62,14 +62,14 @@ fn take() -> io::Result<()> {
     execute!(stdout(), EnterAlternateScreen, EnableMouseCapture, EnableBracketedPaste)
 }
 
-/// As far as it goes: there may be no terminal any more.
+/// Gives the screen back as far as possible: there may be no terminal any more.
 fn give_back() {
     let _ =
         execute!(stdout(), DisableBracketedPaste, DisableMouseCapture, LeaveAlternateScreen, Show);
     let _ = disable_raw_mode();
 }
 
-/// A panic's words are for the screen as it was before.
+/// Gives the screen back at a panic, so that its words are on the screen as it was before.
 fn give_back_at_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -1,4 +1,4 @@
-//! Watches a room, again and again from where it was.
+//! Watches a room, and goes on after a lost connection where it was.
 
 use std::time::Duration;
 
@@ -16,11 +16,11 @@ use crate::app::event::{Event, RoomNews};
 /// Delays before a room is tried again.
 const RETRY: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(10));
 
-/// How often a room is asked who is in it: not every change is an event. It also tells that a
+/// How often a room's participants are polled: not every change is an event. A poll also shows that a
 /// connection is dead which nobody closed.
 const PEOPLE: Duration = Duration::from_secs(2);
 
-/// Watches until the room is no more, or nobody listens.
+/// Watches until the room has ended, or the interface has.
 pub(super) async fn run(
     room: Result<RoomClient, ClientError>,
     url: String,
@@ -90,7 +90,7 @@ impl Watcher {
         Ok(stream)
     }
 
-    /// Until the room was closed, or something broke.
+    /// Follows the events until the room was closed, or the connection failed.
     async fn follow(&self, stream: &mut Watching) -> Result<(), ClientError> {
         tokio::select! {
             ended = self.happenings(stream) => ended,
@@ -122,7 +122,7 @@ impl Watcher {
     }
 }
 
-/// Whether asking again would bring the same.
+/// Whether another try would have the same result.
 fn is_final(error: &ClientError) -> bool {
     match error {
         ClientError::NotFound { .. } | ClientError::BadToken | ClientError::NotAServer { .. } => {

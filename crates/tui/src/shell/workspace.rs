@@ -1,4 +1,4 @@
-//! Asks a server for its workspace: when something happens in it, and now and then.
+//! Polls a server for its workspace: after each event, and now and then.
 //!
 //! It runs only while the workspace is shown: a server starts its workspace for its first client.
 
@@ -12,18 +12,18 @@ use tokio::{
 };
 
 use super::soon;
-use crate::app::{event::Event, workspace::Told};
+use crate::app::{event::Event, workspace::WorkspaceReport};
 
-/// How often it is asked at least: not every change is an event.
+/// The longest time between two polls: not every change is an event.
 const EVERY: Duration = Duration::from_secs(3);
 
-/// How long one answer is good for, whatever happens meanwhile.
+/// The least time between two polls, whatever happens meanwhile.
 const APART: Duration = Duration::from_millis(300);
 
 /// Delays before a server is tried again.
 const RETRY: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(10));
 
-/// Asks until nobody listens any more.
+/// Polls until the interface has ended.
 pub(super) async fn run(server: Warren, watch: u64, events: Sender<Event>) {
     let mut retry = RETRY;
     let mut watcher = Watcher { url: server.url(), watch, events };
@@ -45,7 +45,7 @@ pub(super) async fn run(server: Warren, watch: u64, events: Sender<Event>) {
     }
 }
 
-/// Nobody listens any more.
+/// The interface has ended.
 struct Unheard;
 
 struct Watcher {
@@ -60,19 +60,19 @@ impl Watcher {
         soon(&self.url, Workspace::connect(&address)).await
     }
 
-    /// Until nobody listens any more, or the connection is lost.
+    /// Polls until the interface has ended, or the connection is lost.
     async fn follow(&mut self, mut workspace: Workspace) -> Result<(), ClientError> {
         loop {
             let cluster = soon(&self.url, workspace.cluster_status()).await?;
             let sessions = soon(&self.url, workspace.sessions(false)).await?;
             let asked = Instant::now();
-            if self.tell(Ok(Told { cluster, sessions })).await.is_err() {
+            if self.tell(Ok(WorkspaceReport { cluster, sessions })).await.is_err() {
                 return Ok(());
             }
             tokio::select! {
                 happened = happens(&mut workspace) => {
                     happened?;
-                    // What happens meanwhile is in the next answer.
+                    // Events meanwhile are part of the next answer.
                     sleep_until(asked + APART).await;
                 }
                 () = sleep_until(asked + EVERY) => {}
@@ -80,13 +80,13 @@ impl Watcher {
         }
     }
 
-    async fn tell(&self, came: Result<Told, ClientError>) -> Result<(), Unheard> {
+    async fn tell(&self, came: Result<WorkspaceReport, ClientError>) -> Result<(), Unheard> {
         let news = Event::Workspace { watch: self.watch, came: Box::new(came) };
         self.events.send(news).await.map_err(|_| Unheard)
     }
 }
 
-/// Waits until the server says anything on its own.
+/// Waits for the server's next message of its own.
 async fn happens(workspace: &mut Workspace) -> Result<(), ClientError> {
     match workspace.next().await? {
         Some(_) => Ok(()),

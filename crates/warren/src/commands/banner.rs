@@ -1,4 +1,4 @@
-//! What `warren up` says once it is up: how to ask it something, and what other machines need.
+//! The text of `warren up` once it is up: how to ask it something, and what other machines need.
 
 use std::{fmt::Write, path::Path};
 
@@ -9,13 +9,13 @@ use worker::LocalBackend;
 
 use super::{model_engines::Offered, table::plain, web::login_address, words::bytes};
 
-/// All that there is to say.
+/// The content of the banner.
 pub(crate) struct Banner {
     /// The server's URLs: the first for this machine, the others for other machines.
     pub(crate) urls: Vec<String>,
     /// Whether only this machine can reach it.
     pub(crate) only_here: bool,
-    /// Where others would reach it, if it listened on all addresses.
+    /// The port at which others would reach it, if it listened on all addresses.
     pub(crate) port: u16,
     /// The model servers that were found; `None` if others were named, or the demo.
     pub(crate) found: Option<Vec<LocalBackend>>,
@@ -46,7 +46,7 @@ impl Banner {
         text
     }
 
-    /// Where the models are.
+    /// The lines about backends.
     fn backends(&self) -> String {
         let is_engine =
             |backend: &String| self.engines.iter().any(|offered| offered.program == *backend);
@@ -118,7 +118,7 @@ impl Banner {
         )
     }
 
-    /// Where people use it in a browser.
+    /// The line about the web page.
     fn page(&self) -> String {
         let own = self.own_url();
         match &self.login_code {
@@ -140,7 +140,7 @@ impl Banner {
         )
     }
 
-    /// What other machines need.
+    /// The lines for other machines.
     fn others(&self) -> String {
         let port = self.port;
         let how = match (self.only_here, self.urls.get(1).or(self.urls.first())) {
@@ -166,7 +166,7 @@ impl Banner {
         )
     }
 
-    /// How one machine joins in one line.
+    /// The line by which one machine joins.
     fn invitation(&self) -> String {
         match &self.invitation {
             Some(code) => format!(
@@ -197,13 +197,12 @@ fn own_model(offered: &Offered) -> String {
     format!("  {}{size}{}", plain(&offered.name), memory.unwrap_or_default())
 }
 
-/// What shows the key in the example.
-/// Where tools for Ollama look for it.
+/// The port at which tools for Ollama look for it.
 const OLLAMA_PORT: u16 = 11_434;
 
 const KEY_HEADER: &str = "-H \"authorization: Bearer $KEY\" ";
 
-/// A secret if it is new, which is the only time that it is shown; else where it is kept.
+/// A secret if it is new, since it is shown only once; otherwise the file that keeps it.
 fn shown(label: &str, kept: &Kept) -> String {
     match kept {
         Kept::New { secret, file } => {

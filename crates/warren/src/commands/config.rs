@@ -84,7 +84,7 @@ impl Config {
     }
 }
 
-/// The values of a worker's settings that nobody has set.
+/// The defaults of a worker's settings.
 pub(crate) fn worker_defaults() -> Defaults {
     let backend = BackendConfig::new("");
     let protocol = LendAs::default().to_possible_value();
@@ -125,7 +125,7 @@ fn shown(value: &Value, is_secret: bool) -> String {
     }
 }
 
-/// What a reload has changed, for people.
+/// The changes by a reload, for people.
 fn told(reloaded: &Reloaded) -> String {
     let file = reloaded.file.as_deref().map_or("no configuration file".to_owned(), plain);
     let mut lines = match reloaded.changed.as_slice() {

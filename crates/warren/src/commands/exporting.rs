@@ -7,7 +7,7 @@ use worker::WorkerConfig;
 
 use crate::exit::usage;
 
-/// What sends the spans of a worker's jobs, if there is a collector.
+/// Sends the spans of a worker's jobs, if there is a collector.
 pub(crate) struct Exporting(Option<(CancellationToken, JoinHandle<()>)>);
 
 impl Exporting {
@@ -25,7 +25,7 @@ impl Exporting {
         Ok(Self(Some((over.clone(), tokio::spawn(export.run(over))))))
     }
 
-    /// Sends the last ones.
+    /// Sends the last spans.
     pub(crate) async fn end(self) {
         if let Some((over, exporting)) = self.0 {
             over.cancel();

@@ -1,4 +1,4 @@
-//! What a server or a worker says when it is asked to end.
+//! The words of a server or a worker when it is asked to end.
 
 use client::admin::stop::StopProgress;
 
@@ -30,13 +30,13 @@ fn stopping(answers: u64) -> String {
     }
 }
 
-/// How many answers are running.
+/// The number of running answers in words.
 pub(crate) fn running(answers: u64) -> String {
     let verb = if answers == 1 { "is" } else { "are" };
     format!("{} {verb} still running", count(answers, "answer"))
 }
 
-/// What becomes of the sessions of a server that ends.
+/// The fate of the sessions of a server that ends.
 pub(crate) fn sessions(pending: &StopProgress) -> Option<String> {
     let StopProgress { terminals, agents, keep_sessions_secs, .. } = *pending;
     let (of_terminals, of_agents) = (count(terminals, "terminal"), count(agents, "agent"));

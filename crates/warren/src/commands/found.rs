@@ -1,4 +1,4 @@
-//! The model servers that are found on this machine while a worker runs: they come and go, and where a demo is
+//! The model servers that are found on this machine while a worker runs. They come and go; if a demo is
 //! wanted it is there as long as none of them has a model.
 
 use std::{sync::Arc, time::Duration};
@@ -15,16 +15,16 @@ use super::worker::{demo, found_backend};
 /// How often this machine is searched.
 const EVERY: Duration = Duration::from_secs(2);
 
-/// What was found, and goes on being looked for.
+/// The backends that were found. The search goes on.
 pub(crate) struct Finder {
     options: WorkerOptions,
     demo: Demo,
     search: Search,
-    found: Vec<LocalBackend>,
+    backends: Vec<LocalBackend>,
     lent: watch::Sender<Vec<Lend>>,
 }
 
-/// When the demo is lent.
+/// The conditions under which the demo is lent.
 #[derive(Debug, Clone)]
 pub(crate) enum Demo {
     Never,
@@ -45,47 +45,47 @@ impl Demo {
 }
 
 impl Finder {
-    /// Looks once.
+    /// Searches once.
     pub(crate) async fn new(options: &WorkerOptions, demo: Demo) -> Self {
         let mut search = Search::usual();
         let found = search.look().await;
         let lent = watch::Sender::new(backends(&found, options, demo.is_wanted(&found)));
-        Self { options: options.clone(), demo, search, found, lent }
+        Self { options: options.clone(), demo, search, backends: found, lent }
     }
 
-    /// The model servers that were found when it was last looked.
+    /// The model servers of the last search.
     pub(crate) fn found(&self) -> &[LocalBackend] {
-        &self.found
+        &self.backends
     }
 
-    /// What is to be lent, now and whenever that changes.
+    /// The backends to lend, now and whenever they change.
     pub(crate) fn lent(&self) -> watch::Receiver<Vec<Lend>> {
         self.lent.subscribe()
     }
 
-    /// Looks for ever.
+    /// Searches for ever.
     pub(crate) async fn run(mut self) {
         let mut ticks = interval(EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut had_demo = self.demo.is_wanted(&self.found);
+        let mut had_demo = self.demo.is_wanted(&self.backends);
         loop {
             ticks.tick().await;
             let found = self.search.look().await;
             let has_demo = self.demo.is_wanted(&found);
-            if found == self.found && has_demo == had_demo {
+            if found == self.backends && has_demo == had_demo {
                 continue;
             }
             had_demo = has_demo;
-            for found in found.iter().filter(|found| !self.found.contains(found)) {
+            for found in found.iter().filter(|found| !self.backends.contains(found)) {
                 tracing::info!(backend = found.name, url = found.url, "found");
             }
             self.lent.send_replace(backends(&found, &self.options, has_demo));
-            self.found = found;
+            self.backends = found;
         }
     }
 }
 
-/// What there is to lend. One that cannot be lent with these options is passed over.
+/// The backends to lend. One that cannot be lent with these options is left out.
 fn backends(found: &[LocalBackend], options: &WorkerOptions, with_demo: bool) -> Vec<Lend> {
     let lend = |found: &LocalBackend| {
         found_backend(&found.url, options)

@@ -11,10 +11,10 @@ use tokio::{sync::oneshot, time::timeout};
 
 use super::say;
 
-/// How long the question waits for an answer. Without one, they are kept.
+/// How long the question waits. Without an answer, sessions are kept.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Asks in the terminal, if there is one and something runs, and decides.
+/// Asks in the terminal, if there is one and sessions run. Returns the decision.
 pub(super) async fn ask(sessions: &RunningSessions) {
     let (terminals, agents) = sessions.terminals_and_agents();
     let (live, span) = (terminals + agents, sessions.kept_for());
@@ -48,7 +48,7 @@ async fn answer() -> SessionsFate {
     told.await.unwrap_or(SessionsFate::Keep)
 }
 
-/// Reads until a key that is an answer.
+/// Reads keys until one is an answer.
 fn read() -> SessionsFate {
     for byte in std::io::stdin().lock().bytes() {
         match byte {
@@ -60,7 +60,7 @@ fn read() -> SessionsFate {
     SessionsFate::Keep
 }
 
-/// A terminal that gives each key at once, as long as this lives.
+/// While it lives, the terminal gives each key at once.
 struct SingleKeys(Option<Termios>);
 
 impl SingleKeys {
@@ -68,7 +68,7 @@ impl SingleKeys {
         let before = tcgetattr(std::io::stdin()).ok();
         if let Some(mut modes) = before.clone() {
             modes.local_modes &= !(LocalModes::ICANON | LocalModes::ECHO);
-            // Otherwise the answer needs Enter.
+            // If that fails, the answer needs Enter.
             let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, &modes);
         }
         Self(before)

@@ -149,7 +149,7 @@ impl Create {
     }
 }
 
-/// What to do with one key.
+/// The act on one key.
 #[derive(Clone, Copy)]
 enum Act {
     Show,

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use daemon::{ServeOptions, settings::PORT};
 
-/// Where a server with these settings listens.
+/// The address at which a server with these settings listens.
 pub(super) fn address(options: &ServeOptions) -> SocketAddr {
     options.listen.unwrap_or((Ipv4Addr::LOCALHOST, PORT).into())
 }
@@ -14,7 +14,7 @@ pub(super) fn local_url(options: &ServeOptions) -> String {
     let listen = address(options);
     let here = match listen.ip() {
         IpAddr::V4(any) if any.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-        // It listens on IPv4 as well.
+        // A server at `::` listens on IPv4 as well.
         IpAddr::V6(any) if any.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         address => address,
     };

@@ -100,7 +100,7 @@ fn write_line(line: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Writes a line to standard error, for people and not for programs. A closed standard error is no failure.
+/// Writes a line for people to standard error. A closed standard error is no failure.
 pub(crate) fn note(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", plain::lines(line));
 }
@@ -110,7 +110,7 @@ pub(crate) fn has_colour() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|no| no.is_empty())
 }
 
-/// The size of the terminal; without one, that of the smallest.
+/// The size of the terminal; without one, the smallest that is drawn on.
 pub(crate) fn terminal_size() -> Size {
     let (width, height) = crossterm::terminal::size().unwrap_or((80, 24));
     Size { width, height }

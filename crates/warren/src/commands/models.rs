@@ -20,7 +20,7 @@ use super::{
     words::bytes,
 };
 
-/// The widest names and places, in columns: all of a row fits 80.
+/// The most columns of names and places: a row fits 80.
 const NAME: usize = 28;
 const PLACES: usize = 22;
 
@@ -49,7 +49,7 @@ pub(crate) struct Models {
 #[derive(Debug, PartialEq, Serialize)]
 struct Model {
     id: String,
-    /// What an alias stands for, in order of preference; empty for a model.
+    /// The targets of an alias, in order of preference; empty for a model.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     targets: Vec<String>,
     /// The machines that serve it.
@@ -87,7 +87,7 @@ async fn models(warren: &Warren) -> anyhow::Result<Vec<Model>> {
     Ok(joined(&ids, &health.details.unwrap_or_default()))
 }
 
-/// The models and aliases that may be asked, and aliases none of whose targets is served now.
+/// The models and aliases that can be asked, and aliases without a target that is served now.
 fn joined(ids: &[String], details: &HealthDetails) -> Vec<Model> {
     let away = details.aliases.keys().filter(|alias| !ids.contains(alias)).cloned();
     let mut all: Vec<String> = away.chain(ids.iter().cloned()).collect();
@@ -112,7 +112,7 @@ fn model(id: String, details: &HealthDetails, served: &[String]) -> Model {
     Model { state, facts: fact.unwrap_or_default(), machines: machines(&workers), targets, id }
 }
 
-/// What a worker says of a model. Of several workers the first that says anything is believed.
+/// A worker's facts about a model. Of several workers the first that says anything is believed.
 fn facts(name: &str, workers: &[&WorkerJson]) -> Option<ModelFacts> {
     workers.iter().find_map(|worker| worker.model_facts.get(name)).cloned()
 }
@@ -159,7 +159,7 @@ fn named(models: Vec<Model>, name: &str) -> anyhow::Result<Model> {
     })
 }
 
-/// Everything that is known of a model, a line each.
+/// The known facts about a model, a line each.
 fn details(model: &Model) -> String {
     let facts = &model.facts;
     let can = facts.capabilities.map(|able| able.iter().map(Capability::name).collect::<Vec<_>>());
@@ -194,7 +194,7 @@ fn billions(count: u64) -> String {
     }
 }
 
-/// Whether it is loaded, where it could be asked at once and that is known.
+/// Whether it is loaded, if that is known and it could be asked at once.
 fn shown_state(model: &Model) -> String {
     match (model.state, model.facts.load) {
         (Some("ready"), Some(load)) => load.to_string(),
@@ -220,7 +220,7 @@ fn row(model: &Model) -> Vec<String> {
     ]
 }
 
-/// The machines, as far as there is room.
+/// The names of the machines, as far as there is room.
 fn places(model: &Model) -> String {
     let named = |machine: &Machine| match machine.distance.as_str() {
         "" | "here" => plain(&machine.name),
@@ -233,7 +233,7 @@ fn targets(model: &Model) -> String {
     format!("= {}", fitting(&model.targets.iter().map(|target| plain(target)).collect::<Vec<_>>()))
 }
 
-/// Names in a row as far as there is room, and how many more there are.
+/// Names in a row, as far as there is room, and the number of the others.
 fn fitting(names: &[String]) -> String {
     let all = names.join(", ");
     if all.chars().count() <= PLACES - 2 {

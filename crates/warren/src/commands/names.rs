@@ -6,13 +6,13 @@ use client::{Warren, admin::KeyJson};
 
 use super::table::plain;
 
-/// How the id of a peer begins where it stands beside names of other kinds.
+/// The prefix of a peer's id beside names of other kinds.
 const PEER: &str = "peer:";
 
 /// The length of a peer's id, in digits.
 const DIGITS: usize = 64;
 
-/// So many digits tell one id from the others.
+/// The digits that tell one id from the others.
 const SHORT: usize = 8;
 
 /// Names by their ids.
@@ -20,7 +20,7 @@ const SHORT: usize = 8;
 pub(crate) struct Names(HashMap<String, String>);
 
 impl Names {
-    /// Those that the server knows. What it does not tell is shown by its id.
+    /// The names that the server knows. Anything else is shown by its id.
     pub(crate) async fn of(warren: &Warren) -> Self {
         let (keys, peers) = tokio::join!(warren.keys(), warren.mesh_peers());
         let mut names = Self::of_keys(&keys.unwrap_or_default());
@@ -30,7 +30,7 @@ impl Names {
         names
     }
 
-    /// Those of these keys. Keys of one name keep their ids.
+    /// The names of these keys. Keys with a common name keep their ids.
     pub(crate) fn of_keys(keys: &[KeyJson]) -> Self {
         let mut names: HashMap<&str, u32> = HashMap::new();
         keys.iter().for_each(|key| *names.entry(&key.name).or_default() += 1);
@@ -38,7 +38,7 @@ impl Names {
         Self(once.map(|key| (key.id.clone(), key.name.clone())).collect())
     }
 
-    /// The name of a key, a peer, or of what has its name already.
+    /// The name of a key or a peer; anything else is a name already.
     pub(crate) fn shown(&self, id: &str) -> String {
         match self.0.get(id) {
             Some(name) => plain(name),

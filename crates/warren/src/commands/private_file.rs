@@ -1,4 +1,4 @@
-//! What this user's commands remember: files of JSON that only their owner can read, and that several processes may
+//! The memory of this user's commands: files of JSON that only their owner can read, and that several processes may
 //! change.
 
 use std::{
@@ -16,7 +16,7 @@ use serde::{Serialize, de::DeserializeOwned};
 /// The longest file, in bytes.
 const LONGEST: usize = 32 << 20;
 
-/// How often, and how long apart, the lock is tried while another process holds it.
+/// The number of attempts to lock while another process holds the lock, and the pause between them.
 const TRIES: (u32, Duration) = (100, Duration::from_millis(20));
 
 /// The file.
@@ -45,7 +45,7 @@ impl PrivateFile {
         &self.path
     }
 
-    /// Makes its directory, if there is none, for another writer than this one.
+    /// Makes its directory, if there is none, for another writer.
     ///
     /// # Errors
     /// When it cannot be made.
@@ -55,7 +55,7 @@ impl PrivateFile {
         made.with_context(|| format!("{} cannot be made", directory.display()))
     }
 
-    /// What is in it; the default if there is no file.
+    /// Its content; the default if there is no file.
     pub(crate) fn read<T: DeserializeOwned + Default>(&self) -> anyhow::Result<T> {
         let shown = self.path.display();
         let file = match File::open(&self.path) {
@@ -70,7 +70,7 @@ impl PrivateFile {
             .with_context(|| format!("{shown} is not as Warren wrote it: move it away"))
     }
 
-    /// Changes it. No other process changes it meanwhile.
+    /// Changes the content. No other process changes it meanwhile.
     pub(crate) async fn update<T: DeserializeOwned + Default + Serialize, R>(
         &self,
         change: impl FnOnce(&mut T) -> R,
@@ -83,7 +83,7 @@ impl PrivateFile {
         Ok(changed)
     }
 
-    /// Replaces it, whatever was in it.
+    /// Replaces the content, whatever it was.
     ///
     /// # Errors
     /// When the content is longer than 32 MiB, or cannot be written.
@@ -101,7 +101,7 @@ impl PrivateFile {
         written.with_context(|| format!("{} cannot be written", self.path.display()))
     }
 
-    /// Removes it. Whether it was there.
+    /// Removes the file. Returns whether there was one.
     ///
     /// # Errors
     /// When it cannot be removed.

@@ -1,4 +1,4 @@
-//! Shows how far a transfer is: as a bar on a terminal, elsewhere as a line now and then.
+//! Shows the progress of a transfer: as a bar on a terminal, elsewhere as a line now and then.
 
 use std::{
     io::{IsTerminal, stderr},
@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::note;
 
-/// How often a line is written, where nothing but the number of bytes changes.
+/// The time between two lines if only the number of bytes changes.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
 /// The display.
@@ -22,20 +22,20 @@ pub(crate) enum Progress {
 
 /// One step of a transfer.
 pub(crate) struct Step<'a> {
-    /// What is transferred.
+    /// The name of the file that is transferred.
     pub(crate) name: &'a str,
-    /// A line is written at once when it changes.
+    /// The state. A change of it is printed at once.
     pub(crate) state: &'a str,
-    /// Bytes that are there.
+    /// The bytes that have arrived.
     pub(crate) bytes: u64,
-    /// Bytes in all, 0 while that is unknown.
+    /// The bytes in all, 0 while that is unknown.
     pub(crate) total: u64,
-    /// All of it in one line.
+    /// The step in one line.
     pub(crate) line: String,
 }
 
 impl Progress {
-    /// On standard error, which people look at.
+    /// The display on standard error, where people look.
     pub(crate) fn new() -> Self {
         if !stderr().is_terminal() {
             return Self::Lines(None);

@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write, stderr, stdin};
 use anyhow::bail;
 use base::plain;
 
-/// How often a question is repeated.
+/// The most times that a question is asked.
 const TRIES: usize = 3;
 
 /// Whether a person is at the terminal.
@@ -13,7 +13,7 @@ pub(crate) fn is_attended() -> bool {
     stdin().is_terminal() && stderr().is_terminal()
 }
 
-/// Asks for a choice. An empty answer means the first; there must be at least one.
+/// Asks for a choice. An empty answer means the first; there must be at least one choice.
 pub(crate) fn choose(question: &str, choices: &[String]) -> anyhow::Result<usize> {
     let mut text = format!("{question}\n");
     for (at, choice) in choices.iter().enumerate() {

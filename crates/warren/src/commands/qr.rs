@@ -2,7 +2,7 @@
 
 use qrcode::{Color, EcLevel, QrCode};
 
-/// The margin of a code in modules. Half of what the standard asks for: readers do with it, and a
+/// The margin of a code in modules: half of the standard's. Readers accept it, and a
 /// terminal is small.
 const MARGIN: usize = 2;
 
@@ -12,7 +12,7 @@ pub(super) fn code(text: &str) -> Option<String> {
     Some(drawn(&QrCode::with_error_correction_level(text, EcLevel::L).ok()?, MARGIN))
 }
 
-/// A QR code of at most so many rows, with as wide a margin as fits. `None` if it does not fit.
+/// A QR code of at most `rows` rows, with as wide a margin as fits. `None` if it does not fit.
 pub(super) fn code_within(text: &str, rows: usize) -> Option<String> {
     let code = QrCode::with_error_correction_level(text, EcLevel::L).ok()?;
     let fits = |margin: &usize| (code.width() + 2 * margin).div_ceil(2) <= rows;
@@ -20,7 +20,7 @@ pub(super) fn code_within(text: &str, rows: usize) -> Option<String> {
     Some(drawn(&code, margin))
 }
 
-/// Two modules above each other are one character.
+/// Draws two modules above each other as one character.
 fn drawn(code: &QrCode, margin: usize) -> String {
     let (modules, width) = (code.to_colors(), code.width());
     let is_light = |x: usize, y: usize| {

@@ -1,4 +1,4 @@
-//! Where the server is that a command speaks to. Every command looks in the same places, in this order: its
+//! The server that a command speaks to. Every command looks in the same places, in this order: its
 //! flag and the environment, the configuration, the data directory of a server that runs here, the usual
 //! address.
 
@@ -21,19 +21,19 @@ use daemon::{
 pub(crate) static DEFAULT_SERVER: LazyLock<String> =
     LazyLock::new(|| format!("http://127.0.0.1:{}", daemon::settings::PORT));
 
-/// How long a connection to the usual address may take. It is on this machine.
+/// The longest time of a connection to the usual address. It is on this machine.
 const KNOCK: Duration = Duration::from_millis(500);
 
-/// What a command knows of its server.
+/// A command's knowledge of its server.
 pub(crate) struct Lookup<'a> {
-    /// The flag, or the environment.
+    /// The servers that the flag or the environment names.
     pub(crate) named: &'a [String],
     /// The data directory, if a flag names it.
     pub(crate) data_dir: Option<&'a PathBuf>,
     pub(crate) config: &'a ServeOptions,
 }
 
-/// One or several servers, and where their addresses come from. Not empty.
+/// One or several servers, and the source of their addresses. Not empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Servers {
     urls: Vec<String>,
@@ -46,7 +46,7 @@ enum Source {
     Named,
     /// The server that holds a data directory of this machine.
     DataDir,
-    /// Nothing names one, and no server that this user may know of runs here.
+    /// Nothing names a server, and no server that this user may know of runs here.
     Usual,
 }
 
@@ -64,7 +64,7 @@ impl Lookup<'_> {
         }
     }
 
-    /// The server that runs with the data directory, whatever else is named.
+    /// The server that runs with the data directory, even if another one is named.
     pub(crate) fn running(&self) -> Option<ServerFile> {
         ServerFile::of(&self.directory().ok()?)
     }
@@ -121,7 +121,7 @@ impl Servers {
         &self.urls
     }
 
-    /// Whether they run on this machine for certain, whatever their addresses are.
+    /// Whether they certainly run on this machine, whatever their addresses are.
     pub(crate) fn is_ours(&self) -> bool {
         self.source != Source::Named
     }

@@ -55,7 +55,7 @@ impl Status {
     }
 }
 
-/// What the tables need beside the server's answers.
+/// The facts that the tables need beside the server's answers.
 struct Tables {
     names: Names,
     now: Timestamp,
@@ -100,7 +100,7 @@ impl Tables {
         filled(&header, workers.iter().map(row), 3)
     }
 
-    /// The models that are loaded or being loaded, where workers say so.
+    /// The models that are loaded or being loaded, as far as workers report them.
     fn in_memory(&self, workers: &[WorkerJson]) -> Option<String> {
         let header = ["in memory", "worker", "state", "used", "size", "memory"];
         let models = workers.iter().flat_map(|worker| {
@@ -196,7 +196,7 @@ fn servers(fleet: &FleetHealth) -> Option<String> {
     Some(format!("{name}, in the group {group}: {lent} lent, {borrowed} borrowed\n{table}"))
 }
 
-/// The scope that is no room's.
+/// The scope that belongs to no room.
 const SERVER: &str = "server";
 
 /// A time in the unit that leaves few digits.

@@ -14,10 +14,10 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::{farewell, note, run_client, say, say_json, target::RunningServer};
 
-/// How often it is looked whether the server is gone.
+/// The time between two looks whether the server is gone.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// How long a server may take to end once it waits for nothing more.
+/// The longest time in which a server has to end once it waits for nothing more.
 const END_WITHIN: Duration = Duration::from_secs(60);
 
 const EXAMPLES: &str = "Examples:
@@ -68,7 +68,7 @@ impl Stop {
         }))?)
     }
 
-    /// Asks the server, and says what it waits for until it waits for nothing. Returns what there was at first.
+    /// Asks the server to end, and shows what it waits for until it waits for nothing. Returns the first progress.
     async fn drained(&self, warren: &Warren) -> anyhow::Result<StopProgress> {
         let mut stopping =
             warren.stop(StopRequest { now: self.now, keep_sessions: self.keep_sessions }).await?;
@@ -101,7 +101,7 @@ impl Stop {
     }
 }
 
-/// Returns when the server is gone: it has left its data directory; one elsewhere answers no more.
+/// Waits until the server is gone: it has left its data directory; one elsewhere answers no more.
 async fn gone(warren: &Warren, directory: Option<PathBuf>) {
     loop {
         let is_there = match &directory {

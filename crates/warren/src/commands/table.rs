@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{say, say_json};
 
-/// The width of a list where no terminal tells another.
+/// The width of a list without a terminal.
 const WIDTH: usize = 80;
 
 /// The width to which a column of text may be shortened: first to the one, so that times stay whole, and if that is not
@@ -28,10 +28,10 @@ pub(crate) fn table(header: &[&str], rows: &[Vec<String>], right: usize) -> Stri
     within(terminal_width(), header, rows, right)
 }
 
-/// The columns of the terminal that standard output is; elsewhere those that `COLUMNS` tells, or the usual number.
+/// The columns of the terminal at standard output; elsewhere the number in `COLUMNS`, or the usual one.
 pub(crate) fn terminal_width() -> usize {
     if cfg!(test) {
-        // Tests of commands look at whole rows, whatever they run on.
+        // Tests of commands look at whole rows, whatever terminal they run on.
         return 200;
     }
     let size = tcgetwinsize(stdout()).ok().map(|size| usize::from(size.ws_col));
@@ -52,7 +52,7 @@ fn within(width: usize, header: &[&str], rows: &[Vec<String>], right: usize) -> 
     lines.chain(left_out(&header[kept..])).collect::<Vec<_>>().join("\n")
 }
 
-/// Takes what is too much from the widest columns of text, but from the first none.
+/// Takes the surplus from the widest columns of text, but never from the first.
 fn shorten(widths: &mut [usize], texts: usize, room: usize, narrow: usize) {
     let mut excess = total(widths).saturating_sub(room);
     while excess > 0 {
@@ -63,7 +63,7 @@ fn shorten(widths: &mut [usize], texts: usize, room: usize, narrow: usize) {
     }
 }
 
-/// How many columns have room; the first has it in any case.
+/// The number of columns that have room; the first has it in any case.
 fn kept(widths: &[usize], room: usize) -> usize {
     (1..=widths.len()).rev().find(|kept| total(&widths[..*kept]) <= room).unwrap_or(1)
 }

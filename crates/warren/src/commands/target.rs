@@ -50,7 +50,7 @@ impl Target {
         self.choose_by(file, OfflineServer::open)
     }
 
-    /// The same, for commands that may come before the first start of a server.
+    /// The same, for commands that may run before the first start of a server.
     pub(crate) fn choose_or_make(&self, file: &ServeOptions) -> anyhow::Result<AdminTarget> {
         self.choose_by(file, OfflineServer::open_or_make)
     }
@@ -104,7 +104,7 @@ impl RunningServer {
         self.lookup(file).servers().first().to_owned()
     }
 
-    /// What is known of the server.
+    /// The known facts about the server.
     pub(crate) fn lookup<'a>(&'a self, file: &'a ServeOptions) -> Lookup<'a> {
         Lookup { named: &self.server, data_dir: self.data_dir.as_ref(), config: file }
     }

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::exit::usage;
 
-/// How long the server of a room is looked for.
+/// The longest search for the server of a room.
 const FOUND_WITHIN: Duration = Duration::from_secs(3);
 
 /// Watch servers, rooms, requests, workspaces, peers and usage live, ask models, and manage keys

@@ -34,13 +34,13 @@ use super::{
 };
 use crate::exit::{self, usage};
 
-/// How long the first models may take to be served before the banner is said without them.
+/// The longest wait for the first models before the banner is printed without them.
 const FIRST_WITHIN: Duration = Duration::from_secs(3);
 
 /// The directory of model engines in the data directory.
 const ENGINES: &str = "engines";
 
-/// How often it is looked for them.
+/// The time between two looks for them.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Start here
@@ -78,7 +78,7 @@ impl Up {
         let mut serve = self.serve.clone().or(file.serve.clone());
         let given = serve.clone();
         let worker = self.worker.clone().or(file.worker.clone());
-        // One name for one machine, unless peers are to see another.
+        // One name for one machine, unless peers shall see another.
         serve.mesh.name = serve.mesh.name.or_else(|| worker.name.clone());
         let mut settings = Settings::new(serve, true).map_err(|error| file.locate(error))?;
         let mut told = origins.settings("", &given, &settings.values());
@@ -228,12 +228,12 @@ async fn first_models(served: &impl Fn() -> Vec<String>) -> Vec<String> {
     timeout(FIRST_WITHIN, any).await.unwrap_or_default()
 }
 
-/// What the backends offer: gathered for the banner, and said line by line after it.
+/// The models that the backends offer: gathered for the banner, and said line by line after it.
 #[derive(Default)]
-struct Offers(Mutex<Gathered>);
+struct Offers(Mutex<OfferedModels>);
 
 #[derive(Default)]
-struct Gathered {
+struct OfferedModels {
     by_backend: BTreeMap<String, Vec<String>>,
     is_said: bool,
 }
@@ -245,20 +245,20 @@ impl Offers {
             Event::Withdrawn { backend } => (backend, &[][..]),
             _ => return,
         };
-        let mut gathered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if gathered.is_said {
+        let mut offered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if offered.is_said {
             // A closed standard output is no reason to stop serving.
             let _ = say(&changed(backend, models));
         } else {
-            gathered.by_backend.insert(backend.clone(), models.to_vec());
+            offered.by_backend.insert(backend.clone(), models.to_vec());
         }
     }
 
-    /// All so far. From now on each change is said.
+    /// All offers so far. From now on each change is printed.
     fn said(&self) -> Vec<(String, Vec<String>)> {
-        let mut gathered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        gathered.is_said = true;
-        std::mem::take(&mut gathered.by_backend).into_iter().collect()
+        let mut offered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        offered.is_said = true;
+        std::mem::take(&mut offered.by_backend).into_iter().collect()
     }
 }
 

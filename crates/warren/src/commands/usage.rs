@@ -125,7 +125,7 @@ fn numbers(counts: &UsageCounts, priced: bool) -> impl Iterator<Item = String> {
     shown(counts.values(), priced).map(|count| count.to_string()).chain(cost)
 }
 
-/// What has room on 80 columns: beside a cost, the sum of the tokens has none.
+/// The columns that have room on 80 characters: beside a cost, the sum of the tokens is left out.
 fn shown<T>(counts: [T; 6], priced: bool) -> impl Iterator<Item = T> {
     let [requests, prompt, completion, total, estimated, errors] = counts;
     let total = (!priced).then_some(total);

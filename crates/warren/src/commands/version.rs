@@ -10,10 +10,10 @@ use tokio::time::timeout;
 
 use super::{run_client, say, say_json, table::plain, target::RunningServer};
 
-/// The commit that this program was built from, where the build says it.
+/// The commit that this program was built from, if the build names it.
 const COMMIT: Option<&str> = option_env!("WARREN_COMMIT");
 
-/// How long the server may take.
+/// The longest time in which the server has to answer.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Show the version of this program, and of the server
@@ -43,7 +43,7 @@ struct VersionJson {
 #[derive(Debug, Serialize)]
 struct ServerVersion {
     url: String,
-    /// `None` when no server answers.
+    /// The version; `None` if no server answers.
     version: Option<String>,
 }
 

@@ -17,7 +17,7 @@ pub(crate) fn bytes(number: u64) -> String {
     let mut value = number as f64;
     let mut unit = "B";
     for larger in UNITS {
-        // What would be shown as 1024.0 is 1.0 of the next.
+        // A value that would be shown as 1024.0 is 1.0 of the next unit.
         if value < 1023.95 {
             break;
         }

@@ -105,7 +105,7 @@ pub(super) async fn lend(
     ended
 }
 
-/// Model engines of this machine; nothing where there is no place for their logs.
+/// The model engines of this machine; `None` if there is no place for their logs.
 async fn fleet(
     options: &mut WorkerOptions,
     process: &ServeOptions,
@@ -119,7 +119,7 @@ async fn while_following<T>(fleet: Option<&Fleet>, running: impl Future<Output =
     let Some(fleet) = fleet else { return running.await };
     tokio::select! {
         ended = running => ended,
-        // It goes on for ever.
+        // Following never ends by itself.
         () = fleet.follow() => std::future::pending().await,
     }
 }
@@ -147,7 +147,7 @@ async fn lend_with_found(
     }
 }
 
-/// Lends until a stop is asked for, and says then what it waits for.
+/// Lends until a stop is asked for, and then shows what the worker waits for.
 async fn run(worker: worker::Worker, stop: &Stop) -> anyhow::Result<()> {
     let activity = worker.activity();
     let lending = worker.run(stop.asked().clone());
@@ -222,7 +222,7 @@ fn secret(options: &WorkerOptions, process: &ServeOptions) -> anyhow::Result<Sec
     })
 }
 
-/// The backends that the options name: the demo, or model servers; none, if they are to be found.
+/// The backends that the options name: the demo, or model servers; empty if they have to be found.
 pub(super) fn named_backends(options: &WorkerOptions) -> anyhow::Result<Vec<Lend>> {
     if options.demo.unwrap_or(false) {
         return Ok(vec![demo(options)]);
@@ -242,7 +242,7 @@ pub(super) fn found_backend(url: &str, options: &WorkerOptions) -> anyhow::Resul
     Ok(only_listed(backend(flag(url, options))?))
 }
 
-/// A list of models for several backends claims of each only what it lists itself.
+/// Limits a list of models for several backends to those that each lists itself.
 fn only_listed(lend: Lend) -> Lend {
     match lend {
         Lend::Http(config) => Lend::Http(BackendConfig { only_listed: true, ..config }),
@@ -262,10 +262,10 @@ pub(super) fn demo(options: &WorkerOptions) -> Lend {
 /// The directory of a worker's model engines in the data directory. A server beside it has its own.
 const ENGINES: &str = "worker-engines";
 
-/// Jobs that a cloud takes at once, unless it is told otherwise: it has more than one machine.
+/// The most jobs of a cloud at once, unless the settings say otherwise: it has more than one machine.
 const CLOUD_CONCURRENT: u32 = 64;
 
-/// The warning for each cloud: prompts may leave the house.
+/// A warning for each cloud: prompts may leave the house.
 pub(super) fn clouds(backends: &[Lend]) -> Vec<String> {
     let told = |lend: &Lend| {
         let Lend::Http(config) = lend else { return None };

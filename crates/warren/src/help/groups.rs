@@ -3,7 +3,7 @@
 use clap::Command;
 use unicode_width::UnicodeWidthStr;
 
-/// The purposes, each with its commands. The first is shown with what each command does even where there is little
+/// The purposes, each with its commands. The first is shown with the effect of each command even where there is little
 /// room.
 pub(super) const GROUPS: [(&str, &[&str]); 5] = [
     ("Start", &["up", "serve", "worker", "stop", "service"]),
@@ -25,10 +25,10 @@ pub(super) const GROUPS: [(&str, &[&str]); 5] = [
     ("Your shell", &["completions", "man"]),
 ];
 
-/// The heading of commands that no group has. A test sees to it that there are none.
+/// The heading of commands without a group. A test proves that there are none.
 pub(super) const OTHERS: &str = "Others";
 
-/// The widest that help is.
+/// The greatest width of the help.
 const WIDEST: usize = 100;
 
 /// The space for the names of commands.
@@ -74,7 +74,7 @@ fn grouped(command: &Command) -> Vec<(&'static str, Vec<&Command>)> {
     known.into_iter().chain(others).collect()
 }
 
-/// A name and what it stands for, which goes on below itself.
+/// A name and its meaning, which continues below itself.
 fn entry(name: &str, words: &str, width: usize) -> String {
     let mut lines = vec![format!("{name:<NAMES$}")];
     for word in words.split_whitespace() {

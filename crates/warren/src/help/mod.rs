@@ -15,16 +15,16 @@ use clap::{Arg, ArgMatches, Command, CommandFactory, builder::Resettable};
 
 use crate::{Cli, commands::table::terminal_width};
 
-/// What a server's own worker does not need to be told: it lends to that server.
+/// The flags that a server's own worker does not need: it lends to that server.
 const ELSEWHERE: [&str; 4] = ["server", "protocol", "secret", "provider"];
 
-/// What a machine that joins by a code seldom chooses.
+/// The flags that a machine that joins by a code seldom needs.
 const BY_CODE: [&str; 5] = ["server", "backend", "models", "gguf", "demo"];
 
 /// More commands than this leave no room for examples on one screen.
 const MANY: usize = 7;
 
-/// What is before the examples of a command.
+/// The heading before the examples of a command.
 const EXAMPLES: &str = "Examples:\n";
 
 /// How many examples the short help shows.

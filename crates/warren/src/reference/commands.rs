@@ -53,7 +53,7 @@ fn describe(command: &Command, parent: &str, page: &mut String) {
     usage(command, page);
 }
 
-/// How a command is called, and its arguments.
+/// The usage of a command, and its arguments.
 fn usage(command: &Command, page: &mut String) {
     let mut command = command.clone();
     let usage = command.render_usage().to_string();
@@ -65,7 +65,7 @@ fn usage(command: &Command, page: &mut String) {
             headings.push(heading);
         }
     }
-    // What needs no heading comes first, as in the help.
+    // Arguments without a heading come first, as in the help.
     headings.sort_by_key(Option::is_some);
     for heading in headings {
         page.push_str(&heading.map(|name| format!("\n{name}:\n")).unwrap_or_default());

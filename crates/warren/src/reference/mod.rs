@@ -22,12 +22,12 @@ fn check(page: &str, text: &str) {
     assert!(committed == text, "docs/src/{page} is stale. Renew it with:\n  {RENEW}\n");
 }
 
-/// The first line of a page: nobody should edit it by hand.
+/// The first line of a page, which forbids edits by hand.
 fn note() -> String {
     format!("<!-- Made from the code. To renew it: {RENEW} -->\n\n")
 }
 
-/// What an argument does, and the default that its help states.
+/// The help of an argument, and the default that it states.
 fn help_of(arg: &Arg) -> (String, Option<String>) {
     let text = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
     let mut default = None;
@@ -40,7 +40,7 @@ fn help_of(arg: &Arg) -> (String, Option<String>) {
     (meaning, default)
 }
 
-/// Help in two: what it says, and what it says in `[default: …]`.
+/// Splits help in two: the text, and the default in `[default: …]`.
 fn split(help: &str) -> (String, Option<String>) {
     let Some((before, rest)) = help.split_once("[default") else {
         return (sentence(help), None);

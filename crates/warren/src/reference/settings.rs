@@ -22,7 +22,7 @@ fn the_page_of_settings_is_fresh() {
     check("settings-reference.md", &page());
 }
 
-/// A section of the file: its name, which command has its flags, its keys.
+/// A section of the file: its name, the command that has its flags, its keys.
 struct Section {
     name: &'static str,
     about: &'static str,
@@ -133,12 +133,12 @@ fn setting(
         let ids = flag_ids(section.root(), &section.path(key))?;
         ids.iter().find_map(|id| command.get_arguments().find(|arg| arg.get_id() == id.as_str()))
     });
-    let (mut meaning, told) = arg.map_or_else(|| split(&documentation(key)), help_of);
+    let (mut meaning, stated) = arg.map_or_else(|| split(&documentation(key)), help_of);
     let values = arg.filter(|arg| !arg.is_require_equals_set()).map(values_of).unwrap_or_default();
     if !values.is_empty() {
         meaning = format!("{meaning} One of {values}.");
     }
-    let default = default_of(section, key, told, defaults);
+    let default = default_of(section, key, stated, defaults);
     let flag = arg.map(flag).unwrap_or_default();
     row(&[&code(key.name), kind(key), &default, &flag, &meaning])
 }
@@ -148,24 +148,24 @@ fn setting(
 fn default_of(
     section: &Section,
     key: &Key,
-    told: Option<String>,
+    stated: Option<String>,
     defaults: &BTreeMap<String, String>,
 ) -> String {
     let path = section.path(key);
     let real = defaults.get(&path);
-    if let (Some(real), Some(told)) = (real, &told) {
-        let said = told.split([',', ';']).next().unwrap_or_default();
+    if let (Some(real), Some(stated)) = (real, &stated) {
+        let said = stated.split([',', ';']).next().unwrap_or_default();
         assert_eq!(said, real, "the help of {path} states another default than the program has");
     }
-    let is_literal = |told: &str| told.bytes().next().is_some_and(|byte| byte.is_ascii_digit());
-    match (real, told) {
+    let is_literal = |stated: &str| stated.bytes().next().is_some_and(|byte| byte.is_ascii_digit());
+    match (real, stated) {
         (Some(real), _) => code(real),
-        (None, Some(told)) => {
+        (None, Some(stated)) => {
             assert!(
-                !is_literal(&told),
-                "{path}: its default, {told}, is not taken from the program"
+                !is_literal(&stated),
+                "{path}: its default, {stated}, is not taken from the program"
             );
-            told
+            stated
         }
         (None, None)
             if !key.kind.starts_with("Option")
@@ -228,14 +228,14 @@ fn kind(key: &Key) -> &'static str {
     }
 }
 
-/// What each setting is when nobody sets it, as the program has it.
+/// The value of each setting when nobody sets it, as the program has it.
 fn defaults() -> BTreeMap<String, String> {
     let data_dir = Some("/data".into());
     let server =
         Settings::new(ServeOptions { data_dir, ..ServeOptions::default() }, false).unwrap();
     assert_eq!(DRAIN, server.drain, "a worker's drain is documented with the server's");
     let all = server.values().into_iter().chain(worker_defaults());
-    // Its default is another one on each machine: the help says which.
+    // Its default differs by machine: the help says which it is.
     let all = all.filter(|(name, _)| name != "data_dir");
     let written = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     all.map(|(name, value)| (name, written(value))).collect()

@@ -8,7 +8,7 @@ use crate::{
     program::{Program, installed},
 };
 
-/// What only a tool can have found out.
+/// The secret that only a tool can have found out.
 const SECRET: &str = "clover-4711";
 
 fn claude(house: &House, model: &str, prompt: &str) -> Program {

@@ -125,7 +125,7 @@ async fn a_server_under_load_is_saved_and_one_from_it_has_the_same() {
     assert_eq!(with_key(&new, &key).post_json(CHAT, &ask(false)).await.status, 200);
 }
 
-/// What people see of a backup, and of one that is damaged.
+/// A backup as people see it, and one that is damaged.
 #[tokio::test]
 async fn a_backup_is_listed_checked_and_never_half_restored() {
     let daemon = serve().start().await;

@@ -91,7 +91,7 @@ async fn a_body_over_the_limit_is_a_413() {
     daemon.is_idle().await;
 }
 
-/// What is said to be too long is refused before it is sent.
+/// A body that is said to be too long is refused before it is sent.
 #[tokio::test]
 async fn a_length_over_the_limit_is_refused_unread() {
     let daemon = serve().set("--max-body-mib", "1").start().await;
@@ -213,7 +213,7 @@ async fn every_answer_has_an_id() {
     openai_error(&daemon.admin().post_json(path, &json!({})).await, 404);
 }
 
-/// What never became a job is in the log and in the metrics all the same.
+/// A refusal that never became a job is in the log and in the metrics all the same.
 #[tokio::test]
 async fn refusals_are_counted_and_logged() {
     let daemon = serve().start().await;

@@ -8,7 +8,7 @@ use tokio::process::Command;
 
 use crate::common::binary;
 
-/// What a command came to.
+/// The result of a command.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,

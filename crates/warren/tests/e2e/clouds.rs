@@ -18,7 +18,7 @@ use crate::{
 const PRICES: &str = "[models.best]\ntargets = ['m', 'gpt-x']\n\
      [prices.gpt-x]\ninput = 1\noutput = 2\ncached_input = 0.5\n";
 
-/// What each answer of the cloud costs by these prices: 600 + 400 / 2 + 500 * 2 millionths.
+/// The cost of each answer of the cloud by these prices: 600 + 400 / 2 + 500 * 2 millionths.
 const COST: &str = "0.0018";
 
 /// A server with prices, a cloud with `gpt-x` and `m`, and the worker that knows its key.

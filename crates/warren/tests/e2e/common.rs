@@ -1,4 +1,4 @@
-//! What the tests share: a server, a worker in either form, a request, the shapes of errors.
+//! Helpers that the tests share: a server, a worker in either form, a request, the shapes of errors.
 
 use std::path::Path;
 

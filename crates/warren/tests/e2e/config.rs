@@ -8,7 +8,7 @@ use crate::{
     common::{binary, serve},
 };
 
-/// What no answer may hold.
+/// The secret that no answer may hold.
 const HUSH: &str = "hush-hush-hush";
 
 const FILE: &str = r#"

@@ -194,7 +194,7 @@ async fn a_lost_write_ahead_log_is_made_again() {
     assert_eq!(key_names(&daemon).await, ["after", "before"]);
 }
 
-/// What a bad disk does: bytes in the middle of the database and its log are others. The server goes on serving.
+/// A bad disk changes bytes in the middle of the database and its log. The server goes on serving.
 #[tokio::test]
 async fn a_database_that_is_damaged_while_it_is_open_is_told() {
     let serve = serve();

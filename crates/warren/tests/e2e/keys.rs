@@ -301,7 +301,7 @@ async fn a_worker_is_cut_off_when_its_key_expires(form: Form) {
     assert_eq!(worker.expect_close().await.map(|(code, _)| code), Some(1008));
 }
 
-/// What is running with a key ends with it; what others run does not.
+/// A running request ends with its key; those of others do not.
 #[tokio::test]
 async fn running_requests_end_when_their_key_is_revoked() {
     let daemon = serve().start().await;

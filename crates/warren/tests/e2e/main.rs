@@ -1,7 +1,7 @@
 //! Black-box tests of the real binary over real sockets, written from the protocol's walkthroughs
 //! and the contract of the command line and the port.
 //!
-//! Each walkthrough is a file, told in both forms of the relay protocol; the rest is sorted by
+//! Each walkthrough is a file, run in both forms of the relay protocol; the rest is sorted by
 //! what goes wrong.
 
 #![expect(

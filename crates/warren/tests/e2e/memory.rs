@@ -10,7 +10,7 @@ use crate::common::{CHAT, ask, join, lend, post, serve, with_lender, with_worker
 
 const MIB: usize = 1024 * 1024;
 
-/// What the server may grow by while it holds a stream back: far less than what is sent.
+/// The most that the server may grow by while it holds a stream back: far less than what is sent.
 const MAY_GROW: u64 = 24 * MIB as u64;
 
 /// A stream of 64 MiB.
@@ -166,8 +166,8 @@ async fn large_bodies_leave_nothing_behind() {
 /// Clients that read nothing, for as long as the test lasts.
 const STALLED: usize = 48;
 
-/// What each of them may cost the server. All of the worker's credit of 256 KiB may have come, up to 128 KiB wait
-/// at the connection, and pieces keep the buffers that they were read into.
+/// The most that each of them may cost the server. All of the worker's credit of 256 KiB may have come, up to 128 KiB
+/// wait at the connection, and pieces keep the buffers that they were read into.
 const EACH: u64 = 640 * 1024;
 
 #[tokio::test]

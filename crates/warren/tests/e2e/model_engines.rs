@@ -71,7 +71,7 @@ impl Place {
         ChildProcess::start_with(&self.path("home"), &variables, name, binary(), args)
     }
 
-    /// What the engines have noted: `started NAME PID` and `ended NAME PID`.
+    /// The notes of the engines: `started NAME PID` and `ended NAME PID`.
     fn journal(&self) -> Vec<(String, String)> {
         let text = fs::read_to_string(self.path("journal")).unwrap_or_default();
         let lines = text.lines().filter_map(|line| {
@@ -145,7 +145,7 @@ async fn answers(client: &Client, model: &str) {
     assert_eq!(said, &format!("{model}.0 {model}.1 "), "the right model answers");
 }
 
-/// Room for so many models of the tests.
+/// Room for this number of models of the tests.
 fn room(models: u32) -> String {
     format!("memory = '{}MiB'\n[worker.engines.model.'*']\nmemory = '100MiB'", models * 100 + 50)
 }

@@ -5,7 +5,7 @@ use testkit::{Daemon, FakeNode, Knock, Refused, Streaming};
 
 use crate::common::{CHAT, ask, post, serve};
 
-/// What lets nodes in here. Nothing of it may be seen anywhere.
+/// The token that lets nodes in here. Nothing of it may be seen anywhere.
 pub(crate) const NODE_TOKEN: &str = "n0de-s3cret";
 
 /// A server that takes nodes.

@@ -1,4 +1,4 @@
-//! What operators see.
+//! The operators' view.
 
 use std::time::Duration;
 

@@ -121,7 +121,7 @@ async fn what_can_change_changes_and_a_stream_goes_on() {
     assert!(answer.finish().await.text().is_empty());
 }
 
-/// What is wrong is told to the caller and in the log, with the line, and changes nothing.
+/// A fault is reported to the caller and in the log, with the line, and changes nothing.
 #[tokio::test]
 async fn a_wrong_configuration_changes_nothing() {
     let set = Configured::start("max-body-mib = 7\n").await;

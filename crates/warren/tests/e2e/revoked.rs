@@ -1,5 +1,5 @@
-//! What is running with a key when it is revoked or expires: it ends as its API ends a failure, and
-//! its provider is told.
+//! Requests whose key is revoked or expires while they run: each ends as its API ends a failure, and
+//! its provider hears of it.
 
 use std::time::Duration;
 

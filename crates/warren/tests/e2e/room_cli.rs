@@ -173,7 +173,7 @@ async fn a_watch_goes_on_through_a_restart_of_the_server_until_the_room_is_close
         (person.start(&["watch", &code]), person.start(&["watch", &code, "--json"]));
     lines.line_with("\"connected\"").await;
     let backend = saying(&["one\n", "two"]).await;
-    // The one for people does not tell when it has begun: it is told again until it has.
+    // The one for people does not say when it has begun: the command is repeated until it has.
     let told = async || {
         let mut join = person.joins(&code, &backend, &["--nickname", "Ann", "--no-specs"]).await;
         join.sigterm();

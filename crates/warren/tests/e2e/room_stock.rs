@@ -9,7 +9,7 @@ use testkit::{Client, Daemon, FakeParticipant, Put, Streaming, eventually, withi
 
 use crate::common::serve;
 
-/// What differs each time.
+/// The fields that differ each time.
 const VARYING: [&str; 19] = [
     "id",
     "code",
@@ -32,7 +32,7 @@ const VARYING: [&str; 19] = [
     "lastTunnelSeenAt",
 ];
 
-/// What only a Warren says; stock clients drop it.
+/// The fields that only a Warren has; stock clients drop them.
 const OURS: [&str; 8] = [
     "spokenCode",
     "expiresAt",

@@ -1,4 +1,4 @@
-//! What the tests of rooms share: a room, a participant in it, the shapes of answers, a stream of
+//! Helpers that the tests of rooms share: a room, a participant in it, the shapes of answers, a stream of
 //! events, and requests that come from another machine.
 
 use serde_json::{Value, json};
@@ -125,7 +125,7 @@ pub(crate) const FINISH: &str = concat!(
     "data: [DONE]\n\n",
 );
 
-/// What a good answer of the plane holds.
+/// The data of a good answer of the plane.
 #[track_caller]
 pub(crate) fn data(response: &Response, status: u16) -> Value {
     let body = response.json();

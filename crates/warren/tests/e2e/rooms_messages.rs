@@ -1,4 +1,4 @@
-//! The spec's messages: each of a client's is answered with the server's own, and the rest is told on
+//! The spec's messages: each of a client's is answered with the server's own, and the rest comes on
 //! the room's stream of events.
 
 use serde_json::{Value, json};

@@ -114,7 +114,7 @@ async fn a_conversation_stays_with_its_worker() {
     assert_eq!(shares, [0, 6]);
 }
 
-/// What waits for one model does not hold up what waits for another.
+/// A request that waits for one model does not hold up one that waits for another.
 #[tokio::test]
 async fn models_do_not_wait_for_each_other() {
     let daemon = serve().start().await;

@@ -1,4 +1,4 @@
-//! A key's text is told once. It is in no file and, whatever is logged, on no line of the log; nor is
+//! A key's text is shown once. It is in no file and, whatever is logged, on no line of the log; nor is
 //! what people ask.
 
 use std::path::Path;

@@ -61,7 +61,7 @@ impl Machine {
         self.path("home/.config/systemd/user/warren.service")
     }
 
-    /// What systemd was told, without its own questions.
+    /// The commands to systemd, without its own questions.
     fn calls(&self) -> Vec<String> {
         let calls = fs::read_to_string(self.path("bin/calls")).unwrap_or_default();
         let told =

@@ -20,7 +20,7 @@ async fn it_finishes_what_is_in_flight(form: Form) {
     daemon.has_queued(1).await;
     daemon.sigterm();
     worker.expect_message("graceful_shutdown").await;
-    // Nothing new is taken, and what was only waiting is told at once.
+    // Nothing new is taken, and a job that was only waiting ends at once.
     assert!(Connection::try_open(daemon.address()).await.is_err(), "it still accepts");
     assert_eq!(waiting.await.unwrap().status, 503);
     worker.chunk(&job, "data: 2\n\n").await;

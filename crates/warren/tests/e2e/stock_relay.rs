@@ -5,7 +5,7 @@ use testkit::{Gate, MockBackend, RelayServer, Reply, WorkerProcess};
 
 use crate::common::{CHAT, MESSAGES, RESPONSES, ask, binary};
 
-/// What [`WorkerProcess`] presents.
+/// The secret that [`WorkerProcess`] presents.
 const SECRET: &str = testkit::daemon::WORKER_SECRET;
 
 fn start(server: &RelayServer, backend: &MockBackend, args: &[&str]) -> WorkerProcess {

@@ -71,7 +71,7 @@ async fn a_half_event_is_closed_first(form: Form) {
     }
 }
 
-/// What is no stream cannot be ended with an event: its connection is cut, so that nobody takes
+/// An answer that is no stream cannot be ended with an event: its connection is cut, so that nobody takes
 /// half an answer for a whole one.
 #[tokio::test]
 async fn half_a_plain_answer_is_cut() {

@@ -215,7 +215,7 @@ async fn endpoints_of_a_worker_are_learnt_from_its_answers(form: Form) {
 }
 
 /// The worker's own 404 is no answer to a request that is not asked of it in the end: what keeps it
-/// from being translated is. From then on it is told before anybody is asked.
+/// from being translated is. From then on it is named before anybody is asked.
 async fn an_untranslatable_parameter_is_named_and_the_endpoint_is_still_learnt(form: Form) {
     let (daemon, mut worker) = with_worker(form, 1).await;
     let bad = json!({"model": "m", "input": "hi", "previous_response_id": "resp_1"});

@@ -327,7 +327,7 @@ async fn a_certificate_for_another_name_is_refused_with_the_line_that_makes_one(
     assert!(refused.contains("box.lan") && refused.contains("warren cert NAME"), "{refused}");
 }
 
-/// What people see of a new certificate: what it is, and the commands that use it. An existing one is
+/// A new certificate as people see it: what it is, and the commands that use it. An existing one is
 /// not replaced unasked.
 #[tokio::test]
 async fn a_certificate_is_made_on_the_command_line() {

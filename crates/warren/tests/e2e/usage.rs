@@ -186,7 +186,7 @@ async fn a_locked_database_fails_no_request() {
     has_rows(&daemon, 6).await;
 }
 
-/// What has just ended when the server is told to stop is written.
+/// A request that has just ended when the server is asked to stop is written.
 #[tokio::test]
 async fn a_clean_stop_loses_nothing() {
     let (mut daemon, path) = started(serve()).await;

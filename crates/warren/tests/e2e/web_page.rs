@@ -213,7 +213,7 @@ async fn sessions_outlive_a_restart_and_are_listed_and_revoked() {
     assert_eq!(gone.status, 404);
 }
 
-/// What runs by a session ends with it; what its key and the holder's other browsers run does not.
+/// A running request ends with its session; those of its key and of the holder's other browsers do not.
 #[tokio::test]
 async fn running_requests_end_when_their_session_is_revoked_or_signed_out() {
     let daemon = serve().start().await;

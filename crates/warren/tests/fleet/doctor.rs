@@ -1,4 +1,4 @@
-//! What `warren doctor` finds of NATS.
+//! The findings of `warren doctor` about NATS.
 
 use std::process::Command;
 

@@ -59,7 +59,7 @@ async fn a_request_that_has_not_begun_goes_to_another_worker_when_its_own_is_los
     assert!(answer.status == 200 && answer.text().contains("from home"), "{}", answer.text());
 }
 
-/// What a client gets at a server from a worker that fails in this way.
+/// A client's answer at a server from a worker that fails in this way.
 async fn failed(at: &Daemon, lent: &mut FakeWorker, fails: &str) -> (u16, Value) {
     let answer = asked(at, false);
     let job = lent.expect_job().await;
@@ -125,7 +125,7 @@ async fn an_endpoint_that_a_stock_worker_lacks_is_translated_once_that_is_known(
     assert_eq!(answer.json()["content"][0]["text"], "hello");
 }
 
-/// Sends an answer of so many chunks of 16 KiB, as fast as credit allows. Counts them.
+/// Sends an answer of `chunks` chunks of 16 KiB, as fast as credit allows. Counts them.
 async fn pour(lent: &mut FakeWorker, job: &Job, chunks: usize, sent: &AtomicUsize) {
     let chunk = "x".repeat(16 * 1024);
     for number in 1..=chunks {

@@ -48,7 +48,7 @@ pub(crate) async fn fleet(daemon: &Daemon) -> Value {
     daemon.health().await["fleet"].clone()
 }
 
-/// Waits until a server sees so many others.
+/// Waits until a server sees `others` other servers.
 pub(crate) async fn sees(daemon: &Daemon, others: usize) {
     let so =
         async || fleet(daemon).await["servers"].as_array().is_some_and(|all| all.len() == others);
@@ -66,7 +66,7 @@ pub(crate) async fn workers(daemon: &Daemon) -> Vec<Value> {
     listed["workers"].as_array().cloned().unwrap_or_default()
 }
 
-/// Waits until a server lists so many workers, its own and others'.
+/// Waits until a server lists `count` workers, its own and others'.
 pub(crate) async fn has_workers(daemon: &Daemon, count: usize) {
     let so = async || workers(daemon).await.len() == count;
     eventually("the number of workers", DEADLINE, so).await;
@@ -81,7 +81,7 @@ pub(crate) async fn is_idle(daemon: &Daemon) {
     eventually("all slots being free", DEADLINE, idle).await;
 }
 
-/// A worker of `m` with so many slots at a server, which the others see.
+/// A worker of `m` with `slots` slots at a server, which the others see.
 pub(crate) async fn worker(at: &Daemon, slots: u32, others: &[&Daemon]) -> FakeWorker {
     let mut before = Vec::new();
     for other in others {

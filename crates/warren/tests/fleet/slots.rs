@@ -4,7 +4,7 @@ use testkit::{Daemon, FakeWorker};
 
 use crate::servers::{asked, completion, fleet, own_group, sees, serve, two, worker};
 
-/// Answers so many jobs, each when no other is there.
+/// Answers `jobs` jobs, each when no other is there.
 async fn answers_alone(lent: &mut FakeWorker, at: &Daemon, jobs: usize) {
     for _ in 0..jobs {
         let job = lent.expect_job().await;

@@ -1,4 +1,4 @@
-//! What a request used is counted where its client is, and nowhere else.
+//! The usage of a request is counted where its client is, and nowhere else.
 
 use serde_json::json;
 use testkit::{DEADLINE, Daemon, eventually};

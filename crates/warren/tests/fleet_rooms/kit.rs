@@ -49,7 +49,7 @@ pub(crate) fn nats(group: &str) -> String {
     NatsServer::shared().url(group)
 }
 
-/// Waits until a server knows so many others.
+/// Waits until a server knows `others` other servers.
 pub(crate) async fn knows(daemon: &Daemon, others: usize) {
     let wanted = format!("warren_fleet_servers {}", others + 1);
     let so = async || daemon.metrics().await.lines().any(|line| line.starts_with(&wanted));
@@ -190,7 +190,7 @@ impl Watch {
         .await
     }
 
-    /// The next so many events.
+    /// The next `number` events.
     pub(crate) async fn take(&mut self, number: usize) -> Vec<Event> {
         let mut events = Vec::new();
         while events.len() < number {

@@ -1,4 +1,4 @@
-//! What is changed at one server holds at the other.
+//! Changes at one server hold at the other.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! What `warren doctor` finds of a shared database.
+//! The findings of `warren doctor` about a shared database.
 
 use std::process::Command;
 

@@ -49,7 +49,7 @@ async fn keys_and_usage_of_before_are_taken_along_when_the_server_has_stopped() 
     tells_requests(&other, &id, 1).await;
 }
 
-/// What a server says that starts with this empty database and keys of its own.
+/// The hint of a server that starts with this empty database and keys of its own.
 async fn hint(database: &str, data: &Path) -> String {
     let (database, data) = (format!("WARREN_DATABASE={database}"), data.display().to_string());
     let program = binary().display().to_string();

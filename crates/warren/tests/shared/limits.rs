@@ -127,7 +127,7 @@ async fn hammer(servers: &[Answering], key: &str) -> u64 {
     asking.join_all().await.into_iter().sum()
 }
 
-/// Waits until the ledger has so many requests of a key.
+/// Waits until the ledger has `requests` requests of a key.
 async fn ledger_has(daemon: &Daemon, id: &str, requests: u64) {
     crate::servers::tells_requests(daemon, id, requests).await;
 }

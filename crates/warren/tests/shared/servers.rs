@@ -45,7 +45,7 @@ pub(crate) async fn revoke(daemon: &Daemon, id: &str) -> Response {
     owner(daemon).request("DELETE", &format!("/admin/keys/{id}")).send().await
 }
 
-/// What a server says to the holder of a text: 200 or 401.
+/// The status of a server's answer to the holder of a text: 200 or 401.
 pub(crate) async fn status_for(daemon: &Daemon, text: &str) -> u16 {
     daemon.client().with_token(text).get("/v1/models").await.status
 }
@@ -78,7 +78,7 @@ pub(crate) async fn requests(daemon: &Daemon, key: &str) -> Option<u64> {
     (told.status == 200).then(|| told.json()["totals"]["requests"].as_u64())?
 }
 
-/// Waits until a server tells so many requests of a key.
+/// Waits until a server reports `number` requests of a key.
 pub(crate) async fn tells_requests(daemon: &Daemon, key: &str, number: u64) {
     let so = async || requests(daemon, key).await == Some(number);
     eventually("the requests in the ledger", DEADLINE, so).await;

@@ -225,7 +225,7 @@ async fn a_link_takes_no_longer_messages_than_it_was_told_to() {
     far.abort();
 }
 
-/// What a server's link answers to a frame that follows a text, and how it ends. The frame is masked with
+/// A server's answer to a frame that follows a text, and how the link ends. The frame is masked with
 /// zeros: `length` is its second byte, and may hold the first bytes of a longer one.
 async fn answer_to(kind: u8, length: &[u8], payload: &[u8]) -> (Vec<u8>, LinkError) {
     let (near, mut far) = duplex(1024);

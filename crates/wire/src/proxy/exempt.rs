@@ -1,4 +1,4 @@
-//! What is reached without a proxy.
+//! Hosts that are reached without a proxy.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -23,7 +23,7 @@ enum Hosts {
     All,
     /// A domain, and all names below it.
     Domain(String),
-    /// The addresses that have the first so many bits in common with this one.
+    /// The addresses that have the first bits in common with this one; the second field is their number.
     Network(IpAddr, u8),
 }
 

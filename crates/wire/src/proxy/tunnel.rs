@@ -46,7 +46,7 @@ pub enum ProxyError {
         proxy: String,
         /// The variable that names it.
         variable: &'static str,
-        /// What it answered, and what to do.
+        /// The proxy's answer, and what to do.
         words: String,
     },
 }
@@ -174,7 +174,7 @@ mod tests {
         proxies.towards(true, "far.example", 443).unwrap().unwrap().clone()
     }
 
-    /// What a proxy was asked, and what came of its answer.
+    /// The request to a proxy, and the result of its answer.
     async fn opened(url: &str, answer: &[u8]) -> (String, Result<(), String>) {
         let (mut ours, mut theirs) = duplex(2 * MAX_HEAD);
         theirs.write_all(answer).await.unwrap();

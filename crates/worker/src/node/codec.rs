@@ -87,6 +87,7 @@ impl<'a> NodeCodec<'a> {
         let (name, task) = (&self.context.name, self.slot.running());
         let words = format!("a task failed: {failed}");
         tracing::error!(name, task, "{words}");
+        // A Warren takes the end of the connection as the failure; a stock server finds it in the text.
         if self.warren {
             self.slot.done();
         } else {

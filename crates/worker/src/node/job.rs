@@ -40,7 +40,7 @@ pub(crate) enum TaskFailure {
     /// The backend does not want to answer.
     #[error("{words}")]
     Refused { status: StatusCode, words: String },
-    /// What the backend sends is no answer.
+    /// The backend's bytes are no answer.
     #[error("{0}")]
     Answer(#[from] BadAnswer),
     /// The server takes nothing of the answer.
@@ -77,7 +77,7 @@ impl TaskJob {
     /// Runs to the end of the task.
     ///
     /// # Errors
-    /// [`TaskFailure`], which the server has not been told.
+    /// [`TaskFailure`], which the server has not heard.
     pub(super) async fn run(self) -> Result<(), TaskFailure> {
         let _slot = self.lent.slot().await;
         let Answer { status, headers, body } = self.lent.send_patiently(&mut self.order()).await?;
@@ -134,6 +134,7 @@ impl TaskJob {
     async fn say(&self, text: &[u8]) -> Result<(), TaskFailure> {
         let text = str::from_utf8(text).map_err(|error| BadAnswer(error.to_string()))?;
         let saying = self.reply.say(self.task.id, text);
+        // Each piece has its own time: a long answer that is read slowly is not cut off.
         timeout(UNREAD, saying).await.map_err(|_| TaskFailure::Unread)
     }
 }

@@ -105,6 +105,7 @@ impl Reply {
         if state.notified || state.frames.is_empty() {
             return;
         }
+        // Without a connection the frames wait; the next one is notified when it is attached.
         let Some(outbox) = state.outbox.clone() else { return };
         state.notified = true;
         drop(state);
@@ -128,6 +129,7 @@ impl FrameSource for Reply {
         let mut state = self.lock();
         let frame = state.frames.pop_front();
         state.bytes -= frame.as_ref().map_or(0, Bytes::len);
+        // Under the lock: a frame that is pushed now is either seen here or notifies the connection again.
         state.notified = !state.frames.is_empty();
         let more = state.notified;
         drop(state);

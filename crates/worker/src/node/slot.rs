@@ -51,6 +51,7 @@ impl TaskSlot {
     /// The connection is gone; the task goes on.
     pub(super) fn cut(&mut self) {
         self.cut = Some(Instant::now());
+        // From now on another task of the server replaces this one.
         self.session.carry();
         self.reply.detach();
     }

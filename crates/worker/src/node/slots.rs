@@ -19,6 +19,7 @@ pub(crate) async fn run(backend: LinkContext) -> WorkerEnd {
     let mut cut_off = 0;
     loop {
         let models = offers.borrow_and_update().models.clone();
+        // Before the wait, so that the first offer is lent, too.
         slots.lend(&models);
         tokio::select! {
             biased;

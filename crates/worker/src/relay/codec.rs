@@ -86,7 +86,7 @@ pub(crate) struct RelayCodec<'a> {
     running: HashMap<u32, RunningJob>,
     offers: watch::Receiver<Offer>,
     /// The offer when it was last looked at.
-    seen: Offer,
+    offer: Offer,
     /// The offer as the server knows it.
     announced: Offer,
     /// Whether the server waits for a fresh list.
@@ -118,7 +118,7 @@ impl<'a> RelayCodec<'a> {
             changes: ModelChanges::default(),
             running: HashMap::new(),
             offers: lent.offers(),
-            seen: Offer::default(),
+            offer: Offer::default(),
             announced: Offer::default(),
             refresh: false,
             registered: None,
@@ -133,7 +133,7 @@ impl<'a> RelayCodec<'a> {
 
     fn register(&mut self) {
         self.look_at_offer();
-        self.announced = self.seen.clone();
+        self.announced = self.offer.clone();
         self.send_message(WorkerMessage::Register(Register {
             worker_name: self.context.name.clone(),
             models: self.announced.models.to_vec(),
@@ -174,6 +174,7 @@ impl<'a> RelayCodec<'a> {
                 (Reply::Binary(reply), String::new())
             }
         };
+        // Before the task begins, as its credit may be granted with the next frame.
         self.running.insert(number, RunningJob { path, credit });
         self.tasks.start(order, self.lent.count(), reply);
     }
@@ -208,6 +209,7 @@ impl<'a> RelayCodec<'a> {
         }
         self.registered = Some(Instant::now());
         self.acknowledges = ack.acknowledge;
+        // A drain that came first has a deadline of its own.
         if matches!(self.deadline, Some((_, Due::Registration))) {
             self.deadline = None;
         }
@@ -257,31 +259,33 @@ impl<'a> RelayCodec<'a> {
     }
 
     fn on_offer(&mut self) {
-        let Offer { polls, eased, .. } = self.seen;
+        let Offer { polls, eased, .. } = self.offer;
         self.look_at_offer();
+        // A draining worker has said that it has no models, and must not take that back.
         if self.registered.is_none() || self.requests.is_draining() {
             return;
         }
-        let asked_for = self.refresh && self.seen.polls != polls;
-        if !self.seen.is_as_announced(&self.announced) || asked_for {
+        // A server that asked for a fresh list gets one, even if nothing has changed.
+        let asked_for = self.refresh && self.offer.polls != polls;
+        if !self.offer.is_as_announced(&self.announced) || asked_for {
             self.report_models();
-        } else if self.seen.eased != eased {
+        } else if self.offer.eased != eased {
             self.pong(None);
         }
     }
 
     fn look_at_offer(&mut self) {
-        self.seen = self.offers.borrow_and_update().clone();
+        self.offer = self.offers.borrow_and_update().clone();
         // A stock server does not know facts, and hands out what is queued on each update.
         if self.form != Form::Binary {
-            self.seen.facts = Arc::default();
+            self.offer.facts = Arc::default();
         }
     }
 
     fn report_models(&mut self) {
         self.refresh = false;
         self.look_at_offer();
-        self.announced = self.seen.clone();
+        self.announced = self.offer.clone();
         let Offer { ref models, endpoints, reached, .. } = self.announced;
         let (models, current_load) = (models.to_vec(), self.lent.load());
         let facts = (*self.announced.facts).clone();
@@ -342,6 +346,7 @@ impl Codec for RelayCodec<'_> {
             Frame::Text(text) => self.requests.on_message(ServerMessage::decode(&text)),
             Frame::Binary(bytes) => self.requests.on_frame(ServerFrame::decode(bytes)),
         };
+        // One timer for all: jobs that come while it runs are acknowledged with the first.
         if self.acknowledges && self.acknowledge_at.is_none() && self.requests.has_news() {
             self.acknowledge_at = Some(Instant::now() + ACKNOWLEDGE_AFTER);
         }
@@ -359,6 +364,7 @@ impl Codec for RelayCodec<'_> {
             Action::Pong { timestamp } => self.pong(timestamp),
             Action::Registered(ack) => return self.on_registered(ack),
             Action::Refresh => {
+                // Answered when the backend has been asked: the present list may be the stale one.
                 self.refresh = true;
                 self.lent.ask_to_refresh();
             }
@@ -373,6 +379,7 @@ impl Codec for RelayCodec<'_> {
     fn beats(&self) -> Interval {
         let every = if self.pings() { BEAT } else { STOCK_BEAT };
         let mut beats = interval_at(Instant::now() + every, every);
+        // A machine that slept must not beat several times at once: each beat counts as a silence.
         beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
         beats
     }
@@ -443,6 +450,7 @@ impl Codec for RelayCodec<'_> {
     }
 
     async fn end(mut self, link: Link, cause: Cause) {
+        // Before the close: the backend is released when the server hears that the link has ended.
         self.tasks.shut_down().await;
         if cause == Cause::Shutdown {
             link.close(1000, "worker shutting down").await;

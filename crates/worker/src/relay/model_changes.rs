@@ -10,7 +10,7 @@ use crate::lent::LentBackend;
 /// The most loads and unloads that run at once on a link.
 const MAX_CHANGES: usize = 64;
 
-/// How many bytes of a reason are told.
+/// How many bytes of a reason are sent.
 const MAX_REASON: usize = 2_000;
 
 /// The running loads and unloads of one link. Dropping it waits for none of them.
@@ -46,6 +46,7 @@ impl ModelChanges {
             let Some(ended) = self.tasks.join_next_with_id().await else {
                 return std::future::pending().await;
             };
+            // A task that panicked has an answer, too: the server waits for one.
             let (id, error) = match ended {
                 Ok((id, error)) => (id, error),
                 Err(error) => (error.id(), Some("the worker failed at this".to_owned())),

@@ -182,6 +182,7 @@ impl Requests {
             tracing::warn!(request.request_id, "a request as text on a binary link was ignored");
             return None;
         }
+        // In the JSON form jobs have no numbers, so they get one here.
         self.last_number = self.last_number.wrapping_add(1);
         let order = Order::from_request(self.last_number, request);
         self.take(order)
@@ -190,6 +191,7 @@ impl Requests {
     fn on_head(&mut self, number: u32, head: RequestHead, body: Bytes) -> Option<Action> {
         let body_len = head.body_len;
         let order = Order::from_head(number, head);
+        // By the announced length, before anything of the body is kept.
         if body_len > MAX_BODY {
             let why = bad_request(format!("a body of {body_len} bytes is too large"));
             return self.refuse(order, why);
@@ -208,6 +210,7 @@ impl Requests {
 
     /// Takes an order, unless it is there already or there is no room for it.
     fn take(&mut self, order: Order) -> Option<Action> {
+        // A second start would mix two answers. The first one goes on.
         if self.numbers.contains_key(&order.request_id) || self.jobs.contains_key(&order.number) {
             tracing::warn!(order.request_id, "a request that is here already was ignored");
             return None;

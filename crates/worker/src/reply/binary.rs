@@ -25,12 +25,12 @@ pub(crate) struct BinaryReply {
     job: u32,
     credit: Arc<Credit>,
     /// Head and first bytes that may turn out to be the whole answer.
-    held: Option<(ResponseHead, Bytes)>,
+    pending: Option<(ResponseHead, Bytes)>,
 }
 
 impl BinaryReply {
     pub(crate) fn new(version: Version, outbox: Outbox, job: u32, credit: Arc<Credit>) -> Self {
-        Self { version, outbox, job, credit, held: None }
+        Self { version, outbox, job, credit, pending: None }
     }
 
     /// Holds the head back until [`BinaryReply::flush`], or until more comes.
@@ -40,17 +40,18 @@ impl BinaryReply {
         headers: &HeaderMap,
     ) -> Result<(), OutboxClosed> {
         let head = ResponseHead { status_code: status.as_u16(), headers: headers.iter().collect() };
-        self.held = Some((head, Bytes::new()));
+        self.pending = Some((head, Bytes::new()));
+        // Version two has no frame for a whole answer.
         if self.version == Version::Two { self.flush().await } else { Ok(()) }
     }
 
     /// While there is no credit this waits, and the backend's stream is simply not read.
     pub(super) async fn chunk(&mut self, bytes: Bytes) -> Result<(), ReplyError> {
-        match &mut self.held {
-            Some((_, held)) if held.is_empty() && bytes.len() <= BODY_PIECE => {
+        match &mut self.pending {
+            Some((_, pending)) if pending.is_empty() && bytes.len() <= BODY_PIECE => {
                 // Nothing was taken of the first credit, which is for more than this.
                 self.credit.take_now(bytes.len());
-                *held = bytes;
+                *pending = bytes;
                 Ok(())
             }
             _ => {
@@ -62,14 +63,15 @@ impl BinaryReply {
 
     /// Sends what is held back: nothing more of the answer is there yet.
     pub(super) async fn flush(&mut self) -> Result<(), OutboxClosed> {
-        if self.held.is_some() {
+        if self.pending.is_some() {
+            // Only the first frame waits for room: both leave together.
             self.outbox.room().await?;
         }
         self.release()
     }
 
     fn release(&mut self) -> Result<(), OutboxClosed> {
-        let (job, Some((head, bytes))) = (self.job, self.held.take()) else { return Ok(()) };
+        let (job, Some((head, bytes))) = (self.job, self.pending.take()) else { return Ok(()) };
         self.push(&WorkerFrame::Head { job, head })?;
         if bytes.is_empty() { Ok(()) } else { self.push(&WorkerFrame::Chunk { job, bytes }) }
     }
@@ -85,6 +87,7 @@ impl BinaryReply {
 
     async fn credit_for(&self, most: usize) -> Result<usize, ReplyError> {
         match self.credit.take_now(most) {
+            // Only without credit is a timer set, as most pieces need none.
             0 => timeout(CREDIT_DEADLINE, self.credit.take(most)).await.map_err(|_| forgotten()),
             length => Ok(length),
         }
@@ -92,7 +95,7 @@ impl BinaryReply {
 
     pub(super) async fn end(&mut self) -> Result<(), OutboxClosed> {
         let job = self.job;
-        let last = match self.held.take() {
+        let last = match self.pending.take() {
             Some((head, body)) => WorkerFrame::Whole { job, head, body },
             None => WorkerFrame::End { job, end: ResponseEnd::default() },
         };

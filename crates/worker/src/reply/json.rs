@@ -29,7 +29,7 @@ pub(crate) struct JsonReply {
     path: String,
     streaming: bool,
     /// How far the client's stream has got; `None` before its first chunk.
-    sent: Option<PassedStream>,
+    passed: Option<PassedStream>,
     status: u16,
     headers: Headers,
     text: Utf8Joiner,
@@ -45,7 +45,7 @@ impl JsonReply {
             request_id,
             path: path.to_owned(),
             streaming,
-            sent: None,
+            passed: None,
             status: 0,
             headers: Headers::new(),
             text: Utf8Joiner::default(),
@@ -105,7 +105,7 @@ impl JsonReply {
         if !self.streaming {
             return self.gather(&chunk);
         }
-        self.sent.get_or_insert_default().feed(chunk.as_bytes());
+        self.passed.get_or_insert_default().feed(chunk.as_bytes());
         Ok(self.outbox.send(self.chunk_of(chunk).encode()).await?)
     }
 
@@ -115,11 +115,12 @@ impl JsonReply {
 
     /// The error event that ends a begun stream. A client that left needs none.
     fn last_event(&self, failure: &JobFailure) -> Option<String> {
-        let sent = self.sent.as_ref().filter(|_| failure.code != FailureCode::Canceled)?;
-        Some(failure::last_event(&self.path, &self.request_id, failure, sent))
+        let passed = self.passed.as_ref().filter(|_| failure.code != FailureCode::Canceled)?;
+        Some(failure::last_event(&self.path, &self.request_id, failure, passed))
     }
 
     fn gather(&mut self, chunk: &str) -> Result<(), ReplyError> {
+        // By its length as JSON: a stock server takes no longer message.
         self.escaped += json_escaped_len(chunk);
         if self.escaped > MAX_WHOLE {
             let message = format!("the backend's answer is longer than {MAX_WHOLE} bytes");

@@ -43,6 +43,7 @@ impl From<BackendError> for ReplyError {
             BackendError::Broke { .. }
             | BackendError::NoModels { .. }
             | BackendError::KeyRefused { .. } => FailureCode::BackendBroke,
+            // A busy engine will be free again, like a backend that is away: the server may try another one.
             BackendError::Engine { busy: true, .. } => FailureCode::BackendUnreachable,
             BackendError::Engine { .. } => FailureCode::EngineFailed,
             BackendError::BadAsk(_) => FailureCode::BadRequest,

@@ -25,13 +25,13 @@ pub(crate) struct TunnelReply {
     tells: Option<String>,
     /// How far the client's event stream has got; `None` before its first chunk, and if the answer is
     /// not an event stream.
-    sent: Option<PassedStream>,
+    passed: Option<PassedStream>,
     is_stream: bool,
 }
 
 impl TunnelReply {
     pub(crate) fn new(outbox: Outbox, request_id: String, tells: Option<String>) -> Self {
-        Self { outbox, request_id, tells, sent: None, is_stream: false }
+        Self { outbox, request_id, tells, passed: None, is_stream: false }
     }
 
     pub(super) async fn head(
@@ -50,7 +50,7 @@ impl TunnelReply {
 
     pub(super) async fn chunk(&mut self, mut bytes: Bytes) -> Result<(), OutboxClosed> {
         if self.is_stream && self.tells.is_some() {
-            self.sent.get_or_insert_default().feed(&bytes);
+            self.passed.get_or_insert_default().feed(&bytes);
         }
         while !bytes.is_empty() {
             let chunk = bytes.split_to(bytes.len().min(FRAME));
@@ -78,8 +78,8 @@ impl TunnelReply {
     }
 
     fn last_event(&self, failure: &JobFailure) -> Option<String> {
-        let sent = self.sent.as_ref().filter(|_| failure.code != FailureCode::Canceled)?;
-        Some(failure::last_event(self.tells.as_deref()?, &self.request_id, failure, sent))
+        let passed = self.passed.as_ref().filter(|_| failure.code != FailureCode::Canceled)?;
+        Some(failure::last_event(self.tells.as_deref()?, &self.request_id, failure, passed))
     }
 
     async fn send(&self, frame: &FromParticipant) -> Result<(), OutboxClosed> {

@@ -17,7 +17,7 @@ pub struct JoinRoom {
     pub specs: MachineSpecs,
     /// How its models generate by default.
     pub config: RuntimeConfig,
-    /// What the server gave it when it joined before (see [`crate::Event::Joined`]).
+    /// The token that the server gave it when it joined before (see [`crate::Event::Joined`]).
     pub session_token: Option<Secret>,
     /// Whether it stays listed in the room, offline, when the worker ends.
     pub stay: bool,

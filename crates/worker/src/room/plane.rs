@@ -1,4 +1,4 @@
-//! What is asked of a room's server over HTTP.
+//! Requests to a room's server over HTTP.
 
 use std::{sync::Arc, time::Duration};
 
@@ -92,7 +92,7 @@ impl Plane {
         })
     }
 
-    /// What the room says of itself.
+    /// The room's summary of itself.
     pub(super) async fn summary(&self) -> Result<Summary, Outcome> {
         let asked = ask(&self.server, Method::GET, self.room.clone(), Vec::new()).await;
         read(asked).map_err(AskFailure::outcome)
@@ -239,7 +239,7 @@ impl AskFailure {
         }
     }
 
-    /// What it means for a participant that wants to join.
+    /// The meaning for a participant that wants to join.
     fn outcome(self) -> Outcome {
         let code = match &self {
             Self::Refused(_, Some(error)) => Some(error.code),

@@ -39,7 +39,7 @@ const LEAVING: (u16, &str) = (1000, "the participant leaves");
 /// How the tunnel is closed when it is opened again.
 const AGAIN: (u16, &str) = (1000, "the participant joins anew");
 
-/// What the tunnel waits for beside frames.
+/// The events that the tunnel waits for beside frames.
 pub(crate) enum TunnelEvent {
     JobEnded(TaskEnd),
     Heartbeat(Result<(), HeartbeatFailure>),
@@ -164,6 +164,7 @@ impl Codec for TunnelCodec<'_> {
     }
 
     fn on_beat(&mut self, heard: Instant) -> Option<Outcome> {
+        // One at a time: a server that does not answer must not pile them up.
         if self.heartbeat.is_none() {
             let within = self.context.heartbeat;
             self.heartbeat = Some(Box::pin(heartbeat(self.room, within)));

@@ -26,6 +26,7 @@ pub(crate) async fn open(link: &LinkContext, room: &RoomMember) -> Result<OpenTu
         return Err(lost("the backend offers no model yet".to_owned()));
     };
     let joined = room.put(&link.lent, &offer, &model).await?;
+    // Only a Warren gives session tokens.
     let is_warren = joined.session_token.is_some();
     room.joined(joined.session_token);
     let target = target(&link.server, &joined.tunnel, is_warren)?;

@@ -1,4 +1,4 @@
-//! What a backend answers, and what the server gets of it.
+//! The answers of a backend, and the server's view of them.
 
 use protocol::relay::{RegisterAck, ResponseEnd, Version, WorkerFrame};
 use wire::Frame;

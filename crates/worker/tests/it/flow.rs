@@ -1,4 +1,4 @@
-//! What holds a job up: its credit, which stops its own backend's stream and nothing else, and
+//! The bounds that hold a job up: its credit, which stops its own backend's stream and nothing else, and
 //! the slots of the backend.
 
 use backend::BackendConfig;
@@ -9,7 +9,7 @@ use worker::{Lend, ServerTarget};
 
 use crate::support::{Bench, Pipes, RawServer, Running, ServerEnd, backend, config};
 
-/// Takes chunks of job 1 until there are so many bytes.
+/// Takes chunks of job 1 until there are `bytes` bytes.
 async fn take(server: &mut ServerEnd, bytes: usize) {
     let mut taken = 0;
     while taken < bytes {

@@ -1,4 +1,4 @@
-//! What a worker offers, and how it changes.
+//! The offers of a worker, and how they change.
 
 use std::time::Duration;
 

@@ -106,7 +106,7 @@ impl Follower {
             return;
         }
         let events = match (repair::value(&line), open("claude", &[], Default::default())) {
-            (Some(value), Ok(mut dialect)) => dialect.heard(&value).said,
+            (Some(value), Ok(mut dialect)) => dialect.heard(&value).outputs,
             _ => Vec::new(),
         };
         self.feed.line(line + "\n", events.into_iter().filter_map(event).collect());

@@ -25,7 +25,7 @@ const NAMED_BY: [&str; 3] = ["--resume", "-r", "--session-id"];
 pub(super) struct Subject {
     /// Its owner; `None`: the daemon's own user.
     pub(super) user: Option<User>,
-    /// What is known of the process if it is Claude.
+    /// The known facts about the process if it is Claude.
     pub(super) claude: Option<Claude>,
 }
 

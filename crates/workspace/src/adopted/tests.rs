@@ -51,7 +51,7 @@ impl Foreign {
         stdin.write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 
-    fn has_ended(&mut self) -> bool {
+    fn ended(&mut self) -> bool {
         self.0.try_wait().unwrap().is_some()
     }
 }
@@ -96,7 +96,7 @@ async fn a_session_that_is_killed_ends_its_process_and_a_daemon_that_ends_does_n
     let id = adopt(&workspace, &rig, foreign.0.id()).await.unwrap();
     workspace.shut_down().await;
     drop(workspace);
-    assert!(!foreign.has_ended());
+    assert!(!foreign.ended());
     let workspace = rig.site.start().await;
     assert_eq!(workspace.sessions.info(id).unwrap().status, SessionStatus::Running);
     workspace.sessions.kill(id).await.unwrap();
@@ -146,7 +146,7 @@ async fn claudes_transcript_is_its_output_and_the_conversation_continues_in_a_co
     foreign.tell("recall; say done");
     seen.until_shown("done").await;
     assert!(!seen.text.contains("say mine | "), "the process does not hear of the copy");
-    assert!(!foreign.has_ended());
+    assert!(!foreign.ended());
     workspace.sessions.kill(id).await.unwrap();
     foreign.0.wait().unwrap();
     workspace.shut_down().await;

@@ -1,4 +1,4 @@
-//! What an agent is started with, from the facts of its session.
+//! The command line and environment of an agent, from the facts of its session.
 
 use std::{
     collections::BTreeMap,
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{host::EngineHost, refusal::Refusal, sessions::Facts, settings::AgentSettings, users};
 
-/// What an agent is started with, as far as it is known before the start.
+/// The command line and environment of an agent, as far as they are known before the start.
 pub(crate) struct Plan {
     pub(crate) facts: Facts,
     pub(crate) private: Private,

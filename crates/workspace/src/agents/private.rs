@@ -29,7 +29,7 @@ pub(crate) struct Private {
 impl Private {
     /// The directory of a session. Other users cannot enter the daemon's directory, so the
     /// directory for another user is among the temporary files, under a name that nobody can guess.
-    /// What a killed daemon left there is removed. It blocks.
+    /// Makes the directory. Files that a killed daemon left there are removed. It blocks.
     pub(crate) fn new(dir: &Path, session: SessionId, user: Option<User>) -> Self {
         let (private, is_known) = Self::find(dir, session, user);
         if is_known {

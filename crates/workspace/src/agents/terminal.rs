@@ -61,7 +61,7 @@ pub(crate) fn go_on(
     Ok(())
 }
 
-/// What is removed when a session has ended.
+/// The files that are removed when a session has ended.
 struct Cleanup {
     feed: Feed,
     key: Option<SessionKey>,

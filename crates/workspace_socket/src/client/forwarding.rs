@@ -73,7 +73,7 @@ impl Client {
         }
     }
 
-    /// What comes from other members goes to the client.
+    /// Passes messages of other members to the client.
     pub(super) fn hear_member(&mut self, heard: FromMember) -> Result<(), End> {
         match heard {
             FromMember::Frame(frame) => Ok(self.push(frame)?),

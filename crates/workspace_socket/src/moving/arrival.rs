@@ -34,7 +34,7 @@ pub(super) struct Arriving {
 struct State {
     arrived: Arrived,
     machine: Arrival,
-    /// What comes, until it is staged.
+    /// The parts that come, until the session is staged.
     staging: Option<Staging>,
     /// Between the taking of the session and its start.
     taken: Taken,

@@ -35,7 +35,7 @@ const TURN: Duration = Duration::from_secs(10 * 60);
 const ANSWER: Duration = Duration::from_secs(5);
 /// The time between two questions whether the session is taken.
 const AGAIN: Duration = Duration::from_millis(500);
-/// So many questions are waited for before the client hears that the session has left.
+/// The questions that are waited for before the client hears that the session has left.
 const ASKED: u32 = 20;
 
 /// A session on its way out.
@@ -54,7 +54,7 @@ impl Leaving {
     }
 }
 
-/// What the other end hears when it asks what became of a move.
+/// The answer to the other end when it asks what became of a move.
 pub(super) fn word(services: &Services, asked: OfMove) -> SealedMessage {
     let leaving = services.moves.leaving().get(&asked.session_id).cloned();
     let leaving = leaving.filter(|leaving| leaving.move_id == asked.move_id);
@@ -93,7 +93,7 @@ pub(super) struct Mover {
     leaving: Arc<Leaving>,
     pub(super) interrupt: bool,
     pub(super) accept_losses: bool,
-    /// What goes along, once the session is frozen.
+    /// The parcel that goes along, once the session is frozen.
     parcel: Option<Parcel>,
     /// The circuit on which the other end was asked, until everything has gone over it.
     pub(super) talk: Option<Talk>,

@@ -199,7 +199,7 @@ impl Receiving {
         arriving.handle(&self.services, &self.cluster, In::Asked).await
     }
 
-    /// What was staged is lost, and that it was. It is stored that the session is not taken before
+    /// Notes that the staged parts are lost. It is stored that the session is not taken before
     /// the owner hears so.
     async fn lost(&self, of: OfMove) -> Vec<SealedMessage> {
         let OfMove { move_id, session_id } = of;

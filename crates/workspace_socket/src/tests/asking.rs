@@ -1,4 +1,4 @@
-//! What clients hear of the open questions of agents.
+//! Messages to clients about the open questions of agents.
 
 use serde_json::{Value, json};
 

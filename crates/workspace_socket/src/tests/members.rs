@@ -299,7 +299,7 @@ async fn a_session_whose_member_has_no_link_here_is_shown_as_out_of_reach_when_i
     drop(middle);
 }
 
-/// What cannot be made on another machine is refused with its name, and on the own one without.
+/// A session that cannot be made on another machine is refused with its name, and on the own one without.
 #[tokio::test]
 async fn what_fails_on_another_member_names_it() {
     let pair = Pair::new().await;

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use ::session::team::outpost::{SeatMessage, Taken};
+use ::session::team::outpost::{Receipt, SeatMessage};
 use protocol::workspace::{SessionId, SessionInfo};
 use tokio::{task::JoinSet, time::sleep};
 use tokio_util::sync::CancellationToken;
@@ -216,11 +216,11 @@ impl Serving {
             (Ok(taken), effects)
         });
         match taken.await? {
-            Taken::Noted => line.send(write(&FromOutpost::Noted { session, seq })),
-            Taken::Unknown => {
+            Receipt::Noted => line.send(write(&FromOutpost::Noted { session, seq })),
+            Receipt::Unknown => {
                 line.send(write(&FromOutpost::Missing { sessions: vec![session] }));
             }
-            Taken::NoRoom => {
+            Receipt::NoRoom => {
                 return Err(Refusal::invalid("too many messages wait for one team worker"));
             }
         }

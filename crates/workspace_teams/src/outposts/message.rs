@@ -66,7 +66,7 @@ pub(crate) enum FromOutpost {
         /// The message.
         seq: u64,
     },
-    /// What happened to a session.
+    /// An event of a session.
     Report {
         /// The session.
         session: Uuid,

@@ -43,7 +43,7 @@ pub(super) struct Station {
     rung: Notify,
 }
 
-/// What the outpost is to do.
+/// The tasks of the outpost.
 #[derive(Default)]
 struct Errands {
     creates: BTreeMap<Uuid, Creation>,

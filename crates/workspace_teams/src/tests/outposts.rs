@@ -20,7 +20,7 @@ use crate::{
 /// The most texts on their way.
 const LINE: usize = 256;
 
-/// What becomes of texts that are sent over a line.
+/// The fate of texts that are sent over a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Weather {
     Fine,
@@ -40,7 +40,7 @@ struct Link {
     far: Mutex<Option<TeamRequests>>,
     own_name: &'static str,
     serving: Mutex<Vec<JoinHandle<()>>>,
-    /// What the other end has sent over all lines.
+    /// The texts that the other end has sent over all lines.
     heard: Arc<Mutex<Vec<String>>>,
 }
 

@@ -1,4 +1,4 @@
-//! What all clients that read have seen.
+//! The findings of all clients that read.
 
 use std::time::Duration;
 

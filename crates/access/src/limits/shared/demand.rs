@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What was taken in this second and in the one before.
+/// The amounts that were taken in this second and in the one before.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Demand {
     began: Instant,
@@ -25,7 +25,7 @@ impl Demand {
         self.last = Some(now);
     }
 
-    /// What a second takes.
+    /// The amount that a second takes.
     pub(super) fn of_a_second(&mut self, now: Instant) -> u64 {
         self.roll(now);
         self.now.max(self.before)

@@ -43,14 +43,14 @@ struct Line {
     heard: Option<Instant>,
 }
 
-/// What a key has used in a day, as rows say that waited on this server's disk when it started.
+/// The use of a key in a day, by rows that waited on this server's disk when it started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnsentUse {
     /// The key.
     pub key: KeyId,
     /// The begin of the day, in milliseconds since 1970.
     pub day_ms: u64,
-    /// What it has used.
+    /// The amount that it has used.
     pub used: Charge,
 }
 
@@ -72,7 +72,7 @@ impl Desk {
         self.0.work.notified().await;
     }
 
-    /// What the database should hear now; `None`: nothing, unless it is to hear of this server in any case. It has to be
+    /// The reports for the database now; `None`: nothing, unless it is to hear of this server in any case. It has to be
     /// answered with [`Desk::answered`] or [`Desk::unanswered`] before the next call.
     pub fn reports(&self, now: Moment, in_any_case: bool) -> Option<Vec<Report>> {
         let reports = self.gather(now, false);

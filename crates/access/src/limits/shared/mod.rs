@@ -161,7 +161,7 @@ impl SharedLimits {
     }
 }
 
-/// What the desk does with it.
+/// The desk's part: reports, answers and slices.
 impl SharedLimits {
     fn reports(&self, now: Moment, all: bool) -> Vec<Report> {
         self.lock().reports(now, all)

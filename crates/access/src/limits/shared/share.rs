@@ -1,14 +1,14 @@
-//! What a server may use beyond its slice while the database is away: its share of what nobody held when it was last
-//! heard of. So servers that lose the database together do not overspend a budget together.
+//! The share that a server may use beyond its slice while the database is away: its part of the stock that nobody
+//! held at the last report. So servers that lose the database together do not overspend a budget together.
 
 use std::time::{Duration, Instant};
 
 use store::pools::Measure;
 
-/// What was last heard of a pool.
+/// The last report of a pool.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Contact {
-    /// What nobody held.
+    /// The amount that nobody held.
     pub(super) free: u64,
     /// The number of servers, with this one.
     pub(super) servers: u64,
@@ -18,7 +18,7 @@ pub(super) struct Contact {
 /// The share of a server.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Share {
-    /// What may be used beyond the slice.
+    /// The amount that may be used beyond the slice.
     pub(super) extra: u64,
     /// Until when the share of a rate has come back.
     at: Instant,
@@ -35,7 +35,8 @@ impl Share {
         Self { extra, at: contact.at }
     }
 
-    /// What comes back with time: a rate goes on at this server's part of it. `left`: what there is beside the share.
+    /// Adds the amount that comes back with time: a rate goes on at this server's part of it. `left`: what there is
+    /// beside the share.
     pub(super) fn refill(&mut self, limit: u64, servers: u64, left: i128, now: Instant) {
         let a_minute = limit.div_ceil(servers.max(1)).max(1);
         let passed = now.saturating_duration_since(self.at).as_millis();

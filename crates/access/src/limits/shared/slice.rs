@@ -13,7 +13,7 @@ use super::{
 /// How long a slice that nobody uses is kept.
 pub(super) const REST: Duration = Duration::from_secs(3);
 
-/// How soon what was used is told, and for how long a pool that is used up is not asked again.
+/// How soon use is reported, and for how long a pool that is used up is not asked again.
 const TELL: Duration = Duration::from_secs(1);
 
 /// The same for requests at the same time, which come back all the time.
@@ -36,7 +36,7 @@ pub(super) struct Limit {
     pub(super) period: (u64, u64),
 }
 
-/// What a slice says to a request.
+/// The slice's answer to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Offer {
     /// There is enough.
@@ -63,21 +63,21 @@ pub(super) enum Mode {
 
 pub(super) struct Slice {
     pub(super) limit: Limit,
-    /// What the database knew as settled when this began; `None`: that is not known yet.
+    /// The settled use that the database knew when this began; `None`: that is not known yet.
     base: Option<u64>,
     /// Beyond the base, as `settled`.
     granted: u64,
     settled: u64,
     reserved: u64,
-    /// What requests wait for.
+    /// The amount that requests wait for.
     need: u64,
     demand: Demand,
     recalled: bool,
     /// Whether its day or month is over.
     closed: bool,
-    /// Whether something was used that is not told.
+    /// Whether something was used that is not reported.
     changed: bool,
-    /// What the database knows to be idle.
+    /// The idle amount that the database knows.
     told_idle: u64,
     /// Whether the database has not answered yet.
     asked: bool,
@@ -88,7 +88,7 @@ pub(super) struct Slice {
     recall: Option<(Instant, u32)>,
     contact: Contact,
     share: Option<Share>,
-    /// What all servers together had left, and what this server had used by then.
+    /// The amount that all servers together had left, and the amount that this server had used by then.
     left: (u64, u64),
     next: Option<Duration>,
 }
@@ -160,7 +160,7 @@ impl Slice {
         }
         self.demand.add(amount, now);
         self.changed = true;
-        self.is_low(now)
+        self.runs_low(now)
     }
 
     /// Adds what is in flight.
@@ -203,13 +203,13 @@ impl Slice {
         let need = (self.need > 0).then(|| recall.unwrap_or(now));
         let recalled = (self.recalled && self.available() > 0).then_some(now);
         let is_open = self.used_up_until.is_none_or(|until| now >= until);
-        let low = (is_open && self.is_low(now)).then(|| self.asked_at + TOP_UP);
+        let low = (is_open && self.runs_low(now)).then(|| self.asked_at + TOP_UP);
         let tell = self.changed.then(|| self.asked_at + self.tells_after(now));
         let rested = (self.available() > 0).then(|| self.demand.rested_at(REST));
         [need, recalled, low, tell, rested].into_iter().flatten().min()
     }
 
-    /// What to tell the database. What is given back is not used from here on.
+    /// The report for the database. An amount that is given back is not used from here on.
     pub(super) fn report(&mut self, pool: PoolId, now: Instant) -> Report {
         let keep = self.keep(now);
         let need = std::mem::take(&mut self.need);
@@ -226,7 +226,7 @@ impl Slice {
 
     /// Takes over what the database has answered.
     pub(super) fn answered(&mut self, answer: &Answer, servers: u64, now: Instant) {
-        // What it had used before it knew that, it has told as in flight.
+        // What it had used before it knew that, it has reported as in flight.
         self.changed |= self.base.is_none() && self.settled > 0;
         let base = *self.base.get_or_insert(answer.settled);
         self.granted = answer.granted.saturating_sub(base);
@@ -248,7 +248,7 @@ impl Slice {
         }
     }
 
-    /// The database has not answered: what was told may not have come.
+    /// The database has not answered: the report may not have come.
     pub(super) const fn unanswered(&mut self) {
         if self.asked {
             (self.asked, self.changed) = (false, true);
@@ -314,7 +314,8 @@ impl Slice {
         }
     }
 
-    /// What it wants to have beside what is in use: two seconds' worth, and nothing that nobody has used lately.
+    /// The amount that it wants to keep beside what is in use: two seconds' worth, and nothing that nobody has used
+    /// lately.
     fn keep(&mut self, now: Instant) -> u64 {
         let left = u64::try_from(self.available()).unwrap_or(0);
         let target = self.target(now);
@@ -322,7 +323,7 @@ impl Slice {
         let wanted = match (rests, self.recalled) {
             (true, _) => 0,
             (false, true) => left / 2,
-            (false, false) if self.is_low(now) => target,
+            (false, false) if self.runs_low(now) => target,
             (false, false) => left.min(target.saturating_mul(2)),
         };
         wanted.max(self.need).min(self.limit.most)
@@ -335,7 +336,7 @@ impl Slice {
         }
     }
 
-    fn is_low(&mut self, now: Instant) -> bool {
+    fn runs_low(&mut self, now: Instant) -> bool {
         let is_used = now < self.demand.rested_at(REST);
         is_used && self.available() < i128::from(self.target(now).div_ceil(2))
     }
@@ -346,7 +347,7 @@ impl Slice {
         (now + (first * 2_u32.saturating_pow(tries.min(8))).min(longest), tries + 1)
     }
 
-    /// Places that have become free are told soon: others may wait for them.
+    /// Places that have become free are reported soon: others may wait for them.
     fn tells_after(&mut self, now: Instant) -> Duration {
         let known = self.told_idle.saturating_add(self.target(now) / 2);
         if self.available() > i128::from(known) { self.pace() } else { TELL }
@@ -368,7 +369,7 @@ impl Slice {
     }
 }
 
-/// The time in which so much of a rate comes back.
+/// The time in which `units` of a rate come back.
 fn time_for(units: u64, a_minute: u64) -> Duration {
     let millis = (u128::from(units) * MINUTE_MS).div_ceil(u128::from(a_minute.max(1)));
     Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX))

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{moment::Moment, prices::Charge};
 
-/// The most slices of days and months that are over and not told.
+/// The most slices of days and months that are over and not reported.
 const MOST_CLOSED: usize = 8;
 
 /// Why a request is not admitted at once.
@@ -24,12 +24,12 @@ pub(super) enum Refusal {
     Short,
 }
 
-/// What this server knows of pools that it has not asked for.
+/// This server's knowledge of pools that it has not asked for.
 pub(super) trait Unasked {
     /// The number of servers.
     fn servers(&self) -> u64;
 
-    /// What this server itself has used of a pool, as rows say that the database has not taken.
+    /// This server's own use of a pool, by rows that the database has not taken.
     fn unsent(&self, key: &KeyId, measure: Measure, period: (u64, u64)) -> u64;
 }
 
@@ -118,7 +118,7 @@ impl Slices {
         all.filter_map(|slice| slice.due(now)).min()
     }
 
-    /// What the database should hear now; `all`: whatever there is to tell.
+    /// The reports for the database now; `all`: every report that there is.
     pub(super) fn reports(&mut self, now: Moment, all: bool) -> Vec<Report> {
         let key = &self.key;
         let slices = self.slices.iter_mut().chain(&mut self.closed);
@@ -144,7 +144,7 @@ impl Slices {
         self.slices.iter_mut().chain(&mut self.closed).for_each(Slice::unanswered);
     }
 
-    /// Whether nothing is held, in flight or to be told.
+    /// Whether nothing is held, in flight or to be reported.
     pub(super) fn are_empty(&self) -> bool {
         self.open.is_empty() && self.slices.iter().chain(&self.closed).all(Slice::is_empty)
     }
@@ -208,7 +208,7 @@ impl Slices {
         self.slices.push(slice);
     }
 
-    /// What jobs hold of a limit that was not counted until now.
+    /// The use by jobs in flight of a limit that was not counted until now.
     fn in_flight(&self, measure: Measure) -> u64 {
         match measure {
             Measure::Requests => 0,
@@ -257,7 +257,7 @@ impl Slices {
     }
 }
 
-/// What a job takes of a limit.
+/// The amount that a job takes of a limit.
 fn amount(measure: Measure, charge: Charge) -> u64 {
     match measure {
         Measure::Concurrent | Measure::Requests => 1,

@@ -65,7 +65,7 @@ mod tests {
 
     use super::*;
 
-    /// What is said, and how it ends.
+    /// The text of the answer, and how it ends.
     fn read(
         status: u16,
         body: Body,

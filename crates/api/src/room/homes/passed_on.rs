@@ -1,5 +1,5 @@
-//! What the server that a client reached says of a request to the room's home, which believes it: only servers that
-//! act as one can say it.
+//! The facts about a request that the server passes on to the room's home, which believes them: only servers that
+//! act as one can state them.
 
 use std::{
     net::{IpAddr, Ipv4Addr},
@@ -10,7 +10,7 @@ use base::{ClientAddress, RoomId};
 use http::Extensions;
 use serde::{Deserialize, Serialize};
 
-/// What is said of a request beside the request itself.
+/// The facts about a request beside the request itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PassedOn {
     /// The id of the room.
@@ -21,14 +21,14 @@ pub struct PassedOn {
     pub by_proxy: bool,
     /// Whether a web page of another origin made a browser send it.
     pub foreign_page: bool,
-    /// The far end of the client's connection. A program of that server's machine is none of the home's: it is nobody.
+    /// The far end of the client's connection. A program of that server's machine is not local to the home.
     pub peer: IpAddr,
     /// Whether the server was reached over TLS.
     pub tls: bool,
 }
 
 impl PassedOn {
-    /// What is said of a request of this client, over a connection from `peer`, about a room.
+    /// The facts about a request of this client, over a connection from `peer`, about a room.
     pub(super) fn new(room: &RoomId, client: ClientAddress, peer: IpAddr, tls: bool) -> Self {
         let (peer, nobody) = (peer.to_canonical(), IpAddr::from(Ipv4Addr::UNSPECIFIED));
         Self {

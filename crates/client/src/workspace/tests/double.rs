@@ -75,7 +75,7 @@ impl Double {
 }
 
 impl Peer {
-    /// What the client says next; `None` once it has gone.
+    /// The client's next message; `None` once it has gone.
     pub(super) async fn next(&mut self) -> Option<ClientMessage> {
         loop {
             match self.0.next().await?.ok()? {
@@ -99,7 +99,7 @@ impl Peer {
         self.0.send(Message::Binary(frame)).await.unwrap();
     }
 
-    /// What a client that follows says first; where it wants to go on.
+    /// The first message of a client that follows: where it wants to go on.
     pub(super) async fn attached(&mut self) -> Option<u64> {
         let Some(ClientMessage::Attach(Attach { after_seq, .. })) = self.next().await else {
             panic!()

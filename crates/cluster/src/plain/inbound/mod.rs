@@ -60,7 +60,7 @@ pub(crate) struct Inbound {
     subscriptions: BTreeMap<String, AbortOnDropHandle<()>>,
 }
 
-/// What requests need.
+/// The parts that requests need.
 #[derive(Clone)]
 struct Asked {
     shared: Arc<Shared>,

@@ -1,4 +1,4 @@
-//! What a plain peer says, taken in.
+//! Messages of a plain peer, taken in.
 
 use std::sync::Arc;
 

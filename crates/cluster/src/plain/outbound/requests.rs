@@ -27,7 +27,7 @@ pub(super) fn role(kind: RequestKind) -> Option<Role> {
     }
 }
 
-/// What the client waits for beside a peer's answer, which may know no acknowledgements.
+/// The reply that the client waits for beside a peer's answer. A peer may know no acknowledgements.
 pub(super) fn completion(request: &ClientMessage, reply: &ServerMessage) -> Option<ServerMessage> {
     match (request, reply) {
         (_, ServerMessage::InputAck(_)) => None,

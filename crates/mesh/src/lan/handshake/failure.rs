@@ -33,7 +33,7 @@ pub(in crate::lan) enum Failure {
         "it closed the connection on our hello, as stock peers do with another passcode or none"
     )]
     ClosedOnHello,
-    /// It told why it does not want this link.
+    /// It said why it does not want this link.
     #[error("it refused: {0}")]
     Refused(String),
     /// The other end is this very process.

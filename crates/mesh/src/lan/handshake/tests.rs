@@ -469,7 +469,7 @@ async fn a_length_of_4_gib_or_an_endless_hello_is_refused() {
     }
 }
 
-/// What a Warren that dials sends, frame for frame, with the listener that it dials.
+/// The frames of a Warren that dials, one by one, with the listener that it dials.
 async fn recorded(one: &Node, other: &Node) -> Vec<Vec<u8>> {
     let (mut near, mut middle_near) = pipe();
     let (mut middle_far, mut far) = pipe();

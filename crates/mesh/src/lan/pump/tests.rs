@@ -62,7 +62,7 @@ impl Received {
         self.payloads.lock().unwrap().len()
     }
 
-    /// What was heard that is no heartbeat.
+    /// The received messages that are no heartbeats.
     fn others(&self) -> Vec<Bytes> {
         let payloads = self.payloads.lock().unwrap();
         payloads.iter().filter(|payload| !payload.starts_with(b"{\"heartbeat\"")).cloned().collect()

@@ -1,4 +1,4 @@
-//! What a peer says of how much it has to do.
+//! The load that a peer reports.
 
 use std::time::Duration;
 

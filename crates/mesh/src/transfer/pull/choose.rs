@@ -130,7 +130,7 @@ impl Pulling {
     }
 }
 
-/// The one that most tell; of those, the one that was told first.
+/// The one that most report; of those, the one that was reported first.
 fn most_common(manifests: &[Arc<Manifest>]) -> Option<Arc<Manifest>> {
     let mut counts: HashMap<[u8; 32], usize> = HashMap::new();
     manifests.iter().for_each(|it| *counts.entry(it.digest()).or_default() += 1);

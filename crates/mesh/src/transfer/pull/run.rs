@@ -26,7 +26,7 @@ use crate::{
     transfer::{commons::Commons, home::Home, rate::Rate},
 };
 
-/// How often it is looked around, and told how it goes.
+/// How often it is looked around, and the progress reported.
 const TICK: Duration = Duration::from_millis(250);
 
 /// How long a pull without any peer waits for one.
@@ -390,7 +390,7 @@ fn take_matching(found: &mut Vec<Source>, fetch: &mut Fetch) {
     });
 }
 
-/// What runs in the background ends early only when the program does.
+/// The failure of a background task that ended early, which happens only when the program ends.
 pub(super) fn stopped() -> Failure {
     Failure::new("lost", "the server is stopping")
 }

@@ -67,7 +67,7 @@ impl Outbound {
         self.total.store(total, Ordering::Relaxed);
     }
 
-    /// Whether it is known what it is made of: before, there is nothing to be told.
+    /// Whether its parts are known: before, there is nothing to report.
     pub(super) fn is_known(&self) -> bool {
         self.total.load(Ordering::Relaxed) > 0
     }

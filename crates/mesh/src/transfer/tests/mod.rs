@@ -43,7 +43,7 @@ struct Own {
     peers: Peers,
     /// Whether only those are asked that have proved themselves.
     strict: AtomicBool,
-    /// What reaching a peer gives.
+    /// The link that reaching a peer gives.
     reached: Mutex<Option<Arc<Link>>>,
     tasks: TaskTracker,
     stop: CancellationToken,
@@ -139,7 +139,7 @@ fn receives(inner: &Arc<Inner>, home: &Arc<dyn Home>, link: &Arc<Link>, payload:
     }
 }
 
-/// What is done to a payload on its way (one that is emptied is lost), and whether the link lives on.
+/// A change to a payload on its way (one that is emptied is lost), and whether the link lives on.
 pub(super) type Meddle = Box<dyn FnMut(&mut Vec<u8>) -> bool + Send>;
 
 /// Links two machines; what the second sends to the first passes through `meddle`. The links' ends.

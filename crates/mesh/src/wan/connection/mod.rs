@@ -39,7 +39,7 @@ const MAX_NOTICES: usize = 256;
 /// A relay closed the connection because another one registered with the same key.
 const REPLACED: u16 = 1012;
 
-/// A relay that is known as a Warren's is never told the signature that stock relays are told.
+/// A relay that is known as a Warren's is never sent the signature that stock relays are sent.
 const NO_CHALLENGE: &str = "the relay sent no challenge within 10 s, though it is known as a Warren's: \
                             somebody in between may hold it back; if a stock relay has taken its \
                             place, restart this server";

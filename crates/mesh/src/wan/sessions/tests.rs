@@ -43,7 +43,7 @@ impl End {
         self.sessions.forward(Instant::now(), from, self.who, &message);
     }
 
-    /// What it sends.
+    /// The messages that it sends.
     fn says(&mut self) -> Vec<String> {
         let mut said = Vec::new();
         while let Some(output) = self.sessions.poll() {
@@ -127,7 +127,7 @@ fn pair() -> Pair {
     Pair::new(FakeHome::new(1), FakeHome::new(2))
 }
 
-/// What a stock peer says in a session.
+/// A stock peer's message in a session.
 fn stock(kind: ForwardKind, from: &NodeId, to: &NodeId) -> String {
     relay_session(kind, &from.to_string(), &to.to_string(), "S-1")
 }

@@ -192,7 +192,7 @@ async fn nobody_is_reached_whom_no_relay_lists() {
     one.stops().await;
 }
 
-/// What came from peers, and those whose links have ended.
+/// The messages that came from peers, and the peers whose links have ended.
 #[derive(Default)]
 struct Kept {
     came: Mutex<Vec<(NodeId, Bytes)>>,

@@ -78,7 +78,7 @@ fn take(hall: &mut Hall, lines: &mut Vec<Connection>, step: Step) {
     hall.drain();
 }
 
-/// What holds after each step. `before`: who was which node before it.
+/// Checks the rules that hold after each step. `before`: who was which node before it.
 fn check(hall: &Hall, before: &HashMap<Connection, RelayNodeId>, sent: &[(Connection, Value)]) {
     let after = nodes(hall);
     for (to, message) in sent {

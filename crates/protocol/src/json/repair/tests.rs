@@ -1,4 +1,4 @@
-//! What is repaired, what is cut, and what stays as it is.
+//! Texts that are repaired, that are cut, and that stay as they are.
 
 use proptest::prelude::*;
 use serde_json::json;

@@ -14,7 +14,7 @@ pub(super) struct Text {
     has_bad_escapes: bool,
 }
 
-/// What a string was.
+/// The end of a string.
 pub(super) struct TextEnd {
     /// Whether it is written.
     pub(super) is_kept: bool,

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::messages::{decode, join, request};
 use crate::room::plane::{ChangeRoom, CreateRoom, PutParticipant};
 
-/// What may stand in a field.
+/// The kinds of value that may stand in a field.
 #[derive(Clone, Copy)]
 enum Is {
     /// A text of at most this many bytes.

@@ -15,7 +15,7 @@ pub struct ListDirectory {
     #[serde(deserialize_with = "text::<_, PATH_MAX>")]
     pub path: String,
     /// Which part of a directory with many entries: what follows this mark, which is `next` of the part
-    /// before; empty for the first one. A client that leaves it out is told by a notice that there is
+    /// before; empty for the first one. A client that leaves it out gets a notice that there is
     /// more.
     #[serde(
         default,
@@ -48,7 +48,7 @@ pub struct ListProjectFiles {
     #[serde(default, deserialize_with = "maybe_text::<_, PATH_MAX>")]
     pub path: Option<String>,
     /// Which part of a directory with many entries: what follows this mark, which is `next` of the part
-    /// before; empty for the first one. A client that leaves it out is told by a notice that there is
+    /// before; empty for the first one. A client that leaves it out gets a notice that there is
     /// more.
     #[serde(
         default,

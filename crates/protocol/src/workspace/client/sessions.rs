@@ -141,7 +141,7 @@ pub struct SessionMoved {
     pub node_name: String,
     /// Where it works there.
     pub working_dir: String,
-    /// What stays behind, for people.
+    /// The things that stay behind, for people.
     #[serde(default)]
     pub stays: Vec<String>,
     /// Whether nothing was done, and it was only said.

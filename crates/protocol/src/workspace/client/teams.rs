@@ -158,7 +158,7 @@ pub struct GetTeamInbox {
     pub since_seq: Option<u64>,
 }
 
-/// What came of a team worker's work: `report_result` from itself, `worker_result_received` to
+/// The result of a team worker's work: `report_result` from itself, `worker_result_received` to
 /// clients. Ours.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerResult {

@@ -1,4 +1,4 @@
-//! What the fields of requests may hold, to the last byte of it.
+//! The bounds of the fields of requests, to the last byte of them.
 
 use serde_json::{Value, json};
 

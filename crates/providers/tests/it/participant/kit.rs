@@ -117,7 +117,7 @@ impl Kit {
         }))
     }
 
-    /// A participant that has joined and is connected, and takes so many requests at once.
+    /// A participant that has joined and is connected, and takes `max_concurrent` requests at once.
     pub(crate) async fn participant(&self, id: &str, max_concurrent: u32) -> Far {
         self.join(id, |joining| joining.max_concurrent = max_concurrent);
         self.tunnel(id).await

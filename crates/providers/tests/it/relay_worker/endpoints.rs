@@ -1,4 +1,4 @@
-//! What a worker serves: told by it, or learnt from its answers.
+//! The endpoints that a worker serves: reported by it, or learnt from its answers.
 
 use base::{Endpoint, Endpoints};
 use bytes::Bytes;
@@ -211,7 +211,7 @@ async fn an_answer_that_cannot_be_translated_ends_its_job_as_a_failure() {
 
 const NO_IMAGE: &str = r#"{"error":{"message":"image not found"}}"#;
 
-/// What a request of messages gets that the worker, asked on this path, answers like this.
+/// The result of a request of messages whose worker, asked on this path, answers like this.
 async fn told(
     kit: &mut Kit,
     (worker, binary): (&mut Worker, bool),

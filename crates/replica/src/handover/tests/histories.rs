@@ -5,7 +5,7 @@ use proptest::{collection::vec, prelude::*};
 
 use super::{super::DepartureInput, world::World};
 
-/// So many rounds without faults settle everything.
+/// The rounds without faults that settle everything.
 const ROUNDS: usize = 40;
 
 fn step(world: &mut World, what: u8) {

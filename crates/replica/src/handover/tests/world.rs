@@ -93,7 +93,7 @@ impl World {
         Self { owner, other: Other { is_up: true, ..Other::default() }, ..Self::default() }
     }
 
-    /// What must hold at every moment.
+    /// Checks the rules that must hold at every moment.
     pub(super) fn check(&self) {
         assert!(!(self.owner.runs && self.other.runs), "two run it: {self:?}");
         let (ours, theirs) = (self.owner.owns(), self.other.session.is_some());
@@ -261,7 +261,7 @@ impl World {
         (self.to_other, self.to_owner) = Default::default();
     }
 
-    /// What lies aside is lost: the files alone, or also that there was anything.
+    /// Loses the staged parts: the files alone, or also that there was anything.
     pub(super) fn lose_staged(&mut self, whole: bool) {
         let is_staged = matches!(self.other.stored, Some((_, _, ArrivalFact::Staged)));
         if !self.other.is_up && is_staged {

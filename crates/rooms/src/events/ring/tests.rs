@@ -1,4 +1,4 @@
-//! What is kept, and within which bounds.
+//! The kept events, and their bounds.
 
 use proptest::{collection::vec, prelude::*};
 use protocol::room::{

@@ -13,7 +13,7 @@ use crate::{
     state::{Linked, RoomState},
 };
 
-/// What somebody does in a generated history.
+/// A step of somebody in a generated history.
 #[derive(Debug, Clone)]
 enum Step {
     Join { id: u8, kind: u8, here: bool, shows: bool },
@@ -69,7 +69,7 @@ impl Watched {
             }
             Step::Pass { ms } => {
                 self.now += ms;
-                let told = self.state.sweep(self.now, self.now).told;
+                let told = self.state.sweep(self.now, self.now).announcements;
                 self.hear(told);
             }
         }
@@ -139,7 +139,7 @@ impl Watched {
         let mut models = HashMap::<String, usize>::new();
         let connected = state.members.values().filter(|member| member.is_up());
         for member in connected.clone() {
-            let own: BTreeSet<_> = member.kept.about.models.iter().cloned().collect();
+            let own: BTreeSet<_> = member.stored.about.models.iter().cloned().collect();
             own.into_iter().for_each(|model| *models.entry(model).or_default() += 1);
         }
         assert_eq!(state.models, models);

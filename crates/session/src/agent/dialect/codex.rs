@@ -145,17 +145,17 @@ impl Codex {
     /// Handles an item about a tool. Some tools are reported only when they are done.
     fn tool(&mut self, item: &Value, kind: &str, is_done: bool) -> Vec<AgentOutput> {
         let id = owned(item, "/id");
-        let mut said = Vec::new();
+        let mut outputs = Vec::new();
         if !self.started.contains(&id) {
-            said.push(AgentOutput::tool_started(&id, &tool_name(item, kind), tool_input(item)));
+            outputs.push(AgentOutput::tool_started(&id, &tool_name(item, kind), tool_input(item)));
             self.started.truncate(MAX_STARTED - 1);
             self.started.insert(0, id.clone());
         }
         if is_done {
             self.started.retain(|started| *started != id);
-            said.push(AgentOutput::tool_finished(&id, went_well(item), tool_output(item)));
+            outputs.push(AgentOutput::tool_finished(&id, went_well(item), tool_output(item)));
         }
-        said
+        outputs
     }
 
     fn completed(&mut self, line: &Value) -> TurnResult {

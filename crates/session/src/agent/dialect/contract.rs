@@ -90,7 +90,7 @@ pub struct Start<'a> {
 #[derive(Debug, Default)]
 pub struct ParsedLine {
     /// The items of the line, in order.
-    pub said: Vec<AgentOutput>,
+    pub outputs: Vec<AgentOutput>,
     /// Whether the line shows progress, which keeps a turn alive. An unknown line does not, nor does one
     /// that only reports that the agent waits for something.
     pub is_progress: bool,
@@ -162,12 +162,12 @@ pub enum Decision<'a> {
 
 impl ParsedLine {
     /// A line that shows progress.
-    pub(crate) fn progress(said: Vec<AgentOutput>) -> Self {
-        Self { said, is_progress: true }
+    pub(crate) fn progress(outputs: Vec<AgentOutput>) -> Self {
+        Self { outputs, is_progress: true }
     }
 
-    pub(crate) fn waiting(said: Vec<AgentOutput>) -> Self {
-        Self { said, is_progress: false }
+    pub(crate) fn waiting(outputs: Vec<AgentOutput>) -> Self {
+        Self { outputs, is_progress: false }
     }
 }
 

@@ -15,8 +15,8 @@ mod codex;
 pub(crate) mod contract;
 mod gemini;
 mod json;
-mod known;
 mod opencode;
+mod providers;
 mod run;
 #[cfg(test)]
 mod tests;
@@ -25,5 +25,5 @@ pub(crate) mod words;
 pub use self::{
     acp::AcpCommand,
     contract::{AgentOutput, Decision, Dialect, Halt, ParsedLine, Start, TurnResult},
-    known::{BuiltIn, KNOWN, interactive, known, open},
+    providers::{BuiltIn, KNOWN, interactive, known, open},
 };

@@ -128,17 +128,17 @@ impl Dialect for Opencode {
             return self.run.complains(complaint(line));
         }
         // Every line names the conversation.
-        let mut said = self.run.named(session);
+        let mut outputs = self.run.named(session);
         self.run.has_begun = true;
-        said.extend(match text(line, "/type") {
+        outputs.extend(match text(line, "/type") {
             "text" => self.text(line).into_iter().collect(),
             "reasoning" => vec![AgentOutput::thinking(text(line, "/part/text"))],
             "tool_use" => tool(line),
             "step_finish" => self.step(line).into_iter().collect(),
             "step_start" => Vec::new(),
-            _ => return ParsedLine::waiting(said),
+            _ => return ParsedLine::waiting(outputs),
         });
-        ParsedLine::progress(said)
+        ParsedLine::progress(outputs)
     }
 
     fn interrupt(&mut self) -> Halt {

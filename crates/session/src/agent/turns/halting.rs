@@ -12,11 +12,13 @@ use crate::agent::dialect::contract::Halt;
 
 impl Turns {
     pub(super) fn interrupt(&mut self, now: Instant) -> Result<(), TurnsError> {
+        // The program works on its own, without a prompt: there is no turn to end, but something to interrupt.
         if self.turn.is_none() && self.has_process() && self.dialect.is_working() {
             self.halt();
             return Ok(());
         }
         let turn = self.turn.as_mut().ok_or(TurnsError::NoTurn)?;
+        // Before the new time is set.
         let is_second = turn.interrupted.is_some();
         turn.interrupted = Some(now + self.config.interrupt_timeout);
         match turn.stage {
@@ -29,6 +31,7 @@ impl Turns {
 
     /// Makes the agent end its turn.
     fn halt(&mut self) {
+        // First: some programs do not end a turn while one of their requests is open.
         self.cancel_all();
         let halt = self.dialect.interrupt();
         match halt {

@@ -5,7 +5,7 @@ use std::time::Instant;
 use protocol::{json::repair, workspace::AgentEvent};
 use serde_json::Value;
 
-use super::{Turns, limits::MAX_LINE, output::Output};
+use super::{Turns, config::MAX_LINE, output::Output};
 use crate::agent::{
     dialect::{contract::AgentOutput, words},
     line::Line,
@@ -18,6 +18,7 @@ impl Turns {
         if !self.has_process() || self.is_waiting() || line.text.trim().is_empty() {
             return;
         }
+        // A process that prints between turns is at work, and is not stopped for being idle.
         if self.idle_since.is_some() {
             self.idle_since = Some(now);
         }
@@ -47,10 +48,11 @@ impl Turns {
             && let Some(turn) = &mut self.turn
         {
             turn.alive = now;
+            // The program goes on after an answer that seemed complete.
             turn.leaving = None;
         }
-        for said in heard.said {
-            self.said(now, said);
+        for output in heard.outputs {
+            self.take_output(now, output);
         }
     }
 
@@ -65,9 +67,10 @@ impl Turns {
         }
     }
 
-    pub(super) fn said(&mut self, now: Instant, said: AgentOutput) {
-        match said {
+    pub(super) fn take_output(&mut self, now: Instant, output: AgentOutput) {
+        match output {
             AgentOutput::Event(AgentEvent::Text { text, delta, unasked }) => {
+                // Text without a turn belongs to no prompt, whatever the dialect says.
                 let unasked = unasked || !self.is_running();
                 self.event(AgentEvent::Text { text, delta, unasked });
             }
@@ -77,6 +80,7 @@ impl Turns {
             AgentOutput::AskCancelled { key } => self.withdraw(&key),
             AgentOutput::Write(bytes) => self.write(bytes),
             AgentOutput::Leaving => self.leaves(now),
+            // An end without a running turn is late or the program's own: a turn ends once.
             AgentOutput::Ended(ended) if self.is_running() => self.end(now, ended),
             AgentOutput::Ended(_) => {}
             AgentOutput::ResumeRefused => self.begin_anew(now),
@@ -84,6 +88,7 @@ impl Turns {
     }
 
     fn talks_in(&mut self, id: String) {
+        // The id goes to a later command line, so it must look like one.
         if words::is_id(&id) && self.conversation.as_deref() != Some(&id) {
             self.conversation = Some(id.clone());
             self.outputs.push_back(Output::Conversation(id));

@@ -13,26 +13,24 @@
 //! - [`Config`], [`Input`], [`Output`], [`TurnsError`]
 //! - `process`: the process, from its start to its certain end
 //! - `permission`: the agent's permission requests; `lines`: its output
-//! - `kept`: the state of a session whose process outlives its driver
+//! - `saved_state`: the state of a session whose process outlives its driver
 //! - `halting`: ends a turn before the agent is done
 //! - `tail`: the end of the output that is not JSON
 
 mod config;
 mod halting;
-mod kept;
-mod limits;
 mod lines;
 mod output;
 mod permission;
 mod process;
+mod saved_state;
 mod tail;
 #[cfg(test)]
 mod tests;
 
 use std::{collections::VecDeque, time::Instant};
 
-pub use config::Config;
-pub use limits::{MAX_LINE, MAX_PENDING, MAX_PROMPT, MAX_QUEUED, MAX_QUEUED_BYTES};
+pub use config::{Config, MAX_LINE, MAX_PENDING, MAX_PROMPT, MAX_QUEUED, MAX_QUEUED_BYTES};
 pub use output::{Input, Output, TurnEnd, TurnsError};
 pub use permission::Pending;
 use protocol::workspace::{AgentEvent, TurnOutcome};

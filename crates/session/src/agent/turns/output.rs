@@ -3,7 +3,7 @@
 use protocol::workspace::{AgentEvent, PermissionOutcome, TurnOutcome};
 use serde_json::Value;
 
-use super::limits::{MAX_PROMPT, MAX_QUEUED, MAX_QUEUED_BYTES};
+use super::config::{MAX_PROMPT, MAX_QUEUED, MAX_QUEUED_BYTES};
 use crate::agent::{
     launch::{Exit, Launch, Signal},
     line::Line,

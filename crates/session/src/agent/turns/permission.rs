@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{
     Turns,
-    limits::{MAX_PENDING, MAX_PENDING_BYTES},
+    config::{MAX_PENDING, MAX_PENDING_BYTES},
     output::{Output, TurnsError},
 };
 use crate::agent::{dialect::contract::Decision, dialect::words};
@@ -45,6 +45,7 @@ impl Turns {
     }
 
     pub(super) fn ask(&mut self, now: Instant, key: String, tool: &str, input: Value) {
+        // The agent has asked again under the same key, so the former request has no use any more.
         self.drop_permission(&key);
         let bytes = input.to_string().len();
         let all: usize = self.permissions.iter().map(|permission| permission.bytes).sum();
@@ -53,6 +54,7 @@ impl Turns {
             self.answer(&key, Decision::Deny("Too many requests wait for the user."));
             return;
         }
+        // Never counted back: an id stands for one request, also for a client that answers late.
         self.requests += 1;
         let prefix = &self.config.request_prefix;
         let request_id = format!("{prefix}.{}.{}", self.number, self.requests);

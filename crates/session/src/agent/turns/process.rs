@@ -61,6 +61,7 @@ impl Turns {
         let Some(turn) = &mut self.turn else { return };
         let id = prompt_id(&self.config.request_prefix, turn);
         let output = match self.process {
+            // Two processes in one conversation would both write its file.
             Process::Closing(_) => return,
             Process::Live => Some(self.dialect.prompt(&turn.prompt, &id))
                 .filter(|b| !b.is_empty())
@@ -68,6 +69,7 @@ impl Turns {
             Process::None => {
                 let conversation = self.conversation.as_deref();
                 let start = Start { conversation, prompt: &turn.prompt, id: &id };
+                // The words of an earlier process would explain the wrong failure.
                 self.tail.clear();
                 self.process = Process::Live;
                 Some(Output::Start(self.dialect.launch(start)))
@@ -92,6 +94,7 @@ impl Turns {
             return;
         }
         match self.dialect.is_warm() {
+            // A session that moves needs its process ended, so that the conversation is stored.
             true if self.is_frozen => self.close_process(now),
             true => self.idle_since = Some(now),
             false => {
@@ -162,8 +165,9 @@ impl Turns {
         if !self.is_running() {
             return;
         }
-        for said in self.dialect.exited(exit, self.tail.text()) {
-            self.said(now, said);
+        // The dialect first: it may know what the exit means.
+        for output in self.dialect.exited(exit, self.tail.text()) {
+            self.take_output(now, output);
         }
         if self.is_running() {
             let provider = self.dialect.provider();

@@ -13,6 +13,7 @@ pub(super) struct Tail(String);
 
 impl Tail {
     pub(super) fn push(&mut self, text: &str) {
+        // Cut before it is appended: a long text must not be held twice.
         let from = text.ceil_char_boundary(text.len().saturating_sub(MAX_TAIL));
         self.0.push_str(&text[from..]);
         let from = self.0.ceil_char_boundary(self.0.len().saturating_sub(MAX_TAIL));

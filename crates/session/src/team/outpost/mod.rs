@@ -31,7 +31,7 @@ const MESSAGES: usize = 16;
 pub const REPORTS: usize = 1024;
 /// The most bytes of text in one report, and in all.
 const TEXT: usize = 1 << 20;
-const HELD: usize = 64 << 20;
+const ALL_TEXT: usize = 64 << 20;
 /// The text in place of one that does not fit.
 const LEFT_OUT: &str = "[the text is lost: too much waits for the machine that keeps the team]";
 
@@ -40,7 +40,7 @@ const LEFT_OUT: &str = "[the text is lost: too much waits for the machine that k
 pub struct Outpost {
     seats: BTreeMap<Uuid, Seat>,
     /// The bytes of all reports.
-    held: usize,
+    report_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -49,7 +49,7 @@ struct Seat {
     messages: BTreeMap<u64, SeatMessage>,
     reports: BTreeMap<u64, Report>,
     /// The message that the session was given and has not begun.
-    given: Option<u64>,
+    delivered: Option<u64>,
     /// Whether the session had no room for the last message.
     is_full: bool,
 }
@@ -65,9 +65,9 @@ pub enum NoSeat {
     Full,
 }
 
-/// What became of a message.
+/// The fate of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Taken {
+pub enum Receipt {
     /// It is stored, or was before.
     Noted,
     /// The session is unknown here, or has ended.
@@ -145,15 +145,15 @@ impl Outpost {
         session: Uuid,
         owner: &str,
         message: SeatMessage,
-    ) -> (Taken, Vec<Effect>) {
+    ) -> (Receipt, Vec<Effect>) {
         let seat = self.seats.get_mut(&session);
         let seat = seat.filter(|seat| seat.facts.owner == owner && !seat.facts.is_gone);
-        let Some(seat) = seat else { return (Taken::Unknown, Vec::new()) };
+        let Some(seat) = seat else { return (Receipt::Unknown, Vec::new()) };
         if message.seq <= seat.facts.taken {
-            return (Taken::Noted, Vec::new());
+            return (Receipt::Noted, Vec::new());
         }
         if seat.messages.len() >= MESSAGES {
-            return (Taken::NoRoom, Vec::new());
+            return (Receipt::NoRoom, Vec::new());
         }
         seat.facts.taken = message.seq;
         let (key, seq) = (SeatKey::message(session, message.seq), message.seq);
@@ -162,7 +162,7 @@ impl Outpost {
         effects.extend(self.kept(key));
         effects.extend(self.delivery(session, seq).map(Effect::Show));
         effects.extend(self.offer(session));
-        (Taken::Noted, effects)
+        (Receipt::Noted, effects)
     }
 
     /// The sender of a message that waits here: its name, and whether it leads the team.
@@ -177,7 +177,7 @@ impl Outpost {
         if seat.messages.remove(&seq).is_none() {
             return Vec::new();
         }
-        seat.given = None;
+        seat.delivered = None;
         let mut effects = vec![Effect::Keep(Change::RemoveSeat(SeatKey::message(session, seq)))];
         effects.extend(self.report(session, Report::Begun { seq }));
         effects.extend(self.offer(session));
@@ -187,9 +187,9 @@ impl Outpost {
     /// The session had no room for this message.
     pub fn not_taken(&mut self, session: Uuid, seq: u64) {
         if let Some(seat) = self.seats.get_mut(&session)
-            && seat.given == Some(seq)
+            && seat.delivered == Some(seq)
         {
-            (seat.given, seat.is_full) = (None, true);
+            (seat.delivered, seat.is_full) = (None, true);
         }
     }
 
@@ -242,7 +242,7 @@ impl Outpost {
             return Vec::new();
         };
         seat.facts.is_gone = true;
-        seat.given = None;
+        seat.delivered = None;
         let messages = std::mem::take(&mut seat.messages).into_keys();
         let key = |seq| Effect::Keep(Change::RemoveSeat(SeatKey::message(session, seq)));
         let mut effects: Vec<_> = messages.map(key).collect();
@@ -258,10 +258,10 @@ impl Outpost {
         let left = seat.reports.split_off(&number.saturating_add(1));
         let heard = std::mem::replace(&mut seat.reports, left);
         if seat.facts.is_gone && seat.reports.is_empty() {
-            self.held -= heard.values().map(Report::bytes).sum::<usize>();
+            self.report_bytes -= heard.values().map(Report::bytes).sum::<usize>();
             return self.remove(session);
         }
-        self.held -= heard.values().map(Report::bytes).sum::<usize>();
+        self.report_bytes -= heard.values().map(Report::bytes).sum::<usize>();
         let key = |number| Effect::Keep(Change::RemoveSeat(SeatKey::report(session, number)));
         heard.into_keys().map(key).collect()
     }
@@ -297,8 +297,8 @@ impl Outpost {
     fn report(&mut self, session: Uuid, report: Report) -> Vec<Effect> {
         let Some(seat) = self.seats.get_mut(&session) else { return Vec::new() };
         let dropped = seat.make_room();
-        self.held += report.bytes();
-        self.held -= dropped.as_ref().map_or(0, |(_, dropped)| dropped.bytes());
+        self.report_bytes += report.bytes();
+        self.report_bytes -= dropped.as_ref().map_or(0, |(_, dropped)| dropped.bytes());
         seat.facts.reports += 1;
         let number = seat.facts.reports;
         seat.reports.insert(number, report);
@@ -312,17 +312,17 @@ impl Outpost {
 
     fn fitted(&self, text: &str) -> String {
         let cut = text.get(..text.floor_char_boundary(TEXT)).unwrap_or_default();
-        let fits = self.held + cut.len() <= HELD;
+        let fits = self.report_bytes + cut.len() <= ALL_TEXT;
         if fits { cut } else { LEFT_OUT }.to_owned()
     }
 
     fn offer(&mut self, session: Uuid) -> Option<Effect> {
         let seat = self.seats.get_mut(&session)?;
-        if seat.given.is_some() || seat.is_full || seat.facts.is_gone {
+        if seat.delivered.is_some() || seat.is_full || seat.facts.is_gone {
             return None;
         }
         let seq = *seat.messages.keys().next()?;
-        seat.given = Some(seq);
+        seat.delivered = Some(seq);
         self.delivery(session, seq).map(Effect::Deliver)
     }
 
@@ -335,7 +335,7 @@ impl Outpost {
 
     fn remove(&mut self, session: Uuid) -> Vec<Effect> {
         let Some(seat) = self.seats.remove(&session) else { return Vec::new() };
-        self.held -= seat.reports.values().map(Report::bytes).sum::<usize>();
+        self.report_bytes -= seat.reports.values().map(Report::bytes).sum::<usize>();
         vec![Effect::Keep(Change::RemoveSeat(SeatKey::seat(session)))]
     }
 
@@ -370,7 +370,7 @@ impl Outpost {
                 seat.messages.insert(message.seq, message);
             }
             SeatRecord::Report { number, report, .. } => {
-                self.held += report.bytes();
+                self.report_bytes += report.bytes();
                 seat.reports.insert(number, report);
             }
         }
@@ -381,7 +381,7 @@ impl Outpost {
 impl Seat {
     fn new(facts: SeatFacts) -> Self {
         let (messages, reports) = (BTreeMap::new(), BTreeMap::new());
-        Self { facts, messages, reports, given: None, is_full: false }
+        Self { facts, messages, reports, delivered: None, is_full: false }
     }
 
     /// Drops the oldest report about a turn if too many wait.

@@ -85,7 +85,7 @@ pub struct SeatMessage {
     pub payload: Arc<str>,
 }
 
-/// What happened to a session of an outpost.
+/// An event of a session of an outpost.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Report {

@@ -43,7 +43,7 @@ impl Shell {
         }
     }
 
-    fn send(&mut self, seq: u64) -> Taken {
+    fn send(&mut self, seq: u64) -> Receipt {
         let message = SeatMessage {
             seq,
             from: Uuid::from_u128(2),
@@ -89,17 +89,17 @@ impl Shell {
 #[test]
 fn a_message_takes_effect_once_however_often_it_is_sent_and_whichever_restarts_come_between() {
     let mut shell = Shell::with_ann();
-    assert_eq!(shell.send(1), Taken::Noted);
-    assert_eq!(shell.send(1), Taken::Noted);
+    assert_eq!(shell.send(1), Receipt::Noted);
+    assert_eq!(shell.send(1), Receipt::Noted);
     assert_eq!((&*shell.given, &*shell.shown), (&[1][..], &[1][..]));
     shell.restart();
     assert_eq!(shell.given, [1, 1], "its prompt was lost with the daemon");
-    assert_eq!(shell.send(1), Taken::Noted);
+    assert_eq!(shell.send(1), Receipt::Noted);
     shell.turn(1, 1, "done");
     shell.restart();
-    assert_eq!(shell.send(1), Taken::Noted);
+    assert_eq!(shell.send(1), Receipt::Noted);
     assert_eq!((&*shell.given, &*shell.shown), (&[1, 1][..], &[1][..]));
-    assert_eq!(shell.send(2), Taken::Noted);
+    assert_eq!(shell.send(2), Receipt::Noted);
     assert_eq!(shell.given, [1, 1, 2]);
 }
 
@@ -130,7 +130,7 @@ fn the_seat_of_a_session_that_has_ended_stays_until_its_owner_has_heard_of_the_e
     shell.send(1);
     let effects = shell.outpost.gone(ANN);
     shell.did(effects);
-    assert_eq!(shell.send(2), Taken::Unknown);
+    assert_eq!(shell.send(2), Receipt::Unknown);
     assert_eq!(shell.due(), [Report::Gone]);
     let known = BTreeSet::from([ANN]);
     assert_eq!(shell.outpost.compare(OWNER, &known), Differences::default());
@@ -163,7 +163,7 @@ fn another_member_cannot_send_to_a_session_or_acknowledge_its_reports() {
         kind: Kind::Message,
         payload: "x".into(),
     };
-    assert_eq!(shell.outpost.take(ANN, "another", message), (Taken::Unknown, Vec::new()));
+    assert_eq!(shell.outpost.take(ANN, "another", message), (Receipt::Unknown, Vec::new()));
 }
 
 #[test]
@@ -181,9 +181,9 @@ fn a_session_without_room_is_given_its_message_again_when_its_turn_ends() {
 fn messages_reports_texts_and_seats_are_bounded() {
     let mut shell = Shell::with_ann();
     for seq in 1..=MESSAGES as u64 {
-        assert_eq!(shell.send(seq), Taken::Noted);
+        assert_eq!(shell.send(seq), Receipt::Noted);
     }
-    assert_eq!(shell.send(99), Taken::NoRoom);
+    assert_eq!(shell.send(99), Receipt::NoRoom);
     let begun = shell.outpost.begun(ANN, 1);
     shell.did(begun);
     let long = "x".repeat(TEXT + 1);
@@ -195,7 +195,7 @@ fn messages_reports_texts_and_seats_are_bounded() {
     assert_eq!(due.len(), REPORTS);
     assert_eq!(due[0], Report::Begun { seq: 1 }, "it is never dropped");
     let texts = due.iter().map(Report::bytes).sum::<usize>();
-    assert!(texts <= HELD + REPORTS * LEFT_OUT.len(), "{texts}");
+    assert!(texts <= ALL_TEXT + REPORTS * LEFT_OUT.len(), "{texts}");
     for number in 0..SEATS as u128 - 1 {
         shell.outpost.enlist(Uuid::from_u128(100 + number), TEAM, OWNER).unwrap();
     }

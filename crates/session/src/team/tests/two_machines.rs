@@ -109,7 +109,7 @@ impl Two {
         let payload = std::sync::Arc::clone(payload);
         let message = SeatMessage { seq, from, name: None, leads: true, kind, payload };
         let (taken, effects) = self.far.take(CAT, OWNER, message);
-        assert_eq!(taken, outpost::Taken::Noted);
+        assert_eq!(taken, outpost::Receipt::Noted);
         self.did(effects);
     }
 

@@ -78,6 +78,7 @@ impl Gather {
             return;
         }
         self.room = self.room.saturating_sub(chunk.text.len());
+        // Batches may overlap: a chunk that was taken is not taken from the next one.
         self.before = chunk.seq;
         self.chunks.push(chunk);
     }

@@ -88,6 +88,7 @@ impl Log {
     /// [`RESTART_GAP`].
     pub fn resume_at(&mut self, next_seq: u64) {
         self.first = next_seq.min(MAX_SEQ).max(self.last_seq() + 1);
+        // Bytes are counted on, so that the distance of a viewer stays true.
         self.start = self.end();
         self.chunks.clear();
     }
@@ -147,6 +148,7 @@ impl Log {
         let text = if text.len() < SMALL { self.packed(&text) } else { text };
         let end = self.end() + text.len() as u64;
         self.chunks.push_back((text, end));
+        // The newest stays, whatever its size: viewers must get it.
         while self.size() > self.bound && self.chunks.len() > 1 {
             self.drop_oldest();
         }
@@ -154,6 +156,7 @@ impl Log {
 
     fn packed(&mut self, text: &[u8]) -> Bytes {
         if self.block.capacity() < text.len() {
+            // As large as the log is so far: a quiet session needs no large block.
             let wanted = self.size().clamp(BLOCK.0, BLOCK.1);
             self.block = BytesMut::with_capacity(wanted.max(text.len()));
         }

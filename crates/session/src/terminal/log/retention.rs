@@ -46,6 +46,7 @@ pub fn segment_name(number: u64) -> String {
 /// The number of the segment whose file has this name; `None` if the file is not a segment.
 pub fn segment_number(name: &str) -> Option<u64> {
     let number = name.strip_suffix(".log")?.parse().ok()?;
+    // `1.log` would be read as the segment `0001.log`, which is another file.
     (segment_name(number) == name).then_some(number)
 }
 

@@ -55,6 +55,7 @@ impl Detector {
                 found = found.or(Some(port));
             }
         }
+        // After the line was read: a line that is full is cut, and its ports would be lost.
         self.plain.make_room(ended);
         found
     }

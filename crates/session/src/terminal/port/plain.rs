@@ -33,7 +33,7 @@ enum EscapeState {
     /// Within `ESC [ … letter`.
     Control,
     /// Within a string for the terminal itself, such as a title or a link, up to BEL or `ESC \`.
-    Told,
+    TerminalString,
 }
 
 impl Plain {
@@ -92,16 +92,16 @@ impl Plain {
             (_, '\x1b') => EscapeState::Escape,
             (EscapeState::Text, _) => self.space(),
             (EscapeState::Escape, '[') => EscapeState::Control,
-            (EscapeState::Escape, ']' | 'P' | '_' | '^' | 'X') => EscapeState::Told,
+            (EscapeState::Escape, ']' | 'P' | '_' | '^' | 'X') => EscapeState::TerminalString,
             // As in `ESC ( B`, which programs send to reset colours: one more letter follows.
             (EscapeState::Escape, ' '..='/') => EscapeState::Escape,
             // A colour changes nothing in the line. All other sequences move the cursor or erase,
             // and become a space.
             (EscapeState::Control, 'm')
             | (EscapeState::Escape, _)
-            | (EscapeState::Told, '\x07') => EscapeState::Text,
+            | (EscapeState::TerminalString, '\x07') => EscapeState::Text,
             (EscapeState::Control, '@'..='~') => self.space(),
-            (EscapeState::Control | EscapeState::Told, _) => self.state,
+            (EscapeState::Control | EscapeState::TerminalString, _) => self.state,
         };
         ends
     }

@@ -3,10 +3,10 @@
 use super::Kind;
 use crate::terminal::control::Control;
 
-/// The longest answer, in bytes. What is longer is none.
+/// The longest answer, in bytes. A longer sequence is not taken for one.
 const LONGEST: usize = 4096;
 
-/// What typed bytes that begin with `ESC` are.
+/// The kind of typed bytes that begin with `ESC`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Reading {
     /// An answer of this kind and length.

@@ -7,7 +7,7 @@ use crate::terminal::{control::Control, run};
 
 const ESC: u8 = 0x1b;
 const BEL: u8 = 0x07;
-/// The longest query, in bytes. A longer sequence is none.
+/// The longest query, in bytes. A longer sequence is not taken for one.
 const LONGEST: usize = 256;
 /// The last characters of the control sequences that ask something.
 const ENDS: &[u8] = b"cnpqtumSy";

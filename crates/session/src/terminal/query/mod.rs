@@ -1,4 +1,4 @@
-//! What a program asks its terminal, and who answers.
+//! Questions of a program to its terminal, and who answers them.
 //!
 //! A program's question is in its output, so every terminal that shows the output answers it, and without
 //! a terminal nobody does. Here each question gets one answer:
@@ -45,7 +45,7 @@ const LONGEST_COLOUR: usize = 64;
 /// The kind of a question, and of its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// What the terminal is: the primary attributes (` `), the secondary (`>`) or the tertiary (`=`).
+    /// The terminal's attributes: the primary (` `), the secondary (`>`) or the tertiary (`=`).
     Attributes(char),
     /// Whether the terminal works.
     Status,
@@ -104,8 +104,8 @@ pub struct Query {
 
 /// Typed bytes, without the answers that are not for the program.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Typed {
-    /// What is for the program.
+pub struct FilteredInput {
+    /// The keys for the program.
     pub keys: Bytes,
     /// Whether a person typed any of it; answers come from terminals.
     pub has_keys: bool,
@@ -117,17 +117,17 @@ pub struct Queries {
     finder: Finder,
     last: u64,
     /// The newest questions, the oldest first.
-    asked: VecDeque<Asked>,
+    newest: VecDeque<NumberedQuery>,
     /// The questions that wait for a terminal's answer, the oldest first.
     open: VecDeque<Open>,
-    /// What terminals were asked and have not answered.
+    /// The questions that terminals were sent and have not answered.
     terminals: BTreeMap<ViewerId, Owed>,
     /// The last answers about the colours of text, background and cursor.
     colours: BTreeMap<u16, Bytes>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Asked {
+struct NumberedQuery {
     /// The number of the chunk that the question ends.
     seq: u64,
     id: u64,
@@ -145,10 +145,10 @@ struct Open {
     until: Instant,
 }
 
-/// What one terminal was asked.
+/// The questions that one terminal was sent.
 #[derive(Debug, Default)]
 struct Owed {
-    asked: VecDeque<(u64, Kind, Instant)>,
+    queries: VecDeque<(u64, Kind, Instant)>,
     /// The beginning of an answer whose end has not come.
     begun: Vec<u8>,
 }
@@ -181,7 +181,8 @@ impl Queries {
     ) -> Option<Bytes> {
         self.last += 1;
         let (id, kind) = (self.last, query.kind);
-        push(&mut self.asked, Asked { seq, id, kind }, MOST_REMEMBERED);
+        // Noted for every terminal that is sent the chunk, also if the session answers now.
+        push(&mut self.newest, NumberedQuery { seq, id, kind }, MOST_REMEMBERED);
         let own = own.or_else(|| self.colour(query));
         let Some(by) = by else { return own.map(Bytes::from) };
         let until = now + PATIENCE;
@@ -191,11 +192,11 @@ impl Queries {
 
     /// A client is sent the chunks with these numbers. Its terminal will answer the questions in them.
     pub fn sent(&mut self, client: ViewerId, seqs: RangeInclusive<u64>, now: Instant) {
-        let first = self.asked.partition_point(|asked| asked.seq < *seqs.start());
-        let sent = self.asked.range(first..).take_while(|asked| asked.seq <= *seqs.end());
-        for Asked { id, kind, .. } in sent {
+        let first = self.newest.partition_point(|query| query.seq < *seqs.start());
+        let sent = self.newest.range(first..).take_while(|query| query.seq <= *seqs.end());
+        for NumberedQuery { id, kind, .. } in sent {
             let owed = self.terminals.entry(client).or_default();
-            push(&mut owed.asked, (*id, *kind, now + OWED), MOST_REMEMBERED);
+            push(&mut owed.queries, (*id, *kind, now + OWED), MOST_REMEMBERED);
         }
     }
 
@@ -203,6 +204,7 @@ impl Queries {
     pub fn left(&mut self, client: ViewerId, now: Instant) {
         self.terminals.remove(&client);
         for open in self.open.iter_mut().filter(|open| open.by == client) {
+            // Due at once: its terminal will not answer.
             open.until = open.until.min(now);
         }
     }
@@ -222,7 +224,7 @@ impl Queries {
         own.filter_map(|open| open.own).map(Bytes::from).collect()
     }
 
-    /// The colour of text, background or cursor that a terminal told last; otherwise white on black.
+    /// The colour of text, background or cursor that a terminal reported last; otherwise white on black.
     fn colour(&self, query: &Query) -> Option<String> {
         let Kind::Colour(number @ 10..=12) = query.kind else { return None };
         let known = self.colours.get(&number).and_then(|known| std::str::from_utf8(known).ok());
@@ -237,11 +239,11 @@ impl Queries {
 impl Queries {
     /// Takes the answers out of what a client types, except those that the program waits for. Nothing
     /// changes for a client whose terminal owes no answer.
-    pub fn filter(&mut self, client: ViewerId, typed: Bytes, now: Instant) -> Typed {
+    pub fn filter(&mut self, client: ViewerId, typed: Bytes, now: Instant) -> FilteredInput {
         let Some(begun) =
             self.begun(client, now).filter(|begun| !begun.is_empty() || typed.contains(&0x1b))
         else {
-            return Typed { keys: typed, has_keys: true };
+            return FilteredInput { keys: typed, has_keys: true };
         };
         let input = [&begun[..], &typed[..]].concat();
         let (mut keys, mut has_keys) = (Vec::with_capacity(input.len()), false);
@@ -272,16 +274,16 @@ impl Queries {
                 }
             }
         }
-        Typed { keys: keys.into(), has_keys }
+        FilteredInput { keys: keys.into(), has_keys }
     }
 
     /// Forgets what a terminal owes for too long. Returns the answer that it has begun, and `None` if it
     /// owes nothing.
     fn begun(&mut self, client: ViewerId, now: Instant) -> Option<Vec<u8>> {
         let owed = self.terminals.get_mut(&client)?;
-        owed.asked.retain(|(_, _, until)| *until > now);
+        owed.queries.retain(|(_, _, until)| *until > now);
         let begun = std::mem::take(&mut owed.begun);
-        if owed.asked.is_empty() && begun.is_empty() {
+        if owed.queries.is_empty() && begun.is_empty() {
             self.terminals.remove(&client);
             return None;
         }
@@ -290,10 +292,10 @@ impl Queries {
 
     fn answered(&mut self, client: ViewerId, kind: Kind, answer: &[u8]) -> Fate {
         let Some(owed) = self.terminals.get_mut(&client) else { return Fate::Key };
-        let Some(at) = owed.asked.iter().position(|(_, owed, _)| *owed == kind) else {
+        let Some(at) = owed.queries.iter().position(|(_, owed, _)| *owed == kind) else {
             return Fate::Key;
         };
-        let id = owed.asked.drain(..=at).next_back().map(|(id, ..)| id);
+        let id = owed.queries.drain(..=at).next_back().map(|(id, ..)| id);
         let awaits = |open: &Open| Some(open.id) == id && open.by == client;
         let is_awaited = self.open.iter().any(awaits);
         // Whatever this terminal was asked before, it will not answer any more.
@@ -309,13 +311,14 @@ impl Queries {
         let Kind::Colour(number @ 10..=12) = kind else { return };
         let text = answer.splitn(2, |byte| *byte == b';').nth(1).unwrap_or_default();
         let end = text.iter().position(|byte| byte.is_ascii_control()).unwrap_or(text.len());
+        // A client chooses this text, and it is typed into programs later.
         if end <= LONGEST_COLOUR {
             self.colours.insert(number, Bytes::copy_from_slice(&text[..end]));
         }
     }
 }
 
-/// What becomes of a sequence that looks like an answer.
+/// The fate of a sequence that looks like an answer.
 enum Fate {
     /// The program waits for it.
     Typed,

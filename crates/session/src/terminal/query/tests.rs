@@ -32,7 +32,7 @@ fn ask(
 }
 
 fn typed(queries: &mut Queries, client: ViewerId, text: &str, now: Instant) -> (String, bool) {
-    let Typed { keys, has_keys } =
+    let FilteredInput { keys, has_keys } =
         queries.filter(client, Bytes::copy_from_slice(text.as_bytes()), now);
     (String::from_utf8(keys.to_vec()).unwrap(), has_keys)
 }
@@ -74,7 +74,7 @@ fn what_asks_nothing_is_no_question() {
     let output = "\x1b[m\x1b[4m\x1b[0 q\x1b[>1u\x1b[<u\x1b[u\x1b[22;2t\x1b[!p\x1b]11;#123456\x07\x1b]2;?\x07\x1b]52;c;aGk=\x07\
                   \x1b[1;1H[6n\x1b[6\x18n\x1b]11;?\x18\x1bP$q\x18m\x1b(c\x1b[2S\x1b[?1049h";
     assert!(found(&[output]).is_empty());
-    // A question within a text is none, and a text without an end is not kept.
+    // A question within a text does not count, and a text without an end is not kept.
     let mut queries = Queries::default();
     for _ in 0..1000 {
         assert_eq!(
@@ -200,8 +200,8 @@ fn a_flood_of_questions_is_kept_within_bounds() {
         ask(&mut queries, "\x1b[6n", seq, Some(A), now);
         queries.sent(B, seq..=seq, now);
     }
-    assert_eq!((queries.open.len(), queries.asked.len()), (MOST_OPEN, MOST_REMEMBERED));
-    assert_eq!(queries.terminals[&B].asked.len(), MOST_REMEMBERED);
+    assert_eq!((queries.open.len(), queries.newest.len()), (MOST_OPEN, MOST_REMEMBERED));
+    assert_eq!(queries.terminals[&B].queries.len(), MOST_REMEMBERED);
     let endless = format!("\x1b]11;{}", "x".repeat(100_000));
     assert_eq!(typed(&mut queries, B, &endless, now).0.len(), endless.len());
     for _ in 0..1000 {

@@ -27,7 +27,7 @@ pub(super) const PROTECTED: Flags = Flags::DOTTED_UNDERLINE;
 pub(super) const UNDERLINES: Flags =
     Flags::UNDERLINE.union(Flags::DOUBLE_UNDERLINE).union(Flags::UNDERCURL);
 
-/// The flags of a kind of underline: 0 is none, then single, double, curly, dotted and dashed. An
+/// The flags of a kind of underline: 0 means no underline, then single, double, curly, dotted and dashed. An
 /// unknown kind is a single one.
 pub(super) const fn underline(kind: u16) -> Flags {
     match kind {

@@ -23,6 +23,7 @@ impl Screen {
             let (good, bad) = rest.split_at(error.valid_up_to());
             self.feed_text(&String::from_utf8_lossy(good));
             let Some(len) = error.error_len() else {
+                // The character goes on in the next call.
                 self.carry = bad.to_vec();
                 return;
             };

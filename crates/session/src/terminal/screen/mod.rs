@@ -9,7 +9,8 @@
 //! - `scan`: finds the end of a control sequence, within a bound; `skim`: skips text that nobody
 //!   will see
 //! - `emulator`: the engine, and the state that the engine hides
-//! - `cells`: keeps wide characters and wrapped lines whole; `width`: the cells of a character
+//! - `cells`: keeps wide characters and wrapped lines whole; `width`: the cells of a character, here and in
+//!   other terminals
 //! - `snapshot`: the text that repaints a reset terminal
 
 mod answer;

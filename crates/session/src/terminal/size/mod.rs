@@ -100,7 +100,7 @@ pub struct Sizes {
     viewers: BTreeMap<ViewerId, Window>,
     /// Counts the clients' actions: a later action has a larger number.
     steps: u64,
-    wanted: Option<Wanted>,
+    pending: Option<PendingSize>,
     output: Option<Size>,
 }
 
@@ -117,7 +117,7 @@ struct Window {
 
 /// A size that the terminal gets soon.
 #[derive(Debug, Clone, Copy)]
-struct Wanted {
+struct PendingSize {
     size: Size,
     at: Instant,
     /// The time beyond which the change is not delayed.
@@ -127,7 +127,7 @@ struct Wanted {
 impl Sizes {
     /// The sizes of a session whose terminal has this size, and that no client watches.
     pub const fn new(current: Size) -> Self {
-        Self { current, viewers: BTreeMap::new(), steps: 0, wanted: None, output: None }
+        Self { current, viewers: BTreeMap::new(), steps: 0, pending: None, output: None }
     }
 
     /// The size of the terminal now.
@@ -152,6 +152,7 @@ impl Sizes {
         if visible {
             size?;
         }
+        // Counted before the check for room: numbers only have to grow.
         let reported = self.step();
         let window = self.window(viewer)?;
         window.size = size.ok().or(window.size);
@@ -188,14 +189,14 @@ impl Sizes {
 
     /// When to call [`Self::handle_timeout`].
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.wanted.map(|wanted| wanted.at)
+        self.pending.map(|pending| pending.at)
     }
 
     /// Handles the passing of time: makes the change that is due.
     pub fn handle_timeout(&mut self, now: Instant) {
-        if let Some(wanted) = self.wanted.take_if(|wanted| wanted.at <= now) {
-            self.current = wanted.size;
-            self.output = Some(wanted.size);
+        if let Some(pending) = self.pending.take_if(|pending| pending.at <= now) {
+            self.current = pending.size;
+            self.output = Some(pending.size);
         }
     }
 
@@ -215,13 +216,15 @@ impl Sizes {
     /// Begins, delays or cancels a change.
     fn settle(&mut self, now: Instant) {
         let size = self.winner().unwrap_or(self.current);
-        self.wanted = match self.wanted {
+        self.pending = match self.pending {
+            // Back to the present size before the change was made: the program need not redraw.
             _ if size == self.current => None,
-            Some(wanted) if wanted.size == size => Some(wanted),
-            Some(Wanted { latest, .. }) => {
-                Some(Wanted { size, at: latest.min(now + DEBOUNCE), latest })
+            // The delay runs from the first wish, not from each repetition.
+            Some(pending) if pending.size == size => Some(pending),
+            Some(PendingSize { latest, .. }) => {
+                Some(PendingSize { size, at: latest.min(now + DEBOUNCE), latest })
             }
-            None => Some(Wanted { size, at: now + DEBOUNCE, latest: now + MOST_DELAY }),
+            None => Some(PendingSize { size, at: now + DEBOUNCE, latest: now + MOST_DELAY }),
         };
     }
 

@@ -83,6 +83,7 @@ impl Viewer {
     /// assigned yet, the number comes from before a restart and is ignored, even if the log soon
     /// reaches it. The viewer is dropped when it has no room for longer than `patience`.
     pub fn new(start: Start, patience: Duration, log: &Log, now: Instant) -> Self {
+        // Judged now and not at the first step, by when the log may have reached the number with other output.
         let known = |after: &u64| *after <= log.last_seq();
         let after = match start {
             Start::After(after) => Some(after).filter(known),
@@ -149,6 +150,7 @@ impl Viewer {
             self.resynced(after);
             return Step::Resumed { after };
         }
+        // The patience counts from the attachment, however late the first room comes.
         self.stage = Stage::Behind { first: true, since };
         self.resync(log, true)
     }
@@ -156,6 +158,7 @@ impl Viewer {
     fn follow<'a>(&mut self, log: &'a Log, has_room: bool, now: Instant) -> Step<'a> {
         match log.after(self.position) {
             Ok(chunks) if has_room => self.frames(chunks),
+            // A short pause of a client costs it no snapshot.
             Ok(_) if log.bytes_after(self.position) <= BACKLOG => Step::Wait,
             _ => self.fall_behind(log, has_room, now),
         }

@@ -12,7 +12,7 @@ use rusqlite::{Connection, Row, ToSql, Transaction, params_from_iter};
 use super::{SqliteStore, signed, unsigned};
 use crate::{Action, StoreError, UsageEntry, unsent::Waiting};
 
-/// What a key has used in a day, as the rows say that wait.
+/// The use of a key in a day, by the rows that wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnsentSum {
     /// The key.
@@ -61,7 +61,7 @@ impl SqliteStore {
         self.queue(&USAGE, source, entries, most)
     }
 
-    /// At most so many of the rows of usage that wait.
+    /// At most `most` of the rows of usage that wait.
     ///
     /// # Errors
     /// When they cannot be read.
@@ -69,7 +69,7 @@ impl SqliteStore {
         self.read(|connection| waiting(connection, &USAGE, most))
     }
 
-    /// What keys have used, by the day, as the rows say that wait.
+    /// The use of keys, by the day, in the rows that wait.
     ///
     /// # Errors
     /// When they cannot be read.
@@ -113,7 +113,7 @@ impl SqliteStore {
         self.queue(&ACTIONS, source, actions, most)
     }
 
-    /// At most so many of the actions that wait.
+    /// At most `most` of the actions that wait.
     ///
     /// # Errors
     /// When they cannot be read.

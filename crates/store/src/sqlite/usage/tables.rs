@@ -139,7 +139,7 @@ pub(in crate::sqlite) const RESUMES: &str = "ALTER TABLE usage_rows ADD COLUMN r
             first_byte_ms, total_ms, flags >> 1 & 1 AS streaming, flags >> 2 AS requeues, rows.cost, rows.resumes
         FROM usage_rows AS rows JOIN usage_days AS sums ON sums.id = rows.sums;";
 
-/// What each row cost, in millionths of the server's currency, and the sums of it.
+/// The cost of each row, in millionths of the server's currency, and the sums of it.
 pub(in crate::sqlite) const COST: &str = "ALTER TABLE usage_rows ADD COLUMN cost INTEGER;
     ALTER TABLE usage_days ADD COLUMN cost INTEGER NOT NULL DEFAULT 0;
     DROP VIEW usage;

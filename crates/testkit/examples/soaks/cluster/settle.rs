@@ -36,7 +36,7 @@ pub(crate) async fn settle(members: &Members, ledger: &Ledger, report: &Report) 
     }
 }
 
-/// What is wrong with an object that is listed like this.
+/// The fault of an object that is listed like this.
 fn wrong(
     members: &Members,
     object: &Object,

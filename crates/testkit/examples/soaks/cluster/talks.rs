@@ -16,7 +16,7 @@ use crate::cluster::{
     members::Members,
 };
 
-/// What the script prints when no key is echoed any more.
+/// The script's text when no key is echoed any more.
 const READY: &str = "ready>";
 const SCRIPT: &str = "stty -echo; echo 'ready>'; while read -r line; do echo \"got $line\"; done";
 /// A line is acknowledged, or refused, within this time.

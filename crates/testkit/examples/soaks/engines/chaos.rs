@@ -1,4 +1,4 @@
-//! What is killed, and what is watched meanwhile.
+//! The processes that are killed, and those that are watched meanwhile.
 
 use std::{
     collections::HashSet,
@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// How many looks in a row may see one too many: one that was killed is still there for a moment.
 const TOLERATED: u32 = 20;
 
-/// What was killed so far.
+/// The number of kills so far.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Kills(Arc<[AtomicU64; 3]>);
 

@@ -34,7 +34,7 @@ pub(crate) struct Tally {
     /// Of those, the streams.
     pub(crate) streams: u64,
     pub(crate) failed: u64,
-    /// How often each reason of a failure was told.
+    /// How often each reason of a failure was given.
     pub(crate) reasons: BTreeMap<String, u64>,
     /// The most engines at once.
     pub(crate) most: usize,

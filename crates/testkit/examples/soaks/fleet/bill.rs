@@ -1,4 +1,4 @@
-//! What the ledger has to say of each request.
+//! The row that the ledger must have for each request.
 
 use std::{
     collections::{BTreeMap, btree_map::Entry},
@@ -16,7 +16,7 @@ const WRITTEN: Duration = Duration::from_secs(3);
 /// A request, as its client knows it.
 #[derive(Debug, Clone)]
 pub(crate) struct Bill {
-    /// The id that its answer told.
+    /// The id in its answer.
     pub(crate) job: String,
     pub(crate) home: usize,
     /// When its end was seen.
@@ -43,7 +43,7 @@ impl Bills {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is missing in the ledger, if anything.
+    /// The rows that are missing in the ledger, if any.
     pub(crate) async fn missing(&self, house: &House) -> Option<String> {
         let rows = match rows(house).await {
             Ok(rows) => rows,

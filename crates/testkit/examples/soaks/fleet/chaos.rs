@@ -1,4 +1,4 @@
-//! What puts the house out of order, one fault after the other.
+//! The faults of the house, one after the other.
 
 use std::{sync::Arc, time::Duration};
 

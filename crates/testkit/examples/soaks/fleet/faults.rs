@@ -1,4 +1,4 @@
-//! What was out of order, and when.
+//! The faults that were, and their times.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -18,7 +18,7 @@ pub(crate) enum Part {
     Way(usize),
 }
 
-/// What is done to it.
+/// A deed to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Deed {
     /// It is killed, and started again.

@@ -145,13 +145,13 @@ impl Server {
         made.json()["key"].as_str().expect("a key").to_owned()
     }
 
-    /// What it says of its health, if it answers.
+    /// Its report of its health, if it answers.
     pub(crate) async fn health(&self) -> Option<serde_json::Value> {
         let request = Client::new(self.address).request("GET", "/health");
         Some(http::json(self.address, &request).await.ok()?.1)
     }
 
-    /// What it says of its workers, those of other servers among them.
+    /// Its report of its workers, those of other servers among them.
     pub(crate) async fn workers(&self) -> Vec<serde_json::Value> {
         let request = Client::new(self.address).with_token(OWNER).request("GET", "/admin/workers");
         let told =

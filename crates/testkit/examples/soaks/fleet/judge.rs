@@ -29,7 +29,7 @@ impl Model {
     }
 }
 
-/// What was asked.
+/// The request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SentRequest {
     pub(crate) number: u64,
@@ -40,7 +40,7 @@ pub(crate) struct SentRequest {
     pub(crate) home: usize,
 }
 
-/// What a client saw.
+/// The outcome that a client saw.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     /// No answer began: the connection ended in this way.

@@ -25,7 +25,7 @@ const READS: u64 = 600;
 /// How long a client looks for a server that takes a connection.
 const LOOKS: Duration = Duration::from_secs(20);
 
-/// Asks so many times a second, and waits for all ends.
+/// Asks at this rate, and waits for all ends.
 pub(crate) async fn run(
     house: &Arc<House>,
     bills: &Arc<Bills>,
@@ -84,7 +84,7 @@ fn choose(number: u64, random: &mut Random) -> SentRequest {
     SentRequest { number, api, stream: api != Api::Embeddings && random.chance(0.7), model, home }
 }
 
-/// What a client saw, and the id that it was told.
+/// The outcome that a client saw, and the id that it was given.
 struct Seen {
     outcome: Outcome,
     job: Option<String>,
@@ -123,7 +123,7 @@ async fn seen(answer: http::Answer) -> Seen {
     Seen { outcome, job }
 }
 
-/// What the ledger has to say of a request whose answer had a head.
+/// The row that the ledger must have for a request whose answer had a head.
 fn bill(sent: SentRequest, seen: &Seen, end: &RequestEnd) -> Option<Bill> {
     let Outcome::Answer { text, .. } = &seen.outcome else { return None };
     let job = seen.job.clone()?;

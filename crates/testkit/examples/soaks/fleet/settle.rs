@@ -1,4 +1,4 @@
-//! What must be true in the end.
+//! The rules that must hold in the end.
 
 use std::time::Duration;
 

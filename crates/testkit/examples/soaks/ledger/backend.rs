@@ -60,7 +60,7 @@ fn reply(received: &Received, tally: &Tally) -> Reply {
 }
 
 impl Tally {
-    /// What differs between the ledger and this.
+    /// The differences between the ledger and this.
     pub(crate) fn compare(&self, ledger: &Value) -> Vec<String> {
         let mut wrong = Vec::new();
         let mut same = |what: &str, ledger: u64, backend: &AtomicU64| {

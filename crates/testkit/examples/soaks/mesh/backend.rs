@@ -43,7 +43,7 @@ pub(crate) async fn start(machine: usize, random: Random, report: &Report) -> Mo
     backend
 }
 
-/// What is asked must be as it was sent, be for a model that is here, and have come over one link at most.
+/// Checks a request: it must be as it was sent, be for a model that is here, and have come over one link at most.
 fn check(machine: usize, received: &Received) -> Result<Nonce, String> {
     let body = received.json();
     let nonce = script::asked(&body);

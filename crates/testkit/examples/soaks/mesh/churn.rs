@@ -23,7 +23,7 @@ const RELAYS: (u64, u64) = (15_000, 20_000);
 /// The longest that it is away then, in milliseconds.
 const RELAY_AWAY: u64 = 3_000;
 
-/// What stops and starts a machine, or the relay.
+/// Stops and starts a machine, or the relay.
 struct Churner {
     mesh: Arc<Mesh>,
     report: Report,

@@ -40,7 +40,7 @@ impl Offered {
         self.0.path()
     }
 
-    /// What differs in the model that a machine with this data directory has, if anything does.
+    /// The differences in the model that a machine with this data directory has, if there are any.
     pub(crate) async fn compare(&self, data: &Path) -> Result<(), String> {
         let (own, other) = (self.0.path().join(MODEL), arrived(data));
         let compared = spawn_blocking(move || {

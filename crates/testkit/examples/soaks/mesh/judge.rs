@@ -18,7 +18,7 @@ pub(crate) enum RequestEnd {
     Answered(usize),
     /// Its client hung up, as it was meant to.
     HungUp,
-    /// What failed, failed after the answer had begun: the stream ended with an error.
+    /// The request failed after the answer had begun: the stream ended with an error.
     EndedByEvent,
     /// The same of an answer that is no stream: the connection was cut.
     Cut,
@@ -34,7 +34,7 @@ pub(crate) struct SentRequest {
     pub(crate) nonce: Nonce,
     pub(crate) model: Model,
     pub(crate) stream: bool,
-    /// What it says of how far it may go, if anything.
+    /// The route that it asks for, if any.
     pub(crate) route: Option<&'static str>,
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn judge(
     }
 }
 
-/// What has happened to the machine that was asked, while it was.
+/// The events of the machine that was asked, while it was.
 #[derive(Debug, Clone, Copy)]
 struct Happened {
     killed: bool,
@@ -191,7 +191,7 @@ impl SentRequest {
     }
 }
 
-/// What must become of a request.
+/// The required outcome of a request.
 enum Must {
     BeAnswered,
     BeNotFound,

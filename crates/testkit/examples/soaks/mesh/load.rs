@@ -26,7 +26,7 @@ const THINKS: u64 = 600;
 /// The least number of requests for each minute; a slow machine takes longer for them.
 const REQUESTS_A_MINUTE: u64 = 1_000;
 
-/// What clients ask, and for how long.
+/// The requests of clients, and for how long they come.
 pub(crate) struct Load {
     mesh: Arc<Mesh>,
     report: Report,

@@ -19,7 +19,7 @@ pub(crate) const DRAIN: Duration = Duration::from_secs(15);
 /// The longest that a machine is frozen: longer than its peers wait for a sign of it.
 pub(crate) const FROZEN: Duration = Duration::from_secs(40);
 
-/// What the machine may take beside that, however busy it is.
+/// The time that the machine may take beside that, however busy it is.
 pub(crate) const BUSY: Duration = Duration::from_secs(60);
 
 /// A request that has not ended by then hangs. It may be sent to a machine that is frozen itself meanwhile.

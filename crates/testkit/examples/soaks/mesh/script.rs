@@ -1,4 +1,4 @@
-//! What a prompt is answered with: it follows from the prompt and from who answers, so that every client
+//! The answer to a prompt: it follows from the prompt and from who answers, so that every client
 //! knows what it may get, and that nobody else's answer is it, nor one that two machines made.
 
 use serde_json::{Value, json};

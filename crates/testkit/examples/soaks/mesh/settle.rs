@@ -1,5 +1,5 @@
-//! What is left in the end: nothing in flight, nothing queued, no message that was not understood, and
-//! no more memory than there was need for.
+//! The state that must be left in the end: nothing in flight, nothing queued, no message that was not understood,
+//! and no more memory than there was need for.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ const SETTLE: Duration = Duration::from_secs(60);
 /// The most memory of a machine that is idle, in MiB.
 const MOST_MIB: u64 = 200;
 
-/// What must be 0 on each machine, whatever has happened.
+/// The counts that must be 0 on each machine, whatever has happened.
 const NEVER: [&str; 3] =
     ["warren_mesh_bad_messages_total", "warren_mesh_corrupt_pieces_total", "warren_mesh_problems"];
 

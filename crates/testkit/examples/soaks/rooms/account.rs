@@ -1,4 +1,4 @@
-//! What became of everything, and whether all that was taken was given back.
+//! The end of everything, and whether all that was taken was given back.
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
@@ -23,7 +23,7 @@ pub(crate) enum RequestEnd {
     Wrong(String),
 }
 
-/// What became of all requests of a sort.
+/// The outcomes of all requests of a sort.
 #[derive(Debug, Default)]
 pub(crate) struct RequestCounts {
     all: u64,

@@ -69,7 +69,7 @@ pub(crate) struct Tokens {
     /// The next number of each that is not at its end.
     pub(crate) open: HashMap<String, u64>,
     ended: HashSet<String>,
-    /// What has a lower number may have begun before the watcher came.
+    /// The first number that must be whole. A lower one may have begun before the watcher came.
     since: u64,
 }
 

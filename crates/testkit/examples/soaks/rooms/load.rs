@@ -40,7 +40,7 @@ pub(crate) fn selector(room: &Room, random: &mut Random) -> String {
     }
 }
 
-/// What a client asks for.
+/// The kind of a client's request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kind {
     Chat,

@@ -1,4 +1,4 @@
-//! What a prompt is answered with: it follows from the prompt, so that every client knows what it
+//! The answer to a prompt: it follows from the prompt, so that every client knows what it
 //! has to get, and no two answers are alike.
 
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What is left when all have stopped: nothing in flight, nothing queued, everybody listed as they
+//! The state that must be left when all have stopped: nothing in flight, nothing queued, everybody listed as they
 //! are, and no more memory than there was need for.
 
 use std::{sync::Arc, time::Duration};

@@ -62,7 +62,7 @@ struct Watcher {
     report: Report,
 }
 
-/// What a watcher knows of the stream so far.
+/// A watcher's knowledge of the stream so far.
 struct StreamPosition {
     tokens: Tokens,
     last_id: Option<u64>,

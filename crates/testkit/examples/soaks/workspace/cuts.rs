@@ -15,7 +15,7 @@ const MOST: u64 = 6_000;
 /// The most time for each cut.
 const EACH: Duration = Duration::from_millis(500);
 
-/// What the script prints, without a line's end, once no key is echoed any more.
+/// The script's text, without a line's end, once no key is echoed any more.
 const READY: &str = "ready>";
 const SCRIPT: &str = "stty -echo; printf 'ready>'; read x; i=0; while :; do j=0; \
     while [ $j -lt 20 ]; do echo \"line $i of many\"; i=$((i+1)); j=$((j+1)); done; \

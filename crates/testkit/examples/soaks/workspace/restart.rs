@@ -71,7 +71,7 @@ async fn check(
     }
 }
 
-/// What was seen is still there, and each line follows the one before.
+/// Checks that the seen lines are still there, and that each line follows the one before.
 async fn history(server: &Server, id: &str, seen: u64) -> Result<(), String> {
     let ask = json!({"type": "get_history", "session_id": id, "max_bytes": READ});
     let history = server.ask(ask, "history").await?;

@@ -1,4 +1,4 @@
-//! What should run.
+//! The sessions that should run.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What is left at the end.
+//! The state that is left at the end.
 
 use std::{fs, time::Duration};
 

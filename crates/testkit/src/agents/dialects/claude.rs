@@ -12,7 +12,7 @@ use crate::agents::{
     tools::Server,
 };
 
-/// What one turn costs, in US dollars.
+/// The cost of one turn, in US dollars.
 const PRICE: f64 = 0.25;
 
 pub(super) fn run(setting: &Setting) {

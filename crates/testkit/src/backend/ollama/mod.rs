@@ -2,8 +2,8 @@
 //!
 //! | Path | Answers |
 //! | --- | --- |
-//! | `/api/version`, `/api/tags`, `/api/ps`, `/v1/models` | as told here |
-//! | `/api/show` | as told here; it is counted in [`MockOllama::shows`] and not as a request |
+//! | `/api/version`, `/api/tags`, `/api/ps`, `/v1/models` | as set here |
+//! | `/api/show` | as set here; it is counted in [`MockOllama::shows`] and not as a request |
 //! | `/api/chat` | the last message repeated, calls of tools, an example of a schema; a stream unless `stream` is `false` |
 //! | any other | `hello`, as [`MockBackend`] does |
 //!

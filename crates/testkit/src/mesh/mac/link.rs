@@ -32,7 +32,7 @@ const MAX_HEARD: usize = 100_000;
 /// A link between a Mac and another peer. Dropping it ends the connection.
 #[derive(Debug)]
 pub struct MacLink {
-    /// What the other end said of itself.
+    /// The other end's description of itself.
     pub hello: Value,
     pub(super) shared: Arc<Shared>,
     _tasks: [Task; 2],
@@ -75,7 +75,7 @@ impl MacLink {
         self.heard().into_iter().filter(|(name, _)| name == kind).map(|(_, body)| body).collect()
     }
 
-    /// What was dropped without a word, as it came.
+    /// The messages that were dropped without a word, as they came.
     pub fn dropped(&self) -> Vec<String> {
         self.shared.state().dropped.clone()
     }
@@ -169,7 +169,7 @@ impl Shared {
         let _gone = write_frame(&mut *self.out.lock().await, text.as_bytes()).await;
     }
 
-    /// What a frame says, if a Mac understands it.
+    /// The message in a frame, if a Mac understands it.
     fn take(&self, frame: &[u8]) -> Option<(String, Value)> {
         let message = serde_json::from_slice(frame).unwrap_or_default();
         let said = strict::mac(&message);

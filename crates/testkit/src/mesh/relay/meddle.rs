@@ -1,4 +1,4 @@
-//! What a hostile relay does to the data of relay sessions.
+//! The deeds of a hostile relay to the data of relay sessions.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};

@@ -92,7 +92,7 @@ impl FakeStockRelay {
         self.state.forwarded()
     }
 
-    /// What it knows of a node, in the form of its answers to discover.
+    /// Its knowledge of a node, in the form of its answers to discover.
     pub fn knows(&self, node: &str) -> Option<Value> {
         self.state.knows(node)
     }

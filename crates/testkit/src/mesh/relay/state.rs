@@ -31,7 +31,7 @@ pub struct Forwarded {
     pub from: String,
     pub to: String,
     pub session: String,
-    /// What a `relayData` carried; empty once too much is remembered.
+    /// The data that a `relayData` carried; empty once too much is remembered.
     pub data: Vec<u8>,
 }
 

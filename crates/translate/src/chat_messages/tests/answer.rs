@@ -27,7 +27,7 @@ fn chunks(stream: &str) -> Vec<Value> {
     chunks
 }
 
-/// What each chunk adds.
+/// The text that each chunk adds.
 fn deltas(stream: &str) -> Vec<Value> {
     let delta = |chunk: Value| chunk["choices"][0]["delta"].clone();
     chunks(stream).into_iter().map(delta).filter(|delta| !delta.is_null()).collect()

@@ -1,4 +1,4 @@
-//! What a Chat Completions client sends to a Messages provider, and gets of it.
+//! Requests of a Chat Completions client to a Messages provider, and the answers.
 
 mod answer;
 mod request;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// What a well-formed stream told.
+/// The content of a well-formed stream.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct ParsedStream {
     /// Each block: its start, with the text of its deltas.

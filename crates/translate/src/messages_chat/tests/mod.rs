@@ -1,4 +1,4 @@
-//! What a Messages client sends and gets, with answers as backends really give them.
+//! The requests and answers of a Messages client, with answers as backends really give them.
 
 mod grammar;
 mod odd;

@@ -1,4 +1,4 @@
-//! What holds for any input, and the bound of an answer.
+//! The rules that hold for any input, and the bound of an answer.
 
 use proptest::{collection::vec, prelude::*};
 use protocol::failure::MAX_KEPT;

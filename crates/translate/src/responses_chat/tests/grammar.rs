@@ -32,7 +32,7 @@ fn check(events: &[Value]) {
     state.end(last, &events[0]["response"]);
 }
 
-/// What is open, and what was.
+/// The items that are open, and those that were.
 #[derive(Default)]
 struct GrammarState {
     open: Option<Open>,
@@ -85,7 +85,7 @@ impl GrammarState {
         self.done.push(item.clone());
     }
 
-    /// The last event holds what the others told.
+    /// The last event holds what the others had.
     fn end(self, last: &Value, begun: &Value) {
         let response = &last["response"];
         let kind = last["type"].as_str().unwrap();

@@ -1,4 +1,4 @@
-//! What a Responses client sends and gets, with answers as backends really give them.
+//! The requests and answers of a Responses client, with answers as backends really give them.
 
 mod bounds;
 mod grammar;
@@ -37,7 +37,7 @@ fn finish(reason: &str) -> Value {
     json!({"id": "c", "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
 }
 
-/// What the client of a stream gets for a provider's stream.
+/// The client's stream for a provider's stream.
 fn streamed(request: &Value, stream: &str) -> Vec<Value> {
     let text = answered(true, request, 200, Body::Events, &[stream.as_bytes()]).unwrap();
     grammar::read(&text)

@@ -10,7 +10,7 @@ use crate::app::{
     pages::PageNews,
 };
 
-/// What a server says of the list that is shown.
+/// A server's answer about the list that is shown.
 fn page(app: &mut App, follow: u64, news: PageNews) {
     app.handle(at(20), Event::Page { follow, news: Box::new(news) });
 }

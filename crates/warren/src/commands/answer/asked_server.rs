@@ -1,4 +1,4 @@
-//! The server that is asked, and the model.
+//! The choice of the server and of the model.
 
 use std::collections::BTreeMap;
 
@@ -15,13 +15,13 @@ use crate::{
     exit::usage,
 };
 
-/// The file in which the models are remembered that were asked last, by server.
+/// The file that remembers the last model of each server.
 const LAST_MODELS: &str = "last-models.json";
 
-/// Servers whose last models are remembered.
+/// The most servers whose last models are remembered.
 const MOST_SERVERS: usize = 100;
 
-/// Models that an error names.
+/// The most models that an error names.
 const NAMED: usize = 12;
 
 /// The path that questions are posted to.
@@ -74,7 +74,7 @@ impl AskedServer {
 }
 
 impl Parameters {
-    /// The model that is asked where none is named.
+    /// The model to ask if none is named.
     ///
     /// # Errors
     /// When the server cannot be asked which models it has, or several or none would do.
@@ -109,7 +109,7 @@ pub(crate) async fn post(warren: &Warren, body: &Value) -> anyhow::Result<Answer
     Ok(warren.post(CHAT, serde_json::to_vec(body)?).await?)
 }
 
-/// Remembers the model that a server was asked for last. Where that cannot be, the next question names it.
+/// Remembers the last model of a server. If that fails, the next question has to name it.
 pub(crate) fn remember_model(server: &str, model: &str) {
     let Ok(file) = last_models() else { return };
     let mut models: BTreeMap<String, String> = file.read().unwrap_or_default();

@@ -26,7 +26,7 @@ use super::{note, table::plain, words::count};
 
 /// A whole answer.
 pub(crate) struct Answer {
-    /// The participant that answered; empty where the server does not say.
+    /// The participant that answered; empty if the server does not say.
     pub(crate) participant: String,
     /// Its tokens and times.
     pub(crate) metrics: LlmMetrics,
@@ -109,7 +109,7 @@ pub(super) fn metrics(metrics: &AnswerMetrics) -> String {
 }
 
 impl Answer {
-    /// What the answer took, in a few words.
+    /// The usage of the answer, in a few words.
     pub(crate) fn usage(&self) -> String {
         let read = self.reading.tokens().0.map(|read| format!("{} read, ", count(read, "token")));
         format!("{}{}", read.unwrap_or_default(), metrics(&as_answer(&self.metrics)))

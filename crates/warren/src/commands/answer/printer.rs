@@ -16,10 +16,10 @@ use crate::commands::{has_colour, say, say_json_line, terminal_size};
 /// The longest answer that is kept, in bytes.
 const LONGEST: usize = 16 << 20;
 
-/// The time between two paintings, at least.
+/// The least time between two paintings.
 const FRAME: Duration = Duration::from_millis(30);
 
-/// The share of the time that painting may take: one in this many.
+/// Painting takes one part in this many of the time, at most.
 const SHARE: u32 = 10;
 
 /// How an answer is shown
@@ -48,8 +48,8 @@ pub(crate) struct Printer {
     form: Form,
     shows_thoughts: bool,
     place: Place,
-    /// The answer so far, where it is needed whole.
-    kept: Option<String>,
+    /// The answer so far, if it is needed whole.
+    whole: Option<String>,
 }
 
 enum Form {
@@ -63,7 +63,7 @@ enum Form {
     Painted { painter: Box<Painter>, next: Instant },
 }
 
-/// What the last line that was written belongs to.
+/// The part of the answer that the last written line belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Nothing,
@@ -101,20 +101,20 @@ impl Printer {
 
     /// Keeps the answer, too.
     pub(crate) fn keeping(mut self) -> Self {
-        self.kept = Some(String::new());
+        self.whole = Some(String::new());
         self
     }
 
     fn of(form: Form, shows_thoughts: bool) -> Self {
-        Self { form, shows_thoughts, place: Place::Nothing, kept: None }
+        Self { form, shows_thoughts, place: Place::Nothing, whole: None }
     }
 
-    /// The answer so far, if it is kept. It is given away.
+    /// The answer so far, if it is kept. The printer gives it away.
     pub(crate) fn take_text(&mut self) -> String {
-        self.kept.take().unwrap_or_default()
+        self.whole.take().unwrap_or_default()
     }
 
-    /// When something has to be painted, even if nothing more arrives.
+    /// The time of the next painting, even if nothing more arrives.
     pub(super) fn due(&self) -> Option<Instant> {
         match &self.form {
             Form::Painted { painter, next } if painter.is_dirty() => Some(*next),
@@ -156,7 +156,7 @@ impl Printer {
         Ok(())
     }
 
-    /// What the model thinks: dimmed on a terminal, and never part of the output of a pipe.
+    /// Prints a thought of the model: dimmed on a terminal, and never part of the output of a pipe.
     pub(super) fn thought(&mut self, text: &str) -> anyhow::Result<()> {
         // Some models go on thinking after their first words; these are not interrupted.
         if !self.shows_thoughts || matches!(self.place, Place::Text | Place::OpenText) {
@@ -177,7 +177,7 @@ impl Printer {
         Ok(())
     }
 
-    /// Prints an answer that is there already.
+    /// Prints an answer that is complete.
     pub(crate) fn whole(mut self, text: &str) -> anyhow::Result<()> {
         self.text("", text)?;
         self.finish()
@@ -217,11 +217,11 @@ impl Printer {
     }
 
     fn keep(&mut self, text: &str) -> anyhow::Result<()> {
-        let Some(kept) = &mut self.kept else { return Ok(()) };
-        if kept.len() + text.len() > LONGEST {
+        let Some(whole) = &mut self.whole else { return Ok(()) };
+        if whole.len() + text.len() > LONGEST {
             bail!("the answer is longer than {} MiB", LONGEST >> 20);
         }
-        kept.push_str(text);
+        whole.push_str(text);
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! What is asked: arguments, standard input and files.
+//! The question: arguments, standard input and files.
 
 use std::{
     fs::File,

@@ -63,7 +63,7 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Creates a new file: an existing one would keep its mode.
+/// Creates a new file. An existing one would keep its mode.
 fn write(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
     file.write_all(text.as_bytes())

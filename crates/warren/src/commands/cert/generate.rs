@@ -50,7 +50,7 @@ impl Certificate {
         })
     }
 
-    /// Where its server may be reached, on the usual port.
+    /// The URL of its server, on the usual port.
     pub(super) fn url(&self) -> String {
         let host = self.names.iter().find(|name| !name.starts_with('*'));
         let host = host.map_or("SERVER", String::as_str);
@@ -67,7 +67,7 @@ pub(super) fn is_name(text: &str) -> bool {
     text.parse::<IpAddr>().is_ok() || DnsName::try_from(host).is_ok()
 }
 
-/// It may not sign others, so that a stolen key is of no use for other names.
+/// The parameters of a certificate that may not sign others: a stolen key is then of no use for other names.
 fn params(names: &[String], from: Date, until: Date) -> anyhow::Result<CertificateParams> {
     ensure!(names.len() <= MAX_NAMES, "a certificate is for at most {MAX_NAMES} names");
     for name in names {

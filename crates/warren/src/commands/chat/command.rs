@@ -1,6 +1,6 @@
-//! What a line of a chat means: a message, or a command that begins with a slash.
+//! The meaning of a line of a chat: a message, or a command that begins with a slash.
 
-/// The commands, with what they do.
+/// The commands and their effects.
 pub(super) const COMMANDS: [(&str, &str); 9] = [
     ("/model [NAME]", "ask this model from now on; without a name, list them"),
     ("/file [PATH]", "add a picture or a text to the next message; alone: none"),
@@ -13,7 +13,7 @@ pub(super) const COMMANDS: [(&str, &str); 9] = [
     ("/quit", "leave; Ctrl-D does the same"),
 ];
 
-/// What a line means.
+/// The meaning of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
     Nothing,
@@ -27,12 +27,12 @@ pub(super) enum Line {
     Usage,
     Help,
     Quit,
-    /// A command that there is not, or that lacks something: what to say.
+    /// An unknown or incomplete command, with the words for the user.
     Wrong(String),
 }
 
 impl Line {
-    /// What a typed text means. A text that begins with a blank is always a message, and so is one of several lines.
+    /// The meaning of a typed text. A text that begins with a blank is always a message; so is one of several lines.
     pub(super) fn read(typed: &str) -> Self {
         let text = typed.replace("\\\n", "\n");
         if text.trim().is_empty() {

@@ -21,17 +21,17 @@ pub(super) struct Conversation {
 }
 
 impl Conversation {
-    /// The one that was kept last, if any.
+    /// The conversation that was stored last, if there is one.
     pub(super) fn last() -> Option<Self> {
         file().ok()?.read().ok()?
     }
 
-    /// Keeps it in place of the last one.
+    /// Stores it in place of the last one.
     pub(super) fn keep(&self) -> anyhow::Result<()> {
         file()?.replace(self)
     }
 
-    /// Forgets the one that was kept. Whether there was one.
+    /// Deletes the stored conversation. Returns whether there was one.
     pub(super) fn forget() -> anyhow::Result<bool> {
         file()?.forget()
     }
@@ -49,7 +49,7 @@ impl Conversation {
         self.messages.push(json!({"role": "assistant", "content": text}));
     }
 
-    /// Takes the last answer back. Whether there is a question to ask again.
+    /// Takes the last answer back. Returns whether there is a question to ask again.
     pub(super) fn retry(&mut self) -> bool {
         if !self.is_unanswered() {
             self.messages.pop();
@@ -65,7 +65,7 @@ impl Conversation {
         self.messages.is_empty()
     }
 
-    /// How many questions there are.
+    /// The number of questions.
     pub(super) fn questions(&self) -> u64 {
         self.messages.iter().filter(|message| message["role"] == "user").count() as u64
     }
@@ -77,14 +77,14 @@ impl Conversation {
         (text("user"), text("assistant"))
     }
 
-    /// What a model is sent.
+    /// The messages for a model.
     pub(super) fn messages(&self) -> Vec<Value> {
         let system = self.system.as_ref();
         let system = system.map(|text| json!({"role": "system", "content": text}));
         system.into_iter().chain(self.messages.iter().cloned()).collect()
     }
 
-    /// As a text in Markdown. Pictures are only mentioned.
+    /// The conversation in Markdown. Pictures are only mentioned.
     pub(super) fn markdown(&self) -> String {
         let system = self.system.as_ref().map(|system| format!("## Instructions\n\n{system}\n"));
         let message = |message: &Value| {

@@ -1,4 +1,4 @@
-//! The line in which a message is typed.
+//! The line editor for messages.
 
 use std::path::PathBuf;
 
@@ -15,17 +15,17 @@ use rustyline::{
 
 use crate::commands::private_file::PrivateFile;
 
-/// The file of what was typed before.
+/// The file of earlier lines.
 const HISTORY: &str = "chat-history";
 
-/// Lines that are remembered.
+/// The most lines that are remembered.
 const MOST_LINES: usize = 1_000;
 
 /// The longest line that is remembered, in bytes.
 const LONGEST: usize = 16 * 1024;
 
-/// What was typed.
-pub(super) enum Typed {
+/// The typed input.
+pub(super) enum LineInput {
     Text(String),
     /// Ctrl-C: the line is given up.
     Interrupted,
@@ -42,7 +42,7 @@ fn history_path() -> anyhow::Result<PathBuf> {
 /// Reads lines from the terminal, and remembers them for this user.
 pub(super) struct LineEditor {
     editor: Editor<Continuation, FileHistory>,
-    /// `None` where they cannot be remembered.
+    /// The file of the remembered lines; `None` if there can be none.
     history: Option<PathBuf>,
 }
 
@@ -55,24 +55,24 @@ impl LineEditor {
         editor.bind_sequence(KeyEvent(KeyCode::Enter, Modifiers::ALT), Cmd::Newline);
         let history = history_path().ok();
         if let Some(history) = &history {
-            // There is none before the first chat.
+            // Before the first chat there is no such file.
             let _ = editor.load_history(history);
         }
         Ok(Self { editor, history })
     }
 
-    /// The next text that is typed.
+    /// The next text.
     ///
     /// # Errors
     /// When the terminal fails.
-    pub(super) fn read(&mut self) -> anyhow::Result<Typed> {
+    pub(super) fn read(&mut self) -> anyhow::Result<LineInput> {
         match self.editor.readline("> ") {
             Ok(text) => {
                 self.remember(&text);
-                Ok(Typed::Text(text))
+                Ok(LineInput::Text(text))
             }
-            Err(ReadlineError::Interrupted) => Ok(Typed::Interrupted),
-            Err(ReadlineError::Eof) => Ok(Typed::End),
+            Err(ReadlineError::Interrupted) => Ok(LineInput::Interrupted),
+            Err(ReadlineError::Eof) => Ok(LineInput::End),
             Err(error) => Err(error).context("the terminal failed"),
         }
     }
@@ -90,7 +90,7 @@ impl LineEditor {
     }
 }
 
-/// A line that ends with a backslash goes on in the next one.
+/// Continues a line that ends with a backslash in the next one.
 struct Continuation;
 
 impl Validator for Continuation {

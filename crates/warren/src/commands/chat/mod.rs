@@ -32,7 +32,7 @@ use tokio::{
 use self::{
     command::Line,
     conversation::Conversation,
-    line_editor::{LineEditor, Typed},
+    line_editor::{LineEditor, LineInput},
     quiet_terminal::QuietTerminal,
 };
 use super::{
@@ -100,7 +100,7 @@ impl Chat {
         ended
     }
 
-    /// The conversation at its beginning. One that goes on has its model and instructions, unless others are named.
+    /// The conversation at its beginning. A continued one keeps its model and instructions, unless others are named.
     fn begin(&mut self) -> anyhow::Result<Conversation> {
         let mut conversation = Conversation::default();
         if self.goes_on {
@@ -113,7 +113,7 @@ impl Chat {
     }
 }
 
-/// What comes after a line.
+/// The step after a line.
 #[derive(PartialEq, Eq)]
 enum Next {
     Line,
@@ -121,13 +121,13 @@ enum Next {
     End,
 }
 
-/// A chat that runs.
+/// A running chat.
 struct Talk {
     warren: Warren,
     parameters: Parameters,
     style: Style,
     conversation: Conversation,
-    /// What goes with the next message.
+    /// The files that go with the next message.
     files: Question,
     /// The last answer.
     last: Option<Answer>,
@@ -145,12 +145,12 @@ impl Talk {
         self.greet()?;
         loop {
             let line = match editor.read()? {
-                Typed::Text(text) => Line::read(&text),
-                Typed::Interrupted => {
+                LineInput::Text(text) => Line::read(&text),
+                LineInput::Interrupted => {
                     note("Ctrl-D or /quit leaves");
                     continue;
                 }
-                Typed::End => return Ok(()),
+                LineInput::End => return Ok(()),
             };
             match self.take(line, runtime)? {
                 Next::Line => {}
@@ -209,7 +209,7 @@ impl Talk {
         Ok(Next::Line)
     }
 
-    /// Asks what the conversation ends with. A failure is told, and the chat goes on.
+    /// Asks for the answer to the last question. A failure is shown, and the chat goes on.
     async fn answer(&mut self) -> anyhow::Result<()> {
         let mut printer = Printer::new(self.style).keeping();
         say("")?;
@@ -249,7 +249,7 @@ impl Talk {
         self.keep(text);
     }
 
-    /// What came of an answer that was stopped belongs to the conversation, too.
+    /// Keeps the text of an answer that was stopped: it belongs to the conversation, too.
     fn keep(&mut self, text: &str) {
         if text.trim().is_empty() {
             return;

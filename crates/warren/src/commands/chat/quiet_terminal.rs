@@ -1,4 +1,4 @@
-//! A terminal that does not show what is typed: during an answer it would stand in the answer's lines.
+//! A terminal that does not show typed keys during an answer, where they would stand among its lines.
 //!
 //! It also keeps each key as it is, instead of making lines of them. What is typed ahead, Ctrl-D too, is then there for
 //! the next line.
@@ -7,7 +7,7 @@ use std::io::stdin;
 
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
-/// Until it is dropped, keys are shown only where a line is read.
+/// While it lives, keys are shown only where a line is read.
 pub(super) struct QuietTerminal(Option<Termios>);
 
 impl QuietTerminal {

@@ -1,4 +1,4 @@
-//! `warren cluster invite`.
+//! `warren cluster invite` and `warren cluster invites`.
 
 use clap::Args;
 use daemon::ConfigFile;
@@ -6,6 +6,7 @@ use jiff::{Timestamp, tz::TimeZone};
 use protocol::workspace::client::ClusterInvitation;
 use serde_json::json;
 
+use super::tell;
 use crate::commands::{note, qr, say, say_json, session::attach::size, workspace::Output};
 
 /// The columns between a QR code and the words beside it, and the narrowest that both may be together beside
@@ -33,7 +34,7 @@ impl Invite {
     }
 
     pub(crate) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let invitation = self.output.place.connect(file).await?.invite().await?;
+        let invitation = self.output.server.connect(file).await?.invite().await?;
         let line = format!("warren cluster join {}", invitation.code.expose());
         if self.output.json {
             return Ok(say_json(&json!({
@@ -50,7 +51,40 @@ impl Invite {
     }
 }
 
-/// All but the line itself is for people.
+/// List the invitations that may still be used, or withdraw one
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren cluster invites")]
+pub(super) struct Invites {
+    /// Withdraw the invitation with this id
+    #[arg(long, value_name = "ID")]
+    revoke: Option<String>,
+    #[command(flatten)]
+    output: Output,
+}
+
+impl Invites {
+    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        let mut workspace = self.output.server.connect(file).await?;
+        if let Some(id) = self.revoke {
+            let words = workspace.revoke_invite(id).await?;
+            return tell("cluster_revoke_invite", &words, self.output.json);
+        }
+        let invites = workspace.invites().await?;
+        if self.output.json {
+            return Ok(say_json(&invites)?);
+        }
+        for invite in &invites {
+            say(&format!("{} until {}", invite.invite_id, until(invite.expires_at)))?;
+        }
+        if invites.is_empty() {
+            say("no invitation is open")?;
+        }
+        Ok(())
+    }
+}
+
+/// Prints the line to standard output, and everything else for people.
 fn show(invitation: &ClusterInvitation, line: &str) {
     let (cols, rows) = size().unwrap_or((80, 24));
     note(&beside(invitation, line, (cols.into(), rows.into())));
@@ -92,7 +126,7 @@ fn words(invitation: &ClusterInvitation) -> String {
     words
 }
 
-/// The lines of a text, each of at most so many columns if its words allow it.
+/// The lines of a text, each of at most `cols` columns if its words allow it.
 fn wrapped(text: &str, cols: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
@@ -109,7 +143,7 @@ fn wrapped(text: &str, cols: usize) -> Vec<String> {
 }
 
 /// A time of day of this machine.
-pub(super) fn until(at: Timestamp) -> String {
+fn until(at: Timestamp) -> String {
     at.to_zoned(TimeZone::system()).strftime("%H:%M").to_string()
 }
 

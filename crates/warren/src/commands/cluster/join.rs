@@ -29,7 +29,7 @@ impl Join {
     }
 
     pub(crate) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let mut workspace = self.output.place.connect(file).await?;
+        let mut workspace = self.output.server.connect(file).await?;
         let words = workspace.join_cluster(self.code).await?;
         tell("cluster_join", &words, self.output.json)
     }

@@ -24,7 +24,7 @@ pub(super) struct List {
 
 impl List {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let cluster = self.output.place.connect(file).await?.cluster_status().await?;
+        let cluster = self.output.server.connect(file).await?.cluster_status().await?;
         if self.output.json {
             return Ok(say_json(&all(&cluster))?);
         }

@@ -1,8 +1,9 @@
-//! `warren cluster`: the machines of a workspace. A file for each command.
+//! `warren cluster`: the machines of a workspace. A file for each command, or for two about one thing:
+//!
+//! - `invite`: inviting a machine, and the invitations that are open
+//! - `leave`: leaving, and taking another machine out
 
-mod forget;
 pub(super) mod invite;
-mod invites;
 pub(super) mod join;
 mod leave;
 mod list;
@@ -38,14 +39,14 @@ enum Command {
     /// Invite one machine: prints the line by which it joins
     Invite(invite::Invite),
     /// List the invitations that may still be used, or withdraw one
-    Invites(invites::Invites),
+    Invites(invite::Invites),
     /// Make this machine a member, by an invitation
     Join(join::Join),
     /// Take this machine out; its sessions go on
     Leave(leave::Leave),
     /// Take another machine out that is lost or not wanted any more
     #[command(visible_aliases = ["remove", "rm"])]
-    Forget(forget::Forget),
+    Forget(leave::Forget),
 }
 
 impl Cluster {

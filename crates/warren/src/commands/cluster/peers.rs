@@ -49,7 +49,7 @@ impl Peers {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         match self.change {
             None => {
-                let mut workspace = self.output.place.connect(file).await?;
+                let mut workspace = self.output.server.connect(file).await?;
                 tell(&workspace.cluster_config().await?.peers, self.output.json)
             }
             Some(Change::Add(one)) => one.change(file, |all, it| Ok(with(all, it))).await,
@@ -64,7 +64,7 @@ impl One {
         file: &ConfigFile,
         changed: impl FnOnce(Vec<String>, &str) -> Result<Vec<String>, ClientError>,
     ) -> anyhow::Result<()> {
-        let mut workspace = self.output.place.connect(file).await?;
+        let mut workspace = self.output.server.connect(file).await?;
         let before = workspace.cluster_config().await?.peers;
         workspace.set_peers(changed(before, &self.address)?).await?;
         tell(&workspace.cluster_config().await?.peers, self.output.json)

@@ -23,7 +23,7 @@ pub(super) struct Rename {
 
 impl Rename {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let mut workspace = self.output.place.connect(file).await?;
+        let mut workspace = self.output.server.connect(file).await?;
         let node = match self.node {
             Some(node) => node,
             None => workspace.cluster_status().await?.node_id,

@@ -7,16 +7,16 @@ use super::finding::Finding;
 /// A model server.
 #[derive(Debug, Clone)]
 pub(super) struct Backend {
-    /// What usually listens there, or nothing for one that the settings name.
+    /// The program that usually listens there, or nothing for one that the settings name.
     pub(super) name: Option<String>,
     pub(super) url: String,
-    /// What it has, or why it does not answer.
+    /// The findings, or why it does not answer.
     pub(super) answer: Result<Examined, String>,
 }
 
 const CHECK: &str = "model server";
 
-/// A finding for each, or one that there is none.
+/// A finding for each model server, or one that there is none.
 pub(super) fn all(backends: &[Backend]) -> Vec<Finding> {
     if backends.is_empty() {
         let advice = "start Ollama, llama.cpp, vLLM or LM Studio, or name one with --backend URL; a server whose \
@@ -54,7 +54,7 @@ const MAX_ADVICE: usize = 3;
 fn advice(backend: &Backend) -> Vec<Finding> {
     let advice = backend.answer.iter().flat_map(|examined| &examined.advice).take(MAX_ADVICE);
     let note = |words: &String| {
-        // What it is follows the model's name; what to do is the rest.
+        // The fault follows the model's name; the rest is the advice.
         let (found, advice) = words.rsplit_once(": ").unwrap_or((words, ""));
         Finding::note(CHECK, format!("{}: {found}", backend.url), advice)
     };

@@ -5,22 +5,22 @@ use std::path::PathBuf;
 use super::finding::Finding;
 use crate::commands::words::bytes;
 
-/// Below this a server soon cannot write.
+/// With less free space, a server will soon be unable to write.
 const LITTLE: u64 = 1 << 30;
-/// Below this it hardly can.
+/// With less free space, it hardly can.
 const TOO_LITTLE: u64 = 64 << 20;
-/// What others may do to a directory, in its mode.
+/// The bits in a directory's mode that let others do something.
 const OTHERS_ENTER: u32 = 0o007;
 
-/// The data directory as it is.
+/// The state of the data directory.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Data {
     pub(super) path: PathBuf,
-    /// `None` when it is not there.
+    /// `None` if it does not exist.
     pub(super) entry: Option<Entry>,
     /// Whether this user may write to it, or make it.
     pub(super) is_writable: bool,
-    /// The user that this is.
+    /// This process's user.
     pub(super) user: u32,
     /// The process that holds its lock.
     pub(super) holder: Option<u32>,

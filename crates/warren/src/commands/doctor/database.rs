@@ -8,13 +8,13 @@ use crate::commands::words::count;
 /// The oldest version that Warren works with.
 const OLDEST: i32 = 130_000;
 
-/// Clocks that differ by more are worth a word: a server's clock says which day a budget is of.
+/// A clock that differs by more gets a note: a server's clock says which day a budget is of.
 const CLOCK_OFF_S: u64 = 5;
 
-/// So many rows of usage wait at a busy moment.
+/// The rows of usage that may wait at a busy moment.
 const MANY_ROWS: u64 = 10_000;
 
-/// The findings of a database, if one is shared.
+/// The findings about the shared database, if the settings name one.
 pub(super) fn all(examined: Option<&Examined>) -> Vec<Finding> {
     let Some(examined) = examined else { return Vec::new() };
     let mut findings = match &examined.found {
@@ -31,7 +31,7 @@ pub(super) fn all(examined: Option<&Examined>) -> Vec<Finding> {
 
 const CHECK: &str = "database";
 
-/// Whatever is to be said of it, or that all is well.
+/// The findings about a database that was reached.
 fn of_found(shown: &str, found: &Examination) -> Vec<Finding> {
     let checks = [version, rights, tables, encryption, announcements, clock];
     let wrong: Vec<Finding> = checks.iter().filter_map(|check| check(shown, found)).collect();

@@ -4,16 +4,16 @@ use std::path::PathBuf;
 
 use super::finding::Finding;
 use crate::commands::{
-    model_engines::Surveyed,
+    model_engines::SurveyedEngine,
     words::{bytes, count},
 };
 
-/// What one `[[worker.engines]]` comes to on this machine.
+/// The result of one `[[worker.engines]]` on this machine.
 #[derive(Debug, Clone)]
 pub(super) struct ModelEngine {
-    /// Whether people named it. Otherwise it serves what was pulled, if it is there.
+    /// Whether people named it. Otherwise it serves pulled models, if there are any.
     pub(super) is_named: bool,
-    /// The program with its version, as far as it tells one; or how to get it.
+    /// The program with its version, as far as it is known; or how to get it.
     pub(super) program: Result<(PathBuf, Option<String>), String>,
     /// The named files and folders that cannot be read, with the reason.
     pub(super) unreadable: Vec<(PathBuf, String)>,
@@ -21,12 +21,12 @@ pub(super) struct ModelEngine {
     pub(super) models: Vec<(String, u64)>,
     /// Files with no model to serve, with the reason.
     pub(super) passed_over: Vec<(PathBuf, String)>,
-    /// For all models together, in bytes.
+    /// The memory for all models together, in bytes.
     pub(super) memory: u64,
 }
 
 impl ModelEngine {
-    /// Settings that nothing can be started with.
+    /// The result for settings with which nothing can be started.
     pub(super) fn wrong(error: String) -> Self {
         Self {
             is_named: true,
@@ -39,8 +39,8 @@ impl ModelEngine {
     }
 }
 
-impl From<Surveyed> for ModelEngine {
-    fn from(surveyed: Surveyed) -> Self {
+impl From<SurveyedEngine> for ModelEngine {
+    fn from(surveyed: SurveyedEngine) -> Self {
         let passed_over = surveyed.passed_over.into_iter();
         Self {
             is_named: surveyed.is_named,
@@ -56,8 +56,8 @@ impl From<Surveyed> for ModelEngine {
 const CHECK: &str = "model engine";
 const FILES: &str = "model files";
 
-/// How many files and models are told by name.
-const TOLD: usize = 5;
+/// How many files and models are named.
+const MOST_NAMED: usize = 5;
 
 pub(super) fn all(engines: &[ModelEngine]) -> Vec<Finding> {
     engines.iter().flat_map(one).collect()
@@ -66,7 +66,7 @@ pub(super) fn all(engines: &[ModelEngine]) -> Vec<Finding> {
 fn one(engine: &ModelEngine) -> Vec<Finding> {
     let (program, version) = match &engine.program {
         Ok(found) => found,
-        // Nobody asked for one.
+        // Nobody asked for an engine.
         Err(_) if !engine.is_named && engine.models.is_empty() => return Vec::new(),
         Err(advice) if engine.is_named => {
             return vec![Finding::fault(CHECK, "it cannot be started", advice)];
@@ -88,7 +88,7 @@ fn one(engine: &ModelEngine) -> Vec<Finding> {
     findings
 }
 
-/// The models against the memory.
+/// Compares the models with the memory.
 fn memory(engine: &ModelEngine) -> Finding {
     let room = bytes(engine.memory);
     if engine.models.is_empty() {
@@ -100,8 +100,10 @@ fn memory(engine: &ModelEngine) -> Finding {
     let too_large: Vec<_> =
         engine.models.iter().filter(|(_, need)| *need > engine.memory).collect();
     if !too_large.is_empty() {
-        let told =
-            too_large.iter().take(TOLD).map(|(name, need)| format!("{name} {}", bytes(*need)));
+        let told = too_large
+            .iter()
+            .take(MOST_NAMED)
+            .map(|(name, need)| format!("{name} {}", bytes(*need)));
         let names = told.collect::<Vec<_>>().join(", ");
         let found = format!("{models}; larger than the memory of {room}: {names}");
         let advice = "take a smaller quantization or context, or set memory in [[worker.engines]]";
@@ -121,9 +123,9 @@ fn passed_over(engine: &ModelEngine) -> Option<Finding> {
     if all.is_empty() {
         return None;
     }
-    let told = all.iter().take(TOLD).map(|(path, why)| format!("{}: {why}", path.display()));
+    let told = all.iter().take(MOST_NAMED).map(|(path, why)| format!("{}: {why}", path.display()));
     let told = told.collect::<Vec<_>>().join("; ");
-    let more = match all.len().saturating_sub(TOLD) {
+    let more = match all.len().saturating_sub(MOST_NAMED) {
         0 => String::new(),
         more => format!("; and {more} more"),
     };

@@ -38,21 +38,21 @@ use super::{
 use crate::commands::{
     listening::address,
     model_engines,
-    service::{self, Known, Systemd},
+    service::{self, ServiceContext, Systemd},
     target::RunningServer,
     worker as lending,
 };
 
-/// How long a server or a model server may take.
+/// The longest time that a server or a model server may take.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// How long others have to answer by mDNS.
+/// The time in which others have to answer by mDNS.
 const BROWSE: Duration = Duration::from_secs(1);
 
-/// The most processes that are looked at for the one that uses the port.
+/// The most processes that are searched for the one that uses the port.
 const PROCESSES: usize = 10_000;
 
-/// All that the checks need.
+/// The facts for the checks.
 pub(super) struct Facts {
     pub(super) now: Timestamp,
     pub(super) configuration: Configuration,
@@ -81,7 +81,7 @@ pub(super) async fn gather(
         Ok(file) => (Ok(file.path.clone()), file),
         Err(error) => (Err(format!("{error:#}")), ConfigFile::default()),
     };
-    let (options, environment) = options(Known { cli, file: &file });
+    let (options, environment) = options(ServiceContext { cli, file: &file });
     let server = server(named, &options).await;
     let listen = listening(named, &options);
     let (backends, engines, mdns) =
@@ -108,12 +108,12 @@ pub(super) async fn gather(
 
 /// A server's settings: those of an installed service, else of the environment and the file; and whether the
 /// environment can be used.
-fn options(known: Known<'_>) -> (ServeOptions, Result<(), String>) {
-    let of_service = service::server_options(known);
+fn options(context: ServiceContext<'_>) -> (ServeOptions, Result<(), String>) {
+    let of_service = service::server_options(context);
     match service::options_of_environment() {
-        Ok(own) => (own.or(of_service.unwrap_or_default()).or(known.file.serve.clone()), Ok(())),
+        Ok(own) => (own.or(of_service.unwrap_or_default()).or(context.file.serve.clone()), Ok(())),
         Err(error) => {
-            (of_service.unwrap_or_else(|| known.file.serve.clone()), Err(error.to_string()))
+            (of_service.unwrap_or_else(|| context.file.serve.clone()), Err(error.to_string()))
         }
     }
 }
@@ -214,7 +214,7 @@ fn user_of(port: u16) -> Option<(u32, String)> {
     Some((pid, name.trim().to_owned()))
 }
 
-/// The sockets that listen on a port, as links of descriptors name them.
+/// The sockets that listen on a port, in the form of descriptors' links.
 fn listeners(table: &str, port: u16) -> Vec<String> {
     const LISTENS: &str = "0A";
     let socket = |line: &str| {
@@ -248,7 +248,7 @@ async fn server(named: &RunningServer, options: &ServeOptions) -> Server {
     Server { is_here: warren.is_on_this_machine() || !named.is_named(), url, answer }
 }
 
-/// Where the server that runs here listens, or else where one with these settings would.
+/// The address at which the server of this machine listens, or at which one with these settings would.
 fn listening(named: &RunningServer, options: &ServeOptions) -> SocketAddr {
     let running = named.lookup(options).running();
     running.and_then(|file| of_urls(&file.urls)).unwrap_or_else(|| address(options))
@@ -296,7 +296,7 @@ async fn services() -> Services {
     Services { installed }
 }
 
-/// The clocks of the server, of those that a worker would lend to, and of model servers, as they date their answers.
+/// The clocks of the server, of a worker's servers and of model servers, by the dates of their answers.
 async fn clocks(server: &Server, worker: &WorkerOptions, backends: &[Backend]) -> Clocks {
     let answering = backends.iter().filter(|backend| backend.answer.is_ok());
     let mut urls: Vec<&str> =
@@ -337,7 +337,7 @@ async fn backends(worker: &WorkerOptions) -> Vec<Backend> {
     all
 }
 
-/// Model engines, as a worker with these settings would start them.
+/// The model engines that a worker with these settings would start.
 async fn engines(worker: &WorkerOptions, options: &ServeOptions) -> Vec<ModelEngine> {
     let Ok(directory) = data_dir(options.data_dir.clone()) else { return Vec::new() };
     let worker = worker.clone();

@@ -1,26 +1,26 @@
-//! What a check found.
+//! The finding of a check.
 
 use base::plain;
 use serde::Serialize;
 
-/// How grave a finding is.
+/// The gravity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum State {
     Ok,
-    /// It may be as people want it.
+    /// It may be intended.
     Note,
     /// Warren does not work with it.
     Fault,
 }
 
-/// What a check found.
+/// The finding of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Finding {
     pub(super) check: &'static str,
     pub(super) state: State,
     pub(super) found: String,
-    /// What to do.
+    /// The advice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) advice: Option<String>,
 }
@@ -46,7 +46,7 @@ impl Finding {
         Self { check, state: State::Fault, found: found.into(), advice: Some(advice.into()) }
     }
 
-    /// A line, and one with what to do.
+    /// A line, and one with the advice.
     pub(super) fn readable(&self) -> String {
         let state = match self.state {
             State::Ok => "ok",

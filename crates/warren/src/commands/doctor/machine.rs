@@ -3,15 +3,15 @@
 use super::finding::{Finding, State};
 use crate::commands::words::bytes;
 
-/// A clock that is off by this many seconds is noted.
+/// A clock that is off by more seconds gets a note.
 const SLIGHTLY_OFF: i64 = 5;
-/// By this many, certificates and invitations do not work.
+/// With a clock that is off by more seconds, certificates and invitations do not work.
 const TOO_FAR_OFF: i64 = 300;
-/// Files that a server with some hundred clients needs.
+/// The open files that a server with some hundred clients needs.
 const FEW_FILES: u64 = 4096;
-/// With fewer no server is of use.
+/// With fewer open files no server is of use.
 const TOO_FEW_FILES: u64 = 256;
-/// Memory that a server with some hundred streams needs.
+/// The memory that a server with some hundred streams needs.
 const LITTLE_MEMORY: u64 = 256 << 20;
 
 /// How far this clock is ahead of others, in seconds, each with the other's address.
@@ -35,12 +35,12 @@ pub(super) fn clock(clocks: &Clocks) -> Finding {
     }
 }
 
-/// What a process may use here.
+/// The limits of a process here.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Limits {
     /// Open files; `None`: no limit.
     pub(super) files: Option<u64>,
-    /// Free memory in bytes, where the system tells it.
+    /// Free memory in bytes, if the system reports it.
     pub(super) memory: Option<u64>,
 }
 
@@ -73,7 +73,7 @@ pub(super) fn available_memory(meminfo: &str) -> Option<u64> {
 /// The installed services, and systemd.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Services {
-    /// Each with its state, which is empty where systemd does not run.
+    /// Each installed service with its state, which is empty if systemd does not run.
     pub(super) installed: Vec<(String, String)>,
 }
 

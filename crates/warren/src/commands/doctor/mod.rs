@@ -43,7 +43,7 @@ pub(crate) struct Doctor {
 }
 
 impl Doctor {
-    /// A configuration that cannot be read is a finding, and not an error.
+    /// Runs the checks. A configuration that cannot be read is a finding, and not an error.
     pub(crate) fn run(
         self,
         file: anyhow::Result<ConfigFile>,

@@ -6,7 +6,7 @@ use super::finding::Finding;
 
 const CHECK: &str = "nats";
 
-/// From this on a message takes so long that requests at other servers' workers are slow.
+/// A message that takes longer makes requests at other servers' workers slow.
 const SLOW_MS: u128 = 20;
 
 pub(super) fn server(examined: &Result<ExaminedNats, String>) -> Finding {

@@ -11,13 +11,13 @@ use super::finding::Finding;
 #[derive(Debug, Clone)]
 pub(super) struct Port {
     pub(super) address: SocketAddr,
-    /// Why it cannot be listened on; `None` when it can.
+    /// Why the port cannot be listened on; `None` if it can.
     pub(super) refused: Option<std::io::ErrorKind>,
-    /// The process that listens there, if that can be seen: its id and name.
+    /// The process that listens there, if it is visible: its id and name.
     pub(super) user: Option<(u32, String)>,
 }
 
-/// The server that was asked.
+/// The server that was examined.
 #[derive(Debug, Clone)]
 pub(super) struct Server {
     pub(super) url: String,
@@ -26,7 +26,7 @@ pub(super) struct Server {
     pub(super) answer: Result<Health, String>,
 }
 
-/// What a server says of itself.
+/// A server's report of its health.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Health {
     pub(super) version: String,
@@ -67,7 +67,7 @@ pub(super) fn port(port: &Port, server: &Server) -> Finding {
     }
 }
 
-/// `holder`: the process that uses the data directory.
+/// The finding about the server. `holder`: the process that uses the data directory.
 pub(super) fn server(server: &Server, holder: Option<u32>) -> Finding {
     const CHECK: &str = "server";
     let url = &server.url;
@@ -112,7 +112,7 @@ pub(super) fn server(server: &Server, holder: Option<u32>) -> Finding {
     )
 }
 
-/// How others reach the server of this machine.
+/// The ways in which others reach the server of this machine.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Reach {
     /// Whether it listens for this machine only.
@@ -184,12 +184,12 @@ pub(super) fn proxies(proxies: &ProxyVariables) -> Finding {
     }
 }
 
-/// What a short look around by mDNS gave.
+/// The result of a short look around by mDNS.
 #[derive(Debug, Clone)]
 pub(super) struct Mdns {
-    /// Whether the server is to be found so.
+    /// Whether the server announces itself.
     pub(super) is_used: bool,
-    /// The names that were found, or why nothing could be asked.
+    /// The names that were found, or why nothing could be searched.
     pub(super) found: Result<Vec<String>, String>,
     /// The addresses of this machine on local networks.
     pub(super) addresses: Vec<IpAddr>,

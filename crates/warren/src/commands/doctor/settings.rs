@@ -6,10 +6,10 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::finding::Finding;
 
-/// A certificate that expires sooner is noted.
+/// A certificate that expires sooner gets a note.
 const SOON: SignedDuration = SignedDuration::from_hours(30 * 24);
 
-/// The configuration as a start would take it.
+/// The configuration as a start would read it.
 #[derive(Debug, Clone)]
 pub(super) struct Configuration {
     /// The file that was found, or why it cannot be used.

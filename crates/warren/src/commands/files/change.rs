@@ -74,7 +74,7 @@ pub(super) struct Mkdir {
 impl Remove {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         for path in &self.path {
-            let (mut workspace, project) = find(&self.output.place, file, path).await?;
+            let (mut workspace, project) = find(&self.output.server, file, path).await?;
             if !self.recursive && is_directory(&mut workspace, project, path).await? {
                 let shown = plain(&path.path);
                 return Err(usage(anyhow!("{shown} is a directory: say --recursive to delete it")));
@@ -89,7 +89,7 @@ impl Remove {
 impl Mv {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let to = within(&self.from, &self.to)?;
-        let (mut workspace, project) = find(&self.output.place, file, &self.from).await?;
+        let (mut workspace, project) = find(&self.output.server, file, &self.from).await?;
         workspace.move_entry(project, &self.from.path, &to).await?;
         done("moved", &to, self.output.json)
     }
@@ -98,7 +98,7 @@ impl Mv {
 impl Cp {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let to = within(&self.from, &self.to)?;
-        let (mut workspace, project) = find(&self.output.place, file, &self.from).await?;
+        let (mut workspace, project) = find(&self.output.server, file, &self.from).await?;
         workspace.copy_entry(project, &self.from.path, &to).await?;
         done("copied", &to, self.output.json)
     }
@@ -106,7 +106,7 @@ impl Cp {
 
 impl Mkdir {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let (mut workspace, project) = find(&self.output.place, file, &self.path).await?;
+        let (mut workspace, project) = find(&self.output.server, file, &self.path).await?;
         workspace.make_directory(project, &self.path.path).await?;
         done("made", &self.path.path, self.output.json)
     }
@@ -123,7 +123,7 @@ async fn is_directory(
     Ok(entry.ok_or_else(missing)?.kind == FileKind::Dir)
 }
 
-/// A path in the same project; the project may be said again.
+/// A path in the same project. It may repeat the project.
 fn within(from: &ProjectPath, to: &str) -> anyhow::Result<String> {
     let to = match to.split_once(':') {
         Some((project, path)) if project == from.project => path,

@@ -56,12 +56,12 @@ pub(super) struct Cat {
     #[arg(value_name = "PROJECT:PATH")]
     path: ProjectPath,
     #[command(flatten)]
-    place: WorkspaceServer,
+    server: WorkspaceServer,
 }
 
 impl Cat {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let (mut workspace, project) = find(&self.place, file, &self.path).await?;
+        let (mut workspace, project) = find(&self.server, file, &self.path).await?;
         let fetched = fetch(&mut workspace, project, &self.path.path, &mut stdout()).await?;
         stdout().flush()?;
         match fetched {
@@ -74,14 +74,14 @@ impl Cat {
 impl Get {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         if self.to.as_deref() == Some(Path::new("-")) {
-            let (path, place) = (self.path, self.output.place);
-            return Cat { path, place }.run(file).await;
+            let (path, server) = (self.path, self.output.server);
+            return Cat { path, server }.run(file).await;
         }
         let to = self.destination()?;
         if !self.force && to.symlink_metadata().is_ok() {
             bail!("{} is there already: --force writes over it", to.display());
         }
-        let (mut workspace, project) = find(&self.output.place, file, &self.path).await?;
+        let (mut workspace, project) = find(&self.output.server, file, &self.path).await?;
         let mut part = Part::beside(&to)?;
         let size = fetch_whole(&mut workspace, project, &self.path.path, &mut part.file).await?;
         part.becomes(&to)?;
@@ -105,7 +105,7 @@ impl Get {
     }
 }
 
-/// Writes a file as it was at one moment; its length. It begins again if the file is changed meanwhile.
+/// Writes a file as it was at one moment. Returns its length. Begins again if the file is changed meanwhile.
 async fn fetch_whole(
     workspace: &mut Workspace,
     project: ProjectId,
@@ -124,7 +124,7 @@ async fn fetch_whole(
     bail!("{} changes all the time while it is fetched: try again when it rests", plain(path))
 }
 
-/// Writes a file window after window, so that it takes no more memory than one of them; its length.
+/// Writes a file window by window, so that only one is in memory. Returns its length.
 async fn fetch(
     workspace: &mut Workspace,
     project: ProjectId,
@@ -156,7 +156,7 @@ const MOMENT: Duration = Duration::from_millis(200);
 /// The most times that a file is fetched because it was changed meanwhile.
 const TRIES: usize = 5;
 
-/// A file beside the one that it is to become. What is not whole is removed.
+/// A file beside the final one. It is removed unless it is complete.
 struct Part {
     file: File,
     path: PathBuf,

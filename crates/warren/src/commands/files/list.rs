@@ -29,7 +29,7 @@ pub(super) struct Ls {
 
 impl Ls {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let (mut workspace, project) = find(&self.output.place, file, &self.path).await?;
+        let (mut workspace, project) = find(&self.output.server, file, &self.path).await?;
         let (path, mut part, mut is_first) = (&self.path.path, Some(String::new()), true);
         while let Some(after) = part {
             let (entries, next) = workspace.list_files(project, path, &after).await?;
@@ -43,7 +43,7 @@ impl Ls {
     }
 }
 
-/// Prints a part of a directory as a table, of which only the first part has a head.
+/// Prints a part of a directory as a table. Only the first part has a header.
 fn say_rows(entries: &[FileEntry], is_first: bool) -> io::Result<()> {
     if entries.is_empty() {
         return Ok(());

@@ -83,11 +83,11 @@ impl Command {
 
 /// A connection, and the project that a path is in.
 async fn find(
-    place: &WorkspaceServer,
+    server: &WorkspaceServer,
     file: &ConfigFile,
     path: &ProjectPath,
 ) -> anyhow::Result<(Workspace, ProjectId)> {
-    let mut workspace = place.connect(file).await?;
+    let mut workspace = server.connect(file).await?;
     let id = project(&mut workspace, &path.project).await?;
     Ok((workspace, id))
 }

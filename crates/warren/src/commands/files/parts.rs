@@ -17,17 +17,17 @@ use super::{progress::bar, put::same};
 const TRIES: u32 = 10;
 const MOMENT: Duration = Duration::from_secs(2);
 
-/// A file, or what comes from a pipe, of any size.
+/// A file, or the data of a pipe, of any size.
 pub(super) struct LargeFile {
     from: Box<dyn Read>,
-    /// In bytes; 0 where that is not known.
+    /// Its size in bytes; 0 if it is not known.
     size: u64,
-    /// The file, and what it was when it was opened.
+    /// The file, and its metadata when it was opened.
     before: Option<(File, Metadata)>,
 }
 
 impl LargeFile {
-    /// As much of a file as there is now.
+    /// A file, up to its present length.
     pub(super) fn of(file: File, before: Metadata) -> io::Result<Self> {
         let (size, from) = (before.len(), Box::new(file.try_clone()?.take(before.len())));
         Ok(Self { from, size, before: Some((file, before)) })
@@ -37,7 +37,7 @@ impl LargeFile {
         Self { from: Box::new(from), size: 0, before: None }
     }
 
-    /// Sends it to a path of a project; its length. After a lost connection it goes on over the next one.
+    /// Sends it to a path of a project. Returns its length. After a lost connection it goes on over the next one.
     pub(super) async fn send(
         mut self,
         to: (Workspace, ProjectId),

@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 /// `PROJECT:PATH`. Without a path, the project's own directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProjectPath {
-    /// The project, as somebody names it.
+    /// The project, in the user's words.
     pub(crate) project: String,
     /// The path, from the project's directory on.
     pub(crate) path: String,
@@ -17,12 +17,12 @@ impl ProjectPath {
         self.path.rsplit('/').next().filter(|name| !name.is_empty())
     }
 
-    /// The directory that it is in, and its name there.
+    /// The directory of the path, and the name in it.
     pub(super) fn split(&self) -> (&str, &str) {
         self.path.rsplit_once('/').unwrap_or(("", &self.path))
     }
 
-    /// With `name` after it, where it names a directory.
+    /// The path with `name` after it, if it names a directory.
     pub(super) fn join(&self, name: &str) -> String {
         match self.path.as_str() {
             "" => name.to_owned(),

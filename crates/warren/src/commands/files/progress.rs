@@ -1,13 +1,13 @@
-//! How far a file is, shown as a bar on a terminal.
+//! The progress of a file, as a bar on a terminal.
 
 use std::io::{IsTerminal, stderr};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// A file smaller than this is there before a bar is read, in bytes.
+/// A file below this size needs no bar, in bytes: it is there before the bar is read.
 const SMALL: u64 = 1024 * 1024;
 
-/// A bar on standard error, where people look on and the file is not small.
+/// A bar on standard error, if that is a terminal and the file is not small.
 pub(super) fn bar(name: &str, total: u64) -> ProgressBar {
     if total < SMALL || !stderr().is_terminal() {
         return ProgressBar::hidden();

@@ -44,7 +44,7 @@ pub(super) struct Put {
 impl Put {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let content = read(&self.from)?;
-        let (mut workspace, project) = find(&self.output.place, file, &self.to).await?;
+        let (mut workspace, project) = find(&self.output.server, file, &self.to).await?;
         let path = self.destination(&mut workspace, project).await?;
         let size = match content {
             Content::Whole(content) => {
@@ -60,7 +60,7 @@ impl Put {
             }
             Content::Large(_) if self.force => return Err(anyhow!(only_text())),
             Content::Large(large) => {
-                let connect = async || find(&self.output.place, file, &self.to).await;
+                let connect = async || find(&self.output.server, file, &self.to).await;
                 large.send((workspace, project), &path, connect).await?
             }
         };
@@ -79,7 +79,7 @@ impl Put {
         if !self.to.path.is_empty() {
             let (directory, name) = self.to.split();
             let entry = match workspace.find_file(project, directory, name).await {
-                // Then writing says what is wrong.
+                // Such a path is written to, which then says what is wrong.
                 Err(ClientError::NotFound { .. } | ClientError::Declined { .. }) => None,
                 found => found?,
             };
@@ -94,7 +94,7 @@ impl Put {
     }
 }
 
-/// What is sent: in one message, or in parts.
+/// The content to send: in one message, or in parts.
 enum Content {
     Whole(Vec<u8>),
     Large(LargeFile),
@@ -120,7 +120,7 @@ fn read(path: &Path) -> anyhow::Result<Content> {
     Ok(Content::Whole(whole.ok_or_else(changes)?.with_context(unreadable)?))
 }
 
-/// What comes from a pipe.
+/// The content that comes from a pipe.
 fn stream(mut from: impl Read + 'static) -> io::Result<Content> {
     let begin = read_all(&mut from)?;
     Ok(match begin.len() > UPLOAD_MAX {
@@ -129,7 +129,7 @@ fn stream(mut from: impl Read + 'static) -> io::Result<Content> {
     })
 }
 
-/// Reads a file; `None` if it was changed meanwhile. Of a file that grows, what was there.
+/// Reads a file; `None` if it was changed meanwhile. Of a growing file, reads the length at the beginning.
 fn read_once(path: &Path) -> anyhow::Result<Option<Vec<u8>>> {
     let mut file = File::open(path)?;
     let before = file.metadata()?;
@@ -153,7 +153,7 @@ fn read_all(from: &mut impl Read) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// Whether a file has not been written to.
+/// Whether a file has not been written to between these two looks.
 pub(super) fn same(before: &Metadata, after: &Metadata) -> bool {
     let of = |it: &Metadata| (it.len(), it.mtime(), it.mtime_nsec(), it.ctime(), it.ctime_nsec());
     of(before) == of(after)
@@ -162,7 +162,7 @@ pub(super) fn same(before: &Metadata, after: &Metadata) -> bool {
 /// The most times that a file is read because it was changed meanwhile.
 const TRIES: usize = 5;
 
-/// What may be written over: the protocol replaces a file in one step only where it is text.
+/// The content as text, which may be written over: the protocol replaces a file in one step only where it is text.
 fn text(content: Vec<u8>) -> anyhow::Result<String> {
     if content.len() > TEXT_FILE_MAX || content.contains(&0) {
         return Err(anyhow!(only_text()));

@@ -58,7 +58,7 @@ struct Diff {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    place: WorkspaceServer,
+    server: WorkspaceServer,
 }
 
 impl Git {
@@ -74,7 +74,7 @@ impl Git {
 
 impl Status {
     async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let mut workspace = self.output.place.connect(file).await?;
+        let mut workspace = self.output.server.connect(file).await?;
         let projects = workspace.projects().await?;
         let project = named(&mut workspace, &projects, &self.project).await?;
         let status = workspace.git_status(project.id).await?;
@@ -87,7 +87,7 @@ impl Status {
 
 impl Diff {
     async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let mut workspace = self.place.connect(file).await?;
+        let mut workspace = self.server.connect(file).await?;
         let projects = workspace.projects().await?;
         let project = named(&mut workspace, &projects, &self.path.project).await?;
         for path in self.paths(&mut workspace, project).await? {
@@ -101,7 +101,7 @@ impl Diff {
         Ok(())
     }
 
-    /// The file that was named, or all that changed.
+    /// The named file, or all files that changed.
     async fn paths(
         &self,
         workspace: &mut Workspace,

@@ -103,7 +103,7 @@ impl Invite {
             Some(Command::Revoke(revoke)) => revoke.run(file).await,
             None if self.member => {
                 let ServerOutput { json, server } = self.output;
-                let output = Output { json, place: server.workspace() };
+                let output = Output { json, server: server.workspace() };
                 cluster::invite::Invite::at(output).run(file).await
             }
             None if self.room.is_some() => self.guest(file).await,
@@ -132,7 +132,7 @@ impl Invite {
         }
     }
 
-    /// How long the invitation is good for, in seconds.
+    /// The lifetime of the invitation in seconds.
     fn lasts(&self) -> anyhow::Result<Option<u64>> {
         let now = Timestamp::now();
         let Some(when) = &self.expires else { return Ok(None) };

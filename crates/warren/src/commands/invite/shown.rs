@@ -1,4 +1,4 @@
-//! The code of an invitation on a terminal of 80 columns and 24 lines: the line to run, and a QR code with the rest
+//! An invitation's code on a terminal of 80 columns and 24 lines: the line to run, and a QR code with the rest
 //! beside it.
 
 use std::io::{IsTerminal, stderr};
@@ -37,7 +37,7 @@ pub(super) fn guest(made: &RoomCode, qr: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// All but the line itself is for people.
+/// Prints the line to standard output, and everything else for people.
 fn show(code: &str, mut lines: Vec<String>, urls: &[String], qr: bool) {
     lines.extend([String::new(), "Server:".to_owned()]);
     lines.extend(urls.iter().map(|url| plain(url)));
@@ -61,7 +61,7 @@ fn warnings(urls: &[String]) -> &'static [&'static str] {
     &[]
 }
 
-/// A time within the next days, for people.
+/// A time within the next days, in words.
 pub(in crate::commands) fn until(at: Timestamp) -> String {
     at.to_zoned(TimeZone::system()).strftime("%b %-d %H:%M").to_string()
 }

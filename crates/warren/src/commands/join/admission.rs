@@ -1,4 +1,4 @@
-//! The secret of an invitation for a key, at the server that made it.
+//! The exchange of an invitation's secret for a key, at the server that made it.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::commands::{note, say, table::plain};
 
-/// How long the server may take at one address.
+/// The longest time of an attempt at one address.
 const ATTEMPT: Duration = Duration::from_secs(8);
 
 /// Joins, and remembers the server.
@@ -25,7 +25,7 @@ pub(super) async fn join(
     secret: &InvitationSecret,
     machine: &str,
 ) -> anyhow::Result<JoinedServer> {
-    // Before the code is used up: what cannot be remembered is not to be joined.
+    // Before the code is used up: a server that cannot be remembered must not be joined.
     let kept = JoinedServers::new()?;
     kept.all()?;
     let (url, answer) = find(invitation, secret, machine).await?;

@@ -21,10 +21,10 @@ use crate::commands::{
     say,
 };
 
-/// How long the server may take at one address.
+/// The longest time of an attempt at one address.
 const ATTEMPT: Duration = Duration::from_secs(8);
 
-/// Lends to the room until it is stopped; a machine without a model is told how to ask.
+/// Lends to the room until it is stopped; a machine without a model shows how to ask.
 pub(super) async fn join(
     invitation: Invitation,
     options: &WorkerOptions,
@@ -42,7 +42,7 @@ pub(super) async fn join(
     Join::invited(room, password.clone(), options, process).run(file).await
 }
 
-/// The URL at which the server of the room is.
+/// The URL of the room's server.
 async fn find(invitation: &Invitation, code: &str) -> anyhow::Result<String> {
     let pin = invitation.place.fingerprint;
     let known = invitation.place.urls();

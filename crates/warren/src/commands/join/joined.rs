@@ -1,4 +1,4 @@
-//! The servers that this machine joined, with the key that each gave it: in one file that only its owner can read.
+//! The servers that this machine joined, each with its key: in one file that only its owner can read.
 
 use base::Fingerprint;
 use client::invitation::ServerId;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::commands::private_file::PrivateFile;
 
-/// The most servers; the oldest are forgotten.
+/// The most servers that are remembered. The oldest are forgotten first.
 const MOST: usize = 100;
 
 /// The most URLs of one server.
@@ -19,13 +19,13 @@ pub(crate) struct JoinedServer {
     pub(super) id: ServerId,
     /// The name of its machine.
     pub(super) name: String,
-    /// Where it was, the latest first.
+    /// Its URLs, the latest first.
     pub(super) urls: Vec<String>,
-    /// How its certificate is known; `None`: it is spoken to in clear.
+    /// The fingerprint of its certificate; `None`: the connection has no TLS.
     pub(super) fingerprint: Option<Fingerprint>,
     pub(super) key_id: String,
     pub(super) key: String,
-    /// The name of this machine there.
+    /// This machine's name there.
     pub(super) machine: String,
     pub(super) joined_at: Timestamp,
 }
@@ -36,7 +36,7 @@ struct Book {
     servers: Vec<JoinedServer>,
 }
 
-/// The file: `joined.json` in this user's state directory.
+/// The file `joined.json` in this user's state directory.
 #[derive(Debug, Clone)]
 pub(crate) struct JoinedServers(PrivateFile);
 
@@ -49,12 +49,12 @@ impl JoinedServers {
         PrivateFile::of_user("joined.json", "the servers that were joined").map(Self)
     }
 
-    /// All, the oldest first.
+    /// All servers, the oldest first.
     pub(crate) fn all(&self) -> anyhow::Result<Vec<JoinedServer>> {
         Ok(self.0.read::<Book>()?.servers)
     }
 
-    /// Remembers a server, in place of what was known of it.
+    /// Remembers a server, in place of its former record.
     pub(super) async fn keep(&self, server: JoinedServer) -> anyhow::Result<()> {
         let keep = |book: &mut Book| {
             book.servers.retain(|kept| kept.id != server.id);
@@ -64,7 +64,7 @@ impl JoinedServers {
         self.0.update(keep).await
     }
 
-    /// Remembers where a server is now.
+    /// Remembers the present URL of a server.
     pub(super) async fn reached(&self, id: ServerId, url: &str) -> anyhow::Result<()> {
         let reached = |book: &mut Book| {
             for server in book.servers.iter_mut().filter(|kept| kept.id == id) {
@@ -76,7 +76,7 @@ impl JoinedServers {
         self.0.update(reached).await
     }
 
-    /// Forgets a server by its id, its name or one of its URLs. Returns how many that were.
+    /// Forgets the servers of an id, a name or a URL. Returns their number.
     pub(super) async fn forget(&self, meant: &str) -> anyhow::Result<usize> {
         let meant = meant.trim_end_matches('/');
         let is_meant = |kept: &JoinedServer| {

@@ -87,7 +87,8 @@ impl Join {
         let Some(code) = self.code.clone() else { return self.go_on(file) };
         if !Invitation::is_code(code.expose()) {
             refuse_no_code(&code)?;
-            let output = Output { json: false, place: WorkspaceServer::at(Vec::new(), None, None) };
+            let output =
+                Output { json: false, server: WorkspaceServer::at(Vec::new(), None, None) };
             return run_client(cluster::join::Join::by(code, output).run(&file));
         }
         let invitation = Invitation::decode(code.expose()).map_err(|error| usage(error.into()))?;
@@ -144,7 +145,7 @@ impl Join {
     }
 }
 
-/// Refuses a text that is not the code of a cluster's invitation either. One that is damaged is left to the server,
+/// Refuses a text that is not the code of a cluster's invitation either. A damaged one is left to the server,
 /// which says how.
 fn refuse_no_code(code: &Secret) -> anyhow::Result<()> {
     match sealed::Invitation::decode(code.expose()) {

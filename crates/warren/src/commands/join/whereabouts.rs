@@ -1,4 +1,4 @@
-//! Where joined servers are now: where they were, or where mDNS finds them.
+//! The present places of joined servers: the last ones, or those that mDNS finds.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,14 +10,14 @@ use worker::{RoamingDialer, ServerTarget, Whereabouts, roaming::Working};
 
 use super::joined::{JoinedServer, JoinedServers};
 
-/// The most addresses that are tried of those that mDNS finds: anybody can claim to be the server.
+/// The most addresses of mDNS that are tried: anybody can claim to be the server.
 const MOST_FOUND: usize = 16;
 
 /// Joined servers as those of a worker, with a dialer that finds them.
 pub(crate) fn lent_to(
     joined: Vec<JoinedServer>,
 ) -> anyhow::Result<(Vec<ServerTarget>, RoamingDialer)> {
-    let kept = JoinedServers::new()?;
+    let all = JoinedServers::new()?;
     let mut targets = Vec::new();
     let mut places: Vec<(Url, Arc<dyn Whereabouts>)> = Vec::new();
     for server in joined {
@@ -27,7 +27,7 @@ pub(crate) fn lent_to(
         let target = ServerTarget::new(first.as_str(), Some(secret))?.pinned(server.fingerprint);
         targets.push(target);
         let urls = Mutex::new(urls);
-        places.push((first, Arc::new(JoinedPlace { server, kept: kept.clone(), urls })));
+        places.push((first, Arc::new(JoinedPlace { server, joined_servers: all.clone(), urls })));
     }
     Ok((targets, RoamingDialer::new(places)))
 }
@@ -48,11 +48,11 @@ pub(super) async fn announced(id: ServerId, secure: bool) -> Vec<String> {
     urls.take(MOST_FOUND).collect()
 }
 
-/// Where one server is.
+/// The places of one server.
 struct JoinedPlace {
     server: JoinedServer,
-    kept: JoinedServers,
-    /// The latest first.
+    joined_servers: JoinedServers,
+    /// The URLs, the latest first.
     urls: Mutex<Vec<Url>>,
 }
 
@@ -89,7 +89,7 @@ impl Whereabouts for JoinedPlace {
             }
             let shown = url.as_str().trim_end_matches('/');
             tracing::info!("{} is at {shown} now", base::plain::line(&self.server.name));
-            if let Err(error) = self.kept.reached(self.server.id, shown).await {
+            if let Err(error) = self.joined_servers.reached(self.server.id, shown).await {
                 tracing::warn!("the server's new address is not remembered: {error:#}");
             }
         })

@@ -28,7 +28,7 @@ pub(super) async fn show(
     let arguments = arguments(place, lines, follow, level);
     let status = Command::new("journalctl").args(&arguments).status().await;
     let status = status.context("journalctl cannot be run, which shows the log of a service")?;
-    // It ends so when nothing matches.
+    // `journalctl` ends so when nothing matches.
     if !status.success() && level == LogLevel::Trace {
         bail!("`journalctl {}` ended with {status}", arguments.join(" "));
     }
@@ -45,7 +45,7 @@ fn arguments(place: &Place, lines: Option<usize>, follow: bool, level: LogLevel)
     arguments
 }
 
-/// What lines of this level and graver ones have in them. The journal knows nothing of Warren's levels.
+/// The pattern of lines of this level and graver ones. The journal knows nothing of Warren's levels.
 fn pattern(level: LogLevel) -> Option<String> {
     let names = LogLevel::ALL.into_iter().filter(|other| *other <= level);
     let names: Vec<String> = names.map(|level| level.to_string().to_uppercase()).collect();

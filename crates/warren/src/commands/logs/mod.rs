@@ -82,7 +82,7 @@ impl Logs {
         lines.iter().try_for_each(|line| print(line, self.json))
     }
 
-    /// The journal of an installed service. That of a server on another machine is not here.
+    /// Shows the journal of an installed service, unless the server is on another machine.
     async fn show_journal(
         &self,
         file: &ConfigFile,
@@ -125,7 +125,7 @@ async fn follow(logging: Result<client::Logging, ClientError>, json: bool) -> an
     Ok(())
 }
 
-/// A log that broke off after its beginning is not looked for elsewhere.
+/// The error of a log that broke off after its beginning. It is not continued from the journal.
 fn broken(error: &ClientError) -> anyhow::Error {
     anyhow::anyhow!("the log broke off: {error}")
 }

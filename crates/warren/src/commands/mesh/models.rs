@@ -11,7 +11,7 @@ use crate::commands::{
     words::bytes,
 };
 
-/// How many peers are named; the others are counted.
+/// The most peers that are named; the others are counted.
 const NAMED: usize = 3;
 
 /// List the models that peers serve and pass on, and those that are here

@@ -48,7 +48,7 @@ fn shown(peers: &MeshPeers) -> String {
     }
 }
 
-/// The peers that were met and could not be linked to, and why.
+/// The peers that could not be linked to, and why.
 fn without_link(unlinked: &[MeshUnlinked]) -> String {
     let line = |one: &MeshUnlinked| {
         let (place, why) = (plain(&one.place), plain(&one.why));

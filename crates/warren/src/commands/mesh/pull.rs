@@ -56,7 +56,7 @@ impl Pull {
         serve(&place, &warren, file.worker, process).await
     }
 
-    /// Watches it, and returns its last step.
+    /// Watches the transfer. Returns its last step.
     async fn to_its_end(&self, warren: &Warren) -> anyhow::Result<MeshTransfer> {
         let stop = signals::shutdown()?;
         tokio::select! {
@@ -69,7 +69,7 @@ impl Pull {
         }
     }
 
-    /// Shows each step, and returns the last.
+    /// Shows each step. Returns the last.
     async fn watch(&self, warren: &Warren) -> anyhow::Result<MeshTransfer> {
         let asked = MeshPull { model: self.model.clone(), from: self.from.clone() };
         let mut pulling = warren.mesh_pull(&asked).await?;

@@ -1,4 +1,4 @@
-//! `warren mesh pull --serve`: what was fetched is lent on.
+//! `warren mesh pull --serve`: lends the fetched model.
 
 use std::{
     path::Path,
@@ -13,10 +13,10 @@ use tokio::time::{Instant, sleep};
 
 use crate::commands::{note, table::plain, worker::lend};
 
-/// How long a server that runs model engines may take to offer what has arrived.
+/// The time in which a server with model engines has to offer a model that has arrived.
 const OFFERED_WITHIN: Duration = Duration::from_secs(10);
 
-/// How often it is looked.
+/// The time between two looks.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Waits until the server offers the model in this directory; if it does not, lends it from here until a stop.

@@ -94,7 +94,7 @@ impl Change {
     }
 }
 
-/// What is said before a load, which may take minutes.
+/// The message before a load, which may take minutes.
 fn begun(at: &PlacedModel) -> String {
     let (model, machine) = (plain(&at.id), plain(&at.machine));
     let expected = at.facts.load_ms.map(|took| took.div_ceil(1_000));

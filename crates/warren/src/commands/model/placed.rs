@@ -17,7 +17,7 @@ pub(super) struct PlacedModel {
     /// The name of the worker that serves it.
     pub(super) machine: String,
     pub(super) worker_id: String,
-    /// Whether the worker loads and unloads it when it is told.
+    /// Whether the worker loads and unloads it on request.
     pub(super) loads_models: bool,
     #[serde(flatten)]
     pub(super) facts: ModelFacts,
@@ -41,7 +41,7 @@ fn of_worker(worker: &WorkerJson) -> impl Iterator<Item = PlacedModel> {
     })
 }
 
-/// Where a model is to be loaded: at the named worker, or else where it is loaded, where it is being
+/// The machine to load a model at: the named worker, or else where it is loaded, where it is being
 /// loaded, or where that takes the shortest time.
 pub(super) fn to_load(
     all: &[PlacedModel],
@@ -55,7 +55,7 @@ pub(super) fn to_load(
     able.into_iter().min_by_key(order).cloned().ok_or_else(|| anyhow!("no machine has {model}"))
 }
 
-/// Where a model is to be unloaded: at the named worker, or else where it is loaded.
+/// The machine to unload a model at: the named worker, or else where it is loaded.
 pub(super) fn to_unload(
     all: &[PlacedModel],
     model: &str,
@@ -75,7 +75,7 @@ pub(super) fn to_unload(
     }
 }
 
-/// The workers that have the model and load models, of this name or id if one is named.
+/// The workers that have the model and load models; with `named`, only the one of this name or id.
 fn able<'a>(
     all: &'a [PlacedModel],
     model: &str,

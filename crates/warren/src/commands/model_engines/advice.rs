@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use super::{find::Places, program::Known};
+use super::{find::Places, program::KnownProgram};
 
-/// What is known of the system.
+/// The known facts about the system.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct System {
     is_mac: bool,
@@ -41,12 +41,12 @@ impl System {
     }
 }
 
-/// What to do when a program was not found.
-pub(crate) fn advice(program: &str, known: Option<Known>, system: &System) -> String {
+/// The advice when a program was not found.
+pub(crate) fn advice(program: &str, known: Option<KnownProgram>, system: &System) -> String {
     let get = match known {
-        Some(Known::LlamaServer) => llama_server(system),
-        Some(Known::Vllm) => "install it with `pip install vllm`".to_owned(),
-        Some(Known::MlxLm) => "install it with `pip install mlx-lm`, on a Mac".to_owned(),
+        Some(KnownProgram::LlamaServer) => llama_server(system),
+        Some(KnownProgram::Vllm) => "install it with `pip install vllm`".to_owned(),
+        Some(KnownProgram::MlxLm) => "install it with `pip install mlx-lm`, on a Mac".to_owned(),
         None => "install it".to_owned(),
     };
     format!(
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     fn told(system: &System) -> String {
-        advice("llama-server", Some(Known::LlamaServer), system)
+        advice("llama-server", Some(KnownProgram::LlamaServer), system)
     }
 
     #[test]
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn other_programs_have_their_own_way() {
         let system = System::default();
-        assert!(advice("vllm", Some(Known::Vllm), &system).contains("pip install vllm"));
+        assert!(advice("vllm", Some(KnownProgram::Vllm), &system).contains("pip install vllm"));
         let other = advice("serve-it", None, &system);
         assert!(other.starts_with("serve-it was not found") && other.contains("--engine PATH"));
     }

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Where installers put programs, beside `PATH`.
+/// The directories where installers put programs, beside `PATH`.
 const USUAL: [&str; 7] = [
     "/usr/local/bin",
     "/opt/homebrew/bin",
@@ -17,16 +17,16 @@ const USUAL: [&str; 7] = [
     "/usr/bin",
 ];
 
-/// The same below the home directory.
+/// Such directories below the home directory.
 const USUAL_AT_HOME: [&str; 4] =
     [".local/bin", ".nix-profile/bin", "llama.cpp/build/bin", "llama.cpp"];
 
-/// Where programs are looked for.
+/// The directories that are searched.
 #[derive(Debug, Clone)]
 pub(crate) struct Places(Vec<PathBuf>);
 
 impl Places {
-    /// Those of this process.
+    /// The directories of this process.
     pub(crate) fn here() -> Self {
         let path = env::var_os("PATH").unwrap_or_default();
         let home = env::var_os("HOME").map(PathBuf::from);
@@ -35,7 +35,7 @@ impl Places {
         Self(env::split_paths(&path).chain(usual).chain(at_home).collect())
     }
 
-    /// A program by its name or its path; a path is taken as it is written.
+    /// Finds a program by its name or its path. A path is taken as it is written.
     pub(crate) fn find(&self, program: &str) -> Option<PathBuf> {
         if program.contains('/') {
             let path = daemon::options::engines::path(program);

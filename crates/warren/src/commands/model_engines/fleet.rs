@@ -1,4 +1,4 @@
-//! All model engines of a worker: lent as backends, their folders looked at again and again.
+//! All model engines of a worker: lent as backends, with folders that are scanned again and again.
 
 use std::{
     collections::BTreeSet,
@@ -26,39 +26,39 @@ use super::{
     find::Places,
     memory,
     part::{Part, Stock},
-    wanted::{Wanted, wanted},
+    wanted::{WantedEngines, wanted},
 };
 
-/// How often the folders are looked at.
+/// The time between two scans of the folders.
 const EVERY: Duration = Duration::from_secs(2);
 
-/// Jobs that all models of one program take at once, those that wait for their model included.
+/// The most jobs of all models of one program at once, those that wait for their model included.
 pub(crate) const MAX_CONCURRENT: u32 = 32;
 
-/// Models that are loaded at the same time, unless the settings say otherwise.
+/// The most models that are loaded at the same time, unless the settings say otherwise.
 pub(crate) const LOADS_AT_ONCE: u32 = 1;
 
-/// The most files whose reason is told in one message.
-const TOLD: usize = 8;
+/// The most files whose reason is given in one message.
+const MOST_NAMED: usize = 8;
 
 /// All model engines of a worker.
 #[derive(Debug)]
 pub(crate) struct Fleet {
     engines: Engines,
     parts: Arc<Mutex<Vec<Part>>>,
-    /// Memory for all models together, in bytes.
+    /// The memory for all models together, in bytes.
     memory: u64,
     is_named: bool,
     lent: Vec<LendEngines>,
-    known: Mutex<Known>,
+    last_look: Mutex<LastLook>,
 }
 
-/// What was found when it was last looked.
+/// The findings of the last look.
 #[derive(Debug, Default)]
-struct Known {
+struct LastLook {
     models: Vec<EngineModel>,
-    /// The files that were told to be no models, and whether they may still become some.
-    told: BTreeSet<(PathBuf, bool)>,
+    /// The files that were reported to be no models, and whether they may still become some.
+    reported: BTreeSet<(PathBuf, bool)>,
 }
 
 /// A model for people.
@@ -92,8 +92,8 @@ impl Fleet {
         let engines = Engines::new(config);
         let lent = lent(&engines, &parts);
         let parts = Arc::new(Mutex::new(parts));
-        let known = Mutex::default();
-        let fleet = Self { engines, parts, memory, is_named, lent, known };
+        let last_look = Mutex::default();
+        let fleet = Self { engines, parts, memory, is_named, lent, last_look };
         let stock = fleet.look().await?;
         fleet.refuse_what_is_no_model(&stock)?;
         fleet.take(stock);
@@ -115,15 +115,15 @@ impl Fleet {
         self.lent.iter().map(|lent| Arc::clone(&lent.engines)).collect()
     }
 
-    /// The models that there are now.
+    /// The present models.
     pub(crate) fn offered(&self) -> Vec<Offered> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = self.last_look.lock().unwrap_or_else(PoisonError::into_inner);
         let offered = |model: &EngineModel| Offered {
             program: model.program.name.clone(),
             name: model.name.clone(),
             facts: model.facts.clone(),
         };
-        known.models.iter().map(offered).collect()
+        last.models.iter().map(offered).collect()
     }
 
     /// Follows the folders for ever.
@@ -161,7 +161,7 @@ impl Fleet {
         Ok(spawn_blocking(look).await?)
     }
 
-    /// Files that people named, of which none is a model or will be one.
+    /// Refuses named files of which none is a model or can become one.
     fn refuse_what_is_no_model(&self, stock: &Stock) -> anyhow::Result<()> {
         let parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         let mut paths = parts.iter().flat_map(|part| part.paths());
@@ -178,25 +178,25 @@ impl Fleet {
         Ok(())
     }
 
-    /// Serves what is there now, and says what is no model, each once.
+    /// Serves the present models, and reports each file that is no model once.
     fn take(&self, stock: Stock) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last_look.lock().unwrap_or_else(PoisonError::into_inner);
         let over: BTreeSet<_> =
             stock.passed_over.iter().map(|it| (it.path.clone(), it.is_arriving)).collect();
         for passed_over in &stock.passed_over {
-            if !known.told.contains(&(passed_over.path.clone(), passed_over.is_arriving)) {
+            if !last.reported.contains(&(passed_over.path.clone(), passed_over.is_arriving)) {
                 tell(passed_over);
             }
         }
-        known.told = over;
-        if known.models != stock.models {
-            known.models.clone_from(&stock.models);
+        last.reported = over;
+        if last.models != stock.models {
+            last.models.clone_from(&stock.models);
             self.engines.set_models(stock.models);
         }
     }
 }
 
-fn parts(wanted: Wanted, store: &Path) -> anyhow::Result<Option<Vec<Part>>> {
+fn parts(wanted: WantedEngines, store: &Path) -> anyhow::Result<Option<Vec<Part>>> {
     let places = Places::here();
     let all = wanted.engines.into_iter().map(|options| Part::new(options, &places, store));
     match all.collect::<Result<Vec<_>, _>>() {
@@ -209,7 +209,7 @@ fn parts(wanted: Wanted, store: &Path) -> anyhow::Result<Option<Vec<Part>>> {
     }
 }
 
-/// Programs of one name are lent together, with the largest of their bounds.
+/// The programs by name, each with the largest of its bounds.
 fn lent(engines: &Engines, parts: &[Part]) -> Vec<LendEngines> {
     let names: BTreeSet<&str> = parts.iter().map(Part::name).collect();
     let bound = |options: &EngineOptions| options.max_concurrent.unwrap_or(MAX_CONCURRENT);
@@ -230,7 +230,7 @@ fn tell(passed_over: &PassedOver) {
 }
 
 fn reasons(passed_over: &[PassedOver]) -> Option<String> {
-    let told = passed_over.iter().take(TOLD);
+    let told = passed_over.iter().take(MOST_NAMED);
     let told: Vec<_> = told.map(|it| format!("{}: {}", file_name(&it.path), it.reason)).collect();
     Some(told.join("; ")).filter(|told| !told.is_empty())
 }

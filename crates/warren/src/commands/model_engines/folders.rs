@@ -14,11 +14,11 @@ const MAX_ENTRIES: usize = 10_000;
 pub(crate) struct Whole {
     pub(crate) name: String,
     pub(crate) path: PathBuf,
-    /// Of all its files together.
+    /// The bytes of all its files together.
     pub(crate) bytes: u64,
 }
 
-/// The models among these paths, and directly in those that are folders of folders.
+/// The models at these paths, and directly in folders of folders.
 pub(crate) fn look(paths: &[PathBuf]) -> Vec<Whole> {
     let mut all: Vec<Whole> = paths.iter().flat_map(|path| at(path)).collect();
     all.sort_by(|a, b| a.name.cmp(&b.name));

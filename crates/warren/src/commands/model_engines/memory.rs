@@ -1,10 +1,10 @@
-//! Memory for all models together: one amount for the machine, whatever the programs are.
+//! The memory for all models together: one amount for the machine, whatever the programs are.
 
 use anyhow::bail;
 use daemon::options::{EngineOptions, engines::Bytes};
 use engines::{EnginesConfig, Memory};
 
-/// The amount that the settings name, in bytes.
+/// The amount in the settings, in bytes.
 ///
 /// # Errors
 /// When two of them name different ones.
@@ -19,12 +19,12 @@ pub(crate) fn named(engines: &[EngineOptions]) -> anyhow::Result<Option<u64>> {
     Ok(Some(first))
 }
 
-/// What models may take on a machine with this memory, in bytes.
+/// The memory that models may take on a machine with this memory, in bytes.
 pub(crate) fn usual(whole: Memory) -> u64 {
     whole.for_models().total()
 }
 
-/// The bounds of engines, with the amount that is named.
+/// The bounds of engines, with the amount of the settings.
 pub(crate) fn bounds(config: EnginesConfig, named: Option<u64>) -> EnginesConfig {
     match named {
         Some(bytes) => config.with_memory(bytes),

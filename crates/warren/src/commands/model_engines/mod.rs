@@ -22,5 +22,5 @@ mod wishes;
 
 pub(crate) use self::{
     fleet::{Fleet, LOADS_AT_ONCE, MAX_CONCURRENT, Offered},
-    survey::{Surveyed, survey},
+    survey::{SurveyedEngine, survey},
 };

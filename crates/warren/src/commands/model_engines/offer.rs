@@ -1,4 +1,4 @@
-//! A model on the disk as a model to serve: what its engine is told, and how much memory it takes.
+//! A model on the disk as a model to serve: the command line of its engine, and how much memory it takes.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -7,21 +7,21 @@ use daemon::options::{EngineOptions, engines::TogetherRule};
 use engines::{EngineModel, Group, GroupRule, Program};
 use models::shelf::LocalModel;
 
-use super::{program::Known, wishes::Wishes};
+use super::{program::KnownProgram, wishes::Wishes};
 
-/// The most tokens of a context that nobody has asked for.
+/// The most tokens of a context that nobody asked for.
 const USUAL_CONTEXT: u64 = 65_536;
 
-/// The least that is tried where memory is short.
+/// The least context that is tried where memory is short.
 const LEAST_CONTEXT: u64 = 4_096;
 
-/// The program, and what is wished of it.
+/// The program, and the wishes for it.
 #[derive(Debug, Clone)]
 pub(crate) struct Served<'a> {
     pub(crate) options: &'a EngineOptions,
     pub(crate) program: &'a Arc<Program>,
-    pub(crate) known: Option<Known>,
-    /// Memory for all models together, in bytes.
+    pub(crate) known: Option<KnownProgram>,
+    /// The memory for all models together, in bytes.
     pub(crate) memory: u64,
 }
 
@@ -45,7 +45,7 @@ impl Served<'_> {
         self.model(model, each, wishes)
     }
 
-    /// A folder or a file that is one model, of which no more is known than its length.
+    /// A folder or a file that is one model. Only its length is known.
     pub(crate) fn whole(&self, name: String, file: PathBuf, bytes: u64) -> EngineModel {
         let wishes = Wishes::of(self.options, &name);
         let facts = ModelFacts {
@@ -53,7 +53,7 @@ impl Served<'_> {
             context_tokens: wishes.context,
             ..ModelFacts::default()
         };
-        // A quarter more than its weights: what it computes with.
+        // A quarter more than the weights, for the computation.
         let needed = bytes.saturating_add(bytes / 4);
         let each = wishes.context;
         self.model(Unwished { name, file, mmproj: None, facts, needed }, each, wishes)
@@ -93,7 +93,7 @@ impl Served<'_> {
         Group { name, rule }
     }
 
-    /// What the model was made for, halved until it takes no more than half of the memory; where its files
+    /// The context that the model was made for, halved until it takes no more than half of the memory; where its files
     /// alone take more, until it has room at all.
     fn usual_context(&self, local: &LocalModel, parallel: Option<u32>) -> Option<u64> {
         let made_for = local.head.context_tokens.filter(|tokens| *tokens > 0)?;
@@ -109,12 +109,12 @@ impl Served<'_> {
     }
 }
 
-/// A model before anybody's wishes.
+/// A model without anybody's wishes.
 struct Unwished {
     name: String,
     file: PathBuf,
     mmproj: Option<PathBuf>,
     facts: ModelFacts,
-    /// In bytes, while it is loaded.
+    /// The memory in bytes, while it is loaded.
     needed: u64,
 }

@@ -1,4 +1,4 @@
-//! One program with the models that it serves: what one `[[worker.engines]]` is about.
+//! One program with the models that it serves: the engine of one `[[worker.engines]]`.
 
 use std::{
     collections::BTreeMap,
@@ -20,7 +20,7 @@ use super::{
     find::Places,
     folders,
     offer::Served,
-    program::Known,
+    program::KnownProgram,
 };
 
 /// The program that serves model files unless another is named.
@@ -49,13 +49,13 @@ pub(crate) struct Part {
     options: EngineOptions,
     program: Arc<Program>,
     file: PathBuf,
-    known: Option<Known>,
-    /// What is named; nothing: the store.
+    known: Option<KnownProgram>,
+    /// The named paths; empty: the store.
     paths: Vec<PathBuf>,
     shelf: Shelf,
 }
 
-/// What a part has to serve at one time.
+/// The models that a part has to serve at one time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Stock {
     pub(crate) models: Vec<EngineModel>,
@@ -63,7 +63,7 @@ pub(crate) struct Stock {
 }
 
 impl Part {
-    /// Finds the program. Without paths of its own it serves the store.
+    /// Finds the program. Without named paths it serves the store.
     pub(crate) fn new(
         options: EngineOptions,
         places: &Places,
@@ -77,9 +77,9 @@ impl Part {
                 (words.first().map_or(USUAL, String::as_str), Some(&words[1..]))
             }
         };
-        let known = if template.is_some() { None } else { Known::of(Path::new(name)) };
+        let known = if template.is_some() { None } else { KnownProgram::of(Path::new(name)) };
         let file = places.find(name).ok_or_else(|| {
-            let known = Known::of(Path::new(name));
+            let known = KnownProgram::of(Path::new(name));
             Missing(advice(name, known, &System::here(places)))
         })?;
         let arguments = match (template, known) {
@@ -87,7 +87,7 @@ impl Part {
             (None, Some(known)) => known.arguments().iter().map(|&word| word.to_owned()).collect(),
             (None, None) => return Err(Missing(without_template(name))),
         };
-        let endpoints = known.map(Known::endpoints);
+        let endpoints = known.map(KnownProgram::endpoints);
         let program = Arc::new(Program { endpoints, ..program(&file, arguments, &options) });
         let paths = options.models.clone().unwrap_or_default().0;
         let shelf = match paths.is_empty() {
@@ -99,7 +99,7 @@ impl Part {
         Ok(Self { options, program, file, known, paths, shelf })
     }
 
-    /// What the program is called.
+    /// The name of the program.
     pub(crate) fn name(&self) -> &str {
         &self.program.name
     }
@@ -113,24 +113,24 @@ impl Part {
         &self.options
     }
 
-    /// The files and folders that are named; none: it serves the store.
+    /// The named files and folders; empty: it serves the store.
     pub(crate) fn paths(&self) -> &[PathBuf] {
         &self.paths
     }
 
-    /// What is there to serve, with this much memory for all models together. Blocks on the disk.
+    /// The models that are there to serve, with this much memory for all models together. Blocks on the disk.
     pub(crate) fn look(&mut self, now: SystemTime, memory: u64) -> Stock {
         let mut stock = Stock::default();
-        let reads_gguf = self.known.is_none_or(Known::reads_gguf);
+        let reads_gguf = self.known.is_none_or(KnownProgram::reads_gguf);
         let scan = if reads_gguf { self.shelf.scan(now) } else { models::shelf::Scan::default() };
         let known = self.known;
         let served = Served { options: &self.options, program: &self.program, known, memory };
         stock.models.extend(scan.models.iter().map(|local| served.gguf(local)));
         stock.passed_over = scan.passed_over;
-        if known != Some(Known::LlamaServer) {
+        if known != Some(KnownProgram::LlamaServer) {
             let whole = folders::look(&self.paths).into_iter();
             stock.models.extend(whole.map(|it| served.whole(it.name, it.path, it.bytes)));
-            // What is no GGUF file is a model of its own here.
+            // A file that is no GGUF file is a model of its own here.
             stock.passed_over.retain(|it| !stock.models.iter().any(|model| model.file == it.path));
         }
         stock

@@ -1,4 +1,4 @@
-//! The programs that serve models, and the arguments by which each is told its model and its port.
+//! The programs that serve models, and the arguments that give each its model and its port.
 //!
 //! Only programs whose flags their own documentation names are known here; any other needs a template of
 //! its arguments.
@@ -9,7 +9,7 @@ use base::{Capabilities, Capability, Endpoint, Endpoints};
 
 /// A program whose flags are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Known {
+pub(crate) enum KnownProgram {
     /// llama.cpp's server.
     LlamaServer,
     /// vLLM.
@@ -18,7 +18,7 @@ pub(crate) enum Known {
     MlxLm,
 }
 
-impl Known {
+impl KnownProgram {
     /// The program of a file name, such as `/opt/llama.cpp/llama-server`.
     pub(crate) fn of(program: &Path) -> Option<Self> {
         match program.file_name()?.to_str()? {
@@ -34,7 +34,7 @@ impl Known {
         matches!(self, Self::LlamaServer)
     }
 
-    /// Its arguments, with placeholders for what is only known at a start. One without a value is left out
+    /// Its arguments, with placeholders for values that are known at the start only. One without a value is left out
     /// with its flag.
     pub(crate) fn arguments(self) -> &'static [&'static str] {
         match self {
@@ -94,8 +94,8 @@ impl Known {
         }
     }
 
-    /// The context to tell it, where each request is to have room for so many tokens. llama.cpp divides what it
-    /// is told among as many requests as it is told to take.
+    /// The context for its command line, where each request is to have room for `each` tokens. llama.cpp divides the
+    /// context among the requests that it takes at once.
     pub(crate) fn whole_context(self, each: u64, parallel: Option<u32>) -> u64 {
         match self {
             Self::LlamaServer => each.saturating_mul(parallel.unwrap_or(1).into()),
@@ -110,17 +110,17 @@ mod tests {
 
     #[test]
     fn programs_are_known_by_their_file_names() {
-        let of = |path: &str| Known::of(Path::new(path));
-        assert_eq!(of("/opt/llama.cpp/llama-server"), Some(Known::LlamaServer));
-        assert_eq!(of("vllm"), Some(Known::Vllm));
-        assert_eq!(of("/v/bin/mlx_lm.server"), Some(Known::MlxLm));
+        let of = |path: &str| KnownProgram::of(Path::new(path));
+        assert_eq!(of("/opt/llama.cpp/llama-server"), Some(KnownProgram::LlamaServer));
+        assert_eq!(of("vllm"), Some(KnownProgram::Vllm));
+        assert_eq!(of("/v/bin/mlx_lm.server"), Some(KnownProgram::MlxLm));
         assert_eq!(of("/usr/bin/other"), None);
         assert_eq!(of("/"), None);
     }
 
     #[test]
     fn each_program_is_told_model_host_and_port() {
-        for known in [Known::LlamaServer, Known::Vllm, Known::MlxLm] {
+        for known in [KnownProgram::LlamaServer, KnownProgram::Vllm, KnownProgram::MlxLm] {
             let line = known.arguments().join(" ");
             for part in ["{model}", "--host {host}", "--port {port}"] {
                 assert!(line.contains(part), "{line}");
@@ -131,16 +131,16 @@ mod tests {
     #[test]
     fn a_model_that_only_embeds_is_served_for_that() {
         let embeds = Capabilities::default().with(Capability::Embedding);
-        assert_eq!(Known::LlamaServer.arguments_for(embeds), ["--embeddings"]);
+        assert_eq!(KnownProgram::LlamaServer.arguments_for(embeds), ["--embeddings"]);
         let both = embeds.with(Capability::Completion);
-        assert!(Known::LlamaServer.arguments_for(both).is_empty());
-        assert!(Known::Vllm.arguments_for(embeds).is_empty());
+        assert!(KnownProgram::LlamaServer.arguments_for(both).is_empty());
+        assert!(KnownProgram::Vllm.arguments_for(embeds).is_empty());
     }
 
     #[test]
     fn llama_cpp_is_told_the_context_of_all_requests_together() {
-        assert_eq!(Known::LlamaServer.whole_context(4096, Some(4)), 16_384);
-        assert_eq!(Known::LlamaServer.whole_context(4096, None), 4096);
-        assert_eq!(Known::Vllm.whole_context(4096, Some(4)), 4096);
+        assert_eq!(KnownProgram::LlamaServer.whole_context(4096, Some(4)), 16_384);
+        assert_eq!(KnownProgram::LlamaServer.whole_context(4096, None), 4096);
+        assert_eq!(KnownProgram::Vllm.whole_context(4096, Some(4)), 4096);
     }
 }

@@ -1,4 +1,4 @@
-//! What model engines would come to on this machine, without starting any: for `warren doctor`.
+//! The engines as they would be on this machine, without starting any: for `warren doctor`.
 
 use std::{
     path::{Path, PathBuf},
@@ -13,40 +13,43 @@ use models::shelf::PassedOver;
 
 use super::{find::Places, memory, part::Part, wanted::wanted};
 
-/// How long a program may take to tell its version.
+/// The longest time in which a program has to print its version.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The longest version that is shown, in characters.
 const LONGEST: usize = 100;
 
-/// What one `[[worker.engines]]` comes to.
+/// The result of one `[[worker.engines]]`.
 #[derive(Debug, Clone)]
-pub(crate) struct Surveyed {
+pub(crate) struct SurveyedEngine {
     /// Whether people named it.
     pub(crate) is_named: bool,
-    /// The program with what it says of its version, or how to get it.
+    /// The program with its version line, or how to get it.
     pub(crate) program: Result<(PathBuf, Option<String>), String>,
     /// Named files and folders that cannot be read.
     pub(crate) unreadable: Vec<(PathBuf, String)>,
     /// Models by name, with the memory that each takes, in bytes.
     pub(crate) models: Vec<(String, u64)>,
     pub(crate) passed_over: Vec<PassedOver>,
-    /// For all models together, in bytes.
+    /// The memory for all models together, in bytes.
     pub(crate) memory: u64,
 }
 
-/// Looks at all that the settings want. Blocks on the disk, and runs each program for its version.
+/// Examines all engines of the settings. Blocks on the disk, and runs each program for its version.
 ///
 /// # Errors
 /// When the settings contradict each other.
-pub(crate) fn survey(options: &WorkerOptions, data_dir: &Path) -> anyhow::Result<Vec<Surveyed>> {
+pub(crate) fn survey(
+    options: &WorkerOptions,
+    data_dir: &Path,
+) -> anyhow::Result<Vec<SurveyedEngine>> {
     let Some(wanted) = wanted(&mut options.clone())? else { return Ok(Vec::new()) };
     let named = memory::named(&wanted.engines)?;
     let memory = named.unwrap_or_else(|| memory::usual(Memory::of(&Machine::detect())));
     let (places, store) = (Places::here(), data_dir.join(MODELS));
     let of = |options| match Part::new(options, &places, &store) {
         Ok(mut part) => surveyed(&mut part, wanted.is_named, memory),
-        Err(missing) => Surveyed {
+        Err(missing) => SurveyedEngine {
             is_named: wanted.is_named,
             program: Err(missing.to_string()),
             unreadable: Vec::new(),
@@ -58,7 +61,7 @@ pub(crate) fn survey(options: &WorkerOptions, data_dir: &Path) -> anyhow::Result
     Ok(wanted.engines.into_iter().map(of).collect())
 }
 
-fn surveyed(part: &mut Part, is_named: bool, memory: u64) -> Surveyed {
+fn surveyed(part: &mut Part, is_named: bool, memory: u64) -> SurveyedEngine {
     let stock = part.look(SystemTime::now(), memory);
     let unreadable = part.paths().iter().filter_map(|path| {
         let read = if path.is_dir() {
@@ -68,7 +71,7 @@ fn surveyed(part: &mut Part, is_named: bool, memory: u64) -> Surveyed {
         };
         read.err().map(|error| (path.clone(), error.to_string()))
     });
-    Surveyed {
+    SurveyedEngine {
         is_named,
         program: Ok((part.file().to_owned(), version(part.file()))),
         unreadable: unreadable.collect(),
@@ -78,7 +81,7 @@ fn surveyed(part: &mut Part, is_named: bool, memory: u64) -> Surveyed {
     }
 }
 
-/// The line of its output that has the version.
+/// The line with the version in its output.
 fn version(program: &Path) -> Option<String> {
     let mut command = Command::new(program);
     command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -98,7 +101,7 @@ fn version(program: &Path) -> Option<String> {
     Some(line.chars().take(LONGEST).collect())
 }
 
-/// Ends a program that does not tell its version in time; the thread that reads it waits for it.
+/// Ends a program that does not print its version in time; the thread that reads its output waits for it.
 fn end(pid: u32) {
     let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
     if let Some(pid) = pid {

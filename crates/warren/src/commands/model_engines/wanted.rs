@@ -1,4 +1,4 @@
-//! Which model engines are wanted, by the flags and the file.
+//! The wanted model engines, by the flags and the file.
 
 use std::path::{Path, PathBuf};
 
@@ -8,21 +8,21 @@ use daemon::options::{
     engines::{Paths, path},
 };
 
-/// What people want of model engines.
+/// The wishes of people for model engines.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Wanted {
-    /// Each with the models that one program serves.
+pub(crate) struct WantedEngines {
+    /// The engines, each with the models that one program serves.
     pub(crate) engines: Vec<EngineOptions>,
-    /// Whether people named them. Those that nobody named may be missing.
+    /// Whether people named them. Otherwise they may be missing.
     pub(crate) is_named: bool,
 }
 
-/// Takes the folders among `--models` out of the options, and tells what is wanted. `None`: no engines, as
+/// Takes the folders among `--models` out of the options. Returns the wanted engines; `None`: no engines, as
 /// other backends are named.
 ///
 /// # Errors
 /// When a file that a flag names is not there, or the settings contradict each other.
-pub(crate) fn wanted(options: &mut WorkerOptions) -> anyhow::Result<Option<Wanted>> {
+pub(crate) fn wanted(options: &mut WorkerOptions) -> anyhow::Result<Option<WantedEngines>> {
     let named = named_paths(options)?;
     let file = options.engines.clone().unwrap_or_default();
     if options.demo.unwrap_or(false) && named.is_empty() {
@@ -35,7 +35,7 @@ pub(crate) fn wanted(options: &mut WorkerOptions) -> anyhow::Result<Option<Wante
     let is_named = !named.is_empty() || !file.is_empty() || options.engine.is_some();
     let engines = merged(named, options.engine.clone(), file);
     engines.iter().try_for_each(check)?;
-    Ok(Some(Wanted { engines, is_named }))
+    Ok(Some(WantedEngines { engines, is_named }))
 }
 
 /// Whether the file names backends of one's own.
@@ -43,7 +43,7 @@ fn own_backends(options: &WorkerOptions) -> bool {
     options.backends.iter().flatten().any(|backend| !backend.cloud.unwrap_or(false))
 }
 
-/// What the flags name goes with the settings of the first engine of the file.
+/// The flags' models, with the settings of the first engine of the file.
 fn merged(
     named: Vec<PathBuf>,
     command: Option<EngineCommand>,
@@ -98,7 +98,7 @@ fn found(path: &Path, flag: &str) -> anyhow::Result<PathBuf> {
     Ok(std::path::absolute(path)?)
 }
 
-/// Flags that would take the model or the port away.
+/// Refuses flags that would take the model or the port away.
 fn check(engine: &EngineOptions) -> anyhow::Result<()> {
     let own = engine.model.iter().flatten().flat_map(|(_, model)| model.flags.iter().flatten());
     for flag in engine.flags.iter().flatten().chain(own) {
@@ -114,7 +114,7 @@ fn check(engine: &EngineOptions) -> anyhow::Result<()> {
 mod tests {
     use super::*;
 
-    fn of(options: WorkerOptions) -> (Option<Wanted>, WorkerOptions) {
+    fn of(options: WorkerOptions) -> (Option<WantedEngines>, WorkerOptions) {
         let mut options = options;
         (wanted(&mut options).unwrap(), options)
     }

@@ -1,4 +1,4 @@
-//! What is wished for each model: the settings for all, and what is different for the models of a name.
+//! The wishes for each model: the settings for all, and the different ones for the models of a name.
 
 use std::time::Duration;
 
@@ -8,21 +8,21 @@ use daemon::options::{EngineModelOptions, EngineOptions, Span, engines::Bytes};
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Wishes {
     pub(crate) alias: Option<String>,
-    /// Tokens, for each request at a time.
+    /// The context in tokens, for each request at a time.
     pub(crate) context: Option<u64>,
-    /// Requests at a time.
+    /// The requests at a time.
     pub(crate) parallel: Option<u32>,
-    /// In bytes.
+    /// The memory in bytes.
     pub(crate) memory: Option<u64>,
     pub(crate) ttl: Option<Duration>,
     pub(crate) keep: bool,
     pub(crate) group: Option<String>,
-    /// Further arguments: those for all, then the model's own.
+    /// Further arguments: those for all models, then the model's own.
     pub(crate) flags: Vec<String>,
 }
 
 impl Wishes {
-    /// For the model of this name. Its own name wins over patterns, and these win in alphabetical order.
+    /// The wishes for the model of this name. Its own name wins over patterns, and these win in alphabetical order.
     pub(crate) fn of(options: &EngineOptions, name: &str) -> Self {
         let own = options.model.iter().flatten();
         let (exact, patterns): (Vec<_>, Vec<_>) =

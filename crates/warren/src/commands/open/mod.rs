@@ -17,7 +17,7 @@ use super::{
 };
 use crate::exit::{as_ended, usage};
 
-/// What a user's own shell is on another machine: the environment there knows.
+/// The command for a user's own shell on another machine: the environment there knows it.
 const SHELL_THERE: [&str; 3] = ["sh", "-c", "exec \"${SHELL:-/bin/sh}\""];
 
 /// Run a command in a new terminal that stays, here or on another machine, and use it
@@ -68,7 +68,7 @@ pub(crate) struct Open {
     #[command(flatten)]
     keys: Keys,
     #[command(flatten)]
-    place: WorkspaceServer,
+    server: WorkspaceServer,
     /// The command and its arguments [default: the user's shell]
     #[arg(trailing_var_arg = true, value_name = "CMD")]
     command: Vec<String>,
@@ -85,7 +85,7 @@ impl Open {
                 "a terminal is needed for input and output; --detached starts the command without"
             )));
         }
-        let addresses = self.place.addresses(file)?;
+        let addresses = self.server.addresses(file)?;
         let mut workspace = Workspace::connect_to_any(&addresses).await?;
         let asked = self.asked(&mut workspace).await?;
         let session = workspace.open_terminal(asked).await?;
@@ -109,7 +109,7 @@ impl Open {
         let size = size.filter(|&(cols, rows)| cols >= MIN_COLS && rows >= MIN_ROWS);
         let (dir, node) = (self.dir.as_deref(), self.node.as_deref());
         Ok(OpenTerminal {
-            working_dir: self.place.directory_on(node, dir, project_id.is_some())?,
+            working_dir: self.server.directory_on(node, dir, project_id.is_some())?,
             command,
             args: Some(args).filter(|args| !args.is_empty()),
             name: self.name.clone(),
@@ -126,7 +126,7 @@ impl Open {
     fn command_line(&self) -> anyhow::Result<(String, Vec<String>)> {
         let there = SHELL_THERE.map(str::to_owned);
         let words = match (&self.command[..], &self.shell) {
-            ([], Some(shell)) if self.place.is_here()? => std::slice::from_ref(shell),
+            ([], Some(shell)) if self.server.is_here()? => std::slice::from_ref(shell),
             ([], _) => &there,
             (words, _) => words,
         };

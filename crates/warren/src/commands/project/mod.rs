@@ -128,7 +128,7 @@ impl Command {
 
 impl List {
     async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let mut workspace = self.output.place.connect(file).await?;
+        let mut workspace = self.output.server.connect(file).await?;
         let projects = workspace.projects().await?;
         if self.output.json {
             return Ok(say_json(&json!({"projects": projects}))?);
@@ -145,8 +145,8 @@ impl List {
 
 impl Create {
     async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let mut workspace = self.output.place.connect(file).await?;
-        let directory = self.output.place.directory(self.dir.as_deref(), false)?;
+        let mut workspace = self.output.server.connect(file).await?;
+        let directory = self.output.server.directory(self.dir.as_deref(), false)?;
         let new = CreateProject {
             name: self.name,
             working_dir: directory.unwrap_or_default(),
@@ -159,9 +159,9 @@ impl Create {
 
 impl Update {
     async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let mut workspace = self.output.place.connect(file).await?;
+        let mut workspace = self.output.server.connect(file).await?;
         let working_dir = match &self.dir {
-            Some(dir) => self.output.place.directory(Some(dir), true)?,
+            Some(dir) => self.output.server.directory(Some(dir), true)?,
             None => None,
         };
         let projects = workspace.projects().await?;
@@ -175,13 +175,13 @@ impl Update {
 
 impl One {
     async fn show(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let mut workspace = self.output.place.connect(file).await?;
+        let mut workspace = self.output.server.connect(file).await?;
         let projects = workspace.projects().await?;
         tell(named(&mut workspace, &projects, &self.project).await?, self.output.json)
     }
 
     async fn remove(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let mut workspace = self.output.place.connect(file).await?;
+        let mut workspace = self.output.server.connect(file).await?;
         let projects = workspace.projects().await?;
         let project = named(&mut workspace, &projects, &self.project).await?;
         workspace.delete_project(project.id).await?;
@@ -195,7 +195,7 @@ impl One {
     }
 }
 
-/// All variables as they are after a change; none when nothing changes.
+/// All variables after a change; `None` if nothing changes.
 fn changed(
     before: &BTreeMap<String, String>,
     set: &[(String, String)],
@@ -234,7 +234,7 @@ fn tell(project: &Project, json: bool) -> anyhow::Result<()> {
     if let Some(user) = &project.run_as_user {
         say(&format!("runs as    {}", plain(user)))?;
     }
-    // Values may be secrets; who wants them asks for JSON.
+    // Values may be secrets; a user who wants them asks for JSON.
     let names: Vec<String> = project.env.keys().map(|name| plain(name)).collect();
     if !names.is_empty() {
         say(&format!("variables  {}", names.join(", ")))?;

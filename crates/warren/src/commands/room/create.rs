@@ -86,7 +86,7 @@ impl Create {
         self.check().map_err(usage)?;
         let asked = self.asked().map_err(usage)?;
         let warren = self.hosts.only(file).await?;
-        // Before the room is made, which would be empty if there were nothing to lend.
+        // Before the room is made: it would be empty if there were nothing to lend.
         let chosen = if self.lend { Some(self.lender.choose().await?) } else { None };
         let created = warren.create_room(&asked).await?;
         let kept = keep(&warren, &created).await;
@@ -119,7 +119,7 @@ impl Create {
         created: &CreatedRoom,
         invitation: &Invitation,
     ) -> anyhow::Result<()> {
-        // Nobody else's telephone reaches this machine's own address.
+        // A telephone cannot reach this machine's own address.
         let draws = self.qr || (std::io::stdout().is_terminal() && !invitation.only_here);
         let code = draws.then(|| qr::code(&invitation.short_url)).flatten();
         say(&match code {
@@ -145,7 +145,7 @@ impl Create {
     }
 }
 
-/// The length of a span.
+/// The seconds of a span.
 fn seconds(span: &str) -> anyhow::Result<u64> {
     let now = Timestamp::now();
     let until = time::future(span, now).map_err(|error| anyhow!("--expires: {error}"))?;
@@ -235,7 +235,7 @@ fn readable(created: &CreatedRoom, invitation: &Invitation) -> String {
     )
 }
 
-/// The invitation with the QR code and what matters most beside it. It fits on a terminal of 80 by 30.
+/// The invitation with the QR code and the most important lines beside it. It fits on a terminal of 80 by 30.
 fn beside(code: &str, created: &CreatedRoom, invitation: &Invitation) -> String {
     let room = &created.room.room;
     let spoken = room.spoken_code.as_ref();
@@ -262,13 +262,13 @@ fn beside(code: &str, created: &CreatedRoom, invitation: &Invitation) -> String 
     let picture = lines.collect::<Vec<_>>().join("\n");
     let named = [spoken, Some(&room.code)].into_iter().flatten();
     let mut all = named.map(|code| command_lines(code, &invitation.server));
-    // The short code, if the other is too long for the terminal.
+    // The short code is used if the other is too long for the terminal.
     let fits = |lines: &String| lines.lines().all(|line| line.len() <= COLUMNS);
     let lines = all.clone().find(fits).or_else(|| all.next_back()).unwrap_or_default();
     format!("{picture}\n{lines}")
 }
 
-/// How the code is used.
+/// The command lines for the code.
 fn command_lines(code: &str, server: &str) -> String {
     let code = plain(code);
     format!(

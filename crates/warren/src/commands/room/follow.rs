@@ -28,9 +28,9 @@ pub(super) struct Follow {
 /// The next event, or the state of the connection.
 #[derive(Debug)]
 pub(super) enum Next {
-    /// Something happened in the room.
+    /// An event of the room.
     Event(Box<EventEnvelope>),
-    /// The connection broke, for this reason; another is tried after this wait.
+    /// The connection broke, for this reason; the next attempt follows after this wait.
     Lost(String, Duration),
     /// The room does not exist any more.
     Over,

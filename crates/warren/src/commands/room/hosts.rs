@@ -55,7 +55,7 @@ pub(super) fn codes(summary: &RoomSummary) -> Vec<String> {
 }
 
 impl Hosts {
-    /// The servers to ask. `all` adds those on which this machine has rooms and those of the local network.
+    /// The servers to search. `all` adds those on which this machine has rooms and those of the local network.
     /// Connects only to servers that mDNS has found.
     pub(super) async fn servers(
         &self,
@@ -96,11 +96,11 @@ impl Hosts {
             let urls: Vec<String> = servers.iter().map(Warren::url).collect();
             return Err(usage(anyhow!("name one server of {} with --server", urls.join(", "))));
         }
-        // There is at least one.
+        // The check above has shown that there is a server.
         Ok(servers.remove(0))
     }
 
-    /// Looks on these servers, or as the file says.
+    /// The servers of the flags, or else of the file.
     pub(crate) const fn on(options: RoomOptions) -> Self {
         Self { options }
     }
@@ -135,7 +135,7 @@ impl Hosts {
         if !is_open {
             return others;
         }
-        // The servers of rooms that were made or joined here come first. One here is not needed then.
+        // The servers on which this machine made or joined rooms come first. One on this machine is not needed then.
         let known = RoomTokens::new().and_then(|kept| kept.servers(Some(&name.code)));
         let mut servers = connect(&known.unwrap_or_default(), None)?;
         match others {
@@ -193,7 +193,7 @@ fn not_found_error(code: &str, mut failed: Vec<(String, ClientError)>) -> anyhow
     ClientError::NotFound { words }.into()
 }
 
-/// The servers that mDNS finds and that answer. They get no token: anybody on the network can announce one.
+/// The servers that mDNS finds and that answer. They get no token: anybody on the network can announce a server.
 async fn on_the_network() -> anyhow::Result<Vec<Warren>> {
     let found = browse(&[Service::Warren, Service::Gambi], BROWSE_FOR).await?;
     let servers = found.into_iter().filter(|found| !found.is_mesh());
@@ -206,7 +206,7 @@ async fn on_the_network() -> anyhow::Result<Vec<Warren>> {
     Ok(servers)
 }
 
-/// A server at the first of its addresses that answers.
+/// The server at the first of its addresses that answers.
 async fn knock(found: Discovered) -> Option<Warren> {
     for url in found.urls() {
         let warren = Warren::new(&url, None).ok()?;

@@ -1,4 +1,4 @@
-//! How others reach a room: an address that they can use, and a command line to send them.
+//! The way in which others reach a room: an address that they can use, and a command line to send them.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -6,7 +6,7 @@ use client::{Warren, room::RoomSummary};
 use tokio::time::timeout;
 use url::{Host, Url};
 
-/// How long this machine's server may take to answer at its network address.
+/// The longest time in which this machine's server has to answer at its network address.
 const KNOCK: Duration = Duration::from_secs(1);
 
 /// An invitation to a room.
@@ -61,7 +61,7 @@ pub(crate) fn is_loopback(url: &str) -> bool {
 /// The same server under the first of this machine's network addresses at which it listens.
 pub(crate) async fn on_the_network(own: &str) -> Option<String> {
     let knocks = others(own, hardware::preferred_addresses()).map(|url| tokio::spawn(knock(url)));
-    // All at once, in the order of the addresses.
+    // All attempts run at once; the first address in order wins.
     for knock in knocks.collect::<Vec<_>>() {
         if let Ok(Some(url)) = knock.await {
             return Some(url);

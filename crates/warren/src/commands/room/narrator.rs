@@ -18,7 +18,7 @@ const MOST_NAMES: usize = 2_000;
 /// The most answers that are quoted at the same time; of others only the end is shown.
 const MOST_ANSWERS: usize = 64;
 
-/// A line of an answer is quoted at this length, in bytes, even without its end.
+/// The bytes after which a line of an answer is quoted even without its end.
 const LONG: usize = 400;
 
 /// The last reported state of a participant.
@@ -32,8 +32,8 @@ pub(super) struct LastReported {
 /// Turns events into lines.
 #[derive(Debug, Default)]
 pub(super) struct Narrator {
-    /// By the participants' ids.
-    known: HashMap<String, LastReported>,
+    /// The last reported states, by the participants' ids.
+    last_reported: HashMap<String, LastReported>,
     /// Incomplete lines of answers, by the requests' ids.
     answers: HashMap<String, String>,
     /// The requests that ended last. Late tokens of these are shown at once, since no more may follow.
@@ -45,10 +45,10 @@ impl Narrator {
     pub(super) fn meet(&mut self, who: &ParticipantInfo) -> Option<LastReported> {
         let known =
             LastReported { name: plain(&who.nickname), status: who.status, models: models(who) };
-        if self.known.len() >= MOST_NAMES && !self.known.contains_key(&who.id) {
+        if self.last_reported.len() >= MOST_NAMES && !self.last_reported.contains_key(&who.id) {
             return None;
         }
-        self.known.insert(who.id.clone(), known)
+        self.last_reported.insert(who.id.clone(), known)
     }
 
     /// The lines for an event.
@@ -77,7 +77,7 @@ impl Narrator {
             }
             RoomEvent::ParticipantLeft(who) => {
                 let line = format!("{} left", self.name(&who.participant_id));
-                self.known.remove(&who.participant_id);
+                self.last_reported.remove(&who.participant_id);
                 vec![line]
             }
             RoomEvent::ParticipantOffline(who) => {
@@ -129,7 +129,7 @@ impl Narrator {
         lines
     }
 
-    /// The last line of an answer, which has no end.
+    /// The last, unended line of an answer.
     fn rest(&mut self, request: &str, participant: &str) -> Vec<String> {
         let open = self.answers.remove(request).unwrap_or_default();
         if !self.ended.iter().any(|ended| ended == request) {
@@ -147,7 +147,7 @@ impl Narrator {
     }
 
     fn name(&self, id: &str) -> String {
-        match self.known.get(id) {
+        match self.last_reported.get(id) {
             Some(known) => known.name.clone(),
             None if id.is_empty() => "nobody".to_owned(),
             None => plain(id),
@@ -269,7 +269,7 @@ mod tests {
         for n in 0..=MOST_ANSWERS {
             narrator.tell(&token(&n.to_string(), "x"));
         }
-        assert_eq!(narrator.known.len(), MOST_NAMES);
+        assert_eq!(narrator.last_reported.len(), MOST_NAMES);
         assert_eq!(narrator.answers.len(), MOST_ANSWERS);
         let told = narrator.tell(&token("0", &"y".repeat(LONG)));
         assert_eq!((told.len(), narrator.answers["0"].as_str()), (1, ""));

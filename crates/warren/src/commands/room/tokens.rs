@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::commands::private_file::PrivateFile;
 
-/// The most rooms, and the most participants; the oldest are forgotten.
+/// The most rooms, and the most participants, that are remembered. The oldest are forgotten first.
 const MOST: usize = 1_000;
 
 /// A room that was made on this machine.
@@ -28,7 +28,7 @@ pub(super) struct OwnParticipant {
     /// The backend that it lends.
     pub(super) backend: String,
     pub(super) id: String,
-    /// Stock servers give none.
+    /// The session token. Stock servers give no token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) session_token: Option<String>,
 }
@@ -41,7 +41,7 @@ struct Book {
     participants: Vec<OwnParticipant>,
 }
 
-/// The file: `rooms.json` in this user's state directory.
+/// The file `rooms.json` in this user's state directory.
 #[derive(Debug, Clone)]
 pub(super) struct RoomTokens(PrivateFile);
 

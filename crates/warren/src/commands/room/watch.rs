@@ -43,7 +43,7 @@ impl Watch {
 
     async fn watch(&self, room: RoomClient) -> anyhow::Result<()> {
         let mut narrator = Narrator::default();
-        // Names only help, so a failure is no reason to stop.
+        // Without the names the events are shown by ids.
         for who in room.participants().await.unwrap_or_default() {
             narrator.meet(&who);
         }

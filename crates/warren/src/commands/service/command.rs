@@ -1,4 +1,4 @@
-//! The command line of a service, from what was typed and what the environment sets.
+//! The command line of a service, from the typed arguments and the environment.
 
 use std::{
     env,
@@ -23,25 +23,25 @@ use super::{
 };
 use crate::exit::usage;
 
-/// What is known before a command line is read.
+/// The facts that are known before a command line is read.
 #[derive(Clone, Copy)]
-pub(crate) struct Known<'a> {
+pub(crate) struct ServiceContext<'a> {
     /// The command line of this program.
     pub(crate) cli: &'a Command,
     /// The configuration file.
     pub(crate) file: &'a ConfigFile,
 }
 
-/// What a service is to run.
+/// The command that a service is to run.
 #[derive(Debug)]
 pub(super) struct ServiceCommand {
-    /// After the binary.
+    /// The words after the binary.
     pub(super) words: Vec<String>,
-    /// What goes into its environment.
+    /// The variables of its environment.
     pub(super) variables: Vec<Variable>,
     /// A server's data directory.
     pub(super) data_dir: Option<PathBuf>,
-    /// How long it drains.
+    /// The time of its drain.
     pub(super) drain: Duration,
     /// A server's settings, as far as they are known here.
     pub(super) options: ServeOptions,
@@ -57,22 +57,22 @@ impl ServiceCommand {
         scope: Scope,
         role: Role,
         arguments: &[String],
-        known: Known<'_>,
+        context: ServiceContext<'_>,
     ) -> anyhow::Result<Self> {
-        let (command, matches) = parsed(known.cli, role, arguments)?;
+        let (command, matches) = parsed(context.cli, role, arguments)?;
         let mut words = arguments.to_vec();
         let mut variables = Vec::new();
         for arg in command.get_arguments() {
             variables.extend(variable(arg, &matches, &mut words)?);
         }
-        let options = options(&matches, role).map_err(usage)?.or(known.file.serve.clone());
+        let options = options(&matches, role).map_err(usage)?.or(context.file.serve.clone());
         let drain = match value::<Seconds>(&matches, "drain_timeout_secs") {
             Some(given) => given.0,
             None => options.drain_timeout_secs.map_or(DRAIN, |seconds| seconds.0),
         };
         let mut all = Self { words, variables, data_dir: None, drain, options };
         all.words.insert(0, role.command().to_owned());
-        all.add_config(scope, known.file)?;
+        all.add_config(scope, context.file)?;
         if role.is_server() {
             all.add_data_dir(scope)?;
         }
@@ -90,7 +90,7 @@ impl ServiceCommand {
         Settings::new(self.options.clone(), role == Role::Up).map(drop).map_err(usage)
     }
 
-    /// A file that the service would not find by itself is named.
+    /// Names a configuration file that the service would not find by itself.
     fn add_config(&mut self, scope: Scope, file: &ConfigFile) -> anyhow::Result<()> {
         let Some(path) = &file.path else { return Ok(()) };
         let path = std::path::absolute(path)?;
@@ -130,7 +130,7 @@ impl ServiceCommand {
     }
 }
 
-/// Whether the unit of the machine locks a service out of this path.
+/// Whether the unit of the machine forbids a service this path.
 pub(super) fn is_out_of_reach(path: &Path) -> bool {
     ["/home", "/root", "/run/user", "/tmp", "/var/tmp"]
         .iter()
@@ -138,11 +138,14 @@ pub(super) fn is_out_of_reach(path: &Path) -> bool {
 }
 
 /// The settings of a server that runs these words after its binary, over those of the file.
-pub(super) fn options_of(words: &[String], known: Known<'_>) -> Option<(Role, ServeOptions)> {
-    let matches = known.cli.clone().try_get_matches_from(with_name(words)).ok()?;
+pub(super) fn options_of(
+    words: &[String],
+    context: ServiceContext<'_>,
+) -> Option<(Role, ServeOptions)> {
+    let matches = context.cli.clone().try_get_matches_from(with_name(words)).ok()?;
     let (name, matches) = matches.subcommand()?;
     let role = Role::ALL.into_iter().find(|role| role.command() == name)?;
-    Some((role, options(matches, role).ok()?.or(known.file.serve.clone())))
+    Some((role, options(matches, role).ok()?.or(context.file.serve.clone())))
 }
 
 fn with_name(words: &[String]) -> impl Iterator<Item = String> {
@@ -248,7 +251,7 @@ mod tests {
         file: &ConfigFile,
     ) -> anyhow::Result<ServiceCommand> {
         let cli = crate::Cli::command();
-        ServiceCommand::new(scope, role, arguments, Known { cli: &cli, file })
+        ServiceCommand::new(scope, role, arguments, ServiceContext { cli: &cli, file })
     }
 
     fn names(command: &ServiceCommand) -> Vec<&str> {
@@ -315,9 +318,9 @@ mod tests {
     fn the_settings_of_an_installed_service_are_read_from_its_words() {
         let words = ["serve", "--listen", "127.0.0.1:7000"].map(str::to_owned);
         let (cli, file) = (crate::Cli::command(), ConfigFile::default());
-        let known = Known { cli: &cli, file: &file };
-        let (role, options) = options_of(&words, known).unwrap();
+        let context = ServiceContext { cli: &cli, file: &file };
+        let (role, options) = options_of(&words, context).unwrap();
         assert_eq!((role, options.listen.unwrap().port()), (Role::Serve, 7000));
-        assert!(options_of(&["status".to_owned()], known).is_none());
+        assert!(options_of(&["status".to_owned()], context).is_none());
     }
 }

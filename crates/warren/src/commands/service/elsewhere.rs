@@ -1,10 +1,10 @@
-//! What to do where systemd does not run.
+//! The advice where systemd does not run.
 
 use std::path::Path;
 
 use super::place::Scope;
 
-/// What starts programs here.
+/// The program that starts programs here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Starter {
     Container,

@@ -1,4 +1,4 @@
-//! The file of a service's environment: what its unit and its command line must not hold.
+//! The file of a service's environment, for values that must not be in its unit or its command line.
 
 use std::{
     fs,
@@ -15,7 +15,7 @@ use super::quoting::quoted;
 /// A variable and its value.
 pub(super) type Variable = (String, Secret);
 
-/// Sets variables in the file; others in it stay. A file that is not there is made, readable for its owner only, even
+/// Sets variables in the file; others in it stay. A missing file is made, readable for its owner only, even
 /// if there is nothing to be set.
 ///
 /// # Errors
@@ -52,7 +52,7 @@ fn sets(line: &str, name: &str) -> bool {
     line.trim_start().strip_prefix(name).is_some_and(|rest| rest.starts_with('='))
 }
 
-/// Replaces the file in one step, so that nobody reads a half of it.
+/// Replaces the file in one step, so that no reader gets half of it.
 fn write(path: &Path, text: &str) -> std::io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("/"));
     fs::DirBuilder::new().recursive(true).mode(0o755).create(directory)?;

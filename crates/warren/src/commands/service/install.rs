@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep};
 
 use super::{
     Whose,
-    command::{Known, ServiceCommand, is_out_of_reach},
+    command::{ServiceCommand, ServiceContext, is_out_of_reach},
     elsewhere, environment,
     place::{Place, Scope},
     quoting::command_line,
@@ -24,7 +24,7 @@ use super::{
 };
 use crate::commands::{note, say};
 
-/// How long a new service has to show that it stays.
+/// The time in which a new service has to show that it stays up.
 const SETTLE: Duration = Duration::from_secs(10);
 
 /// Write the unit, and start it now and with the machine
@@ -51,10 +51,10 @@ pub(crate) struct Install {
 }
 
 impl Install {
-    pub(super) async fn run(self, known: Known<'_>) -> anyhow::Result<()> {
+    pub(super) async fn run(self, context: ServiceContext<'_>) -> anyhow::Result<()> {
         let scope = self.whose.scope();
         let place = Place::new(scope, self.role)?;
-        let command = ServiceCommand::new(scope, self.role, &self.arguments, known)?;
+        let command = ServiceCommand::new(scope, self.role, &self.arguments, context)?;
         let binary = env::current_exe().context("the path of this program is not known")?;
         let words = words(&binary, &command)?;
         let text = unit::text(&place, self.role, &words, command.drain);
@@ -65,8 +65,8 @@ impl Install {
         if !systemd.is_here().await {
             bail!("{}", elsewhere::words(scope, &command_line(&words)));
         }
-        self.refuse_what_cannot_start(&place, &binary, &command, known.file)?;
-        self.install(systemd, &place, &command, &text, known).await
+        self.refuse_what_cannot_start(&place, &binary, &command, context.file)?;
+        self.install(systemd, &place, &command, &text, context).await
     }
 
     fn refuse_what_cannot_start(
@@ -84,7 +84,7 @@ impl Install {
                 shown = binary.display()
             );
         }
-        // An environment file of before may hold what is missing here.
+        // A file from before may hold the missing variables.
         if !place.environment.exists() && command.variables.is_empty() {
             command.check(self.role)?;
         }
@@ -103,7 +103,7 @@ impl Install {
         place: &Place,
         command: &ServiceCommand,
         text: &str,
-        known: Known<'_>,
+        context: ServiceContext<'_>,
     ) -> anyhow::Result<()> {
         let was_there = place.unit.exists();
         environment::set(&place.environment, &command.variables)?;
@@ -117,7 +117,7 @@ impl Install {
             say(&format!("{name} is in {}", place.environment.display()))?;
         }
         let is_up = settled(systemd, place).await?;
-        status::show(std::slice::from_ref(place), false, known).await?;
+        status::show(std::slice::from_ref(place), false, context).await?;
         if place.scope == Scope::User && !lingers() {
             note("It ends when you log out. To keep it: loginctl enable-linger");
         }

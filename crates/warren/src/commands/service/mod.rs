@@ -24,7 +24,7 @@ use daemon::ServeOptions;
 
 use super::run_client;
 
-pub(crate) use command::Known;
+pub(crate) use command::ServiceContext;
 pub(super) use command::options_of_environment;
 pub(super) use place::{Place, Scope};
 pub(super) use systemd::Systemd;
@@ -41,11 +41,11 @@ pub(crate) enum Service {
 }
 
 impl Service {
-    pub(crate) fn run(self, known: Known<'_>) -> anyhow::Result<()> {
+    pub(crate) fn run(self, context: ServiceContext<'_>) -> anyhow::Result<()> {
         match self {
-            Self::Install(install) => run_client(install.run(known)),
-            Self::Status(status) => run_client(status.run(known)),
-            Self::Remove(remove) => run_client(remove.run(known)),
+            Self::Install(install) => run_client(install.run(context)),
+            Self::Status(status) => run_client(status.run(context)),
+            Self::Remove(remove) => run_client(remove.run(context)),
         }
     }
 }
@@ -88,10 +88,10 @@ pub(super) fn installed_anywhere() -> Vec<Place> {
 }
 
 /// The settings of the first installed server, over those of the file.
-pub(super) fn server_options(known: Known<'_>) -> Option<ServeOptions> {
+pub(super) fn server_options(context: ServiceContext<'_>) -> Option<ServeOptions> {
     let commands = installed_anywhere().into_iter().filter_map(|place| {
         let text = std::fs::read_to_string(&place.unit).ok()?;
-        status::server_of(unit::command_of(&text)?, known)
+        status::server_of(unit::command_of(&text)?, context)
     });
     commands.into_iter().next()
 }

@@ -1,4 +1,4 @@
-//! Where the files of a service are.
+//! The files of a service.
 
 use std::path::{Path, PathBuf};
 
@@ -10,17 +10,17 @@ use super::role::Role;
 /// The directory of a machine's server, which systemd makes.
 pub(super) const SYSTEM_DATA: &str = "/var/lib/warren";
 
-/// Whose service it is.
+/// The owner of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// The machine's.
+    /// The machine.
     System,
-    /// One user's.
+    /// One user.
     User,
 }
 
 impl Scope {
-    /// The machine's for root, else the user's.
+    /// The scope without a flag: the machine's for root, else the user's.
     pub(super) fn usual() -> Self {
         if rustix::process::geteuid().is_root() { Self::System } else { Self::User }
     }
@@ -33,7 +33,7 @@ impl Scope {
         }
     }
 
-    /// The option of `systemctl` and `journalctl` that chooses it.
+    /// The option of `systemctl` and `journalctl` for this scope.
     pub(crate) fn option(self) -> Option<&'static str> {
         (self == Self::User).then_some("--user")
     }
@@ -55,7 +55,7 @@ impl Place {
         self.scope
     }
 
-    /// The place of a role's service.
+    /// The files of a role's service.
     ///
     /// # Errors
     /// When a user has no home directory.

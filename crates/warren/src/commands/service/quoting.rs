@@ -1,4 +1,4 @@
-//! Words as systemd reads them, in units and in files of variables (systemd.syntax, systemd.service, systemd.exec).
+//! Words in the syntax of systemd, in units and in files of variables (systemd.syntax, systemd.service, systemd.exec).
 
 /// A command line of a unit. Specifiers (`%`), variables (`$`), quotes and blanks stand for themselves.
 pub(super) fn command_line(words: &[String]) -> String {

@@ -8,7 +8,7 @@ use daemon::settings::data_dir;
 
 use super::{
     Whose,
-    command::{Known, options_of},
+    command::{ServiceContext, options_of},
     installed,
     place::{Place, SYSTEM_DATA, Scope},
     quoting,
@@ -32,9 +32,9 @@ pub(crate) struct Remove {
 }
 
 impl Remove {
-    pub(super) async fn run(self, known: Known<'_>) -> anyhow::Result<()> {
+    pub(super) async fn run(self, context: ServiceContext<'_>) -> anyhow::Result<()> {
         let place = self.chosen(installed(&self.whose.scopes()))?;
-        let kept = kept(&place, known);
+        let kept = kept(&place, context);
         let systemd = Systemd::of(place.scope);
         let is_here = systemd.is_here().await;
         if is_here {
@@ -69,11 +69,11 @@ impl Remove {
     }
 }
 
-/// What stays on the disk.
-fn kept(place: &Place, known: Known<'_>) -> Vec<String> {
+/// The files that stay on the disk.
+fn kept(place: &Place, context: ServiceContext<'_>) -> Vec<String> {
     let text = fs::read_to_string(&place.unit).unwrap_or_default();
     let words = command_of(&text).and_then(quoting::words).unwrap_or_default();
-    let server = words.get(1..).and_then(|words| options_of(words, known));
+    let server = words.get(1..).and_then(|words| options_of(words, context));
     let data = match (server, place.scope) {
         (Some((role, _)), _) if !role.is_server() => None,
         (Some((_, options)), Scope::User) => data_dir(options.data_dir).ok(),

@@ -1,4 +1,4 @@
-//! What a service runs.
+//! The role of a service.
 
 use clap::ValueEnum;
 
@@ -19,7 +19,7 @@ pub(crate) enum Role {
 impl Role {
     pub(super) const ALL: [Self; 4] = [Self::Serve, Self::Up, Self::Worker, Self::Join];
 
-    /// One role of each unit.
+    /// One role for each unit.
     pub(super) const UNITS: [Self; 3] = [Self::Serve, Self::Worker, Self::Join];
 
     /// Its command.

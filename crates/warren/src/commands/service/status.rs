@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use super::{
     Whose,
-    command::{Known, options_of},
+    command::{ServiceContext, options_of},
     installed,
     place::Place,
     quoting,
@@ -23,7 +23,7 @@ use crate::{
     exit,
 };
 
-/// How long a server may take to show that it answers.
+/// The longest time in which a server has to answer.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Show the installed services: state, process, address, data directory
@@ -39,12 +39,12 @@ pub(crate) struct Status {
 }
 
 impl Status {
-    pub(super) async fn run(self, known: Known<'_>) -> anyhow::Result<()> {
+    pub(super) async fn run(self, context: ServiceContext<'_>) -> anyhow::Result<()> {
         let places = installed(&self.whose.scopes());
         if places.is_empty() && !self.json {
             bail!("no service is installed: `warren service install` makes one");
         }
-        let all_active = show(&places, self.json, known).await?;
+        let all_active = show(&places, self.json, context).await?;
         exit::as_ended(Some(i32::from(!all_active)))
     }
 }
@@ -55,7 +55,7 @@ struct ServiceJson {
     unit: String,
     scope: &'static str,
     file: PathBuf,
-    /// As systemd says, or `unknown`.
+    /// The state by systemd, or `unknown`.
     state: String,
     sub_state: String,
     since: String,
@@ -71,11 +71,15 @@ struct ServiceJson {
     environment: PathBuf,
 }
 
-/// Shows the services, and says whether all are active.
-pub(super) async fn show(places: &[Place], json: bool, known: Known<'_>) -> anyhow::Result<bool> {
+/// Shows the services. Returns whether all are active.
+pub(super) async fn show(
+    places: &[Place],
+    json: bool,
+    context: ServiceContext<'_>,
+) -> anyhow::Result<bool> {
     let mut all = Vec::new();
     for place in places {
-        all.push(describe(place, known).await);
+        all.push(describe(place, context).await);
     }
     if json {
         say_json(&serde_json::json!({"services": all}))?;
@@ -86,7 +90,7 @@ pub(super) async fn show(places: &[Place], json: bool, known: Known<'_>) -> anyh
     Ok(all.iter().all(|service| service.state == "active"))
 }
 
-async fn describe(place: &Place, known: Known<'_>) -> ServiceJson {
+async fn describe(place: &Place, context: ServiceContext<'_>) -> ServiceJson {
     let systemd = Systemd::of(place.scope);
     let state = match systemd.is_here().await {
         true => systemd.state(place).await.unwrap_or_default(),
@@ -94,7 +98,7 @@ async fn describe(place: &Place, known: Known<'_>) -> ServiceJson {
     };
     let text = fs::read_to_string(&place.unit).unwrap_or_default();
     let command = command_of(&text).unwrap_or_default();
-    let server = server_of(command, known);
+    let server = server_of(command, context);
     let address = server.as_ref().map(local_url);
     let answers = match &address {
         Some(address) if state.is_active() => version_at(address).await,
@@ -119,9 +123,9 @@ async fn describe(place: &Place, known: Known<'_>) -> ServiceJson {
 }
 
 /// The settings of the server that a unit's command line starts, if it starts one.
-pub(super) fn server_of(command: &str, known: Known<'_>) -> Option<ServeOptions> {
+pub(super) fn server_of(command: &str, context: ServiceContext<'_>) -> Option<ServeOptions> {
     let words = quoting::words(command)?;
-    let (role, options) = options_of(words.get(1..)?, known)?;
+    let (role, options) = options_of(words.get(1..)?, context)?;
     role.is_server().then_some(options)
 }
 
@@ -225,10 +229,10 @@ environment  /e/warren.env";
     #[test]
     fn a_server_is_found_in_its_command_line_and_a_worker_is_none() {
         let (cli, file) = (crate::Cli::command(), daemon::ConfigFile::default());
-        let known = Known { cli: &cli, file: &file };
-        let server = server_of("\"/a b/warren\" serve --listen 127.0.0.1:7000", known).unwrap();
+        let context = ServiceContext { cli: &cli, file: &file };
+        let server = server_of("\"/a b/warren\" serve --listen 127.0.0.1:7000", context).unwrap();
         assert_eq!(local_url(&server), "http://127.0.0.1:7000");
-        assert!(server_of("/bin/warren worker", known).is_none());
-        assert!(server_of("", known).is_none());
+        assert!(server_of("/bin/warren worker", context).is_none());
+        assert!(server_of("", context).is_none());
     }
 }

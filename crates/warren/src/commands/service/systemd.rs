@@ -1,4 +1,4 @@
-//! Asks and tells systemd, by its own commands.
+//! Commands to systemd, and questions.
 
 use std::{collections::BTreeMap, process::Stdio, time::Duration};
 
@@ -8,7 +8,7 @@ use tokio::{process::Command, time::timeout};
 
 use super::place::{Place, Scope};
 
-/// How long a command may take. A stop waits for the drain of the service.
+/// The longest time of a command. A stop waits for the drain of the service.
 const DEADLINE: Duration = Duration::from_secs(120);
 
 /// The properties of a unit that are asked for.
@@ -19,10 +19,10 @@ const PROPERTIES: &str = "LoadState,ActiveState,SubState,UnitFileState,MainPID,N
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Systemd(pub(super) Scope);
 
-/// How a unit is.
+/// The state of a unit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct State {
-    /// `active`, `inactive`, `failed`, `activating`; empty when systemd does not tell.
+    /// `active`, `inactive`, `failed`, `activating`; empty if systemd reports none.
     pub(crate) active: String,
     /// The finer state, such as `running` or `auto-restart`.
     pub(super) sub: String,
@@ -30,9 +30,9 @@ pub(crate) struct State {
     pub(super) starts: String,
     /// Its process.
     pub(super) pid: Option<u32>,
-    /// How often systemd has started it again.
+    /// The number of its restarts by systemd.
     pub(crate) restarts: u64,
-    /// Since when it is active.
+    /// The time since when it is active.
     pub(super) since: String,
     /// The exit code or signal of its last process.
     pub(super) last_status: String,
@@ -64,7 +64,7 @@ impl Systemd {
         Ok(())
     }
 
-    /// How a unit is.
+    /// The state of a unit.
     ///
     /// # Errors
     /// As [`Systemd::run`].
@@ -78,7 +78,7 @@ impl Systemd {
         self.0.option().into_iter().chain(arguments.iter().copied()).collect()
     }
 
-    /// Whether it succeeded, and what it wrote.
+    /// Runs `systemctl`. Returns whether it succeeded, and its output.
     async fn output(self, arguments: &[&str]) -> anyhow::Result<(bool, String)> {
         let mut systemctl = Command::new("systemctl");
         systemctl.args(self.with_scope(arguments)).stdin(Stdio::null()).kill_on_drop(true);

@@ -12,10 +12,10 @@ use super::{
 const SERVER: &str = include_str!("../../../../../deploy/warren.service");
 /// The machine's worker.
 const WORKER: &str = include_str!("../../../../../deploy/warren-worker.service");
-/// A user's.
+/// The unit of a user's service.
 const USER: &str = include_str!("../../../../../deploy/warren-user.service");
 
-/// How much longer than the drain systemd waits before it kills.
+/// The time that systemd waits beyond the drain before it kills.
 const AFTER_DRAIN: Duration = Duration::from_secs(15);
 
 /// The unit of a service that runs these words.

@@ -24,7 +24,7 @@ pub(super) struct Remove {
 
 impl Remove {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let mut workspace = self.output.place.connect(file).await?;
+        let mut workspace = self.output.server.connect(file).await?;
         let sessions = workspace.sessions(true).await?;
         // All are found before one is ended.
         let mut ids = Vec::new();
@@ -57,7 +57,7 @@ pub(super) struct Rename {
 
 impl Rename {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let mut workspace = self.output.place.connect(file).await?;
+        let mut workspace = self.output.server.connect(file).await?;
         let sessions = workspace.sessions(true).await?;
         let id = named(&mut workspace, &sessions, &self.session).await?.id;
         tell(&workspace.rename_session(id, self.name).await?, self.output.json)

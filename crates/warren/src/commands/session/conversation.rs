@@ -1,4 +1,4 @@
-//! The conversation with an agent so far: its stored events, in order and by turns.
+//! The conversation with an agent so far: its stored events, in order, by turns.
 
 use client::{ClientError, Workspace};
 use protocol::workspace::{
@@ -8,7 +8,7 @@ use protocol::workspace::{
 
 use super::printed::EventPrinter;
 
-/// So much is asked for at once, in bytes.
+/// The bytes that are asked for at once.
 const PAGE: u64 = 1024 * 1024;
 /// The most events that are shown of an agent whose turns are not known.
 const EVENTS: usize = 400;
@@ -22,7 +22,7 @@ pub(super) struct Conversation {
 }
 
 impl Conversation {
-    /// The newest events, at least so many turns of them if there are. `None` from a server that
+    /// The newest events, at least `turns` turns of them if there are. `None` from a server that
     /// stores none.
     pub(super) async fn newest(
         workspace: &mut Workspace,
@@ -42,7 +42,7 @@ impl Conversation {
                 }
                 page => page?,
             };
-            // A server that goes in circles has no more.
+            // A server that repeats itself has no more.
             let is_new =
                 page.events.last().is_some_and(|last| before.is_none_or(|it| last.number < it));
             if !is_new {
@@ -63,7 +63,7 @@ impl Conversation {
         self.events.last().map_or(0, |event| event.number)
     }
 
-    /// Leaves out all but the last turns. Returns what is left out, in words.
+    /// Keeps only the last turns. Returns the rest in words.
     pub(super) fn keep_last(&mut self, turns: usize) -> Option<String> {
         let starts: Vec<(usize, u64)> = self.starts().collect();
         let left_out = starts.len().saturating_sub(turns.max(1));
@@ -101,7 +101,7 @@ impl Conversation {
         text
     }
 
-    /// Where a tool that is used here has its result, in the same turn.
+    /// The index of the result of a tool that is used here, in the same turn.
     fn end_of_tool(&self, at: usize, tool: &str) -> Option<usize> {
         let later = self.events.iter().enumerate().skip(at + 1);
         let mut same_turn =
@@ -111,7 +111,7 @@ impl Conversation {
         same_turn.find(|(_, it)| is_end(&it.event)).map(|(end, _)| end)
     }
 
-    /// Where turns begin, and their numbers.
+    /// The indices at which turns begin, and their numbers.
     fn starts(&self) -> impl Iterator<Item = (usize, u64)> {
         self.events.iter().enumerate().filter_map(|(at, stored)| match stored.event {
             AgentEvent::TurnStarted { turn, .. } => Some((at, turn)),

@@ -20,11 +20,11 @@ use crate::{
     exit::usage,
 };
 
-/// So much is asked for at once.
+/// The bytes that are asked for at once.
 const PAGE: u64 = 1024 * 1024;
-/// How much of a terminal's output is printed if nothing else is said, in bytes.
+/// The usual number of bytes of a terminal's output that are printed.
 const BYTES: u64 = 64 * 1024;
-/// So many pages of a conversation are read at most. A server keeps less.
+/// The most pages of a conversation that are read. A server keeps less.
 const PAGES: usize = 1024;
 
 /// Print the conversation with an agent, or what a terminal wrote
@@ -42,7 +42,7 @@ const PAGES: usize = 1024;
 pub(super) struct PrintHistory {
     /// The session: its id, the beginning of it, or its name
     session: String,
-    /// Of an agent, only so many of its last turns
+    /// Only the last N turns of an agent
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ["bytes", "all", "raw"])]
     turns: Option<u32>,
     /// How much of the end of the output or lines, in bytes [default: 65536]
@@ -62,12 +62,12 @@ pub(super) struct PrintHistory {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    place: WorkspaceServer,
+    server: WorkspaceServer,
 }
 
 impl PrintHistory {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let mut workspace = self.place.connect(file).await?;
+        let mut workspace = self.server.connect(file).await?;
         let sessions = workspace.sessions(true).await?;
         let session = named(&mut workspace, &sessions, &self.session).await?;
         let is_terminal = session.mode == SessionMode::Pty;
@@ -125,7 +125,7 @@ impl PrintHistory {
     }
 }
 
-/// The newest pieces, the newest first. What the server keeps is bounded, and so is this.
+/// The newest pieces, the newest first. The server keeps a bounded number, so this is bounded, too.
 async fn newest(
     workspace: &mut Workspace,
     session_id: SessionId,
@@ -139,7 +139,7 @@ async fn newest(
         if size > 0 {
             pieces.push(piece);
         }
-        // A server that sends nothing, or goes in circles, has no more.
+        // A server that sends nothing, or repeats itself, has no more.
         if !more || size == 0 || before_seq.is_some_and(|before| from >= before) {
             break;
         }

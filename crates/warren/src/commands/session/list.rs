@@ -27,12 +27,12 @@ pub(super) struct List {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    place: WorkspaceServer,
+    server: WorkspaceServer,
 }
 
 impl List {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let mut workspace = self.place.connect(file).await?;
+        let mut workspace = self.server.connect(file).await?;
         let sessions = workspace.sessions(self.all).await?;
         if self.json {
             return Ok(say_json(&json!({"sessions": sessions}))?);

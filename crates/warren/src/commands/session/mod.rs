@@ -64,13 +64,13 @@ enum Command {
     History(history::PrintHistory),
 }
 
-/// How long a line may be: as wide as the terminal; into a file or pipe as long as it is.
+/// The longest line: as wide as the terminal; into a file or pipe without a bound.
 fn line_width() -> usize {
     let size = attach::size().ok().filter(|_| stdout().is_terminal());
     size.map_or(usize::MAX, |(cols, _)| cols.into())
 }
 
-/// How a session is named on a command line: by its name, if a shell takes that as it is.
+/// A session's name on a command line, if a shell takes it as it is; else its id.
 fn on_command_line(session: &SessionInfo) -> String {
     let is_plain = |name: &&str| {
         let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');

@@ -43,7 +43,7 @@ pub(super) struct Move {
 
 impl Move {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let mut workspace = self.output.place.connect(file).await?;
+        let mut workspace = self.output.server.connect(file).await?;
         let sessions = workspace.sessions(true).await?;
         let session = named(&mut workspace, &sessions, &self.session).await?;
         let request = MoveSession {

@@ -71,7 +71,7 @@ pub(super) struct New {
     output: Output,
 }
 
-/// How a session is driven.
+/// The mode in which a session is driven.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Mode {
     /// Turn by turn, by prompts
@@ -93,7 +93,7 @@ impl New {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         self.check().map_err(usage)?;
         let text = self.prompt.as_deref().map(prompt).transpose()?;
-        let addresses = self.output.place.addresses(file)?;
+        let addresses = self.output.server.addresses(file)?;
         let mut workspace = Workspace::connect_to_any(&addresses).await?;
         let asked = self.asked(&mut workspace).await?;
         let session = workspace.new_session(asked).await?;
@@ -135,7 +135,7 @@ impl New {
         };
         let (dir, node) = (self.dir.as_deref(), self.node.as_deref());
         Ok(NewSession {
-            working_dir: self.output.place.directory_on(node, dir, project_id.is_some())?,
+            working_dir: self.output.server.directory_on(node, dir, project_id.is_some())?,
             mode: self.mode.into(),
             model: self.model.clone(),
             name: self.name.clone(),
@@ -159,7 +159,7 @@ impl New {
     }
 }
 
-/// For people: a program that reads the output has the id.
+/// For people only: a program that reads the output has the id.
 fn say_how_to_follow(session: &SessionInfo) {
     let name = on_command_line(session);
     match session.mode {

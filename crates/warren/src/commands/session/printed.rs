@@ -8,31 +8,31 @@ use serde_json::Value;
 
 use crate::commands::table;
 
-/// The longest that is shown of what a tool is used on, and of what came of it, in characters.
+/// The most characters that are shown of a tool's object and of its result.
 const SHOWN: usize = 400;
-/// So much of a tool's line is beside what it is used on, in characters.
+/// The characters of a tool's line beside what it is used on.
 const BESIDE: usize = 24;
-/// So many tools that are in use are remembered.
+/// The most tools in use that are remembered.
 const TOOLS: usize = 64;
 
 /// Prints an agent's events, one after the other.
 #[derive(Debug)]
 pub(super) struct EventPrinter {
-    /// How long a tool's line may be, in characters.
+    /// The most characters of a tool's line.
     width: usize,
-    /// So many lines of a prompt are shown.
+    /// The most lines of a prompt that are shown.
     prompt_lines: usize,
     line: LastLine,
     /// Whether anything was printed.
     has_begun: bool,
-    /// Whether a turn runs, and whether it has said something.
+    /// Whether a turn runs, and whether it has printed text.
     in_turn: bool,
     has_said: bool,
     /// The tools in use: id and name.
     tools: VecDeque<(String, String)>,
 }
 
-/// How the last line that was printed is.
+/// The kind of the last printed line.
 #[derive(Debug, PartialEq)]
 enum LastLine {
     Ended,
@@ -43,7 +43,7 @@ enum LastLine {
 }
 
 impl EventPrinter {
-    /// Prints whole prompts, and what tools are used on in lines of this many columns.
+    /// Prints whole prompts, and the objects of tools in lines of this many columns.
     pub(super) const fn new(width: usize) -> Self {
         Self {
             width,
@@ -56,12 +56,12 @@ impl EventPrinter {
         }
     }
 
-    /// Prints at most so many lines of each prompt.
+    /// Prints at most `prompt_lines` lines of each prompt.
     pub(super) fn with_prompt_lines(self, prompt_lines: usize) -> Self {
         Self { prompt_lines, ..self }
     }
 
-    /// What an event adds.
+    /// The text that an event adds.
     pub(super) fn event(&mut self, event: &AgentEvent) -> String {
         let text = match event {
             AgentEvent::TurnStarted { prompt, .. } => self.turn_started(prompt.as_deref()),
@@ -91,7 +91,7 @@ impl EventPrinter {
         self.line(&format!("  ! {}", plain::lines(words)))
     }
 
-    /// Ends the line that has not ended.
+    /// Ends an open line.
     pub(super) fn end_line(&mut self) -> &'static str {
         match std::mem::replace(&mut self.line, LastLine::Ended) {
             LastLine::Ended => "",
@@ -114,7 +114,7 @@ impl EventPrinter {
         text
     }
 
-    /// The agent's text as it is. A renderer of Markdown has its place here.
+    /// Prints the agent's text as it is. A renderer of Markdown has its place here.
     fn text(&mut self, text: &str, goes_on: bool) -> String {
         let text = plain::lines(text);
         let before = if goes_on && self.line == LastLine::Text { "" } else { self.end_line() };
@@ -138,7 +138,7 @@ impl EventPrinter {
         text
     }
 
-    /// The result follows in the tool's own line, unless something else was printed since.
+    /// Prints a result in the tool's own line, unless something else was printed since.
     fn tool_finished(&mut self, id: &str, ok: bool, output: &str) -> String {
         let is_own_line = matches!(&self.line, LastLine::Tool(open) if open == id);
         let known = self.tools.iter().position(|(tool, _)| tool == id);
@@ -187,18 +187,18 @@ impl EventPrinter {
     }
 }
 
-/// What a tool is used on, in one line.
+/// The object of a tool's use, in one line.
 pub(super) fn brief(input: &Value) -> String {
     cut(&target(input), SHOWN)
 }
 
-/// The telling one of a tool's arguments, or all of them.
+/// The most telling argument of a tool, or all of them.
 fn target(input: &Value) -> String {
     let telling =
         ["command", "file_path", "path", "notebook_path", "url", "pattern", "query", "description"];
     let words = telling.iter().find_map(|name| match &input[name] {
         Value::String(text) => Some(text.clone()),
-        // The words of a command line.
+        // A command line as a list of words.
         Value::Array(words) => {
             let words: Option<Vec<&str>> = words.iter().map(Value::as_str).collect();
             words.map(|words| words.join(" "))

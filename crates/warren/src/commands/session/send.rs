@@ -37,13 +37,13 @@ pub(super) struct Send {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    place: WorkspaceServer,
+    server: WorkspaceServer,
 }
 
 impl Send {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let text = prompt(&self.text)?;
-        let addresses = self.place.addresses(file)?;
+        let addresses = self.server.addresses(file)?;
         let mut workspace = Workspace::connect_to_any(&addresses).await?;
         let sessions = workspace.sessions(true).await?;
         let session = named(&mut workspace, &sessions, &self.session).await?;

@@ -26,7 +26,7 @@ pub(super) struct Show {
 
 impl Show {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let mut workspace = self.output.place.connect(file).await?;
+        let mut workspace = self.output.server.connect(file).await?;
         let sessions = workspace.sessions(true).await?;
         tell(named(&mut workspace, &sessions, &self.session).await?, self.output.json)
     }

@@ -1,4 +1,4 @@
-//! Which team is meant, and which of its members.
+//! Finds the team that is meant, and its members.
 
 use anyhow::anyhow;
 use client::Workspace;
@@ -14,7 +14,7 @@ use crate::{
     exit::usage,
 };
 
-/// What the leader of every team is called, too.
+/// The other name of every team's leader.
 const LEADER: &str = "leader";
 
 /// A connection, and the team that is meant.
@@ -23,7 +23,7 @@ pub(super) async fn team(
     file: &ConfigFile,
     meant: &str,
 ) -> anyhow::Result<(Workspace, Team)> {
-    let mut workspace = output.place.connect(file).await?;
+    let mut workspace = output.server.connect(file).await?;
     let teams = workspace.teams().await?;
     let team = named(&mut workspace, &teams, meant).await?.clone();
     Ok((workspace, team))
@@ -49,7 +49,7 @@ pub(super) fn member(
     if meant == LEADER && !is_named {
         return Ok(team.leader_session_id);
     }
-    // One that has ended and is forgotten is still a member by its id.
+    // A member that has ended and is forgotten is still known by its id.
     let is_member =
         |id: &SessionId| *id == team.leader_session_id || team.worker_session_ids.contains(id);
     match meant.parse().ok().filter(is_member) {
@@ -58,7 +58,7 @@ pub(super) fn member(
     }
 }
 
-/// What a member is called.
+/// The name of a member.
 pub(super) fn called(members: &[SessionInfo], id: SessionId) -> String {
     let name = members.iter().find(|it| it.id == id).and_then(|it| it.name.as_deref());
     name.map_or_else(|| short(id), plain)

@@ -53,7 +53,7 @@ pub(super) struct Remove {
 
 impl List {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let mut workspace = self.output.place.connect(file).await?;
+        let mut workspace = self.output.server.connect(file).await?;
         let teams = workspace.teams().await?;
         if self.output.json {
             return Ok(say_json(&json!({"teams": teams}))?);

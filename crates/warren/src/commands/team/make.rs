@@ -86,15 +86,15 @@ impl Agent {
 
 impl Create {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let place = &self.output.place;
-        let mut workspace = place.connect(file).await?;
+        let server = &self.output.server;
+        let mut workspace = server.connect(file).await?;
         let project_id = match &self.project {
             Some(meant) => Some(project(&mut workspace, meant).await?),
             None => None,
         };
         let made = workspace.create_team(CreateTeam {
             name: self.name,
-            working_dir: place.directory(self.dir.as_deref(), project_id.is_some())?,
+            working_dir: server.directory(self.dir.as_deref(), project_id.is_some())?,
             extra_args: self.agent.extra_args(),
             mode: self.agent.mode(),
             model: self.agent.model,
@@ -113,8 +113,8 @@ impl Create {
 impl Spawn {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let (mut workspace, team) = team(&self.output, file, &self.team).await?;
-        let place = &self.output.place;
-        let working_dir = place.directory_on(self.node.as_deref(), self.dir.as_deref(), true)?;
+        let server = &self.output.server;
+        let working_dir = server.directory_on(self.node.as_deref(), self.dir.as_deref(), true)?;
         let made = workspace.spawn_worker(SpawnWorker {
             team_id: team.id,
             working_dir,

@@ -8,7 +8,7 @@ use protocol::workspace::{SessionId, TeamId};
 use crate::commands::servers::Lookup;
 
 /// Serve an agent the tools of its team (handoff, assign, wait, send, inbox, report) on standard input and
-/// output. The server starts agents of teams with it; each is told by its environment who it is
+/// output. The server starts agents of teams with it; the environment of each says who it is
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     warren team mcp --token TOKEN --team 550e8400-e29b-41d4-a716-446655440000 \

@@ -114,9 +114,9 @@ struct Worker {
 }
 
 impl Worker {
-    /// The directory, as the machine that runs it understands it.
+    /// The directory in the form that the machine of the session understands.
     fn directory(&self, output: &Output) -> anyhow::Result<Option<String>> {
-        output.place.directory_on(self.node.as_deref(), self.dir.as_deref(), true)
+        output.server.directory_on(self.node.as_deref(), self.dir.as_deref(), true)
     }
 }
 
@@ -163,7 +163,7 @@ impl Handoff {
     }
 }
 
-/// Prints what came of a handoff; that it failed, or goes on, is a failure of the command.
+/// Prints the result of a handoff. One that failed, or goes on, is a failure of the command.
 fn tell(result: &HandoffResult, team: &str, json: bool) -> anyhow::Result<()> {
     let worker = short(result.worker_session_id);
     let words = result.result.as_deref().unwrap_or_default();

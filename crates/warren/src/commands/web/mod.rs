@@ -1,12 +1,10 @@
 //! `warren web`: the server's web page in a browser, signed in.
 //!
-//! - `shown`: what is said of its address, and the QR code for a phone
-//! - `browser`: opens this machine's browser
+//! - `address`: its address, opened in this machine's browser, and as a QR code for a phone
 //! - `list`: shows and revokes the sessions of browsers
 
-mod browser;
+mod address;
 mod list;
-mod shown;
 
 use std::io::{IsTerminal, stderr, stdout};
 
@@ -83,16 +81,16 @@ impl Web {
         }
         say(&url)?;
         if draws {
-            shown::show(phone.as_deref(), made.expires);
+            address::show(phone.as_deref(), made.expires);
         }
         if !self.no_open && stdout().is_terminal() {
-            browser::open(&url);
+            address::open(&url);
         }
         Ok(())
     }
 }
 
-/// The address of the page of a server, at which a browser is signed in by a code. What is behind `#` is sent to nobody.
+/// The address of a server's page that signs a browser in by a code. The part behind `#` is sent to nobody.
 pub(crate) fn login_address(server: &str, code: &str) -> String {
     format!("{server}/#login={code}")
 }

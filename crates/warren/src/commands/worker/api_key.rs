@@ -5,7 +5,7 @@ use base::Secret;
 use daemon::options::BackendOptions;
 use worker::key_file;
 
-/// The key that the options lead to, if they lead to one.
+/// The key that the options name, if they name one.
 pub(super) fn of(options: &BackendOptions) -> anyhow::Result<Option<Secret>> {
     let BackendOptions { api_key, api_key_env, api_key_file, .. } = options;
     match (api_key, api_key_env, api_key_file) {

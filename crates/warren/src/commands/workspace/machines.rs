@@ -12,7 +12,7 @@ use crate::commands::table::{plain, table};
 pub(crate) struct Machines(BTreeMap<String, String>);
 
 impl Machines {
-    /// Those of the server's workspace.
+    /// The machines of the server's workspace.
     pub(crate) async fn of(workspace: &mut Workspace) -> Result<Self, ClientError> {
         Ok(Self::in_cluster(&workspace.cluster_status().await?))
     }
@@ -30,7 +30,7 @@ impl Machines {
         })
     }
 
-    /// Whether there is more than one.
+    /// Whether there is more than one machine.
     pub(crate) fn are_several(&self) -> bool {
         !self.0.is_empty()
     }

@@ -1,4 +1,4 @@
-//! What the commands of the workspace share.
+//! The common parts of the commands of the workspace.
 //!
 //! - [`WorkspaceServer`]: which workspace, and what it is shown
 //! - [`Output`]: the same, and whether to answer in JSON
@@ -8,14 +8,14 @@
 
 pub(crate) mod machines;
 mod named;
-mod place;
 pub(crate) mod terms;
+mod workspace_server;
 
 use clap::Args;
 
 pub(crate) use machines::Machines;
 pub(crate) use named::{named, named_on, project, short};
-pub(crate) use place::WorkspaceServer;
+pub(crate) use workspace_server::WorkspaceServer;
 
 // No doc comment: clap would take it for the command's own.
 #[derive(Args)]
@@ -24,5 +24,5 @@ pub(crate) struct Output {
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) place: WorkspaceServer,
+    pub(crate) server: WorkspaceServer,
 }

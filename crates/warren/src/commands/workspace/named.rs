@@ -1,4 +1,4 @@
-//! Which session, project or team is meant.
+//! Finds the session, project or team that is meant.
 
 use std::collections::BTreeSet;
 
@@ -9,9 +9,9 @@ use protocol::workspace::{Project, ProjectId, SessionInfo, SessionStatus, Team};
 use super::Machines;
 use crate::{commands::table::plain, exit::usage};
 
-/// Something that has an id, and is meant by that, by how it begins, or by a name.
-pub(crate) trait Named {
-    /// What it is called.
+/// Something with an id that is named by the id, by its beginning, or by a name.
+pub(crate) trait Nameable {
+    /// The noun for the kind.
     const WHAT: &'static str;
 
     fn id(&self) -> String;
@@ -23,13 +23,13 @@ pub(crate) trait Named {
         None
     }
 
-    /// Of several of a name, one that is alive is meant.
+    /// Whether it is alive. Of several with one name, the living one is meant.
     fn is_alive(&self) -> bool {
         true
     }
 }
 
-impl Named for SessionInfo {
+impl Nameable for SessionInfo {
     const WHAT: &'static str = "session";
 
     fn id(&self) -> String {
@@ -49,7 +49,7 @@ impl Named for SessionInfo {
     }
 }
 
-impl Named for Project {
+impl Nameable for Project {
     const WHAT: &'static str = "project";
 
     fn id(&self) -> String {
@@ -65,7 +65,7 @@ impl Named for Project {
     }
 }
 
-impl Named for Team {
+impl Nameable for Team {
     const WHAT: &'static str = "team";
 
     fn id(&self) -> String {
@@ -77,18 +77,18 @@ impl Named for Team {
     }
 }
 
-/// The one that is meant: by its id, its name, or the beginning of its id.
+/// The session, project or team of this id, name, or beginning of an id.
 ///
 /// # Errors
-/// When it is none of them, or several. Of several on different machines the error names these.
-pub(crate) async fn named<'a, T: Named>(
+/// When it is not one of them, or several match. Of several on different machines the error names these.
+pub(crate) async fn named<'a, T: Nameable>(
     workspace: &mut Workspace,
     all: &'a [T],
     meant: &str,
 ) -> anyhow::Result<&'a T> {
     let machines = match among(all, meant) {
         // The machines' names are a help: without them their ids are shown.
-        Found::Several(_) => Machines::of(workspace).await.unwrap_or_default(),
+        Match::Several(_) => Machines::of(workspace).await.unwrap_or_default(),
         _ => Machines::default(),
     };
     named_on(all, meant, &machines)
@@ -98,18 +98,18 @@ pub(crate) async fn named<'a, T: Named>(
 ///
 /// # Errors
 /// As [`named`].
-pub(crate) fn named_on<'a, T: Named>(
+pub(crate) fn named_on<'a, T: Nameable>(
     all: &'a [T],
     meant: &str,
     machines: &Machines,
 ) -> anyhow::Result<&'a T> {
     match among(all, meant) {
-        Found::One(one) => Ok(one),
-        Found::None => {
+        Match::One(one) => Ok(one),
+        Match::None => {
             let words = format!("there is no {} {}", T::WHAT, plain(meant));
             Err(ClientError::NotFound { words }.into())
         }
-        Found::Several(several) => Err(usage(ambiguous(meant, &several, machines))),
+        Match::Several(several) => Err(usage(ambiguous(meant, &several, machines))),
     }
 }
 
@@ -122,29 +122,29 @@ pub(crate) async fn project(workspace: &mut Workspace, meant: &str) -> anyhow::R
     Ok(named(workspace, &projects, meant).await?.id)
 }
 
-enum Found<'a, T> {
+enum Match<'a, T> {
     One(&'a T),
     None,
     Several(Vec<&'a T>),
 }
 
-fn among<'a, T: Named>(all: &'a [T], meant: &str) -> Found<'a, T> {
+fn among<'a, T: Nameable>(all: &'a [T], meant: &str) -> Match<'a, T> {
     let lower = meant.to_lowercase();
     let by_name: Vec<&T> = all.iter().filter(|it| it.name() == Some(meant)).collect();
     let alive: Vec<&T> = by_name.iter().copied().filter(|it| it.is_alive()).collect();
     let begins = |it: &&T| !lower.is_empty() && it.id().starts_with(&lower);
     let by_id: Vec<&T> = all.iter().filter(begins).collect();
     match (&alive[..], &by_name[..], &by_id[..]) {
-        (_, _, [one]) if one.id() == lower => Found::One(one),
-        ([one], ..) | ([], [one], _) | ([], [], [one]) => Found::One(one),
-        ([], [], []) => Found::None,
-        ([], [], _) => Found::Several(by_id),
-        ([], ..) => Found::Several(by_name),
-        _ => Found::Several(alive),
+        (_, _, [one]) if one.id() == lower => Match::One(one),
+        ([one], ..) | ([], [one], _) | ([], [], [one]) => Match::One(one),
+        ([], [], []) => Match::None,
+        ([], [], _) => Match::Several(by_id),
+        ([], ..) => Match::Several(by_name),
+        _ => Match::Several(alive),
     }
 }
 
-fn ambiguous<T: Named>(meant: &str, several: &[&T], machines: &Machines) -> anyhow::Error {
+fn ambiguous<T: Nameable>(meant: &str, several: &[&T], machines: &Machines) -> anyhow::Error {
     let nodes: BTreeSet<Option<&str>> = several.iter().map(|it| it.node()).collect();
     let one = |it: &&T| match nodes.len() {
         0 | 1 => it.id(),
@@ -166,7 +166,7 @@ mod tests {
     /// Its id, which begins with its machine's, its name, and whether it is alive.
     struct It(&'static str, Option<&'static str>, bool);
 
-    impl Named for It {
+    impl Nameable for It {
         const WHAT: &'static str = "session";
 
         fn id(&self) -> String {
@@ -201,9 +201,9 @@ mod tests {
             It("8880-a", Some("both"), true),
         ];
         let meant = |text: &str| match among(&all, text) {
-            Found::One(it) => it.0.to_owned(),
-            Found::None => "nothing".to_owned(),
-            Found::Several(several) => {
+            Match::One(it) => it.0.to_owned(),
+            Match::None => "nothing".to_owned(),
+            Match::Several(several) => {
                 format!("{:#}", ambiguous(text, &several, &Machines::default()))
             }
         };

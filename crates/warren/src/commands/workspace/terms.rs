@@ -6,7 +6,7 @@ use protocol::workspace::{SessionInfo, SessionKind, SessionMode, SessionStatus};
 
 use crate::commands::{table::plain, words::span};
 
-/// How long ago something was.
+/// The time since then, in words.
 pub(crate) fn ago(at: Timestamp) -> String {
     let secs = Timestamp::now().as_second().saturating_sub(at.as_second());
     format!("{} ago", span(u64::try_from(secs).unwrap_or(0)))
@@ -22,7 +22,7 @@ pub(crate) const fn status(status: SessionStatus) -> &'static str {
     }
 }
 
-/// How a session that was used has ended.
+/// The end of a session that was used, in words.
 pub(crate) fn ended(name: &str, ending: Ending) -> String {
     match ending {
         Ending::Exited { code: Some(code) } => format!("{name} has ended with exit code {code}"),

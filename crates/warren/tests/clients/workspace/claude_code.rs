@@ -107,7 +107,7 @@ async fn tells_an_error_in_words() {
     assert!(turn.error.contains("the backend says 400"), "{turn:?}");
 }
 
-/// It tries for minutes: that is told meanwhile.
+/// It tries for minutes, and reports that meanwhile.
 #[tokio::test]
 async fn tells_that_it_tries_again() {
     let (desk, _backend) = Desk::chat(CLAUDE, ChatScript::new()).await;

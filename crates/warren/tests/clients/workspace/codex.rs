@@ -35,7 +35,7 @@ async fn runs_a_command_and_goes_on_with_its_thread() {
     assert!(desk.work().join("note").exists());
     let second = talk.answer("the second is grass").await;
     has_been_told(&backend, &["clover", "grass"]).await;
-    // What it tells is of the thread; what is told here is of the turn.
+    // Its usage is that of the thread; the usage here is that of the turn.
     let (first, second) = (first.usage, second.usage);
     assert!(second.output_tokens < 2 * first.output_tokens, "{first:?} {second:?}");
 }

@@ -21,7 +21,7 @@ use crate::{
     program::{DEADLINE, HERE, Program, installed},
 };
 
-/// What clients of the workspace show: an administrator's.
+/// The token that clients of the workspace show: an administrator's.
 const TOKEN: &str = "the-token-of-this-workspace";
 
 /// The name of the project that all sessions belong to: its environment keeps agents here.
@@ -32,7 +32,7 @@ const PROJECT: &str = "here";
 pub(super) struct Agent {
     /// The provider.
     pub(super) provider: &'static str,
-    /// What it is installed as.
+    /// The name that it is installed as.
     pub(super) part: &'static str,
     /// Its command.
     pub(super) program: &'static str,
@@ -226,7 +226,7 @@ impl Desk {
         std::fs::write(path, content).unwrap();
     }
 
-    /// What was counted for the session's own key, once there is something.
+    /// The usage that was counted for the session's own key, once there is some.
     pub(super) async fn booked(&self, session: SessionId) -> UsageCounts {
         let is_there = async || self.counted(session).await.is_some();
         eventually("a row in the ledger", DEADLINE, is_there).await;

@@ -4,10 +4,10 @@
 use serde_json::{Value, json};
 use testkit::{Gate, MockBackend, Received, Reply};
 
-/// What it wants to see.
+/// The key that it wants to see.
 pub(super) const KEY: &str = "a-key-of-googles";
 
-/// What it says.
+/// Its answer.
 pub(super) const ANSWER: &str = "The field is quiet.";
 
 /// The command that it runs when it is asked to leave a note.

@@ -18,7 +18,7 @@ fn command(command: &str) -> ChatScript {
     ChatScript::new().calling("bash", json!({"command": command, "description": "Leave a note"}))
 }
 
-/// What it may do unasked, by its own settings.
+/// Sets the permissions that it has unasked, by its own settings.
 fn permission(desk: &Desk, rules: &Value) {
     desk.file("work/opencode.json", &json!({ "permission": rules }).to_string());
 }

@@ -1,4 +1,4 @@
-//! What is lost, and found again.
+//! Machines and messages that are lost, and found again.
 
 use std::time::Duration;
 

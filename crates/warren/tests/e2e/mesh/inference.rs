@@ -16,7 +16,7 @@ both_ways!(
     a_backend_that_breaks_off_ends_the_stream_with_an_error,
 );
 
-/// What no protocol knows has to survive, too.
+/// A request with fields that no protocol knows, which have to survive, too.
 fn odd_request() -> Value {
     let mut request = saying("é", true);
     for (name, value) in [
@@ -113,7 +113,7 @@ async fn the_backends_own_errors_reach_the_client(way: LinkKind) {
         let answer = pair.asker.ask(&saying("hi", stream)).await;
         assert_eq!((answer.status, answer.json()), (status, too_long.clone()));
     }
-    // What the backend cannot read is told in its own words, also to a peer.
+    // A request that the backend cannot read is refused in its own words, also to a peer.
     let empty = pair.asker.ask(&json!({"model": "m"})).await;
     assert_eq!(empty.status, 200, "{}", empty.text());
 }

@@ -52,7 +52,7 @@ impl LinkKind {
 /// A server that takes part in the mesh, and what it lends.
 pub(super) struct Machine {
     pub(super) daemon: Daemon,
-    /// What answers for it, if it has a worker.
+    /// The backend that answers for it, if it has a worker.
     pub(super) mock: MockBackend,
     worker: Option<WorkerProcess>,
     pub(super) id: String,
@@ -81,7 +81,7 @@ impl Machine {
         Self { daemon, mock, worker: None, id }
     }
 
-    /// A machine that lends the model `m`, so many requests at once.
+    /// A machine that lends the model `m`, for `slots` requests at once.
     pub(super) async fn lending(settings: Serve, slots: u32) -> Self {
         let mut machine = Self::start(settings).await;
         machine.lend(slots).await;
@@ -110,13 +110,13 @@ impl Machine {
         self.lan().await.parse().expect("an address")
     }
 
-    /// What it knows of its peers.
+    /// Its knowledge of its peers.
     pub(super) async fn peers(&self) -> Vec<Value> {
         let listed = self.daemon.admin().get("/admin/mesh/peers").await.json();
         listed["peers"].as_array().cloned().expect("a list of peers")
     }
 
-    /// What it knows of a peer, if it does.
+    /// Its knowledge of a peer, if it has any.
     pub(super) async fn peer(&self, id: &str) -> Option<Value> {
         self.peers().await.into_iter().find(|peer| peer["id"] == id)
     }
@@ -155,7 +155,7 @@ impl Machine {
         eventually("a registration at the relay", DEADLINE, registered).await;
     }
 
-    /// What has to be put right there.
+    /// The problems that have to be put right there.
     pub(super) async fn problems(&self) -> String {
         self.told().await["problems"].to_string()
     }

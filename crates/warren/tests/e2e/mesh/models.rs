@@ -208,7 +208,7 @@ async fn a_mac_is_sent_a_model_and_one_of_a_mac_is_taken() {
     is_there(&receiver);
 }
 
-/// What a stock peer sends of a model of so many bytes, each a chunk: name, offset, bytes, last.
+/// The messages of a stock peer about a model of this many bytes, each a chunk: name, offset, bytes, last.
 async fn sent(total: usize, chunks: &[(&str, u64, Vec<u8>, bool)]) -> (Machine, Vec<Value>) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();

@@ -87,7 +87,7 @@ impl Machine {
         Ran { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
     }
 
-    /// Waits until it has so many peers that are well.
+    /// Waits until it has `count` peers that are well.
     async fn has_peers(&self, count: usize) {
         let has = async || {
             let told = self.cli(&["peers", "--json"]).await.json();

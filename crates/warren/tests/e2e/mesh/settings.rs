@@ -1,4 +1,4 @@
-//! What a server refuses to start with, and what it says loudly.
+//! Settings that a server refuses to start with, and those that it warns of.
 
 use super::servers::node;
 use crate::{cli::warren, common::serve};

@@ -40,7 +40,7 @@ struct WireState {
     target: Mutex<SocketAddr>,
     /// Bytes that came back from its far end.
     passed: AtomicU64,
-    /// It stands still once so many have.
+    /// It stands still once this number has.
     limit: AtomicU64,
 }
 
@@ -88,7 +88,7 @@ impl Wire {
         self.state.mode.send_replace(Mode::Frozen);
     }
 
-    /// Stands still when so many more bytes have come back from its far end.
+    /// Stands still when `bytes` more have come back from its far end.
     pub(super) fn freeze_after(&self, bytes: u64) {
         self.state.limit.store(self.passed() + bytes, Ordering::SeqCst);
     }

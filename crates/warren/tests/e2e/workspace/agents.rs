@@ -172,7 +172,7 @@ async fn agents_go_on_with_their_conversations_after_the_server_was_killed() {
         assert!(said.text.contains("say remember me"), "{name}: {said:?}");
         let turn = said.events.iter().find(|event| event["kind"] == "turn_started").unwrap();
         assert_eq!(turn["turn"], 2, "{name}");
-        // One of them counts the whole thread: what it took before is not told again.
+        // One of them counts the whole thread: what it took before is not reported again.
         assert_eq!(viewer.told("usage").await["input_tokens"], tokens, "{name}");
     }
 }

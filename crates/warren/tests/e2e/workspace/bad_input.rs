@@ -1,4 +1,4 @@
-//! What nobody should send: each is told so, and the connection goes on.
+//! Messages that nobody should send: each gets a refusal, and the connection goes on.
 
 use serde_json::{Value, json};
 use testkit::workspace::{ServerMessage, WorkspaceClient, client_messages, sample};

@@ -26,7 +26,7 @@ pub(super) async fn peer_address(host: &WorkspaceHost) -> String {
     SocketAddr::new([127, 0, 0, 1].into(), port.try_into().expect("a port")).to_string()
 }
 
-/// What a member says of its cluster.
+/// A member's report of its cluster.
 pub(super) async fn cluster(host: &WorkspaceHost) -> Value {
     let status = json!({"type": "cluster_status"});
     host.client().await.ask(status, "cluster_status").await["cluster"].take()

@@ -12,7 +12,7 @@ use testkit::workspace::{WorkspaceClient, decode, encode, samples::NOBODY};
 use super::kit::WorkspaceHost;
 use crate::common::assert_fields;
 
-/// What leads out of a project, in every way that there is.
+/// The paths that lead out of a project, in every way that there is.
 const OUT: [&str; 7] =
     ["..", "../x", "a/../../x", "/etc/passwd", "link/passwd", "a/./../..", "absolute"];
 

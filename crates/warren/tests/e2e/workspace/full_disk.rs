@@ -54,7 +54,7 @@ impl Drop for Small {
 /// Asks for projects until one is refused; the ids of the others.
 async fn projects_until_refused(client: &mut WorkspaceClient, dir: &str) -> (Vec<String>, String) {
     let mut saved = Vec::new();
-    // What a database has room for in its own files is none too few.
+    // The rows must outgrow the room that a database has in its own files.
     for number in 0..2000 {
         let name = format!("{number} {}", "x".repeat(100));
         client.say(json!({"type": "create_project", "name": name, "working_dir": dir})).await;

@@ -1,4 +1,4 @@
-//! What git says of a project.
+//! Git's report of a project.
 
 use std::{fs, path::Path, process::Command};
 

@@ -13,7 +13,7 @@ use crate::common::serve;
 
 pub(super) use crate::common::skipped;
 
-/// What clients show.
+/// The token that clients show.
 pub(super) const TOKEN: &str = "the-token-of-this-workspace";
 
 /// A server with a workspace, to be started.
@@ -113,7 +113,7 @@ pub(super) fn about(kind: &str, session: &str) -> Value {
 pub(super) struct Viewer {
     pub(super) client: WorkspaceClient,
     pub(super) follow: Follow,
-    /// What else was heard.
+    /// The other messages.
     pub(super) asides: Vec<Value>,
     session: String,
     searched: usize,

@@ -38,7 +38,7 @@ fn drawing() -> String {
     text + "\x1b[0m\x1b[12;1Hthe end"
 }
 
-/// What is to be seen in a cell: its text, colours and attributes. Of a blank one only the ground is,
+/// The visible part of a cell: its text, colours and attributes. Of a blank one only the ground counts,
 /// whether it was written or erased.
 #[derive(Debug, Clone, PartialEq)]
 struct VisibleCell {

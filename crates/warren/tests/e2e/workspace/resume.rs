@@ -8,7 +8,7 @@ use super::kit::{TOKEN, WorkspaceHost};
 
 /// How often the connection is cut. The soak cuts it more often.
 const CUTS: u64 = 100;
-/// So many bytes at most come over one connection.
+/// The most bytes that come over one connection.
 const MOST: u64 = 6_000;
 const SEED: u64 = 20_261_122;
 

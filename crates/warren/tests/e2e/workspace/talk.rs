@@ -69,7 +69,7 @@ fn settings(fakes: &FakeAgents, more: &str) -> String {
     text + &format!("[workspace.agents.acp]\nacp = [{:?}]\n", path("acp"))
 }
 
-/// What an agent said in a turn, and how that ended.
+/// An agent's answer in a turn, and how that ended.
 #[derive(Debug)]
 pub(super) struct Turn {
     pub(super) text: String,

@@ -7,10 +7,10 @@ use super::kit::WorkspaceHost;
 
 const MIB: u64 = 1024 * 1024;
 
-/// What all long answers together may take.
+/// The most that all long answers together may take.
 const IN_ALL: u64 = 256 * MIB;
 
-/// What else the server may grow by.
+/// The most that the server may grow by for anything else.
 const ELSE: u64 = 24 * MIB;
 
 /// More of them than there is room for.

@@ -59,7 +59,7 @@ pub(crate) struct ServerEnd {
     pub(crate) binary: bool,
     outbox: Outbox,
     frames: mpsc::Receiver<Frame>,
-    /// What is left of a whole answer.
+    /// The rest of a whole answer.
     rest: VecDeque<WorkerFrame>,
     close: oneshot::Sender<(u16, &'static str)>,
     closed: oneshot::Receiver<Option<(u16, String)>>,

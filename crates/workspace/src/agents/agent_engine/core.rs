@@ -41,7 +41,7 @@ pub(super) struct Core {
     at_rest: watch::Sender<bool>,
 }
 
-/// What the next daemon has to know of an agent.
+/// The facts about an agent that the next daemon has to know.
 #[derive(Serialize, Deserialize)]
 pub(super) struct KeptAgent {
     pub(super) process: KeptProcess,
@@ -159,7 +159,7 @@ impl Core {
     /// The state for the next daemon.
     pub(super) fn kept(&self, process: KeptProcess) -> Option<Vec<u8>> {
         let machine = self.machine();
-        let turns = machine.turns.as_ref()?.kept(now());
+        let turns = machine.turns.as_ref()?.saved_state(now());
         let key = machine.key.as_ref().map(|key| key.secret().expose().to_owned());
         drop(machine);
         let host = self.host.upgrade().filter(|_| key.is_some());

@@ -1,4 +1,4 @@
-//! What an agent is told: queued, kept for the next daemon, and only then written.
+//! An agent's input: queued, kept for the next daemon, and only then written.
 
 use std::{collections::VecDeque, io, sync::Arc};
 
@@ -11,7 +11,7 @@ use tracing::Instrument as _;
 /// one prompt.
 const WAITING: usize = 1024;
 
-/// What the next daemon has to know of an agent's process.
+/// The facts about an agent's process that the next daemon has to know.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct KeptProcess {
     /// The bytes of its output up to the end of the last line that was taken.
@@ -80,7 +80,7 @@ impl Input {
         let done = done.min(self.left.len() - self.unreleased);
         self.left.drain(..done);
         self.left_at += done as u64;
-        // What agents are told is JSON or a prompt, so it is text.
+        // An agent's input is JSON or a prompt, so it is text.
         let left: Vec<u8> = self.left.iter().copied().collect();
         (self.left_at, String::from_utf8(left).unwrap_or_default())
     }
@@ -100,8 +100,8 @@ impl Input {
 }
 
 impl Drop for Input {
-    /// What is queued still goes to a process that was told to end. Otherwise nothing is written any more,
-    /// and the input stays open for the next daemon.
+    /// Queued input still goes to a process that was told to end. Otherwise nothing is written any more, and the input
+    /// stays open for the next daemon.
     fn drop(&mut self) {
         if !self.is_closed {
             self.writing.abort();

@@ -23,7 +23,7 @@ impl Source for process::ChildOutput {
 pub(crate) struct Lines<R> {
     source: R,
     splitter: LineSplitter,
-    /// What was read and not split yet.
+    /// The bytes that were read and not split yet.
     buffer: BytesMut,
     /// The bytes of the stream up to the end of the last line that was returned, and up to the splitter's.
     taken: u64,

@@ -88,7 +88,7 @@ impl Process {
         })
     }
 
-    /// What the next daemon has to know of it.
+    /// The facts about it that the next daemon has to know.
     pub(super) fn kept(&mut self) -> KeptProcess {
         let (input_at, input) = self.input.left();
         let is_closed = self.input.is_closed;

@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-/// What another machine asks before an agent moves here.
+/// The questions of another machine before an agent moves here.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a> {
     /// The session.
@@ -61,7 +61,7 @@ impl Sessions {
     /// Whether and where an agent of another machine could go on here.
     ///
     /// # Errors
-    /// What speaks against it, in words.
+    /// The objections, in words.
     pub async fn landing(&self, asked: Asked<'_>) -> Result<Landing, Refusal> {
         let facts = read(asked.session_id, asked.facts)?;
         if self.has(asked.session_id) {

@@ -38,7 +38,7 @@ pub struct Portable {
     pub below: Option<String>,
     /// How much goes along, in bytes.
     pub bytes: u64,
-    /// What cannot go along, in words.
+    /// The things that cannot go along, in words.
     pub stays: Vec<String>,
 }
 
@@ -62,7 +62,7 @@ pub struct Parcel {
 /// A file that goes along.
 #[derive(Debug, Clone)]
 pub struct ParcelFile {
-    /// What it is, and its name there.
+    /// The kind of the file, and its name there.
     pub name: String,
     /// Its size in bytes.
     pub size: u64,

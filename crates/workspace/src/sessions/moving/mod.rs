@@ -88,7 +88,7 @@ pub enum ArrivalState {
 /// Why a session could not be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum NotTaken {
-    /// What lay aside is not there any more, or damaged.
+    /// The files that lay aside are not there any more, or damaged.
     #[error("what was staged is lost: {0}")]
     Lost(String),
     /// It could not be put in its place now.

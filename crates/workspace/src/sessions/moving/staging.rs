@@ -1,4 +1,4 @@
-//! What lies aside of a session that moves here, until it is taken or not.
+//! The files that lie aside of a session that moves here, until it is taken or not.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
@@ -16,7 +16,7 @@ use crate::refusal::Refusal;
 /// The file that says what lies aside. It is written last.
 const MANIFEST: &str = "manifest.json";
 
-/// What goes along.
+/// The things that go along.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// The session's facts, as they will be stored here.
@@ -34,7 +34,7 @@ pub struct Manifest {
 /// A file that goes along.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ManifestFile {
-    /// What it is, and its name there.
+    /// The kind of the file, and its name there.
     pub name: String,
     /// Its size in bytes.
     pub size: u64,
@@ -125,7 +125,7 @@ impl Staging {
     }
 }
 
-/// What lies aside, if all of it is there. It blocks.
+/// The manifest of the files that lie aside, if all of them are there. It blocks.
 pub(super) fn read(dir: &Path) -> Result<Manifest, NotTaken> {
     let lost = |error: &dyn std::fmt::Display| NotTaken::Lost(error.to_string());
     let bytes = fs::read(dir.join(MANIFEST)).map_err(|error| lost(&error))?;

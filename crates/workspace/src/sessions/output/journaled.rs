@@ -28,7 +28,7 @@ pub(crate) struct Journaled {
     key: Option<Secret>,
 }
 
-/// What a journal keeps of a terminal beside its output.
+/// The state of a terminal that a journal keeps beside its output.
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct TerminalState {
     /// The screen at some place in the output.

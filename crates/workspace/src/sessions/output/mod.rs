@@ -334,7 +334,7 @@ impl Output {
         self.unpainted
     }
 
-    /// Whether so much is unpainted that the painting threads have to know, and do not yet.
+    /// Whether enough is unpainted that the painting threads have to know, and do not yet.
     pub(crate) const fn needs_painting(&self) -> bool {
         self.unpainted > MUCH && !self.is_to_be_painted
     }

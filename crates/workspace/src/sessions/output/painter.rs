@@ -86,7 +86,7 @@ impl Painter {
         (screen.size(), screen.snapshot())
     }
 
-    /// What the screen answers to a question that was just painted.
+    /// The screen's answer to a question that was just painted.
     pub(crate) fn answer(&mut self, query: &Query) -> Option<String> {
         self.screen().answer(query)
     }

@@ -56,7 +56,7 @@ impl PaintedScreen {
         (seq, size, data)
     }
 
-    /// What the screen answers to a question at the end of all current output.
+    /// The screen's answer to a question at the end of all current output.
     pub(crate) fn answer(&self, session: &impl OutputLock, query: &Query) -> Option<String> {
         let mut painter = self.lock();
         self.feed(&mut painter, session);

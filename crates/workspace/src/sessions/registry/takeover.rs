@@ -8,7 +8,7 @@ use std::{
 };
 
 use futures_util::future::join_all;
-use process::{Child, ChildIo, Held, Journal};
+use process::{Child, ChildIo, HeldProcess, Journal};
 use protocol::workspace::{AgentEvent, SessionId, SessionMode};
 use session::terminal::{log::Gather, size::Size};
 use tokio::task;
@@ -38,7 +38,7 @@ pub(crate) struct Outlived {
 }
 
 impl Outlived {
-    pub(crate) fn new(held: Vec<Held>) -> Self {
+    pub(crate) fn new(held: Vec<HeldProcess>) -> Self {
         let children = held.into_iter().map(|held| (held.id, held.child)).collect();
         Self { children, is_other_version: false }
     }

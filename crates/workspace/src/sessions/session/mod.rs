@@ -75,7 +75,7 @@ pub(crate) struct SessionState {
     pub(crate) turns: TurnLog,
     pub(crate) viewers: AttachedViewers,
     pub(crate) inputs: ClientInputs,
-    /// What the program asked its terminal.
+    /// The program's questions to its terminal.
     pub(crate) queries: Queries,
     /// The time of the earliest alarm that is set.
     alarm: Option<Instant>,

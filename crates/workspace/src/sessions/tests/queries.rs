@@ -1,4 +1,4 @@
-//! What a program asks its terminal: one answer for each question.
+//! A program's questions to its terminal: one answer for each.
 
 use std::{sync::Arc, time::Duration};
 
@@ -31,7 +31,7 @@ fn type_in(bare: &Bare, id: SessionId, client: u64, text: &'static str) {
     bare.sessions.type_in(id, ClientId(client), Bytes::from_static(text.as_bytes()), None).unwrap();
 }
 
-/// What the program reads.
+/// The program's input.
 fn read(heard: &EngineCalls) -> String {
     let typed = heard.typed.lock().unwrap();
     typed.iter().map(|bytes| String::from_utf8(bytes.to_vec()).unwrap()).collect()

@@ -1,4 +1,5 @@
-//! What holds in generated histories: servers that are cut off, late, killed and back; rows that come when they come.
+//! The rules that hold in generated histories: servers that are cut off, late, killed and back; rows that come when
+//! they come.
 
 use proptest::{prelude::*, test_runner::Config};
 use store::pools::Measure;
@@ -213,7 +214,7 @@ proptest! {
         prop_assert!(world.is_quiet());
     }
 
-    /// What comes back with time is never given twice: a minute's worth at once, then evenly.
+    /// The amount that comes back with time is never given twice: a minute's worth at once, then evenly.
     #[test]
     fn a_rate_holds(steps in prop::collection::vec(step(true), 1..250), of_tokens: bool) {
         let measure = if of_tokens { Measure::Tokens } else { Measure::Requests };

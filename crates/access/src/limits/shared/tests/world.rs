@@ -19,7 +19,7 @@ use crate::{moment::Moment, prices::Charge};
 pub(super) enum Rule {
     /// Reports come in their order, or not at all.
     Order,
-    /// What is in flight or idle at other servers is not given again.
+    /// The amount in flight or idle at other servers is not given again.
     Held,
     /// A server that was silent for long uses nothing that may have been given away.
     Silence,
@@ -33,9 +33,9 @@ pub(super) struct World {
     without: Option<Rule>,
     jobs: u128,
     runs: usize,
-    /// What was in flight when servers that are dead now last admitted a job.
+    /// The amount in flight when servers that are dead now last admitted a job.
     in_flight_of_others: u64,
-    /// What may have been used beside the budget because servers were not heard of.
+    /// The amount that may have been used beside the budget because servers were not heard of.
     pub(super) unheard: u64,
 }
 
@@ -43,13 +43,13 @@ pub(super) struct Server {
     /// The number of its run.
     run: usize,
     slices: Slices,
-    /// What is known without the database.
+    /// The use that is known without the database.
     count: Count,
     /// Jobs in flight: id, estimate, and what it will use.
     pub(super) open: VecDeque<(JobId, u64, u64)>,
-    /// What jobs in flight were to use when it last admitted one.
+    /// The expected use of jobs in flight when it last admitted one.
     pub(super) in_flight_at_last: u64,
-    /// What all its runs have used.
+    /// The use of all its runs.
     pub(super) used: u64,
     /// Rows that the database has not taken: the run, and what was used.
     rows: VecDeque<(usize, u64)>,
@@ -63,7 +63,7 @@ pub(super) struct Server {
     pub(super) away: bool,
     /// When that was sent which was answered last.
     heard_ms: u64,
-    /// What it may use beyond its slice if the database is away now.
+    /// The amount that it may use beyond its slice if the database is away now.
     share: u64,
     /// Whether it has begun to use that.
     shares: bool,
@@ -76,7 +76,7 @@ pub(super) struct Database {
     slices: BTreeMap<usize, Slice>,
     /// By run: what jobs that ended have used in truth.
     settled: BTreeMap<usize, u64>,
-    /// What was used of slices that were taken back, and not told.
+    /// The use of slices that were taken back, and not reported.
     lost: u64,
     /// By run: the number of its last report, and when it came.
     runs: BTreeMap<usize, (u64, u64)>,
@@ -146,7 +146,7 @@ impl World {
         self.now = self.now.after(Duration::from_millis(millis));
     }
 
-    /// A request of this estimate comes, which will use so much. Returns what becomes of it.
+    /// A request of this estimate comes, which will use `uses`. Returns what becomes of it.
     pub(super) fn request(&mut self, at: usize, estimate: u64, uses: u64, late: bool) -> Outcome {
         self.jobs += 1;
         let (job, now) = (JobId::from_random(self.jobs), self.now);
@@ -298,7 +298,7 @@ impl World {
         }
     }
 
-    /// What was sent comes to the database; `answered`: whether the answer comes back.
+    /// Delivers the sent report to the database; `answered`: whether the answer comes back.
     pub(super) fn deliver(&mut self, at: usize, answered: bool) {
         let now = self.now;
         let Some((number, reports)) = self.servers[at].sent.take() else { return };
@@ -321,7 +321,7 @@ impl World {
         }
     }
 
-    /// What was sent is given up, and comes later, if at all.
+    /// Gives the sent report up. It comes later, if at all.
     pub(super) fn delay(&mut self, at: usize) {
         let server = &mut self.servers[at];
         if let Some((number, reports)) = server.sent.take() {
@@ -330,7 +330,7 @@ impl World {
         self.cut_off(at);
     }
 
-    /// What was given up comes.
+    /// Delivers a report that was given up.
     pub(super) fn come_late(&mut self, at: usize) {
         let (now, limits) = (self.now, self.limits);
         if let Some((run, number, reports)) = self.servers[at].late.take() {
@@ -379,7 +379,7 @@ impl World {
         (new.used, new.rows, new.late) = (old.used, old.rows, old.late);
     }
 
-    /// Until nothing is held and all is told.
+    /// Until nothing is held and all is reported.
     pub(super) fn settle_down(&mut self) {
         for at in 0..self.servers.len() {
             self.reconnect(at);
@@ -396,24 +396,24 @@ impl World {
         }
     }
 
-    /// What all servers have used.
+    /// The use of all servers.
     pub(super) fn used(&self) -> u64 {
         self.servers.iter().map(|server| server.used).sum()
     }
 
-    /// What was in flight when each server last admitted a job.
+    /// The amount in flight when each server last admitted a job.
     pub(super) fn in_flight_at_last(&self) -> u64 {
         let now = self.servers.iter().map(|server| server.in_flight_at_last).sum::<u64>();
         now + self.in_flight_of_others
     }
 
-    /// What all servers have used, and what jobs in flight are expected to use.
+    /// The use of all servers, and the expected use of jobs in flight.
     pub(super) fn busy(&self) -> u64 {
         let open = self.servers.iter().flat_map(|server| &server.open);
         self.used() + open.map(|(_, estimate, _)| (*estimate).max(1)).sum::<u64>()
     }
 
-    /// What is held and not used, as the database has it.
+    /// The amount that is held and not used, as the database has it.
     pub(super) fn held(&self) -> u64 {
         let slices = self.database.slices.values();
         slices.map(|it| it.granted.saturating_sub(it.settled)).sum()

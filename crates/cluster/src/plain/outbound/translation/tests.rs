@@ -12,7 +12,7 @@ struct Pair {
     now: Instant,
 }
 
-/// What leaves a translation.
+/// The output of a translation.
 #[derive(Debug, PartialEq)]
 enum Out {
     Peer(Value),

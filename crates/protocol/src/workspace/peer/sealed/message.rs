@@ -23,9 +23,9 @@ messages! {
 
         /// Whether an agent could move to the receiver.
         "move_ask" => MoveAsk(MoveAsk),
-        /// What speaks against it.
+        /// The objections to the move.
         "move_answer" => MoveAnswer(MoveAnswer),
-        /// What the agent is.
+        /// The description of the agent.
         "move_prepare" => MovePrepare(MovePrepare),
         /// A part of a file of it.
         "move_chunk" => MoveChunk(MoveChunk),

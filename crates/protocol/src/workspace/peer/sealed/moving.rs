@@ -45,7 +45,7 @@ pub struct MoveAnswer {
     /// The move.
     #[serde(rename = "move")]
     pub move_id: u64,
-    /// What speaks against it, for people; nothing: the receiver could run it.
+    /// The objections, for people; empty: the receiver could run it.
     #[serde(default, deserialize_with = "texts::<_, REASONS_MAX, REASON_MAX>")]
     pub problems: Vec<String>,
     /// Where it would work.

@@ -1,4 +1,4 @@
-//! What other members may make this one keep, to the last byte of it.
+//! The most that other members may make this one keep, to the last byte of it.
 
 use serde_json::{Value, json};
 

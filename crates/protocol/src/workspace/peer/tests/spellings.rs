@@ -1,4 +1,4 @@
-//! What members of other programs may write differently, and what is written for all of them.
+//! Spellings that members of other programs may use, and the one that is written for all of them.
 
 use serde_json::{Value, json};
 

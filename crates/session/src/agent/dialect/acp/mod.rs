@@ -161,6 +161,7 @@ impl Acp {
     /// The line with a new request to the program.
     fn request(&mut self, what: Request, method: &str, params: &Value) -> Vec<u8> {
         self.next_id += 1;
+        // The newest stands first: an answer is mostly to it.
         self.waiting.truncate(MAX_WAITING - 1);
         self.waiting.insert(0, (self.next_id, what));
         line(&json!({ "jsonrpc": "2.0", "id": self.next_id, "method": method, "params": params }))
@@ -217,6 +218,7 @@ impl Acp {
         match text(request, "/method") {
             "session/request_permission" => ParsedLine::progress(self.permissions.ask(request)),
             method => {
+                // An agent may wait for the answer for ever.
                 let message = format!("this client has no method {}", words::cut(method, 100));
                 let error = json!({ "code": METHOD_NOT_FOUND, "message": message });
                 let answer =
@@ -285,6 +287,7 @@ impl Dialect for Acp {
         match self.stage.clone() {
             Stage::Open(session) => self.prompt_now(&session).unwrap_or_default(),
             Stage::Opening => Vec::new(),
+            // The process is warm, so its session is tried again without a new one.
             Stage::Closed(_) => self.open_anew(),
         }
     }

@@ -95,21 +95,22 @@ impl Acp {
             return self.close("It opened a session without an id.");
         }
         self.updates.begin_anew();
-        let mut said = Vec::new();
+        let mut outputs = Vec::new();
         if words::is_id(&session) {
             self.conversation = Some(session.clone());
-            said.push(AgentOutput::Conversation(session.clone()));
+            outputs.push(AgentOutput::Conversation(session.clone()));
         }
-        said.extend(self.open(&session, &result));
-        said
+        outputs.extend(self.open(&session, &result));
+        outputs
     }
 
     fn open(&mut self, session: &str, result: &Value) -> Vec<AgentOutput> {
         self.stage = Stage::Open(session.to_owned());
-        let mut said: Vec<AgentOutput> = self.choose_model(session, result).into_iter().collect();
-        said.extend(self.choose_mode(session, result));
-        said.extend(self.prompt_now(session).map(AgentOutput::Write));
-        said
+        let mut outputs: Vec<AgentOutput> =
+            self.choose_model(session, result).into_iter().collect();
+        outputs.extend(self.choose_mode(session, result));
+        outputs.extend(self.prompt_now(session).map(AgentOutput::Write));
+        outputs
     }
 
     /// Notes that the program cannot give a session. The turn that waits for one fails; the next

@@ -112,18 +112,18 @@ impl Updates {
         let status = text(update, "/status");
         let is_done = matches!(status, "completed" | "failed");
         let begins = is_done || text(update, "/sessionUpdate") == "tool_call";
-        let mut said = Vec::new();
+        let mut outputs = Vec::new();
         if begins && !self.started.contains(&id) {
             self.answer.clear();
             self.started.truncate(MAX_STARTED - 1);
             self.started.insert(0, id.clone());
-            said.push(AgentOutput::tool_started(&id, name(update), part(update, "/rawInput")));
+            outputs.push(AgentOutput::tool_started(&id, name(update), part(update, "/rawInput")));
         }
         if is_done {
             self.started.retain(|started| *started != id);
-            said.push(AgentOutput::tool_finished(&id, status == "completed", output(update)));
+            outputs.push(AgentOutput::tool_finished(&id, status == "completed", output(update)));
         }
-        said
+        outputs
     }
 }
 

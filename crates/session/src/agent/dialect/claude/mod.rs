@@ -127,11 +127,11 @@ impl Claude {
     /// Handles the beginning of a turn. If an interrupt was sent before, it did not reach this turn, so it
     /// is sent again.
     fn begins(&mut self, line: &Value) -> Vec<AgentOutput> {
-        let mut said = self.named(text(line, "/session_id"));
+        let mut outputs = self.named(text(line, "/session_id"));
         if self.is_interrupted && self.origin.has_prompt() {
-            said.push(AgentOutput::Write(self.interruption()));
+            outputs.push(AgentOutput::Write(self.interruption()));
         }
-        said
+        outputs
     }
 
     fn interruption(&mut self) -> Vec<u8> {
@@ -183,6 +183,7 @@ impl Claude {
         match text(block, "/type") {
             "text" if is_own => {
                 self.answer.set(text(block, "/text"));
+                // The pieces have been shown; the whole would show the text twice.
                 let again = std::mem::take(&mut self.said_in_pieces);
                 (!again).then(|| self.text(text(block, "/text"), false))
             }
@@ -205,6 +206,7 @@ impl Claude {
 
     fn result(&mut self, line: &Value) -> Vec<AgentOutput> {
         let errors = errors(line);
+        // Counted in any case, as the program reports the cost of the whole process.
         let usage = self.unasked.and(self.usage(line));
         let answer = self.answer.take();
         self.said_in_pieces = false;
@@ -212,6 +214,7 @@ impl Claude {
         if self.was_resumed && errors.to_ascii_lowercase().contains("no conversation found") {
             return vec![AgentOutput::ResumeRefused];
         }
+        // Before the end, which clears it.
         let was_marked = self.origin.is_unasked();
         if !self.origin.ends(line) {
             self.unasked = usage;
@@ -220,15 +223,15 @@ impl Claude {
         self.unasked = Usage::default();
         let failed = line.pointer("/is_error") == Some(&Value::Bool(true))
             || text(line, "/subtype") != "success";
-        let mut said = self.named(text(line, "/session_id"));
-        said.push(AgentOutput::Ended(match (was_interrupted(line), failed) {
+        let mut outputs = self.named(text(line, "/session_id"));
+        outputs.push(AgentOutput::Ended(match (was_interrupted(line), failed) {
             (true, _) => {
                 TurnResult { outcome: TurnOutcome::Interrupted, text: answer, error: None, usage }
             }
             (false, true) => TurnResult::failed(&errors, usage),
             (false, false) => TurnResult::completed(final_text(line).or(answer), usage),
         }));
-        said
+        outputs
     }
 
     /// Handles the end of a turn that no prompt began. If a prompt waits, its turn comes next, and a
@@ -246,6 +249,7 @@ impl Claude {
         let total = line.pointer("/total_cost_usd").and_then(Value::as_f64);
         let cost_usd = total.map(|total| {
             let before = std::mem::replace(&mut self.cost, total);
+            // A new process begins at zero, and rounding may take a little back.
             (total - before).max(0.0)
         });
         Usage {
@@ -258,6 +262,7 @@ impl Claude {
     fn asks(&mut self, line: &Value) -> Vec<AgentOutput> {
         let key = owned(line, "/request_id");
         if !is_question(line) {
+            // A request without an answer blocks the program.
             return vec![AgentOutput::Write(unsupported(&key))];
         }
         let input = part(line, "/request/input");
@@ -269,6 +274,7 @@ impl Claude {
     fn asks_much(&mut self, line: &Value, whole: Option<&str>) -> Vec<AgentOutput> {
         let key = owned(line, "/request_id");
         let taken: usize = self.permission_inputs.values().map(|input| input.bytes).sum();
+        // A long input is held until the decision, as the answer repeats it.
         let whole = whole.filter(|whole| taken + whole.len() <= MAX_INPUTS);
         let read = whole.and_then(|whole| Some((whole.len(), input_of(whole)?)));
         match read {
@@ -325,6 +331,7 @@ impl Dialect for Claude {
         self.conversation = start.conversation.map(str::to_owned);
         self.was_resumed = start.conversation.is_some();
         self.permission_inputs.clear();
+        // The program counts from its own start.
         self.cost = 0.0;
         self.origin = Origin::default();
         self.answer.clear();

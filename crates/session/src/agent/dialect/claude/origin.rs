@@ -20,14 +20,14 @@ use super::{
 /// The known facts about the running turn.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Origin {
-    prompt: Option<Given>,
+    prompt: Option<OpenPrompt>,
     /// Whether the turn began while there was no prompt.
     is_unasked: bool,
 }
 
 /// A prompt that has no result yet.
 #[derive(Debug, Serialize, Deserialize)]
-struct Given {
+struct OpenPrompt {
     id: String,
     is_taken_up: bool,
 }
@@ -35,7 +35,7 @@ struct Given {
 impl Origin {
     /// Notes that a prompt was given.
     pub(super) fn prompted(&mut self, id: &str) {
-        self.prompt = Some(Given { id: id.to_owned(), is_taken_up: false });
+        self.prompt = Some(OpenPrompt { id: id.to_owned(), is_taken_up: false });
     }
 
     /// Whether a prompt has no result yet.
@@ -52,11 +52,11 @@ impl Origin {
     pub(super) fn heard(&mut self, line: &Value) {
         let is_echo = line.get("isReplay") == Some(&Value::Bool(true));
         match &mut self.prompt {
-            Some(given)
-                if is_echo && text(line, "/uuid") == given.id
-                    || given.is_named(line) == Some(true) =>
+            Some(prompt)
+                if is_echo && text(line, "/uuid") == prompt.id
+                    || prompt.is_named(line) == Some(true) =>
             {
-                given.is_taken_up = true;
+                prompt.is_taken_up = true;
                 self.is_unasked = false;
             }
             Some(_) => {}
@@ -66,18 +66,18 @@ impl Origin {
 
     /// Ends the turn with this result. Returns whether the turn was the prompt's.
     pub(super) fn ends(&mut self, result: &Value) -> bool {
-        let named = self.prompt.as_ref().and_then(|given| given.is_named(result));
+        let named = self.prompt.as_ref().and_then(|prompt| prompt.is_named(result));
         let was_unasked = std::mem::take(&mut self.is_unasked);
         let by_origin = match text(result, "/origin/kind") {
             "" => !was_unasked,
             kind => kind == "human",
         };
-        let is_own = |given: &mut Given| given.is_taken_up || named.unwrap_or(by_origin);
+        let is_own = |prompt: &mut OpenPrompt| prompt.is_taken_up || named.unwrap_or(by_origin);
         self.prompt.take_if(is_own).is_some()
     }
 }
 
-impl Given {
+impl OpenPrompt {
     /// Whether a line names this prompt; `None` if it names no prompt.
     fn is_named(&self, line: &Value) -> Option<bool> {
         let all = list(line, "/user_message_uuids").iter().filter_map(Value::as_str);

@@ -96,7 +96,7 @@ fn ends_with(provider: &str, text: &str) -> Vec<String> {
 
 const ID: &str = "4f1c0a52-9d3e-4a6b-8c1d-2e7f90b1a3c4";
 
-/// What a turn ends with whose program says this.
+/// The answer of a turn whose program writes this.
 fn answer(provider: &str, text: &str) -> String {
     let mut rig = Rig::new(provider);
     rig.start("one");

@@ -185,7 +185,7 @@ impl Dialect for Forgetful {
     }
 
     fn heard(&mut self, _line: &serde_json::Value) -> ParsedLine {
-        ParsedLine { said: vec![AgentOutput::ResumeRefused], is_progress: true }
+        ParsedLine { outputs: vec![AgentOutput::ResumeRefused], is_progress: true }
     }
 
     fn interrupt(&mut self) -> Halt {

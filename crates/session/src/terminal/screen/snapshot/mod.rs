@@ -6,14 +6,12 @@
 //!
 //! - [`of`]: the whole text
 //! - `paint`: the cells of a page; `pen`: the looks of characters
-//! - `width`: the widths of characters in other terminals
 //! - `cursor`: the cursors, including saved ones; `modes`: modes, colours, titles and tab stops
 
 mod cursor;
 mod modes;
 mod paint;
 mod pen;
-mod width;
 
 use std::fmt;
 

@@ -5,7 +5,7 @@ use alacritty_terminal::term::cell::Cell;
 
 use super::super::cells;
 use super::pen::Pen;
-use super::{At, Painter, width};
+use super::{super::width, At, Painter};
 
 /// The fewest blanks that are skipped and not printed: the sequence that skips them takes bytes, too.
 const SHORTEST_SKIP: usize = 5;

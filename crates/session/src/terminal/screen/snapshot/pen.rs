@@ -93,7 +93,7 @@ impl Pen {
         text
     }
 
-    /// The kind of underline, from 1; 0 is none.
+    /// The kind of underline, from 1; 0 means no underline.
     fn kind(&self) -> usize {
         let flags = self.flags.intersection(cells::UNDERLINES);
         (0..=5).find(|kind| cells::underline(*kind) == flags).map_or(0, usize::from)

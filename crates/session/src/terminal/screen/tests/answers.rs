@@ -1,10 +1,10 @@
-//! What a screen answers to a program.
+//! A screen's answers to a program.
 
 use super::super::Screen;
 use super::fed;
 use crate::terminal::query::Queries;
 
-/// What is written to a screen of 80 by 24 cells, the question at its end, and the answer.
+/// The output to a screen of 80 by 24 cells, the question at its end, and the answer.
 const CASES: [(&str, &str, &str); 33] = [
     ("", "\x1b[c", "\x1b[?62;6;22c"),
     ("", "\x1b[0c", "\x1b[?62;6;22c"),

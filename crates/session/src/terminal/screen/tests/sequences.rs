@@ -1,4 +1,4 @@
-//! What sequences show that the engine does not know, as in the terminals that people attach with. Each is
+//! The effect of sequences that the engine does not know, as in the terminals that people attach with. Each is
 //! on the screen, and a snapshot keeps it with all that later output depends on.
 
 use super::{assert_repaints, fed, repainted};

@@ -1,4 +1,4 @@
-//! Which model of a repository: what each takes in memory, and whether this machine has that much.
+//! The choice of a model in a repository: the memory that each takes, and whether this machine has it.
 
 use anyhow::anyhow;
 use hardware::Machine;
@@ -17,7 +17,7 @@ use crate::commands::{
     words::{bytes, count},
 };
 
-/// The context that is reckoned with, in tokens, unless the model was made for less.
+/// The assumed context in tokens, unless the model was made for less.
 const CONTEXT: u64 = 8_192;
 
 const GIB: f64 = (1_u64 << 30) as f64;
@@ -26,25 +26,25 @@ const GIB: f64 = (1_u64 << 30) as f64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Fit {
-    /// Into the GPU's memory; without a GPU into the machine's.
+    /// In the GPU's memory; without a GPU in the machine's.
     Yes,
     /// Only with the machine's memory beside the GPU's, so that it is slow.
     Partly,
     No,
-    /// The machine does not tell its memory.
+    /// The memory of the machine is not known.
     Unknown,
 }
 
 /// The models of a repository, on this machine.
 pub(super) struct Choosing<'a> {
     offer: &'a Offer,
-    /// Of all of them, as they differ in their weights only; `None` when no head could be read.
+    /// The needs of all of them, as they differ in their weights only; `None` if no head could be read.
     needs: Option<Needs>,
     context: u64,
     room: Room,
 }
 
-/// How much memory there is for models, in bytes; 0 when it is not known.
+/// The memory for models, in bytes; 0 if it is not known.
 #[derive(Debug, Clone, Copy)]
 struct Room {
     fast: u64,
@@ -62,7 +62,7 @@ struct Row<'a> {
     proposed: bool,
 }
 
-/// All of them.
+/// All models, for programs.
 #[derive(Serialize)]
 pub(super) struct Rows<'a> {
     repo: &'a str,
@@ -70,15 +70,15 @@ pub(super) struct Rows<'a> {
     quantizations: Vec<Row<'a>>,
 }
 
-/// What the head of the smallest says, if all are one model. Without it memory is estimated by size alone, so that a
-/// failure is none of the pull.
+/// The head of the smallest file, if all are one model. Without it memory is estimated by size alone, so that a
+/// failure does not end the pull.
 pub(super) async fn head(hub: &Hub, listing: &Listing, offer: &Offer) -> Option<Gguf> {
     let smallest = offer.variants.first().filter(|_| offer.has_one_model())?.files.first()?;
     hub.head(listing, smallest).await.ok().flatten()
 }
 
 impl<'a> Choosing<'a> {
-    /// With what the head of one of them says, where that is known.
+    /// The choice, with the head of one of the models if it is known.
     pub(super) async fn new(offer: &'a Offer, head: Option<Gguf>) -> Self {
         let machine = spawn_blocking(Machine::detect).await;
         let room = machine.as_ref().map_or(Room { fast: 0, all: 0 }, Room::of);
@@ -87,10 +87,10 @@ impl<'a> Choosing<'a> {
         Self { offer, needs, context: made_for.min(CONTEXT), room }
     }
 
-    /// The one that is named, or the one that is proposed, if people agree.
+    /// The named model, or the proposed one if the user agrees.
     ///
     /// # Errors
-    /// When there is none of the name, nobody agrees, or none fits and none is named.
+    /// When there is no model of the name, nobody agrees, or none fits and none is named.
     pub(super) fn choose(&self, named: Option<&str>, yes: bool) -> anyhow::Result<&'a Variant> {
         if let Some(named) = named {
             let variant = self.offer.find(named).map_err(failed)?;
@@ -166,7 +166,7 @@ impl<'a> Choosing<'a> {
         };
         let lines: Vec<String> = variants.iter().map(line).collect();
         let chosen = prompt::choose(&format!("{}\nWhich one?", self.reckoning()), &lines)?;
-        // It chooses among the lines.
+        // The prompt returns the index of one of the lines.
         variants.get(chosen).copied().ok_or_else(|| anyhow!("nothing was chosen"))
     }
 
@@ -198,7 +198,7 @@ impl<'a> Choosing<'a> {
         }
     }
 
-    /// By what it is judged whether they fit.
+    /// The memory with which the fit is judged, in words.
     fn reckoning(&self) -> String {
         let room = match self.room {
             Room { all: 0, .. } => "this machine does not tell its memory".to_owned(),

@@ -69,14 +69,14 @@ pub(crate) struct Pull {
 struct Chosen {
     id: ModelId,
     listing: Listing,
-    /// What is fetched, in the order of the names that it gets here.
+    /// The files to fetch, in the order of the names that they get here.
     files: Vec<HubFile>,
     remote: Vec<RemoteFile>,
 }
 
-/// What is printed in the end.
+/// The result that is printed in the end.
 #[derive(Serialize)]
-struct Done {
+struct FinishedPull {
     state: &'static str,
     model: String,
     /// `here` when nothing was fetched, `peers`, or the hub's host.
@@ -84,7 +84,7 @@ struct Done {
     bytes: u64,
     /// The directory of the model.
     path: PathBuf,
-    /// What a program is given.
+    /// The file for a program.
     file: PathBuf,
 }
 
@@ -126,7 +126,7 @@ impl Pull {
         self.bring(&hub, &store, chosen, file).await
     }
 
-    /// From the nearest that has it.
+    /// Fetches the model from peers, or else from the hub.
     async fn bring(
         &self,
         hub: &Hub,
@@ -191,7 +191,7 @@ impl Pull {
         failure.map_or(Ok(()), |error| Err(error.into()))
     }
 
-    /// A hub that does not answer is not needed by those whose peers have the model.
+    /// Fetches from peers when the hub does not answer.
     async fn without_hub(
         &self,
         wanted: &Wanted,
@@ -226,7 +226,7 @@ impl Pull {
         let model = plain(chosen.id.as_str());
         if self.json {
             let model = chosen.id.to_string();
-            let done = Done { state: "done", model, from, bytes: total, path, file };
+            let done = FinishedPull { state: "done", model, from, bytes: total, path, file };
             return Ok(say_json_line(&done)?);
         }
         let how = match from.as_str() {
@@ -258,7 +258,7 @@ impl Chosen {
         Ok(Self { id, listing, files: named.into_iter().map(|(_, file)| file).collect(), remote })
     }
 
-    /// Whether exactly this is in the store.
+    /// Whether exactly these files are in the store.
     async fn is_here(&self, store: &Path, replace: bool) -> anyhow::Result<bool> {
         let (store, id, remote) = (store.to_owned(), self.id.clone(), self.remote.clone());
         match spawn_blocking(move || arrival::has(&store, &id, &remote)).await? {
@@ -269,7 +269,7 @@ impl Chosen {
     }
 }
 
-/// What the disk lacks, in numbers for people.
+/// The error that says how much space the disk lacks, for people.
 fn no_room(path: &Path, needed: u64, free: u64) -> anyhow::Error {
     let (needed, free) = (bytes(needed), bytes(free));
     anyhow!(
@@ -278,7 +278,7 @@ fn no_room(path: &Path, needed: u64, free: u64) -> anyhow::Error {
     )
 }
 
-/// With the exit code of its kind.
+/// The error with the exit code of its kind.
 fn failed(error: HubError) -> anyhow::Error {
     use client::ClientError;
     let words = error.to_string();

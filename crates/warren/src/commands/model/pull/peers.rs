@@ -12,14 +12,14 @@ use crate::commands::{
     target::RunningServer, words::count,
 };
 
-/// Whether it came from peers. A mesh that is not there, or fails, is no error: there is still the hub.
+/// Pulls the model from peers. Returns whether it came. A mesh that is missing or fails is no error: the hub is left.
 pub(super) async fn pull(
     server: &RunningServer,
     file: &ConfigFile,
     id: &ModelId,
     json: bool,
 ) -> anyhow::Result<bool> {
-    // What another machine's server fetches does not come here.
+    // A model that another machine's server fetches does not come here.
     let lookup = server.lookup(&file.serve);
     if server.is_named() || lookup.running().is_none() {
         return Ok(false);

@@ -1,4 +1,4 @@
-//! Which hub, and as whom.
+//! The hub to fetch from, and the account there.
 
 use std::{
     fs::File,
@@ -45,7 +45,7 @@ impl Site {
     }
 }
 
-/// Where the tools of Hugging Face store the token.
+/// The file in which the tools of Hugging Face store the token.
 fn token_file() -> Option<PathBuf> {
     let said = |name| std::env::var_os(name).filter(|said| !said.is_empty()).map(PathBuf::from);
     let cache = || said("XDG_CACHE_HOME").or_else(|| Some(std::env::home_dir()?.join(".cache")));

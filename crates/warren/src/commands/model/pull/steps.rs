@@ -1,4 +1,4 @@
-//! Shows how far a pull from a hub is.
+//! Shows the progress of a pull from a hub.
 
 use std::{
     io,
@@ -14,23 +14,23 @@ use crate::commands::{
     words::{bytes, span},
 };
 
-/// How often a bar changes.
+/// The least time between two changes of the bar.
 const BAR_EVERY: Duration = Duration::from_millis(100);
 
-/// How often a line of JSON is written.
+/// The least time between two lines of JSON.
 const JSON_EVERY: Duration = Duration::from_secs(1);
 
-/// How much of the past the rate is of.
+/// The time over which the rate is measured.
 const WINDOW: Duration = Duration::from_secs(5);
 
 /// The display of one pull.
 pub(super) struct Steps {
     model: String,
     host: String,
-    /// `None` for programs.
+    /// The bar; `None` for programs.
     bar: Option<Progress>,
-    /// What was shown last, and when.
-    shown: Option<(Instant, Option<String>)>,
+    /// The last shown progress, and when it was shown.
+    last_shown: Option<(Instant, Option<String>)>,
     rate: Rate,
 }
 
@@ -52,7 +52,7 @@ struct StepJson<'a> {
 impl Steps {
     pub(super) fn new(model: &str, host: String, json: bool) -> Self {
         let bar = (!json).then(Progress::new);
-        Self { model: model.to_owned(), host, bar, shown: None, rate: Rate::default() }
+        Self { model: model.to_owned(), host, bar, last_shown: None, rate: Rate::default() }
     }
 
     /// Shows a step, unless another was shown just before and nothing else has changed.
@@ -60,13 +60,13 @@ impl Steps {
         let now = Instant::now();
         self.rate.note(now, step.bytes);
         let every = if self.bar.is_some() { BAR_EVERY } else { JSON_EVERY };
-        let is_news = self.shown.as_ref().is_none_or(|(at, trouble)| {
+        let is_news = self.last_shown.as_ref().is_none_or(|(at, trouble)| {
             *trouble != step.trouble || now.duration_since(*at) >= every
         });
         if !is_news && step.bytes < step.total {
             return Ok(());
         }
-        self.shown = Some((now, step.trouble.clone()));
+        self.last_shown = Some((now, step.trouble.clone()));
         let rate = self.rate.per_second();
         let eta = (step.total - step.bytes.min(step.total)).checked_div(rate);
         let state = if step.trouble.is_some() { "waiting" } else { "running" };
@@ -113,10 +113,10 @@ fn line(step: &model_hub::Progress, host: &str, rate: u64, eta: Option<u64>) -> 
     parts.join(", ")
 }
 
-/// How fast bytes come.
+/// The rate of bytes.
 #[derive(Default)]
 struct Rate {
-    /// When it began to count, and how many bytes were there.
+    /// When the count began, and how many bytes were there.
     began: Option<(Instant, u64)>,
     rate: u64,
 }

@@ -120,7 +120,7 @@ impl Backend {
     }
 }
 
-/// The first that has all of these models, else the first that has any model, else the first.
+/// The first backend with all of these models, else the first with any model, else the first.
 fn best(found: &[LocalBackend], models: &[String]) -> usize {
     // `a=b` asks the backend for b.
     let asked = |model: &String| model.rsplit('=').next().unwrap_or_default().to_owned();
@@ -136,7 +136,7 @@ fn line(found: &LocalBackend) -> String {
     format!("{} at {}: {}", plain(&found.name), plain(&found.url), plain(&models))
 }
 
-/// One of several models, or all.
+/// The user's choice of one of several models, or all.
 fn which_model(found: &LocalBackend) -> anyhow::Result<Option<Vec<String>>> {
     if found.models.len() < 2 {
         return Ok(None);

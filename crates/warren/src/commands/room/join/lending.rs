@@ -30,13 +30,13 @@ use crate::{
     exit::usage,
 };
 
-/// How often the status line is drawn.
+/// The time between two drawings of the status line.
 const DRAWN: Duration = Duration::from_millis(500);
 
 /// Events that may wait to be shown; further ones are dropped.
 const WAITING: usize = 256;
 
-/// All that lending a model to a room takes.
+/// The parts that lending a model to a room takes.
 pub(super) struct Lending {
     pub(super) target: ServerTarget,
     pub(super) nickname: String,
@@ -46,14 +46,14 @@ pub(super) struct Lending {
     pub(super) lend: Lend,
     pub(super) aliases: Arc<[LentAlias]>,
     pub(super) protocol: Protocol,
-    pub(super) kept: Option<RoomTokens>,
+    pub(super) tokens: Option<RoomTokens>,
     pub(super) who: OwnParticipant,
     pub(super) process: ProcessOptions,
     pub(super) stay: bool,
 }
 
 impl Lending {
-    /// Lends until it is told to stop.
+    /// Lends until a stop is asked for.
     ///
     /// # Errors
     /// When it had to leave, or could not join.
@@ -161,15 +161,15 @@ impl Lending {
                     plain(&reason)
                 ));
             }
-            // The first is the reason shown at the end; the others do not occur in rooms.
+            // The first is the reason that is shown at the end; the others do not occur in rooms.
             Event::GaveUp { .. } | Event::NodeConnected { .. } | Event::Withdrawn { .. } => {}
         }
     }
 
     async fn keep(&self, id: &str, session_token: Option<String>, screen: &mut Screen) {
-        let Some(kept) = &self.kept else { return };
+        let Some(tokens) = &self.tokens else { return };
         let who = OwnParticipant { id: id.to_owned(), session_token, ..self.who.clone() };
-        if let Err(error) = kept.keep_participant(who).await {
+        if let Err(error) = tokens.keep_participant(who).await {
             screen.tell(&format!(
                 "warning: this machine will not be the same the next time: {error:#}"
             ));
@@ -180,10 +180,10 @@ impl Lending {
         if ended.cut_off > 0 {
             screen.tell(&format!("{} unfinished requests were cut off", ended.cut_off));
         }
-        if let (Some(kept), false) = (&self.kept, self.stay) {
+        if let (Some(tokens), false) = (&self.tokens, self.stay) {
             // The token is void now, but the next join has the same id.
             let who = OwnParticipant { session_token: None, ..self.who.clone() };
-            kept.keep_participant(who).await?;
+            tokens.keep_participant(who).await?;
         }
         match &ended.gave_up {
             None => Ok(()),

@@ -105,7 +105,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// As usual, in a room with this password.
+    /// The usual part, in a room with this password.
     pub(super) fn with_password(password: Option<&Secret>) -> Self {
         let password = password.cloned();
         Self { protocol: Protocol::Auto, password, ..Self::default() }
@@ -124,7 +124,7 @@ enum Speak {
 }
 
 impl Join {
-    /// A guest of a room, by an invitation.
+    /// The part of a guest of a room, by an invitation.
     pub(crate) fn invited(
         room: RoomName,
         password: Option<Secret>,
@@ -178,16 +178,16 @@ impl Join {
 }
 
 impl Lender {
-    /// Checks what can be checked before anything is asked.
+    /// Checks the flags before anything is asked.
     ///
     /// # Errors
-    /// When its name is none.
+    /// When its name cannot be one.
     pub(super) fn check(&self) -> anyhow::Result<()> {
         let nickname = self.nickname.as_deref().map_or(Ok(()), limits::nickname);
         nickname.map_err(|error| anyhow!("--nickname: it {error}"))
     }
 
-    /// Whether a flag says what is lent.
+    /// Whether a flag names the model server or the model.
     pub(super) fn names_something(&self) -> bool {
         self.nickname.is_some() || self.backend.is_named()
     }
@@ -197,7 +197,7 @@ impl Lender {
         self.backend.choose().await
     }
 
-    /// Lends it to a room until it is told to stop.
+    /// Lends the chosen backend to a room until a stop is asked for.
     pub(super) async fn lend(
         self,
         chosen: ChosenBackend,
@@ -205,7 +205,7 @@ impl Lender {
         part: Part,
         file: &ConfigFile,
     ) -> anyhow::Result<()> {
-        let (kept, who) = who(found, &chosen.key, part.id.as_deref());
+        let (tokens, who) = who(found, &chosen.key, part.id.as_deref());
         let specs =
             if self.no_specs { MachineSpecs::default() } else { specs::of_this_machine().await };
         let join = JoinRoom {
@@ -228,7 +228,7 @@ impl Lender {
             lend: chosen.lend,
             aliases: aliases(file),
             protocol: part.protocol,
-            kept,
+            tokens,
             who,
             process: self.process,
             stay: part.stay,
@@ -247,16 +247,16 @@ fn aliases(file: &ConfigFile) -> Arc<[LentAlias]> {
     aliases.map(alias).collect()
 }
 
-/// This machine's participant: the same as the last time with this backend.
+/// This machine's participant: the one of the last time with this backend.
 fn who(
     found: &LocatedRoom,
     backend: &str,
     id: Option<&str>,
 ) -> (Option<RoomTokens>, OwnParticipant) {
-    let kept = RoomTokens::new();
+    let tokens = RoomTokens::new();
     let server = found.warren.url();
-    let known = kept.as_ref().map_err(|error| anyhow!("{error:#}"));
-    let known = known.and_then(|kept| kept.participants(&server, &found.summary));
+    let known = tokens.as_ref().map_err(|error| anyhow!("{error:#}"));
+    let known = known.and_then(|tokens| tokens.participants(&server, &found.summary));
     if let Err(error) = &known {
         note(&format!("warning: this machine will not be the same the next time: {error:#}"));
     }
@@ -269,7 +269,7 @@ fn who(
     let (id, session_token) = before.map_or((id, None), |who| (who.id, who.session_token));
     let (room, codes) = (found.summary.room.id.clone(), found.codes());
     let backend = backend.to_owned();
-    (kept.ok(), OwnParticipant { server, room, codes, backend, id, session_token })
+    (tokens.ok(), OwnParticipant { server, room, codes, backend, id, session_token })
 }
 
 impl From<Speak> for Protocol {

@@ -13,7 +13,7 @@ pub(super) struct Screen {
     /// Whether the status line is drawn.
     drawn: bool,
     /// The count of answered requests when it was last written, and when that was.
-    told: Option<(u64, Instant)>,
+    last_written: Option<(u64, Instant)>,
 }
 
 /// The shortest time between two status lines where there is no terminal.
@@ -24,7 +24,7 @@ const CLEAR: &str = "\r\x1b[2K";
 
 impl Screen {
     pub(super) fn new() -> Self {
-        Self { terminal: stderr().is_terminal(), drawn: false, told: None }
+        Self { terminal: stderr().is_terminal(), drawn: false, last_written: None }
     }
 
     pub(super) const fn is_terminal(&self) -> bool {
@@ -44,9 +44,9 @@ impl Screen {
         if self.terminal {
             return self.draw(line);
         }
-        let rested = self.told.is_none_or(|(_, at)| at.elapsed() >= EVERY);
-        if rested && self.told.map_or(0, |(told, _)| told) < answered {
-            self.told = Some((answered, Instant::now()));
+        let rested = self.last_written.is_none_or(|(_, at)| at.elapsed() >= EVERY);
+        if rested && self.last_written.map_or(0, |(count, _)| count) < answered {
+            self.last_written = Some((answered, Instant::now()));
             self.tell(line);
         }
     }

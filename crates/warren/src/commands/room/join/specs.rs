@@ -4,7 +4,7 @@ use client::room::MachineSpecs;
 use hardware::{Gpu, Machine};
 use tokio::task::spawn_blocking;
 
-/// Names are cut to this many bytes: a room takes few more (`MAX_SPEC`).
+/// The most bytes of a name: a room takes few more (`MAX_SPEC`).
 const LONGEST_NAME: usize = 200;
 
 /// Detects this machine's hardware, which takes up to 6 s.

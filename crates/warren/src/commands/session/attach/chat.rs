@@ -1,4 +1,4 @@
-//! An agent's session as a chat: what is seen, as text; what is typed, as messages.
+//! An agent's session as a chat: views as text; typed lines as messages.
 
 use std::collections::VecDeque;
 
@@ -16,20 +16,20 @@ use crate::commands::{
     table::plain,
 };
 
-/// More questions than these are not kept: the server asks them again at the next attachment.
+/// The most questions that are kept: the server asks further ones again at the next attachment.
 const QUESTIONS: usize = 64;
-/// So many turns of the conversation so far are shown, and so many lines of each prompt.
+/// The turns of the conversation so far that are shown, and the lines of each prompt.
 pub(super) const TURNS: usize = 20;
 const PROMPT_LINES: usize = 20;
 
-/// What a typed line means.
+/// The meaning of a typed line.
 #[derive(Debug, PartialEq)]
-pub(super) enum Typed {
-    /// To be sent, if that can be now.
+pub(super) enum LineEffect {
+    /// A message to send, if that is possible now.
     Send(ClientMessage),
     /// A whole prompt.
     Prompt(String),
-    /// To be shown.
+    /// A text to show.
     Say(String),
     /// Nothing.
     Nothing,
@@ -40,14 +40,14 @@ pub(super) struct Chat {
     session: SessionId,
     is_working: bool,
     printer: EventPrinter,
-    /// The prompt that was typed while the agent waited: it stands on the terminal already.
+    /// A prompt that was typed while the agent waited: it is on the terminal already.
     typed: Option<String>,
     questions: VecDeque<PermissionRequest>,
     pub(super) ended: Option<Ending>,
 }
 
 impl Chat {
-    /// A chat on a terminal that is so many columns wide.
+    /// A chat on a terminal that is `width` columns wide.
     pub(super) fn new(session: SessionId, is_working: bool, width: usize) -> Self {
         Self {
             session,
@@ -68,7 +68,7 @@ impl Chat {
         before + &so_far.print(&mut self.printer)
     }
 
-    /// What something that is seen adds to what is shown.
+    /// The text that a view adds to the screen.
     pub(super) fn take(&mut self, seen: SessionView) -> String {
         match seen {
             SessionView::Event(event) => self.event(&event),
@@ -108,8 +108,8 @@ impl Chat {
         }
     }
 
-    /// What a line that was typed means: an answer to the oldest question, or a prompt.
-    pub(super) fn typed(&mut self, line: &str) -> Typed {
+    /// The meaning of a typed line: an answer to the oldest question, or a prompt.
+    pub(super) fn typed(&mut self, line: &str) -> LineEffect {
         let text = line.trim();
         let answer = match text.to_lowercase().as_str() {
             "y" | "yes" => Some(true),
@@ -117,27 +117,27 @@ impl Chat {
             _ => None,
         };
         match (self.questions.front(), answer) {
-            _ if text.is_empty() => Typed::Nothing,
+            _ if text.is_empty() => LineEffect::Nothing,
             (Some(_), None) => {
-                Typed::Say(self.line("  ? the agent waits: y allows it, n does not"))
+                LineEffect::Say(self.line("  ? the agent waits: y allows it, n does not"))
             }
             (Some(_), Some(allow)) => self.answered(allow),
             (None, _) => {
                 self.typed = (!self.is_working).then(|| line.to_owned());
-                Typed::Prompt(line.to_owned())
+                LineEffect::Prompt(line.to_owned())
             }
         }
     }
 
-    /// What ends the agent's turn, if it is in one.
+    /// The message that ends the agent's turn, if it is in one.
     pub(super) fn interrupt(&self) -> Option<ClientMessage> {
         let session_id = self.session;
         self.is_working.then_some(ClientMessage::Interrupt(OfSession { session_id }))
     }
 
-    fn answered(&mut self, allow: bool) -> Typed {
-        let Some(request) = self.questions.pop_front() else { return Typed::Nothing };
-        Typed::Send(ClientMessage::PermissionResponse(PermissionResponse {
+    fn answered(&mut self, allow: bool) -> LineEffect {
+        let Some(request) = self.questions.pop_front() else { return LineEffect::Nothing };
+        LineEffect::Send(ClientMessage::PermissionResponse(PermissionResponse {
             session_id: Some(self.session),
             request_id: request.request_id,
             allow,
@@ -173,7 +173,7 @@ impl Chat {
         }
     }
 
-    /// Ends the line that has not ended, before something else is written.
+    /// Ends an open line, before something else is written.
     pub(super) fn end_line(&mut self) -> &'static str {
         self.printer.end_line()
     }
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn a_prompt_is_shown_unless_it_was_typed_here_just_before() {
         let mut chat = chat();
-        assert_eq!(chat.typed("mine"), Typed::Prompt("mine".to_owned()));
+        assert_eq!(chat.typed("mine"), LineEffect::Prompt("mine".to_owned()));
         assert_eq!(shown(&mut chat, vec![started("mine"), said("Yes.", false)]), "Yes.");
         // Typed while the agent works, it stands far above its answer.
         chat.typed("more");
@@ -255,20 +255,21 @@ mod tests {
     #[test]
     fn questions_are_answered_in_order_and_lines_are_prompts_otherwise() {
         let mut chat = chat();
-        assert_eq!(chat.typed("y"), Typed::Prompt("y".to_owned()));
+        assert_eq!(chat.typed("y"), LineEffect::Prompt("y".to_owned()));
         assert!(chat.take(request(1)).contains("may it use Bash on rm -r build (y/n)"));
         assert_eq!(chat.take(request(1)), "", "it is asked again after a reconnect");
         chat.take(request(2));
-        assert!(matches!(chat.typed("what?"), Typed::Say(_)));
+        assert!(matches!(chat.typed("what?"), LineEffect::Say(_)));
         for (line, number, allow) in [("Y", 1, true), (" no ", 2, false)] {
-            let Typed::Send(ClientMessage::PermissionResponse(answer)) = chat.typed(line) else {
+            let LineEffect::Send(ClientMessage::PermissionResponse(answer)) = chat.typed(line)
+            else {
                 panic!()
             };
             let expected = (PermissionId::from_random(number), allow);
             assert_eq!((answer.request_id, answer.allow), expected);
         }
-        assert_eq!(chat.typed("  "), Typed::Nothing);
-        assert_eq!(chat.typed("go on"), Typed::Prompt("go on".to_owned()));
+        assert_eq!(chat.typed("  "), LineEffect::Nothing);
+        assert_eq!(chat.typed("go on"), LineEffect::Prompt("go on".to_owned()));
     }
 
     #[test]
@@ -282,7 +283,7 @@ mod tests {
             message: None,
         }));
         assert!(shown.contains("answered"));
-        assert_eq!(chat.typed("y"), Typed::Prompt("y".to_owned()));
+        assert_eq!(chat.typed("y"), LineEffect::Prompt("y".to_owned()));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The key that detaches is said once: to each user, in the first terminal that is used.
+//! The hint about the key that detaches. Each user sees it once, in the first terminal that is used.
 
 use std::{
     fs::{DirBuilder, OpenOptions},
@@ -10,11 +10,11 @@ use daemon::options::home_directory;
 
 use super::keys::DetachKey;
 
-/// The file that stands for having said it, in `$XDG_STATE_HOME/warren` or `~/.local/state/warren`.
+/// The file that notes that the hint was shown, in `$XDG_STATE_HOME/warren` or `~/.local/state/warren`.
 const FILE: &str = "detach-key-said";
 
-/// What is to be said now. `None`: it was said before, there is no such key, or it cannot be noted that it
-/// was said.
+/// The hint to show now. `None`: it was shown before, there is no such key, or it cannot be noted that it
+/// was shown.
 pub(super) fn detach_hint(key: DetachKey) -> Option<String> {
     let words = format!("{} detaches, and what runs here goes on", key.name()?);
     let directory = home_directory("XDG_STATE_HOME", ".local/state")?;

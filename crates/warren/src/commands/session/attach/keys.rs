@@ -1,4 +1,4 @@
-//! What is typed: keys for the session, and the one that detaches.
+//! The typed keys: those for the session, and the one that detaches.
 
 use std::str::FromStr;
 
@@ -11,7 +11,7 @@ const LONGEST: usize = 64;
 const SHIFT: u32 = 1;
 const CONTROL: u32 = 4;
 const LOCKS: u32 = 64 | 128;
-/// The kind of event of a key that is let go.
+/// The kind of event of a key's release.
 const RELEASE: u32 = 3;
 
 /// The key that detaches.
@@ -40,7 +40,7 @@ impl FromStr for DetachKey {
 }
 
 impl DetachKey {
-    /// What people call it; `None` if there is none.
+    /// Its name for people; `None` if there is none.
     pub(super) fn name(self) -> Option<String> {
         self.0.map(|key| format!("Ctrl-{}", char::from(key | 0x40)))
     }
@@ -54,12 +54,12 @@ impl DetachKey {
     }
 }
 
-/// A key as a sequence tells it.
+/// A key as a sequence describes it.
 struct Pressed {
     key: u32,
-    /// What the key gives with Shift, if told.
+    /// The character that the key gives with Shift, if reported.
     shifted: Option<u32>,
-    /// What the key's place gives in the layout of the United States, if told.
+    /// The character that the key's place gives in the layout of the United States, if reported.
     base: Option<u32>,
     modifiers: u32,
 }
@@ -94,12 +94,12 @@ impl Pressed {
     }
 }
 
-/// Reads what is typed, in pieces that may end anywhere. Within a paste nothing detaches.
+/// Reads typed bytes, in pieces that may end anywhere. Within a paste nothing detaches.
 pub(super) struct TypedKeys {
     detach: DetachKey,
     /// The sequence that has begun: empty between sequences.
     begun: Vec<u8>,
-    /// How many bytes of `begun` the session has already.
+    /// The bytes of `begun` that the session has already.
     passed: usize,
     in_paste: bool,
 }
@@ -176,7 +176,7 @@ impl TypedKeys {
         self.passed = self.begun.len();
     }
 
-    /// Whether the sequence that has begun may become the key that detaches, and is none that people
+    /// Whether the sequence that has begun may become the key that detaches, and is not one that people
     /// type by hand: Escape, or Alt and a bracket.
     fn may_detach(&self) -> bool {
         let DetachKey(Some(_)) = self.detach else { return false };
@@ -194,7 +194,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// What the session gets of these reads, and whether they detach.
+    /// The session's input from these reads, and whether they detach.
     fn typed(detach: &str, reads: &[&str]) -> (String, bool) {
         let mut typed = TypedKeys::new(key(detach));
         let mut all = Vec::new();

@@ -53,7 +53,7 @@ pub(super) struct Attach {
     #[command(flatten)]
     keys: Keys,
     #[command(flatten)]
-    place: WorkspaceServer,
+    server: WorkspaceServer,
 }
 
 /// What is not for the session
@@ -67,7 +67,7 @@ pub(crate) struct Keys {
 
 impl Attach {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let addresses = self.place.addresses(file)?;
+        let addresses = self.server.addresses(file)?;
         let mut workspace = Workspace::connect_to_any(&addresses).await?;
         let sessions = workspace.sessions(true).await?;
         let session = named(&mut workspace, &sessions, &self.session).await?;

@@ -1,4 +1,4 @@
-//! What a session may leave behind in this terminal, and what takes it away again.
+//! The modes that a session may leave behind in this terminal, and the sequences that take them away again.
 
 use std::collections::BTreeSet;
 
@@ -25,12 +25,12 @@ pub(super) struct SessionModes {
 }
 
 impl SessionModes {
-    /// Reads what goes to this terminal, in pieces that may end anywhere.
+    /// Reads output for this terminal, in pieces that may end anywhere.
     pub(super) fn read(&mut self, bytes: &[u8]) {
         let mut rest = bytes;
         while let Some((first, more)) = rest.split_first() {
             if self.begun.is_empty() && *first != 0x1b {
-                // Most bytes are in no sequence.
+                // Most bytes are outside of a sequence.
                 let Some(at) = rest.iter().position(|byte| *byte == 0x1b) else { return };
                 rest = &rest[at..];
                 continue;

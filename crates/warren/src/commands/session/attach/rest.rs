@@ -1,7 +1,7 @@
 //! Whether a terminal is at rest: between characters and control sequences, so that something else may
 //! be written there.
 
-/// How far the terminal has read.
+/// The terminal's state after the bytes that it has read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Rest {
     /// At rest.
@@ -11,11 +11,11 @@ pub(super) enum Rest {
     /// After an escape and what goes between it and its last character.
     Between,
     Control,
-    /// In text for the terminal itself, such as a title; `bell`: which a bell may end.
+    /// In text for the terminal itself, such as a title; `bell`: a bell may end it.
     Text {
         bell: bool,
     },
-    /// An escape in that.
+    /// After an escape in such text.
     TextEscape {
         bell: bool,
     },
@@ -27,7 +27,7 @@ impl Rest {
         let mut rest = bytes;
         while let Some((first, more)) = rest.split_first() {
             if *self == Self::Ground {
-                // Nothing but an escape matters here, and most bytes are none.
+                // Nothing but an escape matters here, and most bytes are text.
                 match rest.iter().position(|byte| *byte == 0x1b) {
                     None => return,
                     Some(at) => (rest, *self) = (&rest[at + 1..], Self::Escape),

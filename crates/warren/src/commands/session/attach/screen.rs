@@ -1,4 +1,4 @@
-//! What comes of a terminal's session, as bytes for this terminal.
+//! The output of a terminal's session, as bytes for this terminal.
 
 use base::plain;
 use client::workspace::{Ending, SessionView};
@@ -15,25 +15,25 @@ const BACK: &str = "\x1b8";
 const PUSH_TITLE: &str = "\x1b[22;2t";
 const POP_TITLE: &str = "\x1b[23;2t";
 
-/// Said as long as there is no connection.
+/// The words while there is no connection.
 const LOST: &str = "connection lost, connecting again";
 
-/// What of a session goes to this terminal.
+/// Turns a session's output into bytes for this terminal.
 pub(super) struct Painter {
     rest: Rest,
     modes: SessionModes,
-    /// Whether the sequence that is being read was cut off here, and its end is not to be shown.
+    /// Whether the sequence that is being read was cut off here; its end must not be shown.
     is_cut: bool,
-    /// How wide and how high the terminal is.
+    /// The width and the height of the terminal.
     size: (u16, u16),
     has_painted: bool,
     /// Whether the last line says that the connection is lost.
     has_line: bool,
     has_title: bool,
-    /// What is to be said in the last line of the first screen.
+    /// The hint for the last line of the first screen.
     hint: Option<String>,
     has_hint: bool,
-    /// What is to be said when the terminal is given back.
+    /// The words to print when the terminal is given back.
     pub(super) last_words: Option<String>,
     pub(super) ended: Option<Ending>,
 }
@@ -55,12 +55,12 @@ impl Painter {
         }
     }
 
-    /// Says something in the last line of the first screen.
+    /// Shows a hint in the last line of the first screen.
     pub(super) fn with_hint(self, hint: Option<String>) -> Self {
         Self { hint, ..self }
     }
 
-    /// Notes that the screen is painted again. Returns whether that takes away something that was said
+    /// Notes that the screen is painted again. Returns whether that removes a hint or a notice
     /// there.
     pub(super) fn end_hint(&mut self) -> bool {
         std::mem::take(&mut self.has_hint)
@@ -71,12 +71,12 @@ impl Painter {
         self.size = size;
     }
 
-    /// Adds what something brings to `out`.
+    /// Adds the bytes for a view to `out`.
     pub(super) fn take(&mut self, seen: SessionView, out: &mut Vec<u8>) {
         match seen {
             SessionView::Output(data) => {
                 if !self.has_painted {
-                    // For a session shown from its beginning, this is when there was nothing on its
+                    // A session that is shown from its beginning starts with an empty screen.
                     // screen.
                     self.paint("", out);
                 }
@@ -94,7 +94,7 @@ impl Painter {
             }
             SessionView::Ended(ending) => self.ended = Some(ending),
             SessionView::Notice(notice) => self.last_words = Some(plain::lines(&notice.message)),
-            // What is for agents, and what the program itself paints when it hears of it.
+            // Events are for agents, and the program paints the rest itself.
             SessionView::Event(_)
             | SessionView::Turns(_)
             | SessionView::Permission(_)
@@ -106,14 +106,14 @@ impl Painter {
         }
     }
 
-    /// Rings the bell: what was typed is not taken.
+    /// Rings the bell: typed keys were not taken.
     pub(super) fn ring(&self, out: &mut Vec<u8>) {
         if self.is_between_sequences() {
             out.push(0x07);
         }
     }
 
-    /// What puts this terminal back as it was, the cursor below what was painted.
+    /// The bytes that put this terminal back as it was, the cursor below what was painted.
     pub(super) fn leave(&mut self) -> Vec<u8> {
         let mut out = self.modes.reset().into_bytes();
         (self.rest, self.is_cut) = (Rest::default(), false);
@@ -126,7 +126,7 @@ impl Painter {
 
     fn paint(&mut self, snapshot: &str, out: &mut Vec<u8>) {
         if !self.has_painted {
-            // What was on the screen before scrolls away, and is there afterwards.
+            // The former screen scrolls away, and is there afterwards.
             out.extend(std::iter::repeat_n(b'\n', self.size.1.into()));
         }
         self.has_painted = true;
@@ -142,7 +142,7 @@ impl Painter {
         }
     }
 
-    /// Says so at once, in the last line and in the title. A sequence whose end has not come is cut off. All
+    /// Shows the loss at once, in the last line and in the title. A sequence whose end has not come is cut off. All
     /// that this spoils is painted again when the connection is back.
     fn lost(&mut self, out: &mut Vec<u8>) {
         if !self.has_painted {
@@ -164,7 +164,7 @@ impl Painter {
         out.extend_from_slice(format!("{TO_LAST_LINE}{style}{line}{BACK}").as_bytes());
     }
 
-    /// The line must not scroll into what is kept.
+    /// Removes the line of the loss: it must not scroll into the kept output.
     fn end_loss(&mut self, out: &mut Vec<u8>) {
         self.say_no_more(out);
         if std::mem::take(&mut self.has_line) {
@@ -189,7 +189,7 @@ impl Painter {
         self.rest.is_ground() || self.is_cut
     }
 
-    /// Says something in the title. Not in the midst of a sequence: that would garble both.
+    /// Shows words in the title. Not in the middle of a sequence: that would garble both.
     fn say(&mut self, words: &str, out: &mut Vec<u8>) {
         if !self.is_between_sequences() {
             return;
@@ -230,7 +230,7 @@ mod tests {
         SessionView::Output(text.to_owned().into())
     }
 
-    /// What a terminal shows after all that.
+    /// The terminal's screen after all that.
     fn shown(painter: &mut Painter, seen: Vec<SessionView>) -> vt100::Parser {
         let [rows, cols] = [5, 20].map(|size| NonZeroU16::new(size).unwrap());
         let mut terminal = vt100::Parser::new(rows, cols, 100);

@@ -16,7 +16,7 @@ use tokio::{
     sync::mpsc,
 };
 
-use super::chat::{Chat, TURNS, Typed};
+use super::chat::{Chat, LineEffect, TURNS};
 use crate::commands::{
     note,
     session::{conversation::Conversation, line_width, on_command_line},
@@ -26,9 +26,9 @@ use crate::commands::{
     },
 };
 
-/// So many lines wait to be sent.
+/// The most lines that wait to be sent.
 const LINES: usize = 16;
-/// So many pages of the conversation so far are read at most.
+/// The most pages of the conversation so far that are read.
 const PAGES: usize = 4;
 
 /// Shows the conversation so far, and talks until the session ends, there is no more to say, or this
@@ -66,7 +66,7 @@ pub(super) async fn talk(
             _ = interrupt.recv() => match chat.interrupt() {
                 Some(message) => tell(&mut following, &message),
                 None => {
-                    // The terminal shows the key, and stays in that line.
+                    // The terminal echoes the key, and stays in that line.
                     if stdin().is_terminal() {
                         show("\n")?;
                     }
@@ -75,14 +75,14 @@ pub(super) async fn talk(
             },
             _ = terminate.recv() => break,
             _ = hangup.recv() => break,
-            // An acknowledgement makes room, and is seen: then this is asked again.
+            // An acknowledgement makes room and wakes this loop, which then reads on.
             line = lines.recv(), if following.has_room() => match line {
                 None => break,
                 Some(line) => match chat.typed(&line?) {
-                    Typed::Send(message) => tell(&mut following, &message),
-                    Typed::Prompt(text) => prompt(&mut following, text),
-                    Typed::Say(text) => show(&text)?,
-                    Typed::Nothing => {}
+                    LineEffect::Send(message) => tell(&mut following, &message),
+                    LineEffect::Prompt(text) => prompt(&mut following, text),
+                    LineEffect::Say(text) => show(&text)?,
+                    LineEffect::Nothing => {}
                 },
             },
             seen = following.next() => match seen? {
@@ -118,7 +118,7 @@ fn farewell(session: &SessionInfo, ending: Option<Ending>) {
     });
 }
 
-/// An answer that cannot be given now is the user's to type again; a prompt is kept.
+/// Sends a message. An answer that cannot be sent now has to be typed again; a prompt is kept.
 fn tell(following: &mut Following, message: &protocol::workspace::ClientMessage) {
     if let Err(error) = following.tell(message) {
         note(&format!("  ! not sent: {error}"));
@@ -152,7 +152,7 @@ fn lines() -> io::Result<mpsc::Receiver<io::Result<String>>> {
     Ok(receiver)
 }
 
-/// One line, of no more than a prompt may have.
+/// One line, at most as long as a prompt may be.
 fn next_line(input: &mut impl BufRead) -> io::Result<Option<String>> {
     let mut line = String::new();
     let read = input.by_ref().take(PROMPT_MAX as u64 + 1).read_line(&mut line)?;

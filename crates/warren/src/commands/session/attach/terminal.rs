@@ -21,7 +21,7 @@ use tokio::{
 
 use super::modes::SessionModes;
 
-/// So many reads of what is typed wait to be sent, each of at most so many bytes.
+/// The most reads of typed bytes that wait to be sent, and the most bytes of each.
 const READS: usize = 4;
 const READ: usize = 16 * 1024;
 /// How long to wait for a terminal that has stopped taking the last output, and how many bytes are
@@ -29,7 +29,7 @@ const READ: usize = 16 * 1024;
 const LAST: Duration = Duration::from_secs(2);
 const PIECE: usize = 4 * 1024;
 
-/// Whether it is raw now.
+/// Whether the terminal is raw now.
 static IS_RAW: AtomicBool = AtomicBool::new(false);
 
 /// Whether there is a terminal for input and output.
@@ -54,7 +54,7 @@ pub(super) fn begin_line() {
 
 /// This terminal, raw. Dropping it gives it back.
 pub(super) struct Raw {
-    /// What puts its modes back; the screen's own end, once that is known.
+    /// The bytes that put its modes back; the screen's own end, once that is known.
     leave: Vec<u8>,
 }
 
@@ -66,7 +66,7 @@ impl Raw {
         Ok(Self { leave: SessionModes::default().reset().into_bytes() })
     }
 
-    /// Gives it back, writing this.
+    /// Gives the terminal back, and writes these bytes.
     pub(super) fn leave(mut self, with: Vec<u8>) {
         self.leave = with;
     }
@@ -78,7 +78,7 @@ impl Drop for Raw {
     }
 }
 
-/// The terminal's own settings first: writing may take long, where it has stopped. As far as it goes:
+/// Gives the terminal back. Its own settings come first: writing may take long if it has stopped. Errors are ignored:
 /// there may be no terminal any more.
 fn give_back(with: &[u8]) {
     if !IS_RAW.swap(false, Ordering::Relaxed) {
@@ -90,7 +90,7 @@ fn give_back(with: &[u8]) {
     }
 }
 
-/// A panic's words are for the terminal as it was before.
+/// Gives the terminal back at a panic, so that its words are readable.
 fn give_back_at_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -102,12 +102,12 @@ fn give_back_at_panics() {
     });
 }
 
-/// Standard output as it is, without a buffer that others hold.
+/// Standard output without a shared buffer.
 fn output() -> io::Result<File> {
     Ok(stdout().as_fd().try_clone_to_owned()?.into())
 }
 
-/// What is typed, as it comes; it ends with the terminal. The thread that reads ends with the
+/// The typed bytes, as they come; they end with the terminal. The thread that reads ends with the
 /// process: nothing else can wake it.
 pub(super) fn typed() -> io::Result<mpsc::Receiver<Vec<u8>>> {
     let mut input: File = stdin().as_fd().try_clone_to_owned()?.into();
@@ -154,12 +154,12 @@ impl Writer {
         Ok(Self { batches, written })
     }
 
-    /// Room for the next batch; `None` once the terminal is gone.
+    /// Waits for room for the next batch; `None` once the terminal is gone.
     pub(super) async fn room(&self) -> Option<mpsc::OwnedPermit<Vec<u8>>> {
         self.batches.clone().reserve_owned().await.ok()
     }
 
-    /// Writes this last, and waits until all is written, or until nothing has been written for some
+    /// Writes these bytes last, and waits until all is written, or until nothing has been written for some
     /// time.
     pub(super) async fn end(self, last: Vec<u8>) {
         let Self { batches, mut written } = self;

@@ -25,12 +25,12 @@ use crate::commands::{
     },
 };
 
-/// So much is gathered while the terminal is busy, in bytes; then the server waits.
+/// The most bytes that are gathered while the terminal is busy; then the server waits.
 const BATCH: usize = 256 * 1024;
 
 const TOO_MUCH: &str = "more was typed than can wait for the session: the last of it is dropped";
 
-/// Uses it until it ends, its user detaches, or this process is told to end. Returns how it ended, if it did.
+/// Uses the session until it ends, its user detaches, or this process has to end. Returns how it ended, if it did.
 pub(super) async fn use_terminal(
     following: Following,
     session: &SessionInfo,
@@ -57,7 +57,7 @@ pub(super) async fn use_terminal(
     })
 }
 
-/// Why it is not used any more.
+/// Why the session is no longer used.
 enum End {
     Detached,
     Session(Ending),
@@ -71,7 +71,7 @@ struct Using {
     painter: Painter,
     out: Vec<u8>,
     writer: Writer,
-    // Given back after the writer has ended.
+    // Dropped after the writer has ended.
     raw: Raw,
 }
 
@@ -122,7 +122,7 @@ impl Using {
         }
     }
 
-    /// Takes what is here already into the same batch.
+    /// Adds the views that are here already to the same batch.
     fn gather(&mut self) -> anyhow::Result<()> {
         while self.out.len() < BATCH
             && let Some(seen) = self.following.ready()?
@@ -134,13 +134,13 @@ impl Using {
 
     fn show(&mut self, seen: SessionView) {
         if seen == SessionView::Back {
-            // The loss was said on the screen.
+            // The screen shows the notice of the loss.
             self.following.repaint();
         }
         self.painter.take(seen, &mut self.out);
     }
 
-    /// Types; whether that detaches.
+    /// Sends typed keys. Returns whether they detach.
     fn type_in(&mut self, typed: &[u8]) -> bool {
         let (keys, detaches) = self.typed_keys.take(typed);
         if self.painter.end_hint() {
@@ -160,7 +160,7 @@ impl Using {
         }
     }
 
-    /// Ends, and gives the terminal back; what is to be said then.
+    /// Ends, and gives the terminal back. Returns the last words.
     async fn end(mut self) -> Vec<String> {
         let unsent = Some(self.following.waiting()).filter(|bytes| *bytes > 0);
         let unsent =
@@ -168,13 +168,13 @@ impl Using {
         let leave = self.painter.leave();
         self.writer.end(self.out).await;
         self.raw.leave(leave);
-        // What was typed last is still on its way.
+        // The last keys are still on their way.
         self.following.close().await;
         self.painter.last_words.into_iter().chain(unsent).collect()
     }
 }
 
-/// What is seen next, once there is room for it. Until then what was typed still leaves: a terminal that takes no
+/// The next view, once there is room for it. Until then typed keys still leave: a terminal that takes no
 /// more output must not keep an interrupt from the session.
 async fn next(
     following: &mut Following,
@@ -186,11 +186,11 @@ async fn next(
     following.next().await
 }
 
-/// What the system tells this process.
+/// A notice of the system to this process.
 enum Notice {
     /// The terminal has another size.
     Resized,
-    /// It is to end.
+    /// The process has to end.
     End,
 }
 

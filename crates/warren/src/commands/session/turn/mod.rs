@@ -21,12 +21,12 @@ use self::{
 };
 use crate::commands::{note, say_json_line};
 
-/// How long a lost server is tried for while a turn is waited for.
+/// How long a lost server is tried while a turn is awaited.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// A server that has come back, and says that its agent rests, has so long to tell of the turn.
+/// The time in which a server that has come back, and says that its agent rests, has to report the turn.
 const RESTS: Duration = Duration::from_secs(10);
 
-/// Gives an agent a prompt and prints its answer, to its end; with `json`, each event.
+/// Gives an agent a prompt and prints its answer to its end; with `json`, each event.
 pub(super) async fn ask(
     workspace: Workspace,
     addresses: &Addresses,
@@ -40,7 +40,7 @@ pub(super) async fn ask(
     let (mut own, mut shown) = (Own::of(session), PrintedTurn::new());
     let mut prompt = Some(text);
     while let Some(seen) = next(&mut following, own.rests_since()).await? {
-        // Whatever comes after the first screen is told. A prompt before it could be answered in it.
+        // Output after the first screen is reported. A prompt before it could be answered in it.
         if matches!(seen, SessionView::Screen(_))
             && let Some(prompt) = prompt.take()
         {
@@ -64,7 +64,7 @@ pub(super) async fn ask(
     bail!("the server stopped telling before the turn ended")
 }
 
-/// What is seen next, but not for ever of an agent that rests.
+/// The next view, but not for ever of an agent that rests.
 async fn next(
     following: &mut Following,
     rests_since: Option<Instant>,

@@ -1,4 +1,4 @@
-//! Which of an agent's turns answers a prompt, and how it ends.
+//! The turn of an agent that answers a prompt, and how it ends.
 
 use anyhow::bail;
 use client::workspace::{Ending, SessionView};
@@ -10,7 +10,7 @@ use crate::commands::{
     workspace::{short, terms::called},
 };
 
-/// What is heard of the turn.
+/// The output of the turn.
 #[derive(Debug, PartialEq)]
 pub(super) enum TurnOutput {
     Event(AgentEvent),
@@ -21,11 +21,11 @@ pub(super) enum TurnOutput {
 pub(super) struct Own<'a> {
     session: &'a SessionInfo,
     which: Which,
-    /// What came before it was known which turn is ours.
+    /// The events that came before it was known which turn is ours.
     early: Vec<AgentEvent>,
     has_begun: bool,
     ended: Option<Result<(), String>>,
-    /// Whether there is another connection that has not told yet how the session is.
+    /// Whether there is another connection that has not reported yet how the session is.
     is_back: bool,
     rests_since: Option<Instant>,
 }
@@ -34,9 +34,9 @@ pub(super) struct Own<'a> {
 enum Which {
     /// The prompt has not been taken yet.
     Unknown,
-    /// This one.
+    /// The turn with this number.
     Number(u64),
-    /// The server did not say: the next that begins, once another that runs has ended.
+    /// The server did not say: the next turn that begins, once a running one has ended.
     Next { waits: bool },
 }
 
@@ -54,12 +54,12 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// How it ended, once it has.
+    /// The end of the turn, once it has ended.
     pub(super) fn ended(&mut self) -> Option<Result<(), String>> {
         self.ended.take()
     }
 
-    /// Since when a server that came back says that the agent rests.
+    /// The time since when a server that came back says that the agent rests.
     pub(super) const fn rests_since(&self) -> Option<Instant> {
         self.rests_since
     }
@@ -139,7 +139,7 @@ impl<'a> Own<'a> {
         self.has_begun.then_some(TurnOutput::Event(event))
     }
 
-    /// What a turn used is told even to who fell behind and has missed its end.
+    /// The turn's usage. It is reported even to a viewer that fell behind and has missed its end.
     fn used(&mut self, turn: u64) -> Option<TurnOutput> {
         match self.which {
             Which::Number(own) if turn >= own && self.ended.is_none() => self.was_missed(),
@@ -187,7 +187,7 @@ mod tests {
         ended(turn, TurnOutcome::Completed)
     }
 
-    /// What was said in the turn, and how it ended.
+    /// The answer of the turn, and how it ended.
     fn answer(
         status: SessionStatus,
         seen: Vec<SessionView>,

@@ -1,4 +1,4 @@
-//! What is printed of a turn, as it comes: on a terminal all of it, into a file or pipe the answer
+//! The printed text of a turn, as it comes: on a terminal all of it, into a file or pipe the answer
 //! alone.
 
 use std::io::{IsTerminal, Write, stdout};
@@ -25,7 +25,7 @@ impl PrintedTurn {
 
     pub(super) fn print(&mut self, event: &AgentEvent) -> std::io::Result<()> {
         let text = match (self, event) {
-            // Its user has just given it, and what failed is the command's own error.
+            // The user has just given the prompt, and a failure is the command's own error.
             (Self::Whole(_), AgentEvent::TurnStarted { .. }) => String::new(),
             (Self::Whole(printer), AgentEvent::TurnEnded { turn, text, .. }) => {
                 let text = text.clone();
@@ -40,7 +40,7 @@ impl PrintedTurn {
         out.flush()
     }
 
-    /// Ends the line that has not ended, before something else is said.
+    /// Ends an open line, before something else is printed.
     pub(super) fn end_line(&mut self) -> std::io::Result<()> {
         match self {
             Self::Whole(printer) => stdout().write_all(printer.end_line().as_bytes()),
@@ -49,16 +49,16 @@ impl PrintedTurn {
     }
 }
 
-/// How far an answer has been printed.
+/// The part of an answer that has been printed.
 #[derive(Debug, Default)]
 pub(super) struct PrintedAnswer {
     has_text: bool,
-    /// Whether the last of it has not ended its line.
+    /// Whether the last printed line is open.
     in_line: bool,
 }
 
 impl PrintedAnswer {
-    /// What an event adds to the answer, as it is printed.
+    /// The text that an event adds to the answer, as it is printed.
     fn text(&mut self, event: &AgentEvent) -> String {
         let mut text = String::new();
         match event {

@@ -10,7 +10,7 @@ use crate::{
     },
 };
 
-/// What detaches: Ctrl-].
+/// The key that detaches: Ctrl-].
 pub(super) const DETACH: &str = "\u{1d}";
 
 /// Says back what it is told, line by line.

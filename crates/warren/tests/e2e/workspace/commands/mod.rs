@@ -21,7 +21,7 @@ impl WorkspaceHost {
         warren(&[words, &self.access().each_ref().map(String::as_str), args].concat()).await
     }
 
-    /// What says which server it is.
+    /// The arguments that say which server it is.
     fn access(&self) -> [String; 4] {
         ["--server".into(), self.daemon.url(), "--token".into(), TOKEN.into()]
     }

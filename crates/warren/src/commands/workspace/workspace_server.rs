@@ -1,4 +1,4 @@
-//! Which workspace a command speaks to, and what it is shown.
+//! The workspace that a command speaks to, and the credential for it.
 
 use std::{
     path::{PathBuf, absolute},
@@ -35,7 +35,7 @@ pub(crate) struct WorkspaceServer {
     data_dir: Option<PathBuf>,
     /// The servers, once they are looked up.
     #[arg(skip)]
-    found: OnceLock<Servers>,
+    servers: OnceLock<Servers>,
 }
 
 impl WorkspaceServer {
@@ -45,7 +45,7 @@ impl WorkspaceServer {
         token: Option<Secret>,
         data_dir: Option<PathBuf>,
     ) -> Self {
-        Self { server, token, data_dir, found: OnceLock::new() }
+        Self { server, token, data_dir, servers: OnceLock::new() }
     }
 
     /// Connects.
@@ -59,7 +59,7 @@ impl WorkspaceServer {
     /// When an address cannot be used, or nothing names a server and none runs here.
     pub(crate) fn addresses(&self, file: &ConfigFile) -> anyhow::Result<Addresses> {
         let lookup = self.lookup(file);
-        let servers = self.found.get_or_init(|| lookup.servers());
+        let servers = self.servers.get_or_init(|| lookup.servers());
         servers.check()?;
         let first = self.address(servers.first(), servers, &lookup)?;
         let others = servers.urls().iter().skip(1);
@@ -90,7 +90,7 @@ impl WorkspaceServer {
         }
     }
 
-    /// The directory to start in: as it was said, or else, unless a project says it, where this
+    /// The directory to start in: the given one, or else, unless a project has one, where this
     /// command runs; on another machine its user's own.
     pub(crate) fn directory(
         &self,
@@ -123,10 +123,10 @@ impl WorkspaceServer {
     /// Whether the workspace is on this machine. Of several servers all must be: any may be used. Before the
     /// servers are looked up, one that nothing names is here.
     pub(crate) fn is_here(&self) -> anyhow::Result<bool> {
-        if self.found.get().map_or(self.server.is_empty(), Servers::is_ours) {
+        if self.servers.get().map_or(self.server.is_empty(), Servers::is_ours) {
             return Ok(true);
         }
-        let urls = self.found.get().map_or(self.server.as_slice(), Servers::urls);
+        let urls = self.servers.get().map_or(self.server.as_slice(), Servers::urls);
         urls.iter().try_fold(true, |here, url| Ok(here & at(url, None)?.is_on_this_machine()))
     }
 }
@@ -147,32 +147,32 @@ fn absolute_path(path: &str) -> anyhow::Result<String> {
 mod tests {
     use super::*;
 
-    fn place(server: &str) -> WorkspaceServer {
+    fn at_url(server: &str) -> WorkspaceServer {
         let server = server.split(',').map(str::to_owned).collect();
-        WorkspaceServer { server, token: None, data_dir: None, found: OnceLock::new() }
+        WorkspaceServer { server, token: None, data_dir: None, servers: OnceLock::new() }
     }
 
     #[test]
     fn a_directory_is_this_machines_own_or_said_in_full() {
-        let (here, there) = (place("http://localhost:1"), place("http://10.0.0.1"));
+        let (here, there) = (at_url("http://localhost:1"), at_url("http://10.0.0.1"));
         let cwd = std::env::current_dir().unwrap().to_str().unwrap().to_owned();
         assert_eq!(here.directory(None, false).unwrap(), Some(cwd.clone()));
         assert_eq!(here.directory(Some("src"), true).unwrap(), Some(format!("{cwd}/src")));
         assert_eq!(there.directory(None, false).unwrap().as_deref(), Some("~"));
         assert_eq!(there.directory(Some("/srv"), false).unwrap().as_deref(), Some("/srv"));
         assert!(there.directory(Some("src"), false).is_err());
-        for place in [here, there] {
-            assert_eq!(place.directory(None, true).unwrap(), None);
-            assert_eq!(place.directory(Some("~/a"), true).unwrap().as_deref(), Some("~/a"));
+        for server in [here, there] {
+            assert_eq!(server.directory(None, true).unwrap(), None);
+            assert_eq!(server.directory(Some("~/a"), true).unwrap().as_deref(), Some("~/a"));
         }
     }
 
     #[test]
     fn several_servers_are_here_only_if_each_is() {
-        assert!(place("http://localhost:1,http://[::1]:2").is_here().unwrap());
-        assert!(!place("http://localhost:1,http://10.0.0.1").is_here().unwrap());
-        assert!(place("http://10.0.0.1,http://").is_here().is_err());
-        let none = || WorkspaceServer { server: Vec::new(), ..place("http://localhost") };
+        assert!(at_url("http://localhost:1,http://[::1]:2").is_here().unwrap());
+        assert!(!at_url("http://localhost:1,http://10.0.0.1").is_here().unwrap());
+        assert!(at_url("http://10.0.0.1,http://").is_here().is_err());
+        let none = || WorkspaceServer { server: Vec::new(), ..at_url("http://localhost") };
         assert!(none().is_here().unwrap());
         let mut file = ConfigFile::default();
         file.serve.server = Some(vec!["http://10.0.0.1".to_owned()]);
@@ -185,11 +185,11 @@ mod tests {
     fn the_token_of_this_machine_is_for_its_own_servers_only() {
         let mut file = ConfigFile::default();
         file.serve.admin_token = Some(Secret::from("ours"));
-        let addresses = place("http://localhost:1,http://10.0.0.1").addresses(&file).unwrap();
+        let addresses = at_url("http://localhost:1,http://10.0.0.1").addresses(&file).unwrap();
         let has_token: Vec<bool> = addresses.iter().map(Address::has_token).collect();
         assert_eq!(has_token, [true, false]);
         let data_dir = Some(PathBuf::from("/no/such/directory"));
-        let named = WorkspaceServer { data_dir, ..place("http://10.0.0.1") };
+        let named = WorkspaceServer { data_dir, ..at_url("http://10.0.0.1") };
         assert!(named.addresses(&file).unwrap().first().has_token());
     }
 }

@@ -18,22 +18,22 @@ use super::{
 use crate::agent::{dialect::contract::Dialect, usage::Usage};
 
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct SavedState {
     dialect: Value,
     conversation: Option<String>,
     number: u64,
-    turn: Option<KeptTurn>,
-    process: KeptProcess,
+    turn: Option<SavedTurn>,
+    process: SavedProcess,
     /// For how long it has been idle.
     idle: Option<Duration>,
-    permissions: Vec<KeptPermission>,
+    permissions: Vec<SavedPermission>,
     requests: u64,
     tail: Tail,
     used: Option<Usage>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct KeptTurn {
+struct SavedTurn {
     prompt: String,
     stage: Stage,
     /// How long ago the agent made progress, and in how long the turn has to end.
@@ -45,7 +45,7 @@ struct KeptTurn {
 }
 
 #[derive(Serialize, Deserialize)]
-enum KeptProcess {
+enum SavedProcess {
     None,
     Live,
     Leaving(Duration),
@@ -55,7 +55,7 @@ enum KeptProcess {
 }
 
 #[derive(Serialize, Deserialize)]
-struct KeptPermission {
+struct SavedPermission {
     pending: Pending,
     key: String,
     bytes: usize,
@@ -65,20 +65,20 @@ struct KeptPermission {
 impl Turns {
     /// The state of the session, for [`Turns::restored`]. All outputs must be carried out. The prompts
     /// that wait are not part of it.
-    pub fn kept(&self, now: Instant) -> Value {
+    pub fn saved_state(&self, now: Instant) -> Value {
         let until = |at: Instant| at.saturating_duration_since(now);
-        let permissions = self.permissions.iter().map(|open| KeptPermission {
+        let permissions = self.permissions.iter().map(|open| SavedPermission {
             pending: open.pending.clone(),
             key: open.key.clone(),
             bytes: open.bytes,
             expires: until(open.expires),
         });
-        let kept = Kept {
+        let saved = SavedState {
             dialect: self.dialect.state(),
             conversation: self.conversation.clone(),
             number: self.number,
-            turn: self.turn.as_ref().map(|turn| KeptTurn::of(turn, now)),
-            process: KeptProcess::of(self.process, now),
+            turn: self.turn.as_ref().map(|turn| SavedTurn::of(turn, now)),
+            process: SavedProcess::of(self.process, now),
             idle: self.idle_since.map(|since| now.saturating_duration_since(since)),
             permissions: permissions.collect(),
             requests: self.requests,
@@ -86,7 +86,7 @@ impl Turns {
             used: self.used,
         };
         // All of it has a form in JSON, so there is no error.
-        serde_json::to_value(kept).unwrap_or_default()
+        serde_json::to_value(saved).unwrap_or_default()
     }
 
     /// A session whose process goes on, with the prompts that wait; `None` if the state is that of another
@@ -95,34 +95,34 @@ impl Turns {
         config: Config,
         mut dialect: Box<dyn Dialect>,
         waiting: Vec<String>,
-        kept: Value,
+        saved: Value,
         now: Instant,
     ) -> Option<Self> {
-        let kept: Kept = serde_json::from_value(kept).ok()?;
-        if kept.number != config.turn || !dialect.restore(kept.dialect) {
+        let saved: SavedState = serde_json::from_value(saved).ok()?;
+        if saved.number != config.turn || !dialect.restore(saved.dialect) {
             return None;
         }
-        let permissions = kept.permissions.into_iter().map(|open| OpenPermission {
+        let permissions = saved.permissions.into_iter().map(|open| OpenPermission {
             pending: open.pending,
             key: open.key,
             bytes: open.bytes,
             expires: now + open.expires,
         });
         Some(Self {
-            turn: kept.turn.map(|turn| turn.restored(kept.number, now)),
-            process: kept.process.restored(now),
-            idle_since: kept.idle.map(|idle| now.checked_sub(idle).unwrap_or(now)),
+            turn: saved.turn.map(|turn| turn.restored(saved.number, now)),
+            process: saved.process.restored(now),
+            idle_since: saved.idle.map(|idle| now.checked_sub(idle).unwrap_or(now)),
             permissions: permissions.collect(),
-            requests: kept.requests,
-            tail: kept.tail,
-            used: kept.used,
+            requests: saved.requests,
+            tail: saved.tail,
+            used: saved.used,
             queue: VecDeque::from(waiting),
-            ..Self::new(config, dialect, kept.conversation)
+            ..Self::new(config, dialect, saved.conversation)
         })
     }
 }
 
-impl KeptTurn {
+impl SavedTurn {
     fn of(turn: &Turn, now: Instant) -> Self {
         let until = |at: Instant| at.saturating_duration_since(now);
         Self {
@@ -150,7 +150,7 @@ impl KeptTurn {
     }
 }
 
-impl KeptProcess {
+impl SavedProcess {
     fn of(process: Process, now: Instant) -> Self {
         let until = |at: Instant| at.saturating_duration_since(now);
         match process {

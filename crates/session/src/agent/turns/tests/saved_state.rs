@@ -12,7 +12,7 @@ use crate::agent::{Config, Input, Output, Turns, open};
 
 /// The same session with another driver, as of this turn.
 fn restored(turns: &Turns, provider: &str, now: Instant) -> Option<Turns> {
-    let kept = serde_json::to_string(&turns.kept(now)).unwrap();
+    let kept = serde_json::to_string(&turns.saved_state(now)).unwrap();
     let config = Config { request_prefix: "s".to_owned(), turn: turns.number, ..Config::default() };
     let dialect = open(provider, &[somebody()], settings()).unwrap();
     let waiting = turns.waiting().map(str::to_owned).collect();
@@ -84,7 +84,7 @@ fn the_state_of_another_program_or_turn_is_not_taken() {
     let mut rig = Rig::new("claude");
     rig.start("do it");
     assert!(restored(&rig.turns, "codex", rig.now).is_none());
-    let kept = rig.turns.kept(rig.now);
+    let kept = rig.turns.saved_state(rig.now);
     let dialect = open("claude", &[], settings()).unwrap();
     let later = Config { turn: 2, ..Config::default() };
     assert!(Turns::restored(later, dialect, Vec::new(), kept, rig.now).is_none());
