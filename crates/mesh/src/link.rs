@@ -15,13 +15,13 @@ use std::{
 use bytes::Bytes;
 use protocol::mesh::{
     ClusterMessage, Dialect,
-    cluster::{Piece, encode},
+    cluster::{Hello, Piece, encode},
     frame::MAX_FRAME,
 };
 use tracing::Span;
 
 use self::lanes::{Lanes, Put};
-use crate::peer::PeerId;
+use crate::peer::{Peer, PeerId};
 
 mod lanes;
 
@@ -71,6 +71,20 @@ pub(crate) struct Order {
     pub(crate) instance: Option<u64>,
     /// The dialling end's count of its links.
     pub(crate) dial: u64,
+}
+
+/// Takes what happens on links. Its methods are called by the tasks that read the links, and do not wait.
+pub(crate) trait LinkEvents: Send + Sync + 'static {
+    /// A link was greeted. `hello` is the other end's description of itself; relay sessions of stock peers
+    /// begin without one.
+    fn opened(&self, link: &Arc<Link>, hello: Option<&Hello>);
+    /// A link has ended, and why.
+    fn closed(&self, link: &Arc<Link>, why: &str);
+    /// A payload came over a link: a message, a piece of a model, or a parcel.
+    fn received(&self, link: &Arc<Link>, payload: Bytes);
+    /// What is known of a peer has changed: a relay lists it, or a link to it can be used again, or not any
+    /// more.
+    fn changed(&self, peer: &Arc<Peer>);
 }
 
 /// A message that no link takes: it is lost, the link is not.

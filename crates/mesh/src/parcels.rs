@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use base::NodeId;
 use bytes::Bytes;
 
-use crate::{link::Link, node::Mesh, peer::PeerId, wan};
+use crate::{link::Link, node::Mesh, peer::PeerId};
 
 /// The first byte of a payload that is a parcel.
 pub(crate) const PARCEL: u8 = 3;
@@ -90,7 +90,7 @@ impl Mesh {
             return Err(NotSent::TooLong);
         }
         let peer = self.0.peers.get(&PeerId::Node(to)).ok_or(NotSent::Unknown)?;
-        let link = wan::reach(&self.0.reach_home(), &peer).await;
+        let link = self.0.wan.reach(&peer).await;
         let link = link.map_err(|no_link| NotSent::NoLink(no_link.0))?;
         if !(link.sealed && link.warren) {
             return Err(NotSent::NotSealed);

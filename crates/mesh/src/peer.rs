@@ -262,6 +262,12 @@ impl Peers {
         self.lock().get(id).cloned()
     }
 
+    /// Whether a peer can be asked over a link on the local network.
+    pub(crate) fn is_near(&self, peer: &NodeId) -> bool {
+        let peer = self.get(&PeerId::Node(*peer));
+        peer.and_then(|peer| peer.link_of(true)).is_some_and(|link| link.is_usable())
+    }
+
     /// All that are known, in the order of their ids.
     pub fn all(&self) -> Vec<Arc<Peer>> {
         let mut all: Vec<_> = self.lock().values().cloned().collect();

@@ -27,11 +27,10 @@ impl Mesh {
         }
         self.serve_here(&mut found);
         let names: Vec<String> = found.0.keys().take(MAX_ASKED).cloned().collect();
-        let home = node.transfer_home();
         let (here, listed, offers) = tokio::join!(
             node.transfers.offered_here(),
             catalog::ask_all(&node.catalog, &node.peers),
-            node.transfers.offered_by_peers(&home, &names),
+            node.transfers.offered_by_peers(&names),
         );
         found.here(here);
         found.listed(listed);

@@ -80,7 +80,7 @@ impl Mesh {
     /// [`NoPull`]. What goes wrong later is told by the steps.
     pub fn pull(&self, asked: &MeshPull) -> Result<Pulling, NoPull> {
         let from = asked.from.as_deref().map(|meant| self.meant(meant)).transpose()?;
-        let pull = self.0.transfers.pull(&self.0.transfer_home(), asked.model.trim(), from)?;
+        let pull = self.0.transfers.pull(asked.model.trim(), from)?;
         Ok(Pulling { pull, told: LastReport::Nothing })
     }
 

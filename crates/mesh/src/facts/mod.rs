@@ -1,10 +1,10 @@
 //! The facts that this machine sends about itself, and the facts that peers send about themselves.
 //!
-//! - `device`: what a machine is made of, as peers say it
+//! - `machine`: what this machine is made of
 //! - `served`: what this machine's own providers serve now
 //! - `told`: what peers tell, within bounds
 
-mod device;
+mod machine;
 mod served;
 mod told;
 
@@ -27,7 +27,8 @@ use scheduler::Scheduler;
 use serde_json::Map;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use device::device_id;
+use machine::MachineFacts;
+pub(crate) use machine::device_id;
 pub(crate) use served::ServedModels;
 
 use crate::{
@@ -56,12 +57,6 @@ pub(crate) struct Facts {
     started: AppleTime,
     machine: OnceLock<MachineFacts>,
     state: Mutex<FactsState>,
-}
-
-/// The hardware of this machine.
-struct MachineFacts {
-    hardware: Hardware,
-    max_model_size_gb: f64,
 }
 
 struct FactsState {
@@ -261,13 +256,6 @@ impl Facts {
 
     fn lock(&self) -> MutexGuard<'_, FactsState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl MachineFacts {
-    fn of(machine: &Machine) -> Self {
-        let max_model_size_gb = machine.max_model_size_gb();
-        Self { hardware: device::hardware(machine), max_model_size_gb }
     }
 }
 

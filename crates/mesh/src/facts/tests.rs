@@ -3,30 +3,17 @@
 use std::sync::{Arc, atomic::Ordering};
 
 use base::NodeId;
-use discovery::Reach;
 use protocol::mesh::cluster::Thermal as WireThermal;
 
 use super::*;
-use crate::{share::Hours, testing::Server};
+use crate::{
+    share::Hours,
+    testing::{Server, settings},
+};
 
 fn facts(share: Share, server: &Server) -> Facts {
-    let settings = Settings {
-        name: "laptop".to_owned(),
-        version: "1.2.3",
-        listen: None,
-        passcode: None,
-        plain_passcode: false,
-        require_sealed: false,
-        peers: Vec::new(),
-        relays: Vec::new(),
-        advertise: false,
-        reach: Reach::default(),
-        share,
-        trusted: Vec::new(),
-        model_dirs: Vec::new(),
-        offer_found: false,
-        data_dir: std::path::PathBuf::new(),
-    };
+    let name = "laptop".to_owned();
+    let settings = Settings { name, version: "1.2.3", share, ..settings() };
     Facts::new(&settings, NodeId::new([7; 32]), server.scheduler.clone(), Arc::default())
 }
 

@@ -3,8 +3,7 @@
 //! Each is a job like any other, counted for the peer, that no second peer may get. A task for each
 //! reads the answer and says it to the peer, as fast as that reads.
 //!
-//! - `request`: a message as a job
-//! - `model`: which of the models here is meant
+//! - `request`: a message as a job for one of the models here
 //! - `meter`: what an answer costs, known to the scheduler and here
 //! - `answer`: from the exchange to the link
 //! - `chunks`: what a backend sends as chunks of the mesh's
@@ -13,7 +12,6 @@
 mod answer;
 mod chunks;
 mod meter;
-mod model;
 mod refusal;
 mod request;
 #[cfg(test)]
@@ -42,9 +40,9 @@ use tracing::Instrument;
 use self::refusal::Refused;
 use crate::{
     link::{Carrier, Link},
-    own::Own,
     peer::PeerId,
     share::{Asker, Doing, Gate, Moment, Refusal, Share},
+    this_machine::ThisMachine,
 };
 
 /// Requests that may run over one link at once.
@@ -104,14 +102,14 @@ impl Inbound {
     /// `greeted`: whether its peer has said hello.
     pub(crate) fn request(
         &self,
-        own: &Arc<Own>,
+        machine: &Arc<ThisMachine>,
         link: &Arc<Link>,
         greeted: bool,
         request: InferenceRequest,
     ) {
         let proved = link.proved && (link.sealed || is_lan(link) || greeted);
-        let machine = Arc::clone(own);
-        self.take(&own.tasks, link, proved, request, move || machine.facts.doing());
+        let own = Arc::clone(machine);
+        self.take(&machine.tasks, link, proved, request, move || own.facts.doing());
     }
 
     /// As [`Inbound::request`]; `doing` tells how this machine is doing.

@@ -1,4 +1,4 @@
-//! A message as a job.
+//! A message as a job for one of the models here.
 
 use base::{Endpoint, JobId, KeyId, ModelName, Scope};
 use bytes::Bytes;
@@ -13,7 +13,7 @@ use protocol::{
 use rand::RngExt;
 use scheduler::{Affinity, Job, JobRequest, Route, Scheduler};
 
-use super::{meter::Cost, model, refusal::Refused};
+use super::{meter::Cost, refusal::Refused};
 use crate::{facts::ServedModels, peer::PeerId, share::Share};
 
 /// Tells a backend that is a Warren itself not to send the request on.
@@ -113,7 +113,25 @@ fn find(asked: &str, scheduler: &Scheduler, share: &Share) -> Result<ModelName, 
         return Ok(exact);
     }
     let models = ServedModels::of(&scheduler.status(), share).models;
-    model::meant(asked, &models).map(ModelName::from).ok_or_else(|| not_loaded(asked, &models))
+    meant(asked, &models).map(ModelName::from).ok_or_else(|| not_loaded(asked, &models))
+}
+
+/// The model that is meant by a name: the one that has it, or has it in other letters' case, or whose
+/// last part it is, or that is its last part. In doubt the first in the list.
+///
+/// Names in the mesh are often those of files or of repositories: `org/Qwen3-8B` and `qwen3-8b` are
+/// the same to those who ask.
+fn meant<'a>(asked: &str, models: &'a [String]) -> Option<&'a str> {
+    let by =
+        |same: &dyn Fn(&str) -> bool| models.iter().map(String::as_str).find(|model| same(model));
+    let last = last_part(asked);
+    by(&|model| model == asked)
+        .or_else(|| by(&|model| model.eq_ignore_ascii_case(asked)))
+        .or_else(|| by(&|model| last_part(model).eq_ignore_ascii_case(last)))
+}
+
+fn last_part(model: &str) -> &str {
+    model.rsplit('/').next().unwrap_or(model)
 }
 
 fn not_loaded(asked: &str, models: &[String]) -> Refused {
@@ -124,4 +142,27 @@ fn not_loaded(asked: &str, models: &[String]) -> Refused {
 
 fn bad_body(bad: &BadBody) -> Refused {
     Refused::bad_request(400, &bad.to_string(), bad.param())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_meant_and_no_part_of_one() {
+        let models = ["Org/M-8b", "m-8B", "other/m-8b", "org/x"].map(str::to_owned);
+        let table = [
+            ("m-8B", Some("m-8B")),
+            ("org/m-8b", Some("Org/M-8b")),
+            ("M-8B", Some("m-8B")),
+            ("new/M-8B", Some("Org/M-8b")),
+            ("X", Some("org/x")),
+            ("m", None),
+            ("m-8", None),
+            ("", None),
+        ];
+        for (asked, expected) in table {
+            assert_eq!(meant(asked, &models), expected, "{asked}");
+        }
+    }
 }

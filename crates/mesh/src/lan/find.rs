@@ -10,7 +10,7 @@ use tokio::{
 };
 
 use super::{
-    home::Home,
+    Lan,
     keep::{PeerAddress, Target, keep},
     sightings::{Change, Found, INSTANCE, Key, Sightings},
 };
@@ -30,20 +30,20 @@ const MAX_NAME: usize = 63;
 
 /// Announces where peers connect to: `bound` is the listener's address. A machine that cannot be announced
 /// takes part all the same.
-pub(super) fn announce(node: &dyn Home, bound: SocketAddr) -> Option<Advertiser> {
-    let started = Advertiser::start(&advertisements(node, bound));
+pub(super) fn announce(lan: &Lan, bound: SocketAddr) -> Option<Advertiser> {
+    let started = Advertiser::start(&advertisements(lan, bound));
     started.inspect_err(|error| tracing::warn!(%error, "no peer finds this node by mDNS")).ok()
 }
 
 /// The text by which this process knows its own announcement.
-fn instance(node: &dyn Home) -> String {
-    format!("{:016x}", node.lan().instance)
+fn instance(lan: &Lan) -> String {
+    format!("{:016x}", lan.instance)
 }
 
-fn advertisements(node: &dyn Home, bound: SocketAddr) -> [Advertisement; 2] {
-    let hello = node.own().facts.hello(false);
+fn advertisements(lan: &Lan, bound: SocketAddr) -> [Advertisement; 2] {
+    let hello = lan.machine.facts.hello(false);
     let hardware = &hello.device_info.hardware;
-    let device = node.own().facts.device_id().as_str().to_ascii_uppercase();
+    let device = lan.machine.facts.device_id().as_str().to_ascii_uppercase();
     let stock = [
         ("deviceID", device),
         ("chip", clip(&hardware.chip_name, MAX_TEXT)),
@@ -52,18 +52,18 @@ fn advertisements(node: &dyn Home, bound: SocketAddr) -> [Advertisement; 2] {
     ];
     let own = [
         ("kind", "mesh".to_owned()),
-        ("node", node.own().identity.node_id().to_string()),
-        ("version", node.own().settings.version.to_owned()),
-        ("name", clip(&node.own().settings.name, MAX_TEXT)),
-        ("psk", u8::from(node.own().psk.is_some()).to_string()),
-        (INSTANCE, instance(node)),
+        ("node", lan.machine.id().to_string()),
+        ("version", lan.machine.settings.version.to_owned()),
+        ("name", clip(&lan.machine.settings.name, MAX_TEXT)),
+        ("psk", u8::from(lan.machine.psk.is_some()).to_string()),
+        (INSTANCE, instance(lan)),
     ];
-    let instance = format!("warren-mesh-{}", node.own().identity.node_id().short());
+    let instance = format!("warren-mesh-{}", lan.machine.id().short());
     [
         advertisement(
             Service::Teale,
             bound,
-            &stock_name(&node.own().settings.name, &instance),
+            &stock_name(&lan.machine.settings.name, &instance),
             &stock,
         ),
         advertisement(Service::Warren, bound, &instance, &own),
@@ -99,12 +99,12 @@ fn clip(text: &str, max: usize) -> String {
 }
 
 /// Looks for peers and keeps a link to each that is found, for ever.
-pub(super) async fn look(node: Arc<dyn Home>) {
+pub(super) async fn look(lan: Arc<Lan>) {
     let mut finder = Finder {
-        sightings: Sightings::new(node.own().identity.node_id(), instance(&*node)),
+        sightings: Sightings::new(lan.machine.id(), instance(&lan)),
         kept: HashMap::new(),
         keeping: JoinSet::new(),
-        node,
+        lan,
     };
     loop {
         let over = Instant::now() + AGAIN;
@@ -115,7 +115,7 @@ pub(super) async fn look(node: Arc<dyn Home>) {
 }
 
 struct Finder {
-    node: Arc<dyn Home>,
+    lan: Arc<Lan>,
     sightings: Sightings,
     kept: HashMap<Key, KeptPeer>,
     /// Dropping it ends all of them.
@@ -131,7 +131,7 @@ struct KeptPeer {
 impl Finder {
     async fn round(&mut self) {
         let services = [Service::Warren, Service::Teale];
-        match Browser::start(&services, self.node.own().settings.reach, ROUND) {
+        match Browser::start(&services, self.lan.machine.settings.reach, ROUND) {
             Ok(mut browser) => {
                 while let Some(sighting) = browser.next().await {
                     let changes = self.sightings.see(sighting);
@@ -170,7 +170,7 @@ impl Finder {
         tracing::info!(name, peer = short, "mDNS has found a peer");
         let (addresses, place) = watch::channel(addresses);
         let target = Target { name, place: PeerAddress::Found(place), expects, peer, wait };
-        let task = self.keeping.spawn(keep(Arc::clone(&self.node), target));
+        let task = self.keeping.spawn(keep(Arc::clone(&self.lan), target));
         self.kept.insert(key, KeptPeer { addresses, task });
     }
 }

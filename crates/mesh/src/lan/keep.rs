@@ -11,8 +11,8 @@ use tokio::{
 use wire::dial::jitter;
 
 use super::{
+    Lan,
     handshake::{Call, Failure},
-    home::Home,
     open::{dial, report},
 };
 use crate::peer::PeerId;
@@ -53,13 +53,13 @@ pub(super) struct Target {
 }
 
 /// Keeps a link to a peer. Ends only when it is this very process.
-pub(super) async fn keep(node: Arc<dyn Home>, mut target: Target) {
+pub(super) async fn keep(lan: Arc<Lan>, mut target: Target) {
     let mut backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(30));
     let mut said = String::new();
     sleep(target.wait).await;
     loop {
-        unlinked(&*node, target.peer.as_ref()).await;
-        match target.link(&node).await {
+        unlinked(&lan, target.peer.as_ref()).await;
+        match target.link(&lan).await {
             Ok((peer, lasted)) => {
                 target.peer = Some(peer);
                 said.clear();
@@ -71,10 +71,10 @@ pub(super) async fn keep(node: Arc<dyn Home>, mut target: Target) {
             Err(failure) => {
                 // Once, not at each try.
                 let words = failure.to_string();
-                node.lan().unlinked.failed(&target.name, &words);
+                lan.unlinked.failed(&target.name, &words);
                 if words != said {
                     let named = matches!(target.place, PeerAddress::Named(_));
-                    report(&*node, &target.name, named, &failure);
+                    report(&lan, &target.name, named, &failure);
                     said = words;
                 }
             }
@@ -84,9 +84,9 @@ pub(super) async fn keep(node: Arc<dyn Home>, mut target: Target) {
 }
 
 /// Until a peer has no link on the LAN.
-async fn unlinked(node: &dyn Home, peer: Option<&PeerId>) {
+async fn unlinked(lan: &Lan, peer: Option<&PeerId>) {
     let Some(id) = peer else { return };
-    while let Some(peer) = node.peers().get(id)
+    while let Some(peer) = lan.peers.get(id)
         && peer.link_of(true).is_some_and(|link| !link.is_closed())
     {
         // If the peer is forgotten and met again, this one is no longer notified.
@@ -96,14 +96,14 @@ async fn unlinked(node: &dyn Home, peer: Option<&PeerId>) {
 
 impl Target {
     /// Links to it, and waits until the link has ended: who it was, and how long it lasted.
-    async fn link(&self, node: &Arc<dyn Home>) -> Result<(PeerId, Duration), Failure> {
+    async fn link(&self, lan: &Arc<Lan>) -> Result<(PeerId, Duration), Failure> {
         let mut failure = Failure::NoAnswer;
         for address in self.addresses().await? {
             let call = Call { address: Some(address), expects: self.expects, with_hash: false };
-            match dial(node, call).await {
+            match dial(lan, call).await {
                 Ok(link) => {
                     let since = Instant::now();
-                    node.lan().unlinked.linked(&self.name);
+                    lan.unlinked.linked(&self.name);
                     link.closed().await;
                     return Ok((link.peer.clone(), since.elapsed()));
                 }

@@ -16,8 +16,10 @@ use tokio::{
 
 use super::frames::{Broken, Frames, Incoming, farewell, is_farewell};
 use crate::{
-    link::{Link, Outgoing, Payload},
+    link::{Link, LinkEvents, Outgoing, Payload},
     liveness::{GONE, Kind, Liveness, Step, Usage},
+    peer::Peers,
+    this_machine::ThisMachine,
 };
 
 /// The most bytes that are gathered for one write. A smaller batch lets an answer pass sooner
@@ -33,25 +35,18 @@ const STUCK: Duration = Duration::from_secs(30);
 /// The time limit, after the end, for a running write and the farewell.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// This side of a link.
-pub(super) trait Home: Send + Sync {
-    /// A payload came.
-    fn received(&self, payload: Bytes);
-
-    /// The message of every few seconds.
-    fn heartbeat(&self) -> ClusterMessage;
-
-    /// The link can be asked over again, or cannot any more.
-    fn changed(&self);
-
-    /// Something came that should not.
-    fn odd(&self, what: &str);
+/// A link that runs, and whom it concerns.
+#[derive(Clone, Copy)]
+pub(super) struct Run<'a> {
+    pub(super) machine: &'a ThisMachine,
+    pub(super) peers: &'a Peers,
+    pub(super) events: &'a dyn LinkEvents,
+    pub(super) link: &'a Arc<Link>,
 }
 
 /// Reads and writes until the link is closed, by whichever side. Why it was.
 pub(super) async fn run<R, W>(
-    home: &impl Home,
-    link: &Arc<Link>,
+    run: Run<'_>,
     outgoing: Outgoing,
     frames: Frames<R, W>,
     seals: Option<(Sealer, Opener)>,
@@ -60,10 +55,11 @@ where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin + Send + 'static,
 {
+    let link = run.link;
     let (sealer, opener) = seals.unzip();
     let Frames { incoming, writer } = frames;
     let mut sending = tokio::spawn(send(Arc::clone(link), outgoing, writer, sealer));
-    let mut reading = Reading { home, link, incoming, opener };
+    let mut reading = Reading { run, incoming, opener };
     let why = reading.run().await;
     link.close(&why);
     if timeout(LAST_WORDS, &mut sending).await.is_err() {
@@ -74,9 +70,8 @@ where
 }
 
 /// The side that reads.
-struct Reading<'a, H, R> {
-    home: &'a H,
-    link: &'a Arc<Link>,
+struct Reading<'a, R> {
+    run: Run<'a>,
     incoming: Incoming<R>,
     opener: Option<Opener>,
 }
@@ -102,9 +97,9 @@ impl From<protocol::mesh::frame::TooLong> for End {
     }
 }
 
-impl<H: Home, R: AsyncRead + Unpin> Reading<'_, H, R> {
+impl<R: AsyncRead + Unpin> Reading<'_, R> {
     async fn run(&mut self) -> String {
-        let link = Arc::clone(self.link);
+        let link = Arc::clone(self.run.link);
         tokio::select! {
             biased;
             () = link.closed() => link.why_closed().unwrap_or_default(),
@@ -139,7 +134,7 @@ impl<H: Home, R: AsyncRead + Unpin> Reading<'_, H, R> {
         while let Some(step) = liveness.due(now, Usage { last: now, near: true }) {
             match step {
                 // A link that is closed is found closed.
-                Step::Beat => _ = self.link.tell(&self.home.heartbeat()),
+                Step::Beat => _ = self.run.link.tell(&self.heartbeat()),
                 Step::Degraded => self.set_degraded(true),
                 Step::Gone | Step::Idle => return Err(End::Gone),
             }
@@ -156,10 +151,16 @@ impl<H: Home, R: AsyncRead + Unpin> Reading<'_, H, R> {
     }
 
     fn set_degraded(&self, is: bool) {
-        let peer = self.link.peer.short();
-        tracing::info!(peer, link = %self.link, silent = is, "a peer's link changed");
-        self.link.set_degraded(is);
-        self.home.changed();
+        let Run { link, peers, events, .. } = self.run;
+        tracing::info!(peer = link.peer.short(), %link, silent = is, "a peer's link changed");
+        link.set_degraded(is);
+        if let Some(peer) = peers.get(&link.peer) {
+            events.changed(&peer);
+        }
+    }
+
+    fn heartbeat(&self) -> ClusterMessage {
+        ClusterMessage::Heartbeat(Box::new(self.run.machine.facts.heartbeat()))
     }
 
     /// Hands out all that is complete.
@@ -179,11 +180,11 @@ impl<H: Home, R: AsyncRead + Unpin> Reading<'_, H, R> {
 
     fn payload(&self, payload: Bytes) -> Result<(), End> {
         if payload.is_empty() {
-            self.home.odd("an empty frame");
+            self.run.machine.counts.bad("an empty frame");
         } else if let Some(reason) = is_farewell(&payload) {
             return Err(End::Told(reason));
         } else {
-            self.home.received(payload);
+            self.run.events.received(self.run.link, payload);
         }
         Ok(())
     }

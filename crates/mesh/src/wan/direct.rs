@@ -9,8 +9,8 @@ use std::{
 use base::NodeId;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{memory::MAX_ADDRESSES, reach_home::ReachHome};
-use crate::link::Link;
+use super::{Wan, memory::MAX_ADDRESSES};
+use crate::{lan, link::Link};
 
 /// The time limit for one address.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
@@ -49,28 +49,27 @@ fn is_usable(address: &SocketAddr, on_loopback: bool) -> bool {
 }
 
 /// Tries to reach a peer directly, after both have met at a relay.
-pub(super) fn begin(home: &Arc<dyn ReachHome>, peer: NodeId, opened_here: bool) {
-    let task = Arc::clone(home);
-    home.own().tasks.spawn(async move {
-        let stop = task.own().stop.clone();
+pub(super) fn begin(wan: &Arc<Wan>, peer: NodeId, opened_here: bool) {
+    let own = Arc::clone(wan);
+    wan.machine.tasks.spawn(async move {
         let trying = async {
             if !opened_here {
                 sleep(AFTER_THE_OTHER).await;
             }
-            reach(&task, &peer).await
+            reach(&own, &peer).await
         };
-        stop.run_until_cancelled(trying).await
+        own.machine.stop.run_until_cancelled(trying).await
     });
 }
 
 /// A direct link to a peer, if one of its addresses answers, and that was not tried a moment ago.
-pub(super) async fn reach(home: &Arc<dyn ReachHome>, peer: &NodeId) -> Option<Arc<Link>> {
-    if home.is_near(peer) {
+pub(super) async fn reach(wan: &Wan, peer: &NodeId) -> Option<Arc<Link>> {
+    if wan.peers.is_near(peer) {
         return None;
     }
-    let addresses = home.relays().memory.to_try(peer, Instant::now());
-    let link = first(&addresses, |address| home.dial(address, *peer)).await?;
-    home.relays().memory.reached(peer);
+    let addresses = wan.memory.to_try(peer, Instant::now());
+    let link = first(&addresses, |address| lan::dial_sealed(&wan.lan, address, peer)).await?;
+    wan.memory.reached(peer);
     Some(link)
 }
 

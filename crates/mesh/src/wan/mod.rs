@@ -3,7 +3,7 @@
 //! A task for each relay keeps a connection to it: registers this node, asks for the list of nodes, and carries
 //! the sessions over it. Each session has a task that sends; what arrives is read by the relay's own.
 //!
-//! - `relays`: all of them; `relay`: one, dialled again and again; `retry` says when
+//! - `relay`: one relay, dialled again and again; `retry` says when
 //! - `connection`: one connection to it; `clock`: the schedule of its messages
 //! - `sort`: whether it is a Warren's
 //! - `registration`: this node's offer at a relay
@@ -13,7 +13,6 @@
 //! - `reach`: a link to a peer that has none
 //! - `direct`: links that take the traffic off a relay
 //! - `memory`: what is remembered of peers
-//! - `home`: this machine, as relays see it; `reach_home`: as `reach` and `direct` see it
 //! - `status`: what there is to see
 
 mod clock;
@@ -21,14 +20,11 @@ mod connection;
 mod direct;
 #[cfg(test)]
 mod fake;
-mod home;
 mod memory;
 mod outward;
 mod reach;
-mod reach_home;
 mod registration;
 mod relay;
-mod relays;
 mod retry;
 mod roster;
 mod sessions;
@@ -38,36 +34,121 @@ mod status;
 mod tests;
 mod words;
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+};
 
 use base::NodeId;
 use tokio::task::JoinSet;
 
-use self::{connection::Parts, relay::Relay};
-pub(crate) use self::{home::Home, reach_home::ReachHome, relays::Relays, status::RelayStatus};
+pub(crate) use self::status::RelayStatus;
+use self::{connection::Parts, memory::Memory, reach::Flights, relay::Relay};
 use crate::{
-    link::{Link, NoLink},
-    own::Own,
-    peer::Peer,
+    lan::Lan,
+    link::{Link, LinkEvents, NoLink},
+    peer::{Peer, Peers},
+    this_machine::ThisMachine,
 };
 
 /// The most relays that are kept.
 const MAX_RELAYS: usize = 32;
 
+/// The relays that this machine is registered at, and what is remembered of peers behind them.
+pub(crate) struct Wan {
+    machine: Arc<ThisMachine>,
+    peers: Arc<Peers>,
+    /// For direct links.
+    lan: Arc<Lan>,
+    /// Weak: the node owns this.
+    events: Weak<dyn LinkEvents>,
+    relays: Mutex<Vec<Arc<Relay>>>,
+    memory: Arc<Memory>,
+    flights: Flights,
+}
+
+impl Wan {
+    pub(crate) fn new(
+        machine: Arc<ThisMachine>,
+        peers: Arc<Peers>,
+        lan: Arc<Lan>,
+        events: Weak<dyn LinkEvents>,
+    ) -> Self {
+        Self {
+            machine,
+            peers,
+            lan,
+            events,
+            relays: Mutex::default(),
+            memory: Arc::default(),
+            flights: Flights::default(),
+        }
+    }
+
+    /// How this machine is doing at each relay, in the order of the settings.
+    pub(crate) fn status(&self) -> Vec<RelayStatus> {
+        self.relays().iter().map(|relay| relay.status()).collect()
+    }
+
+    /// The link to a peer: the one that there is, or one that is opened for it, within 10 s.
+    ///
+    /// # Errors
+    /// [`NoLink`], in words for people.
+    pub(crate) async fn reach(self: &Arc<Self>, peer: &Arc<Peer>) -> Result<Arc<Link>, NoLink> {
+        if let Some(link) = peer.link() {
+            return Ok(link);
+        }
+        match peer.id.node() {
+            Some(id) => reach::join(self, peer, *id).await,
+            None => Err(NoLink("there is no link to it, and no relay knows it".to_owned())),
+        }
+    }
+
+    /// A peer has said over `link` where its LAN listener can be reached: a direct link is tried there.
+    pub(crate) fn learn_addresses(
+        self: &Arc<Self>,
+        peer: &NodeId,
+        addresses: &[SocketAddr],
+        link: &Link,
+    ) {
+        let own = self.machine.settings.listen.map(|address| address.ip());
+        self.memory.reachable_at(peer, direct::usable(addresses, own));
+        // Whoever has not proved the passcode could send this node to any address.
+        if link.proved && !addresses.is_empty() {
+            direct::begin(self, *peer, link.opened_here);
+        }
+    }
+
+    /// The relays that list a peer and are connected, in an order that is the same at both ends.
+    fn that_list(&self, peer: &Peer) -> Vec<Arc<Relay>> {
+        let hosts = peer.relays();
+        let lists =
+            |relay: &&Arc<Relay>| hosts.contains(&relay.host) && relay.shown.is_registered();
+        let mut relays: Vec<_> = self.relays().iter().filter(lists).cloned().collect();
+        relays.sort_by(|one, other| one.host.cmp(&other.host));
+        relays
+    }
+
+    fn relays(&self) -> MutexGuard<'_, Vec<Arc<Relay>>> {
+        self.relays.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// Keeps a connection to each relay of the settings, until the node stops.
-pub(crate) async fn run(home: Arc<dyn Home>, own: Arc<Own>, relays: Arc<Relays>) {
+pub(crate) async fn run(wan: Arc<Wan>) {
+    let Some(events) = wan.events.upgrade() else { return };
     let mut tasks = JoinSet::new();
-    for url in addresses(&own) {
+    for url in addresses(&wan.machine) {
         let (relay, asks) = Relay::new(&url);
         let parts = Parts {
-            home: Arc::clone(&home),
-            memory: Arc::clone(&relays.memory),
+            machine: Arc::clone(&wan.machine),
+            peers: Arc::clone(&wan.peers),
+            events: Arc::clone(&events),
+            memory: Arc::clone(&wan.memory),
             relay: Arc::clone(&relay.host),
             shown: Arc::clone(&relay.shown),
-            tasks: own.tasks.clone(),
-            stop: own.stop.clone(),
         };
-        relays.add(relay);
+        wan.relays().push(Arc::new(relay));
         tasks.spawn(relay::run(url, parts, asks));
     }
     // One that panicked has nothing left to say.
@@ -75,10 +156,10 @@ pub(crate) async fn run(home: Arc<dyn Home>, own: Arc<Own>, relays: Arc<Relays>)
 }
 
 /// The relays of the settings, each once: a node would throw itself out of one that it dials twice.
-fn addresses(own: &Own) -> Vec<url::Url> {
+fn addresses(machine: &ThisMachine) -> Vec<url::Url> {
     let mut urls: Vec<url::Url> = Vec::new();
-    let id = own.id();
-    for text in &own.settings.relays {
+    let id = machine.id();
+    for text in &machine.settings.relays {
         let shown = base::redact_url(text);
         match relay::address(text, &id) {
             Err(why) => tracing::error!(relay = shown, why, "not the address of a relay"),
@@ -94,32 +175,4 @@ fn addresses(own: &Own) -> Vec<url::Url> {
         }
     }
     urls
-}
-
-/// The link to a peer: the one that there is, or one that is opened for it, within 10 s.
-pub(crate) async fn reach(
-    home: &Arc<dyn ReachHome>,
-    peer: &Arc<Peer>,
-) -> Result<Arc<Link>, NoLink> {
-    if let Some(link) = peer.link() {
-        return Ok(link);
-    }
-    match peer.id.node() {
-        Some(id) => home.relays().flights.join(home, peer, *id).await,
-        None => Err(NoLink("there is no link to it, and no relay knows it".to_owned())),
-    }
-}
-
-/// A peer told over `link` where its LAN listener can be reached: a direct link is tried there.
-pub(crate) fn told_addresses(
-    home: &Arc<dyn ReachHome>,
-    peer: &NodeId,
-    addresses: &[SocketAddr],
-    link: &Link,
-) {
-    let own = home.own().settings.listen.map(|address| address.ip());
-    home.relays().memory.reachable_at(peer, direct::usable(addresses, own));
-    if link.proved && !addresses.is_empty() {
-        direct::begin(home, *peer, link.opened_here);
-    }
 }

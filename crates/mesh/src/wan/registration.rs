@@ -10,7 +10,8 @@ use protocol::mesh::{
 use seal::{Identity, challenge_text, offer_text, register_text, sign_hex};
 use serde_json::value::RawValue;
 
-use super::{home::Home, sort::Sort};
+use super::sort::Sort;
+use crate::this_machine::ThisMachine;
 
 /// This node's registration, on one connection.
 #[derive(Debug)]
@@ -55,21 +56,20 @@ impl Registration {
 
     /// The message: signed for the relay's challenge, or as stock peers sign; `None` while a Warren's
     /// relay has not sent its challenge.
-    pub(super) fn message(&mut self, home: &dyn Home) -> Option<String> {
-        let identity = home.identity();
-        let node = identity.node_id();
+    pub(super) fn message(&mut self, machine: &ThisMachine) -> Option<String> {
+        let (identity, node) = (&machine.identity, machine.id());
         let text = match &self.nonce {
             Some(nonce) => challenge_text(nonce, &self.host, &node),
             None if self.sort == Sort::Warren => return None,
             None => register_text(&node),
         };
-        let capabilities = home.capabilities();
+        let capabilities = machine.facts.capabilities();
         self.told = Some(AnnouncedOffer::of(&capabilities));
         let register = Register {
             public_key: node.to_string(),
             node: RelayNodeId::from(node),
             wg_public_key: Some(hex::encode(identity.stock_wg_public())),
-            display_name: home.name(),
+            display_name: machine.settings.name.clone(),
             capabilities: within_bounds(capabilities),
             signature: sign_hex(identity, &text),
         };
@@ -77,10 +77,10 @@ impl Registration {
     }
 
     /// The message, if others would choose otherwise by it than by the last.
-    pub(super) fn changed(&mut self, home: &dyn Home) -> Option<String> {
-        let now = AnnouncedOffer::of(&home.capabilities());
+    pub(super) fn changed(&mut self, machine: &ThisMachine) -> Option<String> {
+        let now = AnnouncedOffer::of(&machine.facts.capabilities());
         let changed = self.told.as_ref().is_some_and(|told| *told != now);
-        if changed { self.message(home) } else { None }
+        if changed { self.message(machine) } else { None }
     }
 }
 

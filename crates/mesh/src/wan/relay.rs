@@ -98,7 +98,7 @@ pub(super) async fn run(url: Url, parts: Parts, mut asks: mpsc::Receiver<Ask>) {
         tell(&parts, replaced, &why, stood);
         let delay = retry.after(stood, replaced, wire::dial::jitter());
         let wait = deny(&mut asks, &why, sleep(delay));
-        if parts.stop.run_until_cancelled(wait).await.is_none() {
+        if parts.machine.stop.run_until_cancelled(wait).await.is_none() {
             return;
         }
     }
@@ -128,7 +128,7 @@ async fn connect(url: &Url, parts: &Parts, asks: &mut mpsc::Receiver<Ask>) -> En
         deadline: DIALLED_WITHIN,
     });
     let dialled = deny(asks, "the relay is not connected", dialling);
-    let dialled = match parts.stop.run_until_cancelled(dialled).await {
+    let dialled = match parts.machine.stop.run_until_cancelled(dialled).await {
         None => return Ended::Stopped,
         Some(Ok(dialled)) => dialled,
         Some(Err(error)) => return Ended::Broken(base::error::chain(&error)),

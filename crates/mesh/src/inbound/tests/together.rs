@@ -1,38 +1,32 @@
 //! A node that asks, and one that answers.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::StatusCode;
 use protocol::mesh::{ClusterMessage, cluster::decode};
 use scheduler::Head;
 use serde_json::Value;
-use tokio_util::task::TaskTracker;
 
 use super::{Bench, DELTA, LAST, USAGE, says, shared};
 use crate::{
     inbound::Inbound,
-    peer::Peers,
-    provider::Seats,
+    node::Node,
     share::Doing,
-    testing::{FarEnd, Kind, Server, id, link, ok, peer, rest},
+    testing::{FarEnd, Kind, Server, id, link, mesh, ok, peer, rest, settings},
 };
 
 /// Two nodes: one that asks, one that answers, and what carries messages between them.
 struct Pair {
     asks: Server,
     answers: Bench,
-    _seats: Arc<Seats>,
+    _node: Arc<Node>,
 }
 
 impl Pair {
     fn new(kind: Kind) -> Self {
         let (asks, answers) = (Server::new(), Bench::new(shared()));
-        let seats = Arc::new(Seats::new(
-            asks.scheduler.clone(),
-            TaskTracker::new(),
-            Weak::<crate::node::Node>::new(),
-        ));
+        let node = mesh(1, settings(), &asks).0;
         let (there, far) = link(&id(2), kind);
         let (back, near) = link(&id(1), kind);
         let (inbound, tasks) = (answers.inbound.clone_for_test(), answers.tasks.clone());
@@ -44,10 +38,10 @@ impl Pair {
             ClusterMessage::InferenceCancel(cancel) => inbound.cancel(&back, &cancel.request_id),
             other => panic!("{other:?}"),
         }));
-        let (own, answered) = (Arc::clone(&seats), Arc::clone(&there));
-        tokio::spawn(carry(near, move |message| own.answered(&answered, message)));
-        seats.refresh(&peer(&Peers::default(), &there, 8));
-        Self { asks, answers, _seats: seats }
+        let (own, answered) = (Arc::clone(&node), Arc::clone(&there));
+        tokio::spawn(carry(near, move |message| own.providers.answered(&answered, message)));
+        node.providers.refresh(&peer(&node.peers, &there, 8));
+        Self { asks, answers, _node: node }
     }
 }
 

@@ -16,7 +16,10 @@ pub(in crate::lan) enum Failure {
     /// Its name says nothing.
     #[error("{0} cannot be found: {1}")]
     Name(String, String),
-    /// There is no place for another link.
+    /// This node stops.
+    #[error("this node stops")]
+    Stopping,
+    /// There is no room for another link.
     #[error(transparent)]
     Full(#[from] Full),
     /// It said nothing that greets.
@@ -86,6 +89,7 @@ impl Failure {
         !matches!(
             self,
             Self::NoAnswer
+                | Self::Stopping
                 | Self::Full(_)
                 | Self::Silent
                 | Self::Unfinished

@@ -12,7 +12,7 @@ impl Bench {
         let told = |facts: &mut crate::peer::PeerFacts| {
             (facts.queue_depth, facts.queue_told) = (queue_depth, Some(Instant::now()));
         };
-        self.peers.get(&id(number)).unwrap().learn(told);
+        self.node.peers.get(&id(number)).unwrap().learn(told);
         self.refresh(number);
     }
 

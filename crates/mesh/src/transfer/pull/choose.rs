@@ -27,7 +27,7 @@ pub(super) enum Choice {
 impl Pulling {
     /// The files of earlier pulls of this model that were interrupted.
     pub(super) async fn find_unfinished(&mut self) -> Vec<[u8; 32]> {
-        let (store, model) = (self.commons.shelf.store().to_owned(), self.job.model.clone());
+        let (store, model) = (self.shared.shelf.store().to_owned(), self.job.model.clone());
         let look = move || {
             let unfinished = models::arrival::unfinished(&store);
             unfinished.iter().filter(|it| *it.id() == model).map(Manifest::digest).collect()

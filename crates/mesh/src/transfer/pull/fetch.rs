@@ -20,8 +20,8 @@ use protocol::mesh::{
 };
 use tokio::time::Instant;
 
-use super::{Job, failure::Failure, inbox::MAX_SOURCES, slices::Key};
-use crate::{link::Link, peer::PeerId, transfer::counts::Counters};
+use super::{Failure, Job, inbox::MAX_SOURCES, slices::Key};
+use crate::{link::Link, peer::PeerId, transfer::shared::Counters};
 
 /// The trees that are asked of a peer at once.
 const TREES_AT_ONCE: usize = 4;

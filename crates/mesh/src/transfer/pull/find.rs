@@ -24,7 +24,7 @@ use super::Job;
 use crate::{
     link::Link,
     peer::{Peer, PeerId},
-    transfer::{commons::Commons, home::Home, queries::carries_models},
+    transfer::{queries::carries_models, shared::Shared},
 };
 
 /// The peers that are asked at once.
@@ -68,8 +68,7 @@ struct Answer {
 
 /// Asks peers, again and again.
 pub(super) struct Finder {
-    commons: Arc<Commons>,
-    home: Arc<dyn Home>,
+    shared: Arc<Shared>,
     job: Arc<Job>,
     asked: HashMap<PeerId, (Option<u64>, Instant)>,
     asking: FuturesUnordered<BoxFuture<'static, Answer>>,
@@ -80,10 +79,9 @@ pub(super) struct Finder {
 }
 
 impl Finder {
-    pub(super) fn new(commons: Arc<Commons>, home: Arc<dyn Home>, job: Arc<Job>) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, job: Arc<Job>) -> Self {
         Self {
-            commons,
-            home,
+            shared,
             job,
             asked: HashMap::new(),
             asking: FuturesUnordered::new(),
@@ -96,8 +94,8 @@ impl Finder {
 
     /// Asks all that were not asked lately, but for those that `has` is true of.
     pub(super) fn look(&mut self, has: impl Fn(&PeerId, Option<u64>) -> bool) {
-        let mut peers = self.home.peers();
-        peers.retain(|peer| self.home.may_ask(peer));
+        let mut peers = self.shared.peers.all();
+        peers.retain(|peer| self.shared.machine.may_ask(peer));
         let (linked, unlinked): (Vec<_>, Vec<_>) =
             peers.into_iter().partition(|peer| peer.link().is_some());
         let mut unlinked: Vec<_> =
@@ -134,7 +132,11 @@ impl Finder {
 
     /// Whether this peer is there, and is not asked for anything.
     pub(super) fn is_barred(&self, id: &PeerId) -> bool {
-        self.home.peers().iter().any(|peer| peer.id == *id && !self.home.may_ask(peer))
+        self.shared
+            .peers
+            .all()
+            .iter()
+            .any(|peer| peer.id == *id && !self.shared.machine.may_ask(peer))
     }
 
     /// This one is never asked again.
@@ -157,8 +159,7 @@ impl Finder {
         self.asked.insert(peer.id.clone(), (link, Instant::now()));
         self.open.insert(peer.id.clone());
         let asking = Asking {
-            commons: Arc::clone(&self.commons),
-            home: Arc::clone(&self.home),
+            shared: Arc::clone(&self.shared),
             job: Arc::clone(&self.job),
             room: Arc::clone(&self.room),
             hashing: Arc::clone(&self.hashing),
@@ -171,8 +172,7 @@ impl Finder {
 
 /// A question to one peer.
 struct Asking {
-    commons: Arc<Commons>,
-    home: Arc<dyn Home>,
+    shared: Arc<Shared>,
     job: Arc<Job>,
     room: Arc<Semaphore>,
     hashing: Arc<AtomicUsize>,
@@ -184,13 +184,13 @@ impl Asking {
         let place = room.acquire().await.ok()?;
         let link = match peer.link() {
             Some(link) => link,
-            None => timeout(ANSWERS_WITHIN, self.home.reach(peer)).await.ok()??,
+            None => timeout(ANSWERS_WITHIN, self.shared.wan.reach(&peer)).await.ok()?.ok()?,
         };
-        if !carries_models(&link) || !self.home.may_ask_over(&link) {
+        if !carries_models(&link) || !self.shared.machine.may_ask_over(&link) {
             return None;
         }
         let model = self.job.model.as_str();
-        let size = self.commons.queries.ask(&link, model, ANSWERS_WITHIN).await?;
+        let size = self.shared.queries.ask(&link, model, ANSWERS_WITHIN).await?;
         drop(place);
         let what = if link.warren && link.sealed {
             What::Pieces(Arc::new(self.manifest(&link).await?))

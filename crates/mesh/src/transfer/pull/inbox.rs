@@ -5,12 +5,15 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use models::ArrivalError;
+use models::{Arrival, ArrivalError};
 use protocol::mesh::cluster::{ModelManifest, Piece};
-use tokio::sync::{mpsc, oneshot};
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::{JoinHandle, spawn_blocking},
+};
 
 use super::slices::{Key, MAX_EXPECTED, SliceOutcome, Slices};
-use crate::{link::Link, peer::PeerId};
+use crate::{link::Link, peer::PeerId, transfer::shared::Shared};
 
 /// The most peers that one pull fetches from at once.
 pub(super) const MAX_SOURCES: usize = 8;
@@ -141,4 +144,32 @@ impl Inbox {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Writes until nothing more can come, or nobody wants to know.
+pub(super) fn start_writer(
+    shared: Arc<Shared>,
+    arrival: Arc<Arrival>,
+    mut writes: mpsc::Receiver<Write>,
+    events: mpsc::Sender<Event>,
+) -> JoinHandle<()> {
+    spawn_blocking(move || {
+        while let Some(Write { from, key, bytes }) = writes.blocking_recv() {
+            let result = write(&arrival, key, &bytes);
+            if matches!((key, &result), (Key::Data(_), Ok(true))) {
+                shared.counts.bytes_in.add(bytes.len() as u64);
+            }
+            if events.blocking_send(Event::Written(from, key, result)).is_err() {
+                return;
+            }
+        }
+    })
+}
+
+fn write(arrival: &Arrival, key: Key, bytes: &[u8]) -> Result<bool, ArrivalError> {
+    match key {
+        Key::Tree(file) if arrival.tree(file).is_some() => Ok(false),
+        Key::Tree(file) => arrival.set_tree(file, bytes).map(|()| true),
+        Key::Data(piece) => arrival.write(piece, bytes),
+    }
 }

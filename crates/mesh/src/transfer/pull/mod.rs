@@ -5,20 +5,18 @@
 //! - `run`: a pull from its beginning to its end
 //! - `fetch`: hash trees and pieces, from several peers at once
 //! - `plain`: the plain form of stock peers
-//! - `inbox`: where what peers send goes
+//! - `inbox`: what peers send, and the thread that checks and writes it
 //! - `slices`: pieces put together from their slices
-//! - `writer`: the thread that checks and writes
+//! - `outcome`: how a pull goes on, and why it ends
 
 mod choose;
-mod failure;
 mod fetch;
 mod find;
-mod handle;
 mod inbox;
+mod outcome;
 mod plain;
 mod run;
 mod slices;
-mod writer;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -35,9 +33,9 @@ use rand::RngExt;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-pub use self::handle::{Pull, PullError};
-use self::{failure::Failure, inbox::Inbox, plain::PlainInbox};
-use super::{commons::Commons, home::Home};
+pub use self::outcome::{Pull, PullError};
+use self::{inbox::Inbox, outcome::Failure, plain::PlainInbox};
+use super::shared::Shared;
 use crate::{link::Link, peer::PeerId};
 
 /// The models that are fetched at once.
@@ -83,18 +81,17 @@ impl Job {
 /// The models that are being fetched.
 pub(super) struct Pulls {
     jobs: Mutex<Vec<Arc<Job>>>,
-    commons: Arc<Commons>,
+    shared: Arc<Shared>,
 }
 
 impl Pulls {
-    pub(super) fn new(commons: Arc<Commons>) -> Self {
-        Self { jobs: Mutex::default(), commons }
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        Self { jobs: Mutex::default(), shared }
     }
 
     /// Begins to fetch a model, or joins a running pull of it.
     pub(super) fn pull(
         self: &Arc<Self>,
-        home: Arc<dyn Home>,
         model: &str,
         from: Option<PeerId>,
     ) -> Result<Pull, PullError> {
@@ -106,15 +103,15 @@ impl Pulls {
         if jobs.len() >= MAX_PULLS {
             return Err(PullError::TooMany(MAX_PULLS));
         }
-        if home.stop().is_cancelled() {
+        if self.shared.machine.stop.is_cancelled() {
             return Err(PullError::Unavailable("the server is stopping".to_owned()));
         }
-        let (job, events) = Job::new(model, from, home.stop().child_token());
+        let (job, events) = Job::new(model, from, self.shared.machine.stop.child_token());
         let (job, pull) = (Arc::new(job.0), Pull(job.1));
         jobs.push(Arc::clone(&job));
         drop(jobs);
-        let tasks = home.tasks().clone();
-        tasks.spawn(run::run(Arc::clone(self), home, job, events));
+        let tasks = self.shared.machine.tasks.clone();
+        tasks.spawn(run::run(Arc::clone(self), job, events));
         Ok(pull)
     }
 

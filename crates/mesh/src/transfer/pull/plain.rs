@@ -26,7 +26,7 @@ use super::{
     Failure,
     run::{Pulling, stopped},
 };
-use crate::{link::Link, transfer::counts::Counters};
+use crate::{link::Link, transfer::shared::Counters};
 
 /// The time limit for the next chunk.
 const NEXT_WITHIN: Duration = Duration::from_secs(30);
@@ -178,7 +178,7 @@ impl Pulling {
         let failure = match (result, broken) {
             (Ok(path), _) => {
                 let arrived = begun.arrived.load(Ordering::Relaxed);
-                self.commons.counts.bytes_in.add(arrived);
+                self.shared.counts.bytes_in.add(arrived);
                 self.job.show(|told| (told.bytes, told.total) = (arrived, Some(arrived)));
                 return Ok(Some(path));
             }
@@ -192,7 +192,7 @@ impl Pulling {
         if !failure.is_the_peers() {
             return Err(failure);
         }
-        count(&self.commons.counts, &failure);
+        count(&self.shared.counts, &failure);
         tracing::warn!(model = %self.job.model, peer = %link.peer.short(), why = failure.why, "a peer did not send a model");
         self.give_up(&link.peer, failure);
         Ok(())
@@ -204,7 +204,7 @@ impl Pulling {
         total: u64,
     ) -> Result<PlainTransfer, Failure> {
         let arrival = self.open_plain(total).await?;
-        let cache = self.commons.shelf.trees().await.ok();
+        let cache = self.shared.shelf.trees().await.ok();
         let (sender, steps) = mpsc::channel(MAX_WAITING);
         let (tell, result) = oneshot::channel();
         let arrived = Arc::new(AtomicU64::new(0));
@@ -225,7 +225,7 @@ impl Pulling {
     }
 
     async fn open_plain(&mut self, total: u64) -> Result<StockArrival, Failure> {
-        let (store, job) = (self.commons.shelf.store().to_owned(), Arc::clone(&self.job));
+        let (store, job) = (self.shared.shelf.store().to_owned(), Arc::clone(&self.job));
         let open = move || {
             std::fs::create_dir_all(&store).ok();
             let free = |path: &std::path::Path| space::free(path);

@@ -18,12 +18,11 @@ use super::{
     choose::{Choice, FOUND_WITHIN},
     fetch::Fetch,
     find::{Finder, Source, What},
-    inbox::Event,
-    writer,
+    inbox::{Event, start_writer},
 };
 use crate::{
     peer::PeerId,
-    transfer::{commons::Commons, home::Home, rate::Rate},
+    transfer::{rate::Rate, shared::Shared},
 };
 
 /// How often it is looked around, and told how it goes.
@@ -37,33 +36,28 @@ pub(super) const BACK_WITHIN: Duration = Duration::from_secs(600);
 const MENDS: u32 = 3;
 
 /// Fetches a model, and tells how it goes.
-pub(super) async fn run(
-    pulls: Arc<Pulls>,
-    home: Arc<dyn Home>,
-    job: Arc<Job>,
-    events: mpsc::Receiver<Event>,
-) {
-    let commons = Arc::clone(&pulls.commons);
+pub(super) async fn run(pulls: Arc<Pulls>, job: Arc<Job>, events: mpsc::Receiver<Event>) {
+    let shared = Arc::clone(&pulls.shared);
     tracing::info!(model = %job.model, id = %job.id, "a model is being fetched");
-    let mut pulling = Pulling::new(Arc::clone(&commons), home, Arc::clone(&job), events);
+    let mut pulling = Pulling::new(Arc::clone(&shared), Arc::clone(&job), events);
     let result = job.cancel.run_until_cancelled(pulling.run()).await;
     pulling.end(matches!(result, Some(Ok(_)))).await;
-    commons.shelf.forget().await;
-    job.tell_end(&commons, result);
+    shared.shelf.forget().await;
+    job.tell_end(&shared, result);
     pulls.remove(&job);
-    commons.ended(job.now());
+    shared.ended(job.now());
 }
 
 impl Job {
-    fn tell_end(&self, commons: &Commons, result: Option<Result<PathBuf, Failure>>) {
+    fn tell_end(&self, shared: &Shared, result: Option<Result<PathBuf, Failure>>) {
         let (state, detail, code) = match result {
             None => ("cancelled", None, None),
             Some(Ok(path)) => ("done", Some(path.display().to_string()), None),
             Some(Err(failure)) => ("failed", Some(failure.why), Some(failure.code.to_owned())),
         };
         match state {
-            "done" => commons.counts.done.one(),
-            "failed" => commons.counts.failed.one(),
+            "done" => shared.counts.done.one(),
+            "failed" => shared.counts.failed.one(),
             _ => {}
         }
         tracing::info!(model = %self.model, state, detail, "a model is not fetched any more");
@@ -76,7 +70,7 @@ impl Job {
 
 /// The state of a running pull.
 pub(super) struct Pulling {
-    pub(super) commons: Arc<Commons>,
+    pub(super) shared: Arc<Shared>,
     pub(super) job: Arc<Job>,
     pub(super) finder: Finder,
     pub(super) events: mpsc::Receiver<Event>,
@@ -97,17 +91,12 @@ pub(super) struct Pulling {
 }
 
 impl Pulling {
-    fn new(
-        commons: Arc<Commons>,
-        home: Arc<dyn Home>,
-        job: Arc<Job>,
-        events: mpsc::Receiver<Event>,
-    ) -> Self {
+    fn new(shared: Arc<Shared>, job: Arc<Job>, events: mpsc::Receiver<Event>) -> Self {
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
-            finder: Finder::new(Arc::clone(&commons), home, Arc::clone(&job)),
-            commons,
+            finder: Finder::new(Arc::clone(&shared), Arc::clone(&job)),
+            shared,
             job,
             events,
             tick,
@@ -123,7 +112,7 @@ impl Pulling {
     }
 
     async fn run(&mut self) -> Result<PathBuf, Failure> {
-        if let Some(path) = self.commons.shelf.installed(&self.job.model).await {
+        if let Some(path) = self.shared.shelf.installed(&self.job.model).await {
             return Ok(path);
         }
         self.unfinished = self.find_unfinished().await;
@@ -151,8 +140,8 @@ impl Pulling {
     async fn fetch(&mut self, manifest: Arc<Manifest>) -> Result<Option<PathBuf>, Failure> {
         let arrival = Arc::new(self.open(&manifest).await?);
         let writes = self.job.inbox.open();
-        let (commons, events) = (Arc::clone(&self.commons), self.job.inbox.events());
-        self.writer = Some(writer::start(commons, Arc::clone(&arrival), writes, events));
+        let (shared, events) = (Arc::clone(&self.shared), self.job.inbox.events());
+        self.writer = Some(start_writer(shared, Arc::clone(&arrival), writes, events));
         self.unfinished = vec![manifest.digest()];
         self.looked = None;
         self.fetch = Some(Fetch::new(Arc::clone(&self.job), manifest, arrival));
@@ -166,7 +155,7 @@ impl Pulling {
     }
 
     async fn open(&mut self, manifest: &Arc<Manifest>) -> Result<Arrival, Failure> {
-        let (store, manifest) = (self.commons.shelf.store().to_owned(), Arc::clone(manifest));
+        let (store, manifest) = (self.shared.shelf.store().to_owned(), Arc::clone(manifest));
         let opened = spawn_blocking(move || {
             // The room of the disk decides.
             std::fs::create_dir_all(&store).ok();
@@ -230,7 +219,7 @@ impl Pulling {
         let Some(fetch) = &mut self.fetch else { return Ok(()) };
         match event {
             Event::Written(from, key, result) => {
-                fetch.written(&from, key, result, &self.commons.counts)?;
+                fetch.written(&from, key, result, &self.shared.counts)?;
             }
             Event::Refused(link, why) => {
                 tracing::info!(model = %self.job.model, why, "a peer stops sending a model");
@@ -272,8 +261,8 @@ impl Pulling {
         });
         let links: Vec<_> = fetch.links().cloned().collect();
         let (manifest, arrival) = (fetch.manifest, fetch.arrival);
-        let cache = self.commons.shelf.trees().await.ok();
-        let store = self.commons.shelf.store().to_owned();
+        let cache = self.shared.shelf.trees().await.ok();
+        let store = self.shared.shelf.store().to_owned();
         let finished = spawn_blocking(move || {
             // The writer has ended, so nobody else has it.
             let arrival = Arc::try_unwrap(arrival).ok()?;

@@ -32,7 +32,7 @@ use self::{
     outbound::Outbound,
     sender::{Ask, Wanted},
 };
-use super::{commons::Commons, home::Home};
+use super::shared::Shared;
 use crate::link::Link;
 
 /// The most transfers over one link.
@@ -52,7 +52,7 @@ const MAX_COUNT: u32 = 64;
 
 /// The transfers to peers.
 pub(super) struct Serving {
-    commons: Arc<Commons>,
+    shared: Arc<Shared>,
     links: Mutex<HashMap<u64, OfLink>>,
     /// Questions that are being looked into.
     open: Arc<AtomicUsize>,
@@ -65,31 +65,21 @@ struct OfLink {
 }
 
 impl Serving {
-    pub(super) fn new(commons: Arc<Commons>) -> Self {
-        Self { commons, links: Mutex::default(), open: Arc::default() }
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, links: Mutex::default(), open: Arc::default() }
     }
 
     /// A tree is asked for.
-    pub(super) fn tree(
-        self: &Arc<Self>,
-        home: &dyn Home,
-        link: &Arc<Link>,
-        request: &ModelTreeRequest,
-    ) {
+    pub(super) fn tree(self: &Arc<Self>, link: &Arc<Link>, request: &ModelTreeRequest) {
         let wanted = Wanted::Tree { file: request.file };
-        self.queue(home, link, &request.transfer_id, wanted);
+        self.queue(link, &request.transfer_id, wanted);
     }
 
     /// Pieces are asked for.
-    pub(super) fn pieces(
-        self: &Arc<Self>,
-        home: &dyn Home,
-        link: &Arc<Link>,
-        request: &ModelPieceRequest,
-    ) {
+    pub(super) fn pieces(self: &Arc<Self>, link: &Arc<Link>, request: &ModelPieceRequest) {
         let ModelPieceRequest { file, first, count, .. } = *request;
         let wanted = Wanted::Pieces { file, first, count };
-        self.queue(home, link, &request.transfer_id, wanted);
+        self.queue(link, &request.transfer_id, wanted);
     }
 
     /// How they all are: the newest last.
@@ -107,7 +97,7 @@ impl Serving {
         drop(links);
         for outbound in &stopped {
             refuse(&outbound.link, id, "it was stopped by whoever runs the machine");
-            outbound.end(&self.commons, "cancelled", None);
+            outbound.end(&self.shared, "cancelled", None);
         }
         !stopped.is_empty()
     }
@@ -115,14 +105,14 @@ impl Serving {
     /// A peer has all of it. Whether there was a transfer.
     pub(super) fn complete(&self, link: &Link, id: &WireId) -> bool {
         let taken = self.take(link, id);
-        taken.iter().for_each(|outbound| outbound.end(&self.commons, "done", None));
+        taken.iter().for_each(|outbound| outbound.end(&self.shared, "done", None));
         !taken.is_empty()
     }
 
     /// A peer does not want it any more. Whether there was a transfer.
     pub(super) fn unwanted(&self, link: &Link, id: &WireId) -> bool {
         let taken = self.take(link, id);
-        taken.iter().for_each(|outbound| outbound.end(&self.commons, "cancelled", None));
+        taken.iter().for_each(|outbound| outbound.end(&self.shared, "cancelled", None));
         !taken.is_empty()
     }
 
@@ -130,7 +120,7 @@ impl Serving {
     pub(super) fn link_closed(&self, link: &Link) {
         let of_link = self.lock().remove(&link.number).unwrap_or_default();
         for outbound in of_link.transfers {
-            outbound.end(&self.commons, "failed", Some("the link has ended"));
+            outbound.end(&self.shared, "failed", Some("the link has ended"));
         }
     }
 
@@ -157,16 +147,15 @@ impl Serving {
         links.get_mut(&link.number).map(|it| it.take(id).collect()).unwrap_or_default()
     }
 
-    fn queue(self: &Arc<Self>, home: &dyn Home, link: &Arc<Link>, id: &WireId, wanted: Wanted) {
-        if let Err(why) = self.try_queue(home, link, id, wanted) {
-            self.commons.counts.refused.one();
+    fn queue(self: &Arc<Self>, link: &Arc<Link>, id: &WireId, wanted: Wanted) {
+        if let Err(why) = self.try_queue(link, id, wanted) {
+            self.shared.counts.refused.one();
             refuse(link, id, why);
         }
     }
 
     fn try_queue(
         self: &Arc<Self>,
-        home: &dyn Home,
         link: &Arc<Link>,
         id: &WireId,
         wanted: Wanted,
@@ -181,7 +170,11 @@ impl Serving {
         let ask = Ask { outbound: Arc::clone(outbound), wanted };
         let asks = of_link.asks.get_or_insert_with(|| {
             let (asks, waiting) = mpsc::channel(MAX_ASKS);
-            home.tasks().spawn(sender::send(Arc::clone(self), Arc::clone(link), waiting));
+            self.shared.machine.tasks.spawn(sender::send(
+                Arc::clone(self),
+                Arc::clone(link),
+                waiting,
+            ));
             asks
         });
         asks.try_send(ask).map_err(|_| "too many requests wait on this link")

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     link::Link,
-    transfer::{commons::Commons, rate::Rate},
+    transfer::{rate::Rate, shared::Shared},
 };
 
 /// A transfer that sent nothing for this long waits for its peer.
@@ -73,8 +73,8 @@ impl Outbound {
     }
 
     /// `bytes` more bytes were sent.
-    pub(super) fn sent(&self, commons: &Commons, bytes: u64) {
-        commons.counts.bytes_out.add(bytes);
+    pub(super) fn sent(&self, shared: &Shared, bytes: u64) {
+        shared.counts.bytes_out.add(bytes);
         let mut state = self.lock();
         state.sent += bytes;
         state.last = Instant::now();
@@ -108,7 +108,7 @@ impl Outbound {
     }
 
     /// It is over; one that something was sent of is remembered.
-    pub(super) fn end(&self, commons: &Commons, state: &str, why: Option<&str>) {
+    pub(super) fn end(&self, shared: &Shared, state: &str, why: Option<&str>) {
         self.stop.cancel();
         let told = self.told();
         if told.bytes == 0 {
@@ -117,7 +117,7 @@ impl Outbound {
         let detail = why.map(str::to_owned);
         let code = why.map(|_| "lost".to_owned());
         let state = state.to_owned();
-        commons.ended(MeshTransfer { state, detail, code, rate: 0, eta_secs: None, ..told });
+        shared.ended(MeshTransfer { state, detail, code, rate: 0, eta_secs: None, ..told });
     }
 
     fn lock(&self) -> MutexGuard<'_, OutboundState> {

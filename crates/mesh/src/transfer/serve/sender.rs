@@ -11,7 +11,7 @@ use tokio::{sync::mpsc, task::spawn_blocking};
 use super::{MAX_COUNT, Outbound, Serving, refuse};
 use crate::{
     link::{Carrier, Link, LinkClosed},
-    transfer::commons::Commons,
+    transfer::shared::Shared,
 };
 
 /// The pieces that are read ahead of the sender.
@@ -88,7 +88,7 @@ pub(super) async fn send(serving: Arc<Serving>, link: Arc<Link>, mut asks: mpsc:
             continue;
         }
         let sent = match bytes {
-            Ok(bytes) => send_slices(&serving.commons, &link, &ask, bytes.into()).await,
+            Ok(bytes) => send_slices(&serving.shared, &link, &ask, bytes.into()).await,
             Err(error) => {
                 unreadable(&serving, &link, &ask.outbound, &error).await;
                 Ok(())
@@ -116,7 +116,7 @@ async fn read(ask: Ask) -> ReadResult {
 }
 
 async fn send_slices(
-    commons: &Commons,
+    shared: &Shared,
     link: &Link,
     ask: &Ask,
     bytes: Bytes,
@@ -138,7 +138,7 @@ async fn send_slices(
         link.send(Piece { kind, transfer, file, piece, offset, length, slice }).await?;
     }
     if kind == PieceKind::Data {
-        ask.outbound.sent(commons, length.into());
+        ask.outbound.sent(shared, length.into());
     }
     Ok(())
 }
@@ -146,7 +146,7 @@ async fn send_slices(
 /// The files of a manifest cannot be read: they were changed or removed.
 async fn unreadable(serving: &Serving, link: &Link, outbound: &Outbound, error: &io::Error) {
     tracing::warn!(peer = %link.peer.short(), %error, "a model that is passed on cannot be read");
-    serving.commons.shelf.forget().await;
+    serving.shared.shelf.forget().await;
     serving.take(link, &outbound.id);
     outbound.stop.cancel();
     refuse(link, &outbound.id, "the files were changed, or cannot be read");

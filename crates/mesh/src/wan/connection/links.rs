@@ -9,13 +9,12 @@ use rand::RngExt;
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use super::{Ask, Connection};
+use super::{Ask, Connection, Parts};
 use crate::{
     link::{Carrier, Link, NoLink, Opening},
     liveness::{Kind, Liveness, Step, Usage},
     peer::PeerId,
     wan::{
-        home::Home,
         outward::{Outward, Used},
         sessions::{Handle, Opened, Output},
     },
@@ -33,21 +32,31 @@ pub(super) struct Carried {
 
 impl Carried {
     /// Does what the time has come for.
-    fn look_after(&mut self, home: &dyn Home, now: Instant) {
+    fn look_after(&mut self, parts: &Parts, now: Instant) {
         let Self { link, liveness, used } = self;
         let _in_span = link.span.enter();
-        let near = link.peer.node().is_some_and(|peer| home.is_near(peer));
+        let near = link.peer.node().is_some_and(|peer| parts.peers.is_near(peer));
         while let Some(step) = liveness.due(now, Usage { last: used.last(), near }) {
             match step {
                 Step::Beat => {
-                    let beat = ClusterMessage::Heartbeat(Box::new(home.heartbeat()));
+                    let beat = ClusterMessage::Heartbeat(Box::new(parts.machine.facts.heartbeat()));
                     // One that is closed is noticed by its own task.
                     let _ = link.tell(&beat);
                 }
-                Step::Degraded => home.degraded(link, true),
+                Step::Degraded => parts.set_degraded(link, true),
                 Step::Gone => return link.close("nothing was heard for too long"),
                 Step::Idle => return link.close("nobody used it"),
             }
+        }
+    }
+}
+
+impl Parts {
+    /// A link cannot be used any more, or can be again.
+    fn set_degraded(&self, link: &Link, is: bool) {
+        link.set_degraded(is);
+        if let Some(peer) = self.peers.get(&link.peer) {
+            self.events.changed(&peer);
         }
     }
 }
@@ -117,10 +126,7 @@ impl Connection<'_> {
         let liveness = Liveness::new(now, Kind::Session { ours, warren });
         self.links.insert(handle, Carried { link: Arc::clone(&link), liveness, used });
         self.show_sessions();
-        self.parts.home.opened(&link, hello.as_ref());
-        if let Some(hello) = hello {
-            self.parts.home.told(&link, &hello);
-        }
+        self.parts.events.opened(&link, hello.as_ref());
         self.answer_waiting(&handle.peer, &Ok(link));
     }
 
@@ -133,7 +139,7 @@ impl Connection<'_> {
             // When nobody listens, the connection is gone and the link with it.
             let _ = notice.send(handle).await;
         };
-        self.parts.tasks.spawn(sending.instrument(span));
+        self.parts.machine.tasks.spawn(sending.instrument(span));
     }
 
     fn payload(&mut self, handle: Handle, payload: Bytes) {
@@ -142,15 +148,15 @@ impl Connection<'_> {
         let link = Arc::clone(&carried.link);
         let _in_span = link.span.enter();
         if carried.liveness.heard(Instant::now()) {
-            self.parts.home.degraded(&link, false);
+            self.parts.set_degraded(&link, false);
         }
-        self.parts.home.received(&link, payload);
+        self.parts.events.received(&link, payload);
     }
 
     fn ended(&mut self, handle: Handle, why: &str) {
         if let Some(carried) = self.links.remove(&handle) {
             let _in_span = carried.link.span.enter();
-            self.parts.home.closed(&carried.link, why);
+            self.parts.events.closed(&carried.link, why);
         }
         self.show_sessions();
     }
@@ -176,8 +182,7 @@ impl Connection<'_> {
     }
 
     pub(super) fn look_after_links(&mut self, now: Instant) {
-        let home = &*self.parts.home;
-        self.links.values_mut().for_each(|carried| carried.look_after(home, now));
+        self.links.values_mut().for_each(|carried| carried.look_after(self.parts, now));
     }
 
     fn show_sessions(&self) {

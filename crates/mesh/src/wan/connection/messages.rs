@@ -14,7 +14,11 @@ use tokio::time::Instant;
 use wire::Frame;
 
 use super::{Connection, Parts, clip};
-use crate::wan::{registration, sort::Sort};
+use crate::{
+    peer::PeerId,
+    this_machine::ThisMachine,
+    wan::{registration, sort::Sort},
+};
 
 impl Connection<'_> {
     pub(super) fn frame(&mut self, frame: &Frame) {
@@ -22,12 +26,12 @@ impl Connection<'_> {
             Frame::Text(text) => Ok(text.as_str()),
             Frame::Binary(bytes) => std::str::from_utf8(bytes),
         };
-        let Ok(text) = text else { return self.parts.home.bad("a relay's frame that is no text") };
+        let Ok(text) = text else { return self.bad("a relay's frame that is no text") };
         match FromRelay::read(text) {
             Ok(message) => self.message(message),
             Err(fault) => {
                 tracing::debug!(relay = &*self.parts.relay, %fault, "a relay's message was not understood");
-                self.parts.home.bad("a relay's message");
+                self.bad("a relay's message");
             }
         }
     }
@@ -48,7 +52,7 @@ impl Connection<'_> {
     /// Only a Warren's relay sends a challenge, and before anything else.
     fn challenged(&mut self, now: Instant, nonce: String) {
         if self.clock.is_registered() {
-            return self.parts.home.bad("a challenge of a relay that has registered this node");
+            return self.bad("a challenge of a relay that has registered this node");
         }
         self.parts.memory.relay_is(&self.parts.relay, Sort::Warren);
         self.registration.challenged(nonce);
@@ -72,7 +76,7 @@ impl Connection<'_> {
 
     pub(super) fn listed(&mut self, now: Instant, list: DiscoverResponse) {
         self.clock.answered(now);
-        (0..list.unreadable).for_each(|_| self.parts.home.bad("an entry of a relay's list"));
+        (0..list.unreadable).for_each(|_| self.bad("an entry of a relay's list"));
         self.roster.begin();
         list.peers.into_iter().for_each(|peer| self.lists(&peer));
         for peer in self.roster.end() {
@@ -84,7 +88,7 @@ impl Connection<'_> {
 
     pub(super) fn lists(&mut self, info: &PeerInfo) {
         let Some(peer) = info.node.key() else {
-            return self.parts.home.bad("a node at a relay whose id is no key");
+            return self.bad("a node at a relay whose id is no key");
         };
         if peer == self.own() {
             return;
@@ -93,10 +97,15 @@ impl Connection<'_> {
         let Ok(capabilities) = capabilities.or_else(|_| serde_json::from_str("{}")) else { return };
         let has_models = !capabilities.loaded_models.is_empty();
         if !self.roster.lists(peer, capabilities.warren.as_ref(), has_models) {
-            return self.parts.home.bad("a peer too many on a relay's list");
+            return self.bad("a peer too many on a relay's list");
         }
-        let Parts { home, relay, .. } = self.parts;
-        home.listed(relay, &peer, &info.display_name, &capabilities);
+        let Parts { peers, events, relay, .. } = self.parts;
+        let Some(peer) = peers.meet(&PeerId::Node(peer)) else {
+            return self.bad("a peer too many on a relay's list");
+        };
+        peer.learn(|facts| facts.listed(&info.display_name, &capabilities));
+        peer.listed(relay, true);
+        events.changed(&peer);
     }
 
     /// Stock relays announce every registration, even of peers that are already listed. This is news
@@ -120,7 +129,16 @@ impl Connection<'_> {
     }
 
     pub(super) fn unlist(&self, peer: &NodeId) {
-        self.parts.home.unlisted(&self.parts.relay, peer);
+        let (id, Parts { peers, events, relay, .. }) = (PeerId::Node(*peer), self.parts);
+        let Some(peer) = peers.get(&id) else { return };
+        peer.listed(relay, false);
+        events.changed(&peer);
+        peers.forget(&id);
+    }
+
+    /// A message of the relay, or of a node through it, was not understood.
+    fn bad(&self, what: &str) {
+        self.parts.machine.counts.bad(what);
     }
 
     pub(super) fn error(&mut self, now: Instant, error: &RelayError) {
@@ -156,7 +174,7 @@ impl Connection<'_> {
         let for_us = RelayNodeId::new(&message.to).is_ok_and(|to| to.key() == Some(own));
         let peer = RelayNodeId::new(&message.from).ok().and_then(|from| from.key());
         let Some(peer) = peer.filter(|peer| for_us && *peer != own) else {
-            return self.parts.home.bad("a forwarded message of nobody, or for somebody else");
+            return self.bad("a forwarded message of nobody, or for somebody else");
         };
         match message.kind {
             ForwardKind::Offer => self.offer(&peer, message),
@@ -170,11 +188,11 @@ impl Connection<'_> {
 
     /// Stock Macs offer a direct connection before they open a session, and wait for an answer.
     pub(super) fn offer(&self, peer: &NodeId, message: &Forward<'_>) {
-        let home = &*self.parts.home;
+        let ThisMachine { settings, identity, .. } = &*self.parts.machine;
         match message.payload::<Offer>() {
-            Ok(_) if home.requires_sealed() => home.bad("an offer of a stock peer"),
-            Ok(offer) => self.send(registration::answer(home.identity(), peer, &offer.session)),
-            Err(_) => home.bad("offer"),
+            Ok(_) if settings.require_sealed => self.bad("an offer of a stock peer"),
+            Ok(offer) => self.send(registration::answer(identity, peer, &offer.session)),
+            Err(_) => self.bad("offer"),
         }
     }
 }

@@ -14,13 +14,11 @@ use tokio::{
     sync::{Mutex as Turn, mpsc, oneshot},
     time::{Instant, sleep_until},
 };
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use wire::{Frame, Link as Socket, LinkError, Outbox};
 
 use self::links::Carried;
 use super::{
     clock::{self, Clock},
-    home::Home,
     memory::Memory,
     registration::Registration,
     roster::Roster,
@@ -28,7 +26,11 @@ use super::{
     sort::Sort,
     status::LiveStatus,
 };
-use crate::link::{Link, NoLink};
+use crate::{
+    link::{Link, LinkEvents, NoLink},
+    peer::Peers,
+    this_machine::ThisMachine,
+};
 
 /// How often links are looked after.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -66,14 +68,13 @@ pub(super) enum Ended {
 
 /// The parts of a connection beside its socket.
 pub(super) struct Parts {
-    pub(super) home: Arc<dyn Home>,
+    pub(super) machine: Arc<ThisMachine>,
+    pub(super) peers: Arc<Peers>,
+    pub(super) events: Arc<dyn LinkEvents>,
     pub(super) memory: Arc<Memory>,
     /// The relay's host, for people.
     pub(super) relay: Arc<str>,
     pub(super) shown: Arc<LiveStatus>,
-    /// The tasks of sessions.
-    pub(super) tasks: TaskTracker,
-    pub(super) stop: CancellationToken,
 }
 
 /// One connection to a relay.
@@ -105,7 +106,7 @@ impl<'a> Connection<'a> {
         let now = Instant::now();
         Self {
             clock: Clock::new(now, registration.sort()),
-            sessions: Sessions::new(Arc::clone(&parts.home), Arc::clone(&parts.memory)),
+            sessions: Sessions::new(Arc::clone(&parts.machine), Arc::clone(&parts.memory)),
             parts,
             outbox,
             registration,
@@ -166,7 +167,7 @@ impl<'a> Connection<'a> {
                 Some(ask) = asks.recv() => self.ask(ask),
                 Some(handle) = notices.recv() => self.closed_here(handle),
                 () = sleep_until(next) => {}
-                () = self.parts.stop.cancelled() => return Ended::Stopped,
+                () = self.parts.machine.stop.cancelled() => return Ended::Stopped,
             }
         }
     }
@@ -200,7 +201,7 @@ impl<'a> Connection<'a> {
     }
 
     fn register(&mut self) {
-        match self.registration.message(&*self.parts.home) {
+        match self.registration.message(&self.parts.machine) {
             Some(text) => self.send(text),
             None => tracing::debug!("no challenge yet"),
         }
@@ -216,7 +217,7 @@ impl<'a> Connection<'a> {
     }
 
     fn register_what_changed(&mut self) {
-        if let Some(text) = self.registration.changed(&*self.parts.home) {
+        if let Some(text) = self.registration.changed(&self.parts.machine) {
             self.send(text);
         }
     }
@@ -227,7 +228,7 @@ impl<'a> Connection<'a> {
     }
 
     fn own(&self) -> NodeId {
-        self.parts.home.identity().node_id()
+        self.parts.machine.id()
     }
 
     fn send(&self, text: String) {

@@ -28,8 +28,8 @@ use seal::Sealer;
 use tokio::time::Instant;
 
 use self::session::{Context, End, RelaySession};
-use super::{home::Home, memory::Memory, words};
-use crate::link::Order;
+use super::{memory::Memory, words};
+use crate::{link::Order, this_machine::ThisMachine};
 
 /// The time limit for a session to become a link.
 pub(super) const OPENED_WITHIN: Duration = Duration::from_secs(10);
@@ -96,7 +96,7 @@ pub(super) enum Output {
 
 /// The sessions at one relay.
 pub(super) struct Sessions {
-    home: Arc<dyn Home>,
+    machine: Arc<ThisMachine>,
     memory: Arc<Memory>,
     by_peer: HashMap<NodeId, Vec<RelaySession>>,
     count: usize,
@@ -106,9 +106,9 @@ pub(super) struct Sessions {
 }
 
 impl Sessions {
-    pub(super) fn new(home: Arc<dyn Home>, memory: Arc<Memory>) -> Self {
+    pub(super) fn new(machine: Arc<ThisMachine>, memory: Arc<Memory>) -> Self {
         Self {
-            home,
+            machine,
             memory,
             by_peer: HashMap::new(),
             count: 0,
@@ -143,7 +143,7 @@ impl Sessions {
             }
             return;
         }
-        if self.home.requires_sealed() && !self.is_warren(&peer, who) {
+        if self.machine.settings.require_sealed && !self.is_warren(&peer, who) {
             let why = "it cannot seal links, and --require-sealed is set".to_owned();
             return self.out.push_back(Output::Failed(peer, why));
         }
@@ -173,7 +173,9 @@ impl Sessions {
                     words::reason(message).map_or_else(String::new, |said| format!(": {said}"));
                 self.end(handle, format!("the other end closed the session{reason}"));
             }
-            (ForwardKind::RelayReady, None) => self.home.bad("relayReady of an unknown session"),
+            (ForwardKind::RelayReady, None) => {
+                self.machine.counts.bad("relayReady of an unknown session")
+            }
             // What crossed our own, or a second one.
             _ => {}
         }
@@ -232,7 +234,7 @@ impl Sessions {
 
     fn opened(&mut self, now: Instant, peer: NodeId, who: RelayedPeer, id: &str) {
         let warren = self.is_warren(&peer, who);
-        if who.listed && !warren && self.home.requires_sealed() {
+        if who.listed && !warren && self.machine.settings.require_sealed {
             return self.refuse(peer, id, session::SEALED_ONLY);
         }
         if warren && self.keeps_own(&peer) {
@@ -251,7 +253,7 @@ impl Sessions {
         let sessions = self.by_peer.get(peer).map_or(&[][..], Vec::as_slice);
         let own = sessions.iter().find(|session| session.ours && !session.is_live());
         let Some(own) = own.map(|session| session.handle) else { return false };
-        if self.home.identity().node_id() < *peer {
+        if self.machine.id() < *peer {
             return true;
         }
         self.say_close(own, "both ends opened a session at once");
@@ -263,14 +265,14 @@ impl Sessions {
     fn opened_again(&mut self, handle: Handle, who: RelayedPeer) {
         match self.get(handle) {
             Some(session) if !session.ours => self.say(handle, who, ForwardKind::RelayReady),
-            _ => self.home.bad("relayOpen of a session that this node opened"),
+            _ => self.machine.counts.bad("relayOpen of a session that this node opened"),
         }
     }
 
     fn data(&mut self, handle: Handle, who: RelayedPeer, message: &Forward<'_>) {
         match message.data() {
             Ok(data) => self.step(handle, who, |session, cx| session.data(cx, data)),
-            Err(_) => self.home.bad("relayData without data"),
+            Err(_) => self.machine.counts.bad("relayData without data"),
         }
     }
 
@@ -282,10 +284,16 @@ impl Sessions {
         who: RelayedPeer,
         message: &Forward<'_>,
     ) {
-        let Ok(data) = message.data() else { return self.home.bad("relayData without data") };
+        let Ok(data) = message.data() else {
+            return self.machine.counts.bad("relayData without data");
+        };
         let plain = data.first() == Some(&b'{');
-        if !plain || !who.listed || self.is_warren(&peer, who) || self.home.requires_sealed() {
-            self.home.bad("relayData of an unknown session");
+        if !plain
+            || !who.listed
+            || self.is_warren(&peer, who)
+            || self.machine.settings.require_sealed
+        {
+            self.machine.counts.bad("relayData of an unknown session");
             return self.refuse(peer, &message.session, "there is no such session");
         }
         match self.add(now, peer, &message.session, false, OPENED_WITHIN) {
@@ -309,10 +317,10 @@ impl Sessions {
         let wants_passcode = match who.warren {
             Some(seals) => seals.psk,
             // It was a Warren before; most have the same passcode as this one, or none.
-            None => self.home.psk().is_some(),
+            None => self.machine.psk.is_some(),
         };
-        let (home, memory) = (&*self.home, &*self.memory);
-        let mut cx = Context { home, memory, warren, wants_passcode, out: &mut self.out };
+        let (machine, memory) = (&*self.machine, &*self.memory);
+        let mut cx = Context { machine, memory, warren, wants_passcode, out: &mut self.out };
         let taken = take(session, &mut cx);
         if let (Some(until), None) = (until, session.until) {
             self.deadlines.remove(&(until, handle));
@@ -336,7 +344,7 @@ impl Sessions {
     }
 
     fn refuse(&mut self, peer: NodeId, id: &str, why: &str) {
-        let own = self.home.identity().node_id();
+        let own = self.machine.id();
         self.out.push_back(Output::Send(words::close(&own, &peer, id, why)));
     }
 

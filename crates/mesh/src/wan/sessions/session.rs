@@ -13,8 +13,8 @@ use tokio::time::Instant;
 use crate::{
     greeting,
     link::Order,
+    this_machine::ThisMachine,
     wan::{
-        home::Home,
         memory::Memory,
         words::{self, kind},
     },
@@ -27,7 +27,7 @@ const MAX_REFUSED: u64 = 64;
 
 /// The context of a session's steps, and their outputs.
 pub(super) struct Context<'a> {
-    pub(super) home: &'a dyn Home,
+    pub(super) machine: &'a ThisMachine,
     pub(super) memory: &'a Memory,
     /// Whether the peer is known as a Warren.
     pub(super) warren: bool,
@@ -95,7 +95,7 @@ impl RelaySession {
     /// The other end is ready.
     pub(super) fn ready(&mut self, cx: &mut Context<'_>) -> Result<(), End> {
         if !matches!(self.state, SessionState::Opening) {
-            cx.home.bad("relayReady of a session that was not waited for");
+            cx.machine.counts.bad("relayReady of a session that was not waited for");
             return Ok(());
         }
         if cx.warren { self.greet(cx) } else { self.begin_plain(cx, Dialect::Wrapped) }
@@ -122,7 +122,7 @@ impl RelaySession {
                 Ok(())
             }
             _ => {
-                cx.home.bad("relayData that does not belong where its session is");
+                cx.machine.counts.bad("relayData that does not belong where its session is");
                 Ok(())
             }
         }
@@ -137,11 +137,11 @@ impl RelaySession {
         if cx.warren {
             return Err(End(NOT_SEALED.to_owned()));
         }
-        if cx.home.requires_sealed() {
+        if cx.machine.settings.require_sealed {
             return Err(End(SEALED_ONLY.to_owned()));
         }
         // Its id is what the relay says.
-        let proved = cx.home.trusts(&self.handle.peer);
+        let proved = cx.machine.trusts(&self.handle.peer);
         self.live(None);
         let (hello, sealer, order) = (None, None, Order::default());
         self.opened(
@@ -166,8 +166,9 @@ impl RelaySession {
         let peer = self.handle.peer;
         let psk = psk_to_show(cx, &peer)?;
         let prologue = prologue::relay(&own(cx), &peer, &self.id);
-        let mut noise = Initiator::new(cx.home.identity(), &peer, psk, &prologue)?;
-        let first = noise.write(&greeting::write(cx.home.hello(), ClusterMessage::Hello))?;
+        let mut noise = Initiator::new(&cx.machine.identity, &peer, psk, &prologue)?;
+        let first =
+            noise.write(&greeting::write(cx.machine.facts.hello(true), ClusterMessage::Hello))?;
         let kind = if psk.is_some() { kind::FIRST_WITH_PASSCODE } else { kind::FIRST };
         self.send(cx, kind, &first);
         self.state = SessionState::Greeting(Box::new(noise), psk.is_some());
@@ -198,10 +199,10 @@ impl RelaySession {
         let peer = self.handle.peer;
         let psk = psk_shown(cx, &peer, with_passcode)?;
         let prologue = prologue::relay(&peer, &own(cx), &self.id);
-        let mut noise = Responder::new(cx.home.identity(), psk, &prologue)?;
+        let mut noise = Responder::new(&cx.machine.identity, psk, &prologue)?;
         let payload = noise.read(message, &peer)?;
         let hello = greeting::read(&payload, &peer)?;
-        let own_hello = greeting::write(cx.home.hello(), ClusterMessage::HelloAck);
+        let own_hello = greeting::write(cx.machine.facts.hello(true), ClusterMessage::HelloAck);
         let (second, sealed) = noise.finish(&own_hello)?;
         self.send(cx, kind::SECOND, &second);
         let (sealer, opener) = sealed.split();
@@ -213,7 +214,7 @@ impl RelaySession {
     /// A record has come that only who made the handshake just now can have sealed, or another.
     fn prove(&mut self, cx: &mut Context<'_>, record: &[u8]) -> Result<(), End> {
         let SessionState::Proving(proving) = &mut self.state else { return Ok(()) };
-        let Some(payload) = open(cx.home, &mut proving.opener, record)? else { return Ok(()) };
+        let Some(payload) = open(cx.machine, &mut proving.opener, record)? else { return Ok(()) };
         let SessionState::Proving(proving) = self.take() else { return Ok(()) };
         let Proving { sealer, opener, hello, proved } = *proving;
         self.begin_sealed(cx, hello, sealer, opener, proved);
@@ -225,7 +226,7 @@ impl RelaySession {
 
     fn record(&mut self, cx: &mut Context<'_>, record: &[u8]) -> Result<(), End> {
         let SessionState::Live(Some(opener)) = &mut self.state else { return Ok(()) };
-        match open(cx.home, opener, record)? {
+        match open(cx.machine, opener, record)? {
             Some(payload) if !payload.is_empty() => {
                 cx.out.push_back(Output::Payload(self.handle, payload));
             }
@@ -285,12 +286,12 @@ impl RelaySession {
 }
 
 /// Opens a record. One that does not open changes nothing, until there were too many.
-fn open(home: &dyn Home, opener: &mut Opener, record: &[u8]) -> Result<Option<Bytes>, End> {
+fn open(machine: &ThisMachine, opener: &mut Opener, record: &[u8]) -> Result<Option<Bytes>, End> {
     match opener.counted(record) {
         Ok(payload) => Ok(payload),
         Err(SealError::Exhausted) => Err(SealError::Exhausted.into()),
         Err(error) => {
-            home.bad(refused(&error));
+            machine.counts.bad(refused(&error));
             tracing::debug!(%error, "a sealed record was refused");
             if opener.refused() >= MAX_REFUSED { Err(End(MEDDLED.to_owned())) } else { Ok(None) }
         }
@@ -306,18 +307,18 @@ fn refused(error: &SealError) -> &'static str {
 }
 
 fn own(cx: &Context<'_>) -> NodeId {
-    cx.home.identity().node_id()
+    cx.machine.id()
 }
 
 fn no_proof_wanted(cx: &Context<'_>, peer: &NodeId) -> bool {
-    cx.home.psk().is_none() || cx.home.trusts(peer)
+    cx.machine.psk.as_ref().is_none() || cx.machine.trusts(peer)
 }
 
 /// The passcode's key, if either of the two wants it proved. A node without a passcode tries without:
 /// it may be trusted there.
 fn psk_to_show<'a>(cx: &Context<'a>, peer: &NodeId) -> Result<Option<&'a PasscodeKey>, End> {
-    let Some(psk) = cx.home.psk() else { return Ok(None) };
-    match (cx.wants_passcode, cx.home.trusts(peer)) {
+    let Some(psk) = cx.machine.psk.as_ref() else { return Ok(None) };
+    match (cx.wants_passcode, cx.machine.trusts(peer)) {
         (true, _) => Ok(Some(psk)),
         (false, true) => Ok(None),
         (false, false) => Err(End(ONE_HAS_NONE.to_owned())),
@@ -331,7 +332,7 @@ fn psk_shown<'a>(
     with_passcode: bool,
 ) -> Result<Option<&'a PasscodeKey>, End> {
     match with_passcode {
-        true => cx.home.psk().map(Some).ok_or_else(|| End(ONE_HAS_NONE.to_owned())),
+        true => cx.machine.psk.as_ref().map(Some).ok_or_else(|| End(ONE_HAS_NONE.to_owned())),
         false if !no_proof_wanted(cx, peer) => Err(End(ONE_HAS_NONE.to_owned())),
         false => Ok(None),
     }

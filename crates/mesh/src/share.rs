@@ -1,18 +1,66 @@
-//! Whether a request of a peer is taken now.
+//! The peers that may ask this machine, when, and how much.
+//!
+//! Pure: time and what is going on come in.
 
 use std::collections::HashMap;
 
+use base::NodeId;
 use protocol::mesh::cluster::ErrorCode;
 
-use super::{Hours, Share, Sharing};
 use crate::peer::PeerId;
 
+/// The share of this machine for peers.
+#[derive(Debug, Clone, Default)]
+pub struct Share {
+    /// The peers that may ask.
+    pub with: Sharing,
+    /// The only models that they may ask for; empty: all.
+    pub models: Vec<String>,
+    /// When, in local time; empty: always.
+    pub hours: Vec<Hours>,
+    /// No request is taken while this machine's own jobs use more of its capacity than this, from 0 to 1.
+    pub max_load: Option<f64>,
+    /// Requests at once, of each peer.
+    pub jobs_per_peer: Option<u32>,
+    /// Requests at once, of all peers.
+    pub jobs: Option<u32>,
+    /// Tokens a day, of each peer; the day begins at midnight UTC, as budgets of keys do.
+    pub tokens_per_day: Option<u64>,
+    /// Whether nothing is taken on battery.
+    pub pause_on_battery: bool,
+    /// Whether models are passed on, too.
+    pub models_offered: bool,
+    /// Nodes that may ask under [`Sharing::Peers`] though they proved no passcode.
+    pub trusted: Vec<NodeId>,
+}
+
+/// The peers that may ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sharing {
+    /// Nobody.
+    #[default]
+    Off,
+    /// Peers that completed a hello, with the passcode where one is set, and those that are trusted.
+    Peers,
+    /// Anybody who reaches this machine.
+    Anyone,
+}
+
+/// A span of the day, in minutes since midnight; one that ends before it begins goes over midnight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hours {
+    /// Its first minute.
+    pub from: u16,
+    /// The minute after its last.
+    pub to: u16,
+}
+
 /// Milliseconds of a day.
-pub(super) const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// Peers that are remembered beside those that ask for something now. One that is forgotten has its
 /// tokens read from the ledger again.
-pub(super) const MAX_REMEMBERED: usize = 10_000;
+const MAX_REMEMBERED: usize = 10_000;
 
 /// A moment, as the rules see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,7 +201,7 @@ impl Gate {
 
     /// How many peers are remembered.
     #[cfg(test)]
-    pub(super) fn remembered(&self) -> usize {
+    fn remembered(&self) -> usize {
         self.peers.len()
     }
 
@@ -238,8 +286,11 @@ impl Share {
 
 impl Hours {
     /// Whether this minute of the day is in the span. One that begins where it ends is the whole day.
-    pub(super) fn has(self, minute: u16) -> bool {
+    fn has(self, minute: u16) -> bool {
         let Self { from, to } = self;
         if from < to { (from..to).contains(&minute) } else { minute >= from || minute < to }
     }
 }
+
+#[cfg(test)]
+mod tests;
