@@ -38,7 +38,7 @@ pub struct MeshCounts {
     pub lent: u32,
     /// Parts of answers that nobody waited for.
     pub late: u64,
-    /// Messages that made no sense, by kind.
+    /// Messages that were not understood, by kind.
     pub bad: BTreeMap<String, u64>,
     /// Problems that a person has to solve.
     pub problems: usize,
@@ -46,7 +46,7 @@ pub struct MeshCounts {
     pub bytes_in: u64,
     /// Bytes of models that went.
     pub bytes_out: u64,
-    /// Pieces of models that were not what they should be.
+    /// Pieces of models that were wrong.
     pub corrupt: u64,
 }
 
@@ -66,18 +66,18 @@ impl Mesh {
         }
     }
 
-    /// Every peer that is known, in the order of their ids, and those that could not be linked to.
+    /// All peers that are known, in the order of their ids, and those that could not be linked to.
     pub fn peers(&self) -> MeshPeers {
         let speeds = self.speeds();
-        let shown = |peer: &Arc<Peer>| {
+        let row = |peer: &Arc<Peer>| {
             let speed = speeds.get(&format!("peer:{}", peer.id)).copied();
-            shown(peer, speed)
+            peer_row(peer, speed)
         };
         let unlinked = self.0.lan.unlinked.list();
-        MeshPeers { peers: self.0.peers.all().iter().map(shown).collect(), unlinked }
+        MeshPeers { peers: self.0.peers.all().iter().map(row).collect(), unlinked }
     }
 
-    /// The models that come and go, and those that did last.
+    /// The transfers that run, and the last ones that ended.
     pub fn transfers(&self) -> MeshTransfers {
         MeshTransfers { transfers: self.0.transfers.list() }
     }
@@ -87,7 +87,7 @@ impl Mesh {
         self.0.peers.all().iter().filter(|peer| peer.link().is_some()).count()
     }
 
-    /// What is counted.
+    /// The counts as of now.
     pub fn counts(&self) -> MeshCounts {
         let node = &self.0;
         let transfers = node.transfers.counts();
@@ -146,9 +146,9 @@ fn relay(status: RelayStatus) -> MeshRelayJson {
     }
 }
 
-fn shown(peer: &Peer, speed: Option<f64>) -> MeshPeer {
+fn peer_row(peer: &Peer, speed: Option<f64>) -> MeshPeer {
     let facts = peer.facts();
-    // One that is not heard of for a while is still a link.
+    // A link that is silent for a while is still shown.
     let link = peer.link().or_else(|| peer.link_of(true)).or_else(|| peer.link_of(false));
     let relays = peer.relays();
     let (way, address) = match link.as_ref().map(|link| &link.carrier) {

@@ -1,5 +1,5 @@
-//! Which models peers pass on, all of them. Stock peers can only be asked for one by its name; Warrens
-//! list theirs.
+//! The lists of all models that Warrens pass on. Stock peers have no such list: they can only be asked for one model
+//! by its name.
 
 use std::{
     collections::HashMap,
@@ -33,13 +33,13 @@ const MAX_LISTED: usize = 4_096;
 /// The most peers that are asked at once.
 const MAX_ASKED: usize = 256;
 
-/// The most scans of this machine's directories at the same time.
+/// The most scans of this machine's directories at once.
 const SCANS: usize = 2;
 
-/// Peers that may wait for a list at once; more get none.
+/// The most requests for a list that are answered at once; more get none.
 const MAX_ASKING: usize = 64;
 
-/// Which models peers pass on.
+/// The lists of models, asked for and answered.
 pub(crate) struct Catalog {
     library: Arc<Library>,
     scans: Semaphore,
@@ -47,7 +47,7 @@ pub(crate) struct Catalog {
     waiting: Mutex<HashMap<WireId, Waiting>>,
 }
 
-/// A question that was asked over the link of this number.
+/// A request for a list that is waited for; it went over the link of this number.
 struct Waiting {
     link: u64,
     answer: oneshot::Sender<Vec<ListedModel>>,
@@ -63,7 +63,7 @@ impl Catalog {
         }
     }
 
-    /// A peer has listed its models. What nobody asked for, or asked somebody else for, is nothing.
+    /// A peer has sent its list. It counts only if that peer was asked for it.
     pub(crate) fn listed(&self, link: &Link, list: ModelList) {
         let mut waiting = self.lock();
         if waiting.get(&list.request_id).is_none_or(|waiting| waiting.link != link.number) {
@@ -94,7 +94,7 @@ impl Catalog {
 
     /// The models that this machine offers.
     async fn own(&self) -> Vec<ListedModel> {
-        // The semaphore is never closed.
+        // Scans read whole directories: peers must not be able to start hundreds. Never closed, so never an error.
         let _scan = self.scans.acquire().await;
         let library = Arc::clone(&self.library);
         let offered = tokio::task::spawn_blocking(move || library.scan()).await.unwrap_or_default();
@@ -114,7 +114,7 @@ impl Catalog {
     }
 }
 
-/// Asks all Warrens that there is a sealed link to, together.
+/// Asks all Warrens with a sealed link at once.
 pub(crate) async fn ask_all(catalog: &Catalog, peers: &Peers) -> Vec<(PeerId, Vec<ListedModel>)> {
     let linked = peers.all().into_iter().filter_map(|peer| {
         let link = peer.link().filter(|link| link.warren && link.sealed)?;
@@ -127,7 +127,7 @@ pub(crate) async fn ask_all(catalog: &Catalog, peers: &Peers) -> Vec<(PeerId, Ve
     futures_util::future::join_all(asking).await
 }
 
-/// Lists the models of this machine for a peer that may have them; others get an empty list.
+/// Sends a peer the list of this machine's models; an empty one, if it may not have them.
 pub(crate) fn answer(
     catalog: &Arc<Catalog>,
     machine: &Arc<ThisMachine>,

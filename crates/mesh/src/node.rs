@@ -61,20 +61,20 @@ pub(crate) struct Node {
 pub struct Parts {
     /// This machine's identity.
     pub identity: Identity,
-    /// Made of the passcode, if there is one.
+    /// Derived from the passcode, if there is one.
     pub psk: Option<PasscodeKey>,
-    /// Gets the requests of peers as jobs, and gives jobs to peers.
+    /// It gets the requests of peers as jobs, and gives jobs to peers.
     pub scheduler: Scheduler,
     /// The ledger, for the daily limits of peers.
     pub usage: Arc<dyn UsageStore>,
     /// The models that are offered.
     pub library: Arc<Library>,
-    /// The marks of this server.
+    /// The marks of this server, by which a request that comes back is recognised.
     pub marks: Marks,
 }
 
 impl Mesh {
-    /// A mesh that takes no part yet.
+    /// A mesh that does not run yet.
     pub fn new(settings: Settings, parts: Parts) -> Self {
         let Parts { identity, psk, scheduler, usage, library, marks } = parts;
         let share = settings.share.clone();
@@ -117,7 +117,7 @@ impl Mesh {
         self.0.machine.id()
     }
 
-    /// Takes part until `stop`: listens, looks for peers, keeps its links. At the end it says goodbye to peers.
+    /// Runs until `stop`: listens, looks for peers, and keeps its links. At the end it says goodbye to peers.
     pub async fn run(self, stop: CancellationToken, listener: Option<tokio::net::TcpListener>) {
         let node = self.0;
         let machine = Arc::clone(&node.machine);
@@ -126,8 +126,8 @@ impl Mesh {
         }
         // Slow readings of the hardware are announced later, so that peers find this machine at once.
         stop.run_until_cancelled(machine.facts.detect()).await;
-        let looking = Arc::clone(&machine);
-        machine.tasks.spawn(async move { looking.facts.keep_looking(&looking.stop).await });
+        let own = Arc::clone(&machine);
+        machine.tasks.spawn(async move { own.facts.keep_reading(&own.stop).await });
         let lan = machine.tasks.spawn(lan::run(Arc::clone(&node.lan), listener));
         let wan = machine.tasks.spawn(wan::run(Arc::clone(&node.wan)));
         stop.cancelled().await;
@@ -195,7 +195,7 @@ impl LinkEvents for Node {
 }
 
 impl Node {
-    /// Gives a greeted link its place. Of two between the same nodes one is closed.
+    /// Sets a greeted link as its peer's. Of two between the same nodes one is closed.
     fn take(&self, link: &Arc<Link>, hello: Option<&Hello>) {
         let own = self.machine.id();
         let tie = |old: &Link, new: &Link| tie::newer_stays(&own, old, new);
@@ -218,7 +218,7 @@ impl Node {
     fn message(&self, link: &Arc<Link>, message: ClusterMessage) {
         use ClusterMessage as M;
         match message {
-            // One that comes again is answered again: stock peers may have lost the first.
+            // A repeated one is answered again: a stock peer may have lost the first answer.
             M::Hello(hello) => self.greeted(link, &hello, true),
             M::HelloAck(hello) => self.greeted(link, &hello, false),
             M::Heartbeat(heartbeat) => {
@@ -267,7 +267,7 @@ impl Node {
         self.providers.refresh(&peer);
     }
 
-    /// A message that makes no sense: logged, counted, and answered where it asked something.
+    /// A message that makes no sense is logged, counted, and answered if it was a request.
     fn bad(&self, link: &Arc<Link>, bad: BadMessage) {
         self.machine.counts.bad(&bad.kind);
         tracing::warn!(peer = %link.peer.short(), %bad, "a message of a peer was not understood");
@@ -305,7 +305,7 @@ impl Node {
         self.tell(link, &answer);
     }
 
-    /// Says something small; a link that is closed is found closed by its own task.
+    /// Sends something small. If the link is closed, its own task notices.
     fn tell(&self, link: &Link, message: &ClusterMessage) {
         let _: Result<(), LinkClosed> = link.tell(message);
     }

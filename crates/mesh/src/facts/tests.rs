@@ -104,7 +104,7 @@ async fn addresses_are_told_over_sealed_links_only() {
     let server = Server::new();
     let facts = facts(shared(), &server);
     facts.listens(([127, 0, 0, 1], 4_711).into());
-    facts.look().await;
+    facts.read_condition().await;
     assert_eq!(facts.hello(true).warren.unwrap().addresses, [([127, 0, 0, 1], 4_711).into()]);
     assert!(facts.hello(false).warren.unwrap().addresses.is_empty());
 }
@@ -114,7 +114,7 @@ async fn a_listener_on_all_addresses_is_told_by_those_that_others_can_reach() {
     let server = Server::new();
     let facts = facts(shared(), &server);
     facts.listens(([0, 0, 0, 0], 4_711).into());
-    facts.look().await;
+    facts.read_condition().await;
     let told = facts.hello(true).warren.unwrap().addresses;
     assert!(told.iter().all(|at| at.port() == 4_711 && !at.ip().is_unspecified()), "{told:?}");
 }

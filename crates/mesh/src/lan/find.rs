@@ -1,4 +1,4 @@
-//! This machine announced on the local network, and others found there.
+//! Announces this machine on the local network, and finds others there.
 
 use std::{collections::HashMap, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::peer::PeerId;
 
-/// How long one round of looking takes; then everybody is asked again.
+/// How long one round of browsing takes. Then everybody is asked again.
 const ROUND: Duration = Duration::from_secs(60);
 
 /// How long until mDNS is tried again after it could not be started.
@@ -28,8 +28,7 @@ const MAX_TEXT: usize = 100;
 /// The longest name of a service, in bytes (RFC 6763 section 4.1.1).
 const MAX_NAME: usize = 63;
 
-/// Announces where peers connect to: `bound` is the listener's address. A machine that cannot be announced
-/// takes part all the same.
+/// Announces the listener, which is bound at `bound`. `None` if that fails: the machine takes part all the same.
 pub(super) fn announce(lan: &Lan, bound: SocketAddr) -> Option<Advertiser> {
     let started = Advertiser::start(&advertisements(lan, bound));
     started.inspect_err(|error| tracing::warn!(%error, "no peer finds this node by mDNS")).ok()
@@ -102,14 +101,14 @@ fn clip(text: &str, max: usize) -> String {
 pub(super) async fn look(lan: Arc<Lan>) {
     let mut finder = Finder {
         sightings: Sightings::new(lan.machine.id(), instance(&lan)),
-        kept: HashMap::new(),
-        keeping: JoinSet::new(),
+        targets: HashMap::new(),
+        tasks: JoinSet::new(),
         lan,
     };
     loop {
         let over = Instant::now() + AGAIN;
         finder.round().await;
-        // A round that mDNS ended early is not begun again at once.
+        // Not at once: mDNS may have failed or ended early, and would again.
         sleep_until(over).await;
     }
 }
@@ -117,13 +116,13 @@ pub(super) async fn look(lan: Arc<Lan>) {
 struct Finder {
     lan: Arc<Lan>,
     sightings: Sightings,
-    kept: HashMap<Key, KeptPeer>,
-    /// Dropping it ends all of them.
-    keeping: JoinSet<()>,
+    targets: HashMap<Key, FoundPeer>,
+    /// Their tasks, which end when this is dropped.
+    tasks: JoinSet<()>,
 }
 
-/// A peer that is kept linked to.
-struct KeptPeer {
+/// A peer that a task keeps a link to.
+struct FoundPeer {
     addresses: watch::Sender<Vec<SocketAddr>>,
     task: tokio::task::AbortHandle,
 }
@@ -142,8 +141,8 @@ impl Finder {
         }
         let changes = self.sightings.round();
         self.apply(changes);
-        // Those that have ended are let go.
-        while self.keeping.try_join_next().is_some() {}
+        // Otherwise the set would keep every task that has ended.
+        while self.tasks.try_join_next().is_some() {}
     }
 
     fn apply(&mut self, changes: Vec<Change>) {
@@ -151,13 +150,13 @@ impl Finder {
             match change {
                 Change::Came(key, found) => self.came(key, found),
                 Change::Moved(key, addresses) => {
-                    if let Some(kept) = self.kept.get(&key) {
-                        kept.addresses.send_replace(addresses);
+                    if let Some(target) = self.targets.get(&key) {
+                        target.addresses.send_replace(addresses);
                     }
                 }
                 Change::Went(key) => {
-                    if let Some(kept) = self.kept.remove(&key) {
-                        kept.task.abort();
+                    if let Some(target) = self.targets.remove(&key) {
+                        target.task.abort();
                     }
                 }
             }
@@ -168,10 +167,10 @@ impl Finder {
         let Found { name, addresses, node: expects, peer, wait } = found;
         let short = peer.as_ref().map(PeerId::short);
         tracing::info!(name, peer = short, "mDNS has found a peer");
-        let (addresses, place) = watch::channel(addresses);
-        let target = Target { name, place: PeerAddress::Found(place), expects, peer, wait };
-        let task = self.keeping.spawn(keep(Arc::clone(&self.lan), target));
-        self.kept.insert(key, KeptPeer { addresses, task });
+        let (addresses, newest) = watch::channel(addresses);
+        let target = Target { name, address: PeerAddress::Found(newest), expects, peer, wait };
+        let task = self.tasks.spawn(keep(Arc::clone(&self.lan), target));
+        self.targets.insert(key, FoundPeer { addresses, task });
     }
 }
 

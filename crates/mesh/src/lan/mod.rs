@@ -1,15 +1,15 @@
 //! Links over TCP on the local network.
 //!
 //! - `open`: connections that become links
-//! - `keep`: a link to one peer, for as long as it is wanted
-//! - `find`: this machine announced, and others found
-//! - `sightings`: what mDNS has shown
+//! - `keep`: keeps a link to one peer, for as long as it is wanted
+//! - `find`: announces this machine, and finds others
+//! - `sightings`: the peers that mDNS has shown
 //! - `handshake`: how a link begins
 //! - `pump`: a link's bytes, both ways
 //! - `frames`: frames over a connection
 //! - [`tie`]: which of two links between the same two nodes stays
-//! - `sealed_peers`: peers that had a sealed link; `unlinked`: peers that were met and have none
-//! - `limits`: how much of this machine links may take
+//! - `sealed_peers`: peers that had a sealed link; `unlinked`: peers that were met and have no link
+//! - `limits`: how many connections and links there may be
 
 use std::{
     net::SocketAddr,
@@ -46,7 +46,7 @@ mod sightings;
 pub(crate) mod tie;
 mod unlinked;
 
-/// How long it may take to link to a node at an address that it may be reached by.
+/// The time limit for a link to a node at one address.
 const DIRECT: Duration = Duration::from_secs(5);
 
 /// What all links on the local network share.
@@ -55,13 +55,13 @@ pub(crate) struct Lan {
     peers: Arc<Peers>,
     /// Weak: the node owns this.
     events: Weak<dyn LinkEvents>,
-    /// Drawn at random, so that a link to this very process is told from one to another with its key.
+    /// Drawn at random: it tells a link to this very process from one to another process with its key.
     instance: u64,
     /// Counts the connections that are begun.
     dials: AtomicU64,
     /// The passcode as stock peers hash it.
     hash: Option<String>,
-    seen: SealedPeers,
+    sealed_peers: SealedPeers,
     limits: Arc<Limits>,
     pub(crate) unlinked: Unlinked,
 }
@@ -77,7 +77,7 @@ impl Lan {
             instance: rand::rng().random(),
             dials: AtomicU64::new(1),
             hash: passcode.and_then(|passcode| seal::stock_hash(passcode.expose())),
-            seen: SealedPeers::default(),
+            sealed_peers: SealedPeers::default(),
             limits: Arc::default(),
             unlinked: Unlinked::default(),
             machine,
@@ -111,12 +111,15 @@ pub(crate) async fn run(lan: Arc<Lan>, listener: Option<TcpListener>) {
 }
 
 fn named(peer: &str) -> Target {
-    let place = PeerAddress::Named(peer.to_owned());
-    Target { name: peer.to_owned(), place, expects: None, peer: None, wait: Duration::ZERO }
+    let address = PeerAddress::Named(peer.to_owned());
+    Target { name: peer.to_owned(), address, expects: None, peer: None, wait: Duration::ZERO }
 }
 
-/// Links to a node at an address, sealed, and to nobody else that answers there. Takes at most 5 s. If
-/// there is a link on the LAN by then, that one.
+/// The link on the LAN to a node: the one that there is, or a new one to this address. Whoever else answers
+/// there is refused. Takes at most 5 s.
+///
+/// # Errors
+/// [`NoLink`], in words for people.
 pub(crate) async fn dial_sealed(
     lan: &Arc<Lan>,
     address: SocketAddr,
@@ -130,7 +133,7 @@ pub(crate) async fn dial_sealed(
     let call = Call { address: Some(address), expects: Some(*expects), with_hash: false };
     let failure = match timeout(DIRECT, open::dial(lan, call)).await {
         Ok(Ok(link)) if !link.is_closed() => return Ok(link),
-        // Another one took its place meanwhile.
+        // Meanwhile another link between the two has replaced it: see `tie`.
         Ok(Ok(link)) => link.why_closed().unwrap_or_default(),
         Ok(Err(failure)) => failure.to_string(),
         Err(_) => "it took too long".to_owned(),

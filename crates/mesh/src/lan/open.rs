@@ -1,4 +1,4 @@
-//! Connections that become links: those that come, and those that are made.
+//! Connections that become links: accepted ones, and dialled ones.
 
 use std::{
     io,
@@ -28,7 +28,8 @@ use crate::link::{Carrier, Link, Opening};
 /// The time limit for connecting.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// The pause when the system has no more sockets.
+/// The pause when no connection can be accepted, as when the system has no more sockets: without it the loop
+/// would take a whole core.
 const NO_SOCKETS: Duration = Duration::from_millis(200);
 
 /// After this much silence the system probes whether a connection is alive.
@@ -55,16 +56,17 @@ fn answer(lan: &Arc<Lan>, stream: TcpStream, from: SocketAddr) {
         Err(full) => {
             lan.machine.counts.bad("a connection too many");
             tracing::info!(%from, %full, "a peer's connection was not taken");
-            return tell(&stream, &full.to_string());
+            return refuse(&stream, &full.to_string());
         }
     };
     let (tasks, lan) = (lan.machine.tasks.clone(), Arc::clone(lan));
     tasks.spawn(async move {
         let greeting = lan.machine.stop.run_until_cancelled(greet(&lan, stream)).await;
+        // Greeted or refused, it does not count as a greeting any more.
         drop(knock);
         let Some(greeted) = greeting else { return };
         let linked = greeted.and_then(|(frames, greeted)| up(&lan, frames, greeted, from, false));
-        // Its port is another one at each try.
+        // Without the port, which is another one at each try.
         let whom = from.ip().to_canonical().to_string();
         match linked {
             Ok(_) => lan.unlinked.linked(&whom),
@@ -78,8 +80,8 @@ fn answer(lan: &Arc<Lan>, stream: TcpStream, from: SocketAddr) {
     });
 }
 
-/// Tells a connection that is not answered why, if that can be done at once.
-fn tell(stream: &TcpStream, reason: &str) {
+/// Sends the reason to a connection that is refused before its greeting, if that is possible without waiting.
+fn refuse(stream: &TcpStream, reason: &str) {
     let word = farewell(reason);
     let length = (word.len() as u32).to_be_bytes();
     let _ = stream.try_write(&[&length[..], &word].concat());
@@ -106,7 +108,7 @@ pub(super) async fn dial(lan: &Arc<Lan>, call: Call) -> Result<Arc<Link>, Failur
 
 fn may_send_hash(lan: &Lan, call: &Call) -> bool {
     let settings = &lan.machine.settings;
-    let is_known = call.address.is_some_and(|address| lan.seen.at(&address).is_some());
+    let is_known = call.address.is_some_and(|address| lan.sealed_peers.at(&address).is_some());
     settings.plain_passcode
         && lan.hash.is_some()
         && !settings.require_sealed
@@ -116,7 +118,7 @@ fn may_send_hash(lan: &Lan, call: &Call) -> bool {
 
 async fn dial_once(lan: &Arc<Lan>, call: &Call) -> Result<Arc<Link>, Failure> {
     let Some(address) = call.address else { return Err(Failure::NoAnswer) };
-    // A place is not found out to be missing when it is too late.
+    // Before the greeting: the other end should not keep a link that this end has no room for.
     drop(lan.limits.link()?);
     let connecting = timeout(CONNECT, TcpStream::connect(address)).await;
     let stream = connecting.map_err(|_| Failure::NoAnswer)?.map_err(Broken::Io)?;
@@ -154,13 +156,13 @@ fn local(lan: &Lan) -> Local<'_> {
         hash: lan.hash.as_deref(),
         trusted: &lan.machine.settings.trusted,
         require_sealed: lan.machine.settings.require_sealed,
-        seen: &lan.seen,
+        sealed_peers: &lan.sealed_peers,
         open: hello(false),
         sealed: hello(true),
     }
 }
 
-/// Makes a link of a connection that was greeted.
+/// Makes a greeted connection a link, and runs it in a task of its own.
 fn up(
     lan: &Arc<Lan>,
     frames: Connection,
@@ -179,11 +181,12 @@ fn up(
         dialect,
         warren: seals.is_some(),
         opened_here,
-        // Or there would be no link.
+        // The handshake has checked it.
         proved: true,
         order,
     });
     lan.limits.know(address.ip());
+    // Before anything is read from it: what comes is for a peer that is known.
     events.opened(&link, Some(&hello));
     let (tasks, span, carried) = (lan.machine.tasks.clone(), link.span.clone(), Arc::clone(&link));
     let carrying = async move {
@@ -207,14 +210,15 @@ async fn until_stopped(lan: &Lan, link: &Link, running: impl Future<Output = Str
     tokio::select! {
         why = &mut running => why,
         () = lan.machine.stop.cancelled() => {
-            // It goes on for a moment: the other end is told why.
+            // The task goes on for a moment and sends the other end the reason.
             link.close("the node stops");
             running.await
         }
     }
 }
 
-/// Logs why there is no link, and counts it. `named`: somebody has named this peer, and waits for it.
+/// Logs why there is no link, and counts what a person should know. `named`: the peer is in the settings, so
+/// somebody waits for it.
 pub(super) fn report(lan: &Lan, whom: &str, named: bool, failure: &Failure) {
     match failure {
         Failure::Myself => tracing::debug!(whom, "a connection of this node led back to it"),

@@ -27,7 +27,7 @@ use tokio::{
 use super::{
     Shared,
     peer_job::PeerJob,
-    request::{self, WORKED_ON_AT_ONCE},
+    request::{self, READ_INLINE},
     sender::{Note, Sender},
     state::ProviderState,
     status::PeerStatus,
@@ -185,7 +185,7 @@ impl PeerProvider {
     /// Sends the request: at once, where there is a link and the request is small.
     fn ask(self: &Arc<Self>, id: WireId, request: Arc<JobRequest>) {
         match self.link() {
-            Some(link) if request.body.len() <= WORKED_ON_AT_ONCE => {
+            Some(link) if request.body.len() <= READ_INLINE => {
                 let message = request::message(id.clone(), &request, link.warren);
                 self.send(&id, &link, message);
             }

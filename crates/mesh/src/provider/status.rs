@@ -100,7 +100,7 @@ impl PeerStatus {
 
 /// Until when the load that it has reported counts, if it does now.
 fn busy_until(facts: &PeerFacts) -> Option<Instant> {
-    let until = facts.queue_told?.checked_add(LOAD_COUNTS)?;
+    let until = facts.queue_reported?.checked_add(LOAD_COUNTS)?;
     (facts.queue_depth > 0 && until > Instant::now()).then_some(until)
 }
 
@@ -149,17 +149,17 @@ mod tests {
 
     #[test]
     fn facts_from_a_lost_link_do_not_count() {
-        let queue_told = Some(Instant::now());
+        let queue_reported = Some(Instant::now());
         let paused =
-            PeerFacts { throttle: 0, queue_depth: 5, queue_told, speed: Some(1.5), ..facts() };
+            PeerFacts { throttle: 0, queue_depth: 5, queue_reported, speed: Some(1.5), ..facts() };
         let status = PeerStatus::new(&paused, Distance::Far, true, false);
         assert_eq!((status.throttle, status.load, status.speed), (100, 0, Some(1_500)));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_reported_load_counts_for_two_seconds() {
-        let queue_told = Some(Instant::now());
-        let busy = PeerFacts { queue_depth: 5, queue_told, ..facts() };
+        let queue_reported = Some(Instant::now());
+        let busy = PeerFacts { queue_depth: 5, queue_reported, ..facts() };
         let load = || PeerStatus::new(&busy, Distance::Far, true, true).load;
         assert_eq!(load(), 5);
         tokio::time::advance(LOAD_COUNTS - Duration::from_millis(1)).await;

@@ -329,14 +329,14 @@ async fn a_link_that_is_lost_moves_what_has_not_begun_and_fails_the_rest() {
 async fn a_peer_that_relays_list_keeps_its_place_without_a_link() {
     let mut bench = Bench::new();
     let (link, mut far) = bench.peer(1, Kind::WarrenFar, 1);
-    bench.node.peers.get(&id(1)).unwrap().listed(&"relay.test".into(), true);
+    bench.node.peers.get(&id(1)).unwrap().set_listed(&"relay.test".into(), true);
     let mut answer = bench.server.ask(true);
     asked(&mut far).await;
     bench.lose(&link);
     let failure = answer.head().await.unwrap_err();
     assert_eq!(failure.detail.as_deref(), Some("the link to the peer was lost"));
     bench.server.has_providers(1).await;
-    bench.node.peers.get(&id(1)).unwrap().listed(&"relay.test".into(), false);
+    bench.node.peers.get(&id(1)).unwrap().set_listed(&"relay.test".into(), false);
     bench.refresh(1);
     bench.server.has_providers(0).await;
 }

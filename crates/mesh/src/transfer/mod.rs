@@ -1,14 +1,14 @@
 //! Models that come and go.
 //!
-//! A pull fetches a model from every peer that has the same files; the serving side answers what pulls of
-//! other machines ask for. Both also speak the plain form of stock peers.
+//! A pull fetches a model from all peers that have the same files. The serving side answers the pulls of other
+//! machines. Both also speak the plain form of stock peers.
 //!
-//! - `shelf`: the models that are here
-//! - `queries`: which peer has a model
 //! - `pull`: models that are fetched
 //! - `serve`: models that are passed on
-//! - `shared`: the state that both share
-//! - `rate`: how fast
+//! - `shared`: the state that both share, and their counts
+//! - `shelf`: the models that are here
+//! - `queries`: questions whether a peer has a model
+//! - `rate`: how fast bytes come or go
 
 mod pull;
 mod queries;
@@ -46,7 +46,7 @@ use crate::{
 /// Where models arrive, below the data directory.
 const STORE: &str = "models";
 
-/// The most models that peers are asked for at once, and the most peers.
+/// The most models that peers are asked for, and the most peers that are asked.
 const MAX_ASKED: (usize, usize) = (64, 256);
 
 /// How long they may take to answer.
@@ -66,7 +66,7 @@ pub struct PeerOffer {
     pub peer: PeerId,
     /// Its model.
     pub model: String,
-    /// Its size, in bytes, as the peer tells.
+    /// Its size in bytes, as the peer says.
     pub bytes: u64,
 }
 
@@ -78,7 +78,7 @@ impl Transfers {
         library: Arc<Library>,
     ) -> Self {
         let store = machine.settings.data_dir.join(STORE);
-        // Of transfers in the plain form, which cannot go on.
+        // What is left of transfers in the plain form, which cannot be resumed.
         models::arrival::clear_stock(&store);
         let shared = Arc::new(Shared::new(machine, peers, wan, library, store));
         let pulls = Arc::new(Pulls::new(Arc::clone(&shared)));
@@ -86,14 +86,14 @@ impl Transfers {
         Self { shared, pulls, serving }
     }
 
-    /// All transfers that run, both ways, and the last ones that ended: the newest first.
+    /// All transfers that run, in both directions, and the last ones that ended: the newest first.
     pub(crate) fn list(&self) -> Vec<MeshTransfer> {
         let pulls = self.pulls.list().into_iter().rev();
         let out = self.serving.list().into_iter().rev();
         pulls.chain(out).chain(self.shared.all_ended()).collect()
     }
 
-    /// Begins to fetch a model, or joins a running transfer. `from`: from this peer only.
+    /// Begins to fetch a model, or joins a pull of it that runs. `from`: from this peer only.
     ///
     /// # Errors
     /// [`PullError`]. Everything that goes wrong later is reported by the [`Pull`].
@@ -101,8 +101,8 @@ impl Transfers {
         self.pulls.pull(model, from)
     }
 
-    /// Stops the transfer of this id, either way; what has arrived stays for another pull. Whether there was
-    /// one.
+    /// Stops the transfer of this id, in either direction. What has arrived stays for another pull. Returns whether
+    /// there was one.
     pub(crate) fn cancel(&self, id: &str) -> bool {
         let id = WireId::from(id);
         self.pulls.cancel(&id) || self.serving.cancel(&id)
@@ -112,7 +112,7 @@ impl Transfers {
         self.shared.counts.read()
     }
 
-    /// The models whose files are here, by name, with their sizes in bytes, whether peers get them or not.
+    /// The models whose files are here, and their sizes in bytes; also those that peers do not get.
     pub(crate) async fn offered_here(&self) -> Vec<(String, u64)> {
         let all = self.shared.shelf.all().await;
         all.iter().map(|offered| (offered.id.to_string(), offered.size())).collect()
@@ -175,7 +175,7 @@ impl Transfers {
         }
     }
 
-    /// The link's transfers continue over another link, or end.
+    /// A link has ended. Pulls go on over other links; transfers to its peer end.
     pub(crate) fn link_closed(&self, link: &Arc<Link>) {
         self.shared.queries.link_closed(link);
         self.pulls.link_closed(link);

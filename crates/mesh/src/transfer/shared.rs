@@ -51,8 +51,8 @@ impl Shared {
         }
     }
 
-    /// Remembers a transfer that is over.
-    pub(super) fn ended(&self, transfer: MeshTransfer) {
+    /// Remembers a transfer that has ended.
+    pub(super) fn remember(&self, transfer: MeshTransfer) {
         let mut ended = self.lock();
         if ended.len() >= MAX_ENDED {
             ended.pop_front();
@@ -60,7 +60,7 @@ impl Shared {
         ended.push_back(transfer);
     }
 
-    /// The transfers that are over: the newest first.
+    /// The transfers that have ended, as many as are remembered: the newest first.
     pub(super) fn all_ended(&self) -> Vec<MeshTransfer> {
         self.lock().iter().rev().cloned().collect()
     }
@@ -73,7 +73,7 @@ impl Shared {
 /// Counts since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TransferCounts {
-    /// Bytes of files that were fetched and were right.
+    /// Bytes of files that were fetched, without those that were wrong.
     pub bytes_in: u64,
     /// Bytes of files that were sent.
     pub bytes_out: u64,
@@ -89,7 +89,7 @@ pub struct TransferCounts {
     pub failed: u64,
 }
 
-/// Counters of all transfers, both ways.
+/// The counters of all transfers, in both directions.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     pub(super) bytes_in: Count,

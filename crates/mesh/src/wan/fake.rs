@@ -150,7 +150,7 @@ impl Wan {
     /// Registers it at a relay of this host, whose answer to the first request for a link is this one.
     pub(crate) fn is_given(&self, host: &str, link: Arc<Link>) {
         let (relay, mut asks) = Relay::new(&format!("ws://{host}").parse().unwrap());
-        relay.shown.set(|status| status.registered = true);
+        relay.status.set(|status| status.registered = true);
         self.relays().push(Arc::new(relay));
         tokio::spawn(async move {
             let ask = asks.recv().await.unwrap();

@@ -1,19 +1,18 @@
 //! Links through relays, and the direct ones that take their place.
 //!
-//! A task for each relay keeps a connection to it: registers this node, asks for the list of nodes, and carries
-//! the sessions over it. Each session has a task that sends; what arrives is read by the relay's own.
+//! A task for each relay keeps a connection to it. It registers this node, asks for the list of nodes, and reads what
+//! arrives. Each session has a task of its own that sends.
 //!
-//! - `relay`: one relay, dialled again and again; `retry` says when
+//! - `relay`: one relay, dialled again and again, and its state; `retry` says when
 //! - `connection`: one connection to it; `clock`: the schedule of its messages
-//! - `sort`: whether it is a Warren's
+//! - `sort`: whether a relay is a Warren's or a stock one
 //! - `registration`: this node's offer at a relay
 //! - `roster`: the nodes that a relay lists
-//! - `sessions`: the sessions over it, until they are links; `words` between their ends
+//! - `sessions`: the sessions over it, until they are links; `words`: frames between their ends
 //! - `outward`: the outgoing payloads of a session
 //! - `reach`: a link to a peer that has none
-//! - `direct`: links that take the traffic off a relay
-//! - `memory`: what is remembered of peers
-//! - `status`: what there is to see
+//! - `direct`: direct links, which relieve the relays
+//! - `memory`: what is remembered of peers and relays
 
 mod clock;
 mod connection;
@@ -29,7 +28,6 @@ mod retry;
 mod roster;
 mod sessions;
 mod sort;
-mod status;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -42,7 +40,7 @@ use std::{
 use base::NodeId;
 use tokio::task::JoinSet;
 
-pub(crate) use self::status::RelayStatus;
+pub(crate) use self::relay::RelayStatus;
 use self::{connection::Parts, memory::Memory, reach::Flights, relay::Relay};
 use crate::{
     lan::Lan,
@@ -51,7 +49,7 @@ use crate::{
     this_machine::ThisMachine,
 };
 
-/// The most relays that are kept.
+/// The most relays that this machine is registered at.
 const MAX_RELAYS: usize = 32;
 
 /// The relays that this machine is registered at, and what is remembered of peers behind them.
@@ -119,11 +117,12 @@ impl Wan {
         }
     }
 
-    /// The relays that list a peer and are connected, in an order that is the same at both ends.
+    /// The connected relays that list a peer. The order is the same at both ends, so that two nodes which reach for each
+    /// other at once meet at the same relay.
     fn that_list(&self, peer: &Peer) -> Vec<Arc<Relay>> {
         let hosts = peer.relays();
         let lists =
-            |relay: &&Arc<Relay>| hosts.contains(&relay.host) && relay.shown.is_registered();
+            |relay: &&Arc<Relay>| hosts.contains(&relay.host) && relay.status.is_registered();
         let mut relays: Vec<_> = self.relays().iter().filter(lists).cloned().collect();
         relays.sort_by(|one, other| one.host.cmp(&other.host));
         relays
@@ -146,12 +145,12 @@ pub(crate) async fn run(wan: Arc<Wan>) {
             events: Arc::clone(&events),
             memory: Arc::clone(&wan.memory),
             relay: Arc::clone(&relay.host),
-            shown: Arc::clone(&relay.shown),
+            status: Arc::clone(&relay.status),
         };
         wan.relays().push(Arc::new(relay));
         tasks.spawn(relay::run(url, parts, asks));
     }
-    // One that panicked has nothing left to say.
+    // A task that panicked has ended, too.
     while tasks.join_next().await.is_some() {}
 }
 
@@ -160,17 +159,19 @@ fn addresses(machine: &ThisMachine) -> Vec<url::Url> {
     let mut urls: Vec<url::Url> = Vec::new();
     let id = machine.id();
     for text in &machine.settings.relays {
-        let shown = base::redact_url(text);
+        let redacted = base::redact_url(text);
         match relay::address(text, &id) {
-            Err(why) => tracing::error!(relay = shown, why, "not the address of a relay"),
+            Err(why) => tracing::error!(relay = redacted, why, "not the address of a relay"),
             Ok(url)
                 if urls.iter().any(|other| {
                     other[..url::Position::AfterPort] == url[..url::Position::AfterPort]
                 }) =>
             {
-                tracing::warn!(relay = shown, "a relay is in the settings twice");
+                tracing::warn!(relay = redacted, "a relay is in the settings twice");
             }
-            Ok(_) if urls.len() == MAX_RELAYS => tracing::warn!(relay = shown, "a relay too many"),
+            Ok(_) if urls.len() == MAX_RELAYS => {
+                tracing::warn!(relay = redacted, "a relay too many")
+            }
             Ok(url) => urls.push(url),
         }
     }

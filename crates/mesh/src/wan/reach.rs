@@ -21,7 +21,7 @@ use crate::{
 /// The time limit for a link.
 const REACHED_WITHIN: Duration = Duration::from_secs(10);
 
-/// How long direct addresses are tried before a relay is.
+/// How long direct addresses are tried before the relays are.
 const DIRECT_WITHIN: Duration = Duration::from_secs(2);
 
 type Reached = Result<Arc<Link>, NoLink>;
@@ -54,21 +54,21 @@ fn flight(wan: &Arc<Wan>, peer: &Arc<Peer>, id: NodeId) -> watch::Receiver<Optio
     flights.insert(id, flight.clone());
     drop(flights);
     let (own, peer) = (Arc::clone(wan), Arc::clone(peer));
-    // A task of its own: who began it may have gone before it is done.
+    // A task of its own: the caller that began it may stop waiting before the others do.
     wan.machine.tasks.spawn(async move {
         let reaching = reach(&own, &peer, id);
         let reached = own.machine.stop.run_until_cancelled(reaching).await;
-        // Before it lands: whoever comes now begins anew, and finds the link.
+        // Before the result is sent: a caller that comes later must not find an attempt that has ended.
         own.flights.lock().remove(&id);
         if let Some(reached) = reached {
-            // Those who waited may have gone.
+            // The callers may have stopped waiting.
             let _ = land.send(Some(reached));
         }
     });
     flight
 }
 
-/// Directly, where that is known to be possible; else through a relay that lists it.
+/// Opens a link: directly, if that is known to be possible, or else through a relay that lists the peer.
 async fn reach(wan: &Arc<Wan>, peer: &Arc<Peer>, id: NodeId) -> Reached {
     let until = Instant::now() + REACHED_WITHIN;
     if let Ok(Some(link)) = timeout(DIRECT_WITHIN, direct::reach(wan, &id)).await {

@@ -42,7 +42,7 @@ struct Node {
     hash: Option<String>,
     trusted: Vec<NodeId>,
     require_sealed: bool,
-    seen: SealedPeers,
+    sealed_peers: SealedPeers,
     models: usize,
 }
 
@@ -54,7 +54,7 @@ fn node(seed: u8) -> Node {
         hash: None,
         trusted: Vec::new(),
         require_sealed: false,
-        seen: SealedPeers::default(),
+        sealed_peers: SealedPeers::default(),
         models: 1,
     }
 }
@@ -100,7 +100,7 @@ impl Node {
             hash: self.hash.as_deref(),
             trusted: &self.trusted,
             require_sealed: self.require_sealed,
-            seen: &self.seen,
+            sealed_peers: &self.sealed_peers,
             open: self.hello(),
             sealed: self.hello(),
         }
@@ -421,7 +421,7 @@ async fn a_peer_that_is_silent_for_10_seconds_is_told_so() {
     let own = node(1);
     let start = tokio::time::Instant::now();
     assert!(matches!(accept(&mut far, &own.local()).await, Err(Failure::Silent)));
-    assert!(start.elapsed() < GREETED_WITHIN + 2 * TOLD_WITHIN);
+    assert!(start.elapsed() < GREETED_WITHIN + 2 * REFUSED_WITHIN);
     let reason = read(&mut near).await;
     assert_eq!(reason, json!({"linkClosed": {"reason": "it did not say hello within 10 s"}}));
     let (_near, mut far) = pipe();

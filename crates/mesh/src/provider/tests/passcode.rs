@@ -34,7 +34,7 @@ fn listed(node: &Node, number: u8) -> Arc<Peer> {
         facts.models = vec!["m".to_owned()];
         (facts.available, facts.throttle) = (true, 100);
     });
-    peer.listed(&"relay.test".into(), true);
+    peer.set_listed(&"relay.test".into(), true);
     peer
 }
 

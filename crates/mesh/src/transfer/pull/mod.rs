@@ -1,7 +1,7 @@
 //! Models that are fetched.
 //!
-//! - `find`: the peers that have a model
-//! - `choose`: the files and their sources
+//! - `find`: finds the peers that have a model
+//! - `choose`: chooses among their files
 //! - `run`: a pull from its beginning to its end
 //! - `fetch`: hash trees and pieces, from several peers at once
 //! - `plain`: the plain form of stock peers
@@ -38,19 +38,19 @@ use self::{inbox::Inbox, outcome::Failure, plain::PlainInbox};
 use super::shared::Shared;
 use crate::{link::Link, peer::PeerId};
 
-/// The models that are fetched at once.
+/// The most models that are fetched at once.
 pub(super) const MAX_PULLS: usize = 4;
 
-/// The most bytes of a peer's words that are kept.
+/// The most of a peer's reason that is kept, in bytes.
 const MAX_WHY: usize = 256;
 
 /// A model that is being fetched.
 pub(super) struct Job {
-    /// Of the transfer: the same for all peers.
+    /// The id of the transfer, the same for all peers.
     id: WireId,
     uuid: [u8; 16],
     model: ModelId,
-    /// The only peer to fetch it from.
+    /// The only peer to fetch it from, if it was named.
     from: Option<PeerId>,
     inbox: Inbox,
     plain: PlainInbox,
@@ -70,10 +70,11 @@ impl Job {
 
     /// Changes its progress.
     fn show(&self, change: impl FnOnce(&mut MeshTransfer)) {
-        self.progress.send_if_modified(|told| {
-            let before = told.clone();
-            change(told);
-            *told != before
+        // Those who watch should not wake for nothing.
+        self.progress.send_if_modified(|transfer| {
+            let before = transfer.clone();
+            change(transfer);
+            *transfer != before
         });
     }
 }
@@ -115,25 +116,25 @@ impl Pulls {
         Ok(pull)
     }
 
-    /// How they all are: the newest last.
+    /// The state of each: the newest last.
     pub(super) fn list(&self) -> Vec<MeshTransfer> {
         self.lock().iter().map(|job| job.now()).collect()
     }
 
-    /// Stops the one of this id. Whether there was one.
+    /// Stops the pull of this id. Returns whether there was one.
     pub(super) fn cancel(&self, id: &WireId) -> bool {
         let jobs = self.lock();
         let job = jobs.iter().find(|job| job.id == *id);
         job.inspect(|job| job.cancel.cancel()).is_some()
     }
 
-    /// A manifest came. Whether anybody had asked for it.
+    /// A manifest has come. Returns whether it was requested.
     pub(super) fn manifest(&self, link: &Link, manifest: ModelManifest) -> bool {
         let job = self.of_id(&manifest.transfer_id);
         job.is_some_and(|job| job.inbox.manifest(link, Ok(manifest)))
     }
 
-    /// A peer cannot go on with a transfer. Whether it is one of these.
+    /// A peer cannot go on with a transfer. Returns whether it is one of these.
     pub(super) fn refused(&self, link: &Link, id: &WireId, why: &str) -> bool {
         let why = clip(why, MAX_WHY);
         self.of_id(id).is_some_and(|job| {
@@ -142,18 +143,18 @@ impl Pulls {
         })
     }
 
-    /// A slice came. Whether anybody had asked for it.
+    /// A slice has come. Returns whether it was requested.
     pub(super) fn slice(&self, link: &Arc<Link>, piece: &Piece) -> bool {
         let job = self.find(|job| job.uuid == piece.transfer);
         job.is_some_and(|job| job.inbox.slice(link, piece))
     }
 
-    /// A chunk in the plain form came. Whether anybody had asked for it.
+    /// A chunk in the plain form has come. Returns whether it was requested.
     pub(super) fn chunk(&self, link: &Link, chunk: &ModelTransferChunk) -> bool {
         self.of_id(&chunk.transfer_id).is_some_and(|job| job.plain.chunk(link, chunk))
     }
 
-    /// All was sent in the plain form. Whether anybody had asked for it.
+    /// A peer has sent all in the plain form. Returns whether it was requested.
     pub(super) fn complete(&self, link: &Link, complete: &ModelTransferComplete) -> bool {
         self.of_id(&complete.transfer_id).is_some_and(|job| job.plain.complete(link))
     }
@@ -192,7 +193,7 @@ impl Job {
         cancel: CancellationToken,
     ) -> (StartedJob, tokio::sync::mpsc::Receiver<inbox::Event>) {
         let id = WireId::from_random(rand::rng().random());
-        // Made as a UUID just now.
+        // It was made as a UUID just now.
         let uuid = id.uuid().unwrap_or_default();
         let (inbox, events) = Inbox::new();
         let (progress, pull) = watch::channel(MeshTransfer {

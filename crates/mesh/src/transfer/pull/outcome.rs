@@ -9,13 +9,13 @@ use tokio::sync::watch;
 pub struct Pull(pub(super) watch::Receiver<MeshTransfer>);
 
 impl Pull {
-    /// How it is now.
+    /// The state now.
     pub fn now(&self) -> MeshTransfer {
         self.0.borrow().clone()
     }
 
-    /// Waits for news, a few times a second at most; `None` after the last, whose state is `done`, `failed`
-    /// or `cancelled`. Cancel safe.
+    /// Waits for a change; there are a few a second at most. `None` after the last one, whose state is `done`, `failed` or
+    /// `cancelled`. Cancel safe.
     pub async fn next(&mut self) -> Option<MeshTransfer> {
         self.0.changed().await.ok()?;
         Some(self.0.borrow_and_update().clone())
@@ -25,10 +25,10 @@ impl Pull {
 /// Why a pull does not even begin.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PullError {
-    /// The model cannot be called so.
+    /// No model can have this name.
     #[error("no model can be called so: {0}")]
     Name(#[from] models::NameError),
-    /// As many as are allowed at once are running.
+    /// As many pulls run as are allowed at once.
     #[error("{0} models are being fetched already: wait for one, or cancel it")]
     TooMany(usize),
     /// Nothing can be fetched: the folder for models cannot be used, or the server is stopping.
@@ -39,9 +39,9 @@ pub enum PullError {
 /// Why a pull ends without the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Failure {
-    /// For programs: as `MeshTransfer::code` has it.
+    /// The code for programs, as in `MeshTransfer::code`.
     pub(super) code: &'static str,
-    /// For people.
+    /// The text for people.
     pub(super) why: String,
 }
 
@@ -50,7 +50,7 @@ impl Failure {
         Self { code, why: why.into() }
     }
 
-    /// The error, on this machine or at a peer.
+    /// From an error of the files that arrive: of this machine's disk, or of what a peer sent.
     pub(super) fn of(error: &ArrivalError) -> Self {
         use ArrivalError as E;
         let code = match error {
@@ -70,7 +70,7 @@ impl Failure {
         Self::new(code, base::error::chain(error))
     }
 
-    /// Whether another peer may do better.
+    /// Whether it is the peer's fault, so that another peer may do better.
     pub(super) fn is_the_peers(&self) -> bool {
         matches!(self.code, "corrupt" | "lost")
     }

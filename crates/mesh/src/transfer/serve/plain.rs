@@ -20,7 +20,7 @@ use crate::{link::Link, transfer::shared::Shared};
 const AHEAD: usize = 2;
 
 impl Serving {
-    /// All of a model is asked for.
+    /// Handles a request for a whole model.
     pub(in crate::transfer) fn plain(
         self: &Arc<Self>,
         link: &Arc<Link>,
@@ -52,7 +52,7 @@ impl Serving {
     }
 }
 
-/// Stock peers have one word for errors, whatever was asked, and pass over ids that they do not know.
+/// Stock peers know one message for errors, whatever they requested, and ignore one with an id that they do not know.
 fn not_sent(shared: &Shared, link: &Link, id: &WireId, why: &str) {
     shared.counts.refused.one();
     tracing::info!(peer = %link.peer.short(), why, "a model is not sent to a peer");
@@ -61,7 +61,7 @@ fn not_sent(shared: &Shared, link: &Link, id: &WireId, why: &str) {
     }
     let (request_id, error_message) = (id.clone(), why.to_owned());
     let error = InferenceError { request_id, error_message, code: None, status: None, body: None };
-    // A link that is gone has been noticed elsewhere.
+    // If the link is closed, its own task notices.
     let _ = link.tell(&ClusterMessage::InferenceError(error));
 }
 
@@ -80,7 +80,7 @@ async fn send(
     model: &str,
 ) -> Result<(), String> {
     let offered = shared.offered(model).await?;
-    outbound.is_of(offered.size());
+    outbound.set_total(offered.size());
     let (id, dialect) = (outbound.id.clone(), link.dialect);
     let parts = stream::iter(offered_files(offered)).then(open).flat_map(stream::iter);
     let chunks = parts.map(move |part| encoded(part, id.clone(), dialect)).buffered(AHEAD);

@@ -219,7 +219,7 @@ async fn a_peer_that_may_not_be_asked_is_not_asked_for_models_either() {
     let (reached, mut reached_end) = unproved(4);
     a.wan.is_given("relay.test", Arc::clone(&reached));
     let listed = a.peers.meet(&id(4)).unwrap();
-    listed.listed(&"relay.test".into(), true);
+    listed.set_listed(&"relay.test".into(), true);
     listed.learn(|facts| facts.warren = Some("1".to_owned()));
     let from = a.transfers.pull("n", Some(id(3))).unwrap();
     assert!(end(from).await.detail.unwrap().contains("has not proved the passcode"));

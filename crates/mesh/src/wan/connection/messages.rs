@@ -1,4 +1,4 @@
-//! The messages of a relay.
+//! Handles the messages of a relay.
 
 use std::time::Duration;
 
@@ -68,7 +68,7 @@ impl Connection<'_> {
             self.parts.memory.relay_is(&self.parts.relay, Sort::Stock);
         }
         tracing::info!(relay = &*self.parts.relay, challenged, "registered at a relay");
-        self.parts.shown.set(|status| {
+        self.parts.status.set(|status| {
             (status.registered, status.challenged) = (true, challenged);
             status.last_error = None;
         });
@@ -83,7 +83,7 @@ impl Connection<'_> {
             self.unlist(&peer);
         }
         let listed = self.roster.all().len();
-        self.parts.shown.set(|status| status.listed = listed);
+        self.parts.status.set(|status| status.listed = listed);
     }
 
     pub(super) fn lists(&mut self, info: &PeerInfo) {
@@ -93,6 +93,7 @@ impl Connection<'_> {
         if peer == self.own() {
             return;
         }
+        // A peer whose capabilities cannot be read can still be linked to.
         let capabilities = serde_json::from_str::<Capabilities>(info.capabilities.get());
         let Ok(capabilities) = capabilities.or_else(|_| serde_json::from_str("{}")) else { return };
         let has_models = !capabilities.loaded_models.is_empty();
@@ -104,13 +105,13 @@ impl Connection<'_> {
             return self.bad("a peer too many on a relay's list");
         };
         peer.learn(|facts| facts.listed(&info.display_name, &capabilities));
-        peer.listed(relay, true);
+        peer.set_listed(relay, true);
         events.changed(&peer);
     }
 
-    /// Stock relays announce every registration, even of peers that are already listed. This is news
-    /// only for a peer that had no models: it may have some now. A Warren's relay announces listed
-    /// peers only when their offer has changed.
+    /// A peer has registered. Stock relays announce every registration, even of peers that are listed already: that is
+    /// news only if the peer had no models, as it may have some now. A Warren's relay announces a listed peer only when
+    /// its offer has changed.
     pub(super) fn joined(&mut self, now: Instant, who: &Presence) {
         let peer = who.node.key().filter(|peer| *peer != self.own());
         let tells_changes = self.registration.is_challenged();
@@ -131,7 +132,7 @@ impl Connection<'_> {
     pub(super) fn unlist(&self, peer: &NodeId) {
         let (id, Parts { peers, events, relay, .. }) = (PeerId::Node(*peer), self.parts);
         let Some(peer) = peers.get(&id) else { return };
-        peer.listed(relay, false);
+        peer.set_listed(relay, false);
         events.changed(&peer);
         peers.forget(&id);
     }
@@ -158,7 +159,7 @@ impl Connection<'_> {
             why,
             "a relay reports an error"
         );
-        self.parts.shown.set(|status| status.last_error = Some(why.clone()));
+        self.parts.status.set(|status| status.last_error = Some(why.clone()));
         if let Some(session) = &error.session_id {
             self.sessions.refused(session, &why);
         } else if error.is(Code::RateLimited) {

@@ -22,16 +22,16 @@ use crate::{
 
 use super::{Handle, Opened, Output};
 
-/// After this many records that do not open, a link is given up: somebody in between meddles with it.
+/// After this many records that do not open, a link is closed: somebody in between changes them.
 const MAX_REFUSED: u64 = 64;
 
-/// The context of a session's steps, and their outputs.
+/// What a session's step needs, and where its outputs go.
 pub(super) struct Context<'a> {
     pub(super) machine: &'a ThisMachine,
     pub(super) memory: &'a Memory,
     /// Whether the peer is known as a Warren.
     pub(super) warren: bool,
-    /// Whether it wants the passcode proved, as a relay tells.
+    /// Whether the peer wants the passcode proved, as the relay lists it.
     pub(super) wants_passcode: bool,
     pub(super) out: &'a mut std::collections::VecDeque<Output>,
 }
@@ -42,12 +42,12 @@ pub(super) struct RelaySession {
     pub(super) id: Box<str>,
     /// Whether this end opened it.
     pub(super) ours: bool,
-    /// It has to be a link by then.
+    /// By then it has to be a link; `None` once it is one.
     pub(super) until: Option<Instant>,
     state: SessionState,
 }
 
-/// Why a session ends, for its other end.
+/// A step has failed: the session ends for this reason, which its other end is sent.
 pub(super) struct End(pub(super) String);
 
 impl From<SealError> for End {
@@ -57,15 +57,15 @@ impl From<SealError> for End {
 }
 
 enum SessionState {
-    /// This end opened it and waits for the other.
+    /// This end has opened it, and waits for `relayReady`.
     Opening,
-    /// This end has sent the first message of a handshake, and whether with the passcode.
+    /// This end has sent message 1 of the handshake; and whether with the passcode.
     Greeting(Box<Initiator>, bool),
-    /// The other end opened it; what it says first decides what it becomes.
+    /// The other end has opened it. Its first message decides whether the link is sealed.
     Awaiting,
-    /// This end has sent the second message, and waits for proof that the first was not recorded.
+    /// This end has sent message 2, and waits for the proof that message 1 was not a recorded one.
     Proving(Box<Proving>),
-    /// It is a link, and maybe sealed.
+    /// It is a link, sealed or not.
     Live(Option<Box<Opener>>),
 }
 
@@ -87,12 +87,12 @@ impl RelaySession {
         matches!(self.state, SessionState::Live(_))
     }
 
-    /// Whether it was opened by the other end, which has said nothing in it yet.
+    /// Whether the other end has opened it, and sent nothing in it yet.
     pub(super) fn is_awaiting(&self) -> bool {
         matches!(self.state, SessionState::Awaiting)
     }
 
-    /// The other end is ready.
+    /// The other end has sent `relayReady`.
     pub(super) fn ready(&mut self, cx: &mut Context<'_>) -> Result<(), End> {
         if !matches!(self.state, SessionState::Opening) {
             cx.machine.counts.bad("relayReady of a session that was not waited for");
@@ -101,7 +101,7 @@ impl RelaySession {
         if cx.warren { self.greet(cx) } else { self.begin_plain(cx, Dialect::Wrapped) }
     }
 
-    /// Bytes of the other end.
+    /// Data of the other end has come.
     pub(super) fn data(&mut self, cx: &mut Context<'_>, data: Vec<u8>) -> Result<(), End> {
         match (&mut self.state, data.split_first()) {
             (SessionState::Greeting(..), Some((&kind::SECOND, message))) => {
@@ -128,7 +128,7 @@ impl RelaySession {
         }
     }
 
-    /// It becomes a link in clear text.
+    /// Becomes a link in clear text.
     pub(super) fn begin_plain(
         &mut self,
         cx: &mut Context<'_>,
@@ -140,7 +140,7 @@ impl RelaySession {
         if cx.machine.settings.require_sealed {
             return Err(End(SEALED_ONLY.to_owned()));
         }
-        // Its id is what the relay says.
+        // Only the relay says who it is. So it counts as proved only if the settings trust that id.
         let proved = cx.machine.trusts(&self.handle.peer);
         self.live(None);
         let (hello, sealer, order) = (None, None, Order::default());
@@ -161,10 +161,10 @@ impl RelaySession {
         Ok(())
     }
 
-    /// Sends the first message of a handshake.
+    /// Sends message 1 of the handshake.
     fn greet(&mut self, cx: &mut Context<'_>) -> Result<(), End> {
         let peer = self.handle.peer;
-        let psk = psk_to_show(cx, &peer)?;
+        let psk = psk_to_prove(cx, &peer)?;
         let prologue = prologue::relay(&own(cx), &peer, &self.id);
         let mut noise = Initiator::new(&cx.machine.identity, &peer, psk, &prologue)?;
         let first =
@@ -175,13 +175,13 @@ impl RelaySession {
         Ok(())
     }
 
-    /// The second message has come.
+    /// Message 2 has come.
     fn finish(&mut self, cx: &mut Context<'_>, message: &[u8]) -> Result<(), End> {
         let SessionState::Greeting(noise, with_passcode) = self.take() else { return Ok(()) };
         let (sealed, payload) = noise.finish(message)?;
         let hello = greeting::read(&payload, &self.handle.peer)?;
         let (mut sealer, opener) = sealed.split();
-        // That the first message was not a recorded one.
+        // Proves to the other end that message 1 was not a recorded one.
         let proof = sealer.counted(&[])?;
         self.send(cx, kind::SEALED, &proof);
         let proved = with_passcode || no_proof_wanted(cx, &self.handle.peer);
@@ -189,7 +189,7 @@ impl RelaySession {
         Ok(())
     }
 
-    /// The first message has come.
+    /// Message 1 has come.
     fn answer(
         &mut self,
         cx: &mut Context<'_>,
@@ -197,7 +197,7 @@ impl RelaySession {
         with_passcode: bool,
     ) -> Result<(), End> {
         let peer = self.handle.peer;
-        let psk = psk_shown(cx, &peer, with_passcode)?;
+        let psk = psk_that_is_proved(cx, &peer, with_passcode)?;
         let prologue = prologue::relay(&peer, &own(cx), &self.id);
         let mut noise = Responder::new(&cx.machine.identity, psk, &prologue)?;
         let payload = noise.read(message, &peer)?;
@@ -211,7 +211,7 @@ impl RelaySession {
         Ok(())
     }
 
-    /// A record has come that only who made the handshake just now can have sealed, or another.
+    /// A record has come. If it opens, the other end has made this handshake just now.
     fn prove(&mut self, cx: &mut Context<'_>, record: &[u8]) -> Result<(), End> {
         let SessionState::Proving(proving) = &mut self.state else { return Ok(()) };
         let Some(payload) = open(cx.machine, &mut proving.opener, record)? else { return Ok(()) };
@@ -277,7 +277,7 @@ impl RelaySession {
         cx.out.push_back(Output::Send(text));
     }
 
-    /// A message about it that carries no bytes.
+    /// Sends a message about the session without data.
     pub(super) fn say(&self, cx: &mut Context<'_>, kind: ForwardKind) {
         let (own, peer) = (own(cx).to_string(), self.handle.peer.to_string());
         let text = protocol::mesh::relay::forward::relay_session(kind, &own, &peer, &self.id);
@@ -285,7 +285,7 @@ impl RelaySession {
     }
 }
 
-/// Opens a record. One that does not open changes nothing, until there were too many.
+/// Opens a record. A record that does not open is dropped, as long as there are few: a relay may lose or repeat some.
 fn open(machine: &ThisMachine, opener: &mut Opener, record: &[u8]) -> Result<Option<Bytes>, End> {
     match opener.counted(record) {
         Ok(payload) => Ok(payload),
@@ -314,9 +314,9 @@ fn no_proof_wanted(cx: &Context<'_>, peer: &NodeId) -> bool {
     cx.machine.psk.as_ref().is_none() || cx.machine.trusts(peer)
 }
 
-/// The passcode's key, if either of the two wants it proved. A node without a passcode tries without:
-/// it may be trusted there.
-fn psk_to_show<'a>(cx: &Context<'a>, peer: &NodeId) -> Result<Option<&'a PasscodeKey>, End> {
+/// The passcode's key, if either end wants it proved. A node without a passcode tries without it: the peer may trust
+/// it.
+fn psk_to_prove<'a>(cx: &Context<'a>, peer: &NodeId) -> Result<Option<&'a PasscodeKey>, End> {
     let Some(psk) = cx.machine.psk.as_ref() else { return Ok(None) };
     match (cx.wants_passcode, cx.machine.trusts(peer)) {
         (true, _) => Ok(Some(psk)),
@@ -325,8 +325,8 @@ fn psk_to_show<'a>(cx: &Context<'a>, peer: &NodeId) -> Result<Option<&'a Passcod
     }
 }
 
-/// The passcode's key, if it is proved.
-fn psk_shown<'a>(
+/// The passcode's key, if the peer proves it.
+fn psk_that_is_proved<'a>(
     cx: &Context<'a>,
     peer: &NodeId,
     with_passcode: bool,

@@ -6,14 +6,13 @@ use testkit::{DEADLINE, eventually, mesh::FakeStockRelay, within};
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
-use super::served::RunningRelay;
+use super::RunningRelay;
 use crate::{
     link::NoLink,
     wan::{
         connection::Parts,
         fake::{FakeNode, NodeEvent},
-        relay::{self, Relay},
-        status::RelayStatus,
+        relay::{self, Relay, RelayStatus},
     },
 };
 
@@ -37,7 +36,7 @@ impl Dialler {
             events: Arc::<FakeNode>::clone(&node),
             memory: Arc::default(),
             relay: Arc::clone(&relay.host),
-            shown: Arc::clone(&relay.shown),
+            status: Arc::clone(&relay.status),
         };
         let task = tokio::spawn(relay::run(url, parts, asks));
         Self { node, relay, stop, task }

@@ -23,8 +23,8 @@ use crate::{
         fake::{FakeNode, NodeEvent},
         memory::Memory,
         registration::Registration,
+        relay::LiveStatus,
         sort::Sort,
-        status::LiveStatus,
     },
 };
 
@@ -41,7 +41,7 @@ pub(super) fn relay() -> MeshRelay {
 pub(super) struct Machine {
     pub(super) node: Arc<FakeNode>,
     memory: Arc<Memory>,
-    pub(super) shown: Arc<LiveStatus>,
+    pub(super) status: Arc<LiveStatus>,
     asks: mpsc::Sender<Ask>,
     pub(super) stop: CancellationToken,
     pub(super) ended: JoinHandle<Ended>,
@@ -80,7 +80,7 @@ impl Machine {
     fn over(node: Arc<FakeNode>, link: Socket, outbox: Outbox, sort: Sort) -> Self {
         let how = Registration::new(sort, HOST.to_owned());
         let memory: Arc<Memory> = Arc::default();
-        let shown = Arc::new(LiveStatus::new(HOST.to_owned(), HOST.into()));
+        let status = Arc::new(LiveStatus::new(HOST.to_owned(), HOST.into()));
         let stop = node.machine.stop.clone();
         let (asks, mut questions) = mpsc::channel(16);
         let parts = Parts {
@@ -89,12 +89,12 @@ impl Machine {
             events: Arc::<FakeNode>::clone(&node),
             memory: Arc::clone(&memory),
             relay: HOST.into(),
-            shown: Arc::clone(&shown),
+            status: Arc::clone(&status),
         };
         let ended = tokio::spawn(async move {
             Connection::run(&parts, link, outbox, how, &mut questions).await
         });
-        Self { node, memory, shown, asks, stop, ended }
+        Self { node, memory, status, asks, stop, ended }
     }
 
     pub(super) fn id(&self) -> NodeId {

@@ -9,7 +9,7 @@ use testkit::{DEADLINE, eventually, within};
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
-use super::served::RunningRelay;
+use super::RunningRelay;
 use crate::{
     link::{Carrier, Link, NoLink},
     node::{Mesh, Node},

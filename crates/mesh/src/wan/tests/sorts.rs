@@ -28,7 +28,7 @@ async fn a_relay_that_agrees_to_everything_is_told_what_stock_relays_are_after_t
     assert!(!is_challenged(&machine, &register));
     relay.acknowledges();
     relay.heard_of("discover").await;
-    assert!(machine.shown.get().registered && !machine.shown.get().challenged);
+    assert!(machine.status.get().registered && !machine.status.get().challenged);
     assert_eq!(machine.remembers(), Some(Sort::Stock));
 }
 
@@ -44,7 +44,7 @@ async fn a_warrens_challenge_is_answered_at_once_and_remembered() {
         assert!(is_challenged(&machine, &register));
         relay.acknowledges();
         relay.heard_of("discover").await;
-        assert!(machine.shown.get().challenged, "{sort:?}");
+        assert!(machine.status.get().challenged, "{sort:?}");
         assert_eq!(machine.remembers(), Some(Sort::Warren));
     }
 }

@@ -47,7 +47,7 @@ async fn a_node_registers_at_a_stock_relay_as_stock_nodes_do() {
         r#"{{"registerAck":{{"nodeID":"{id}","registeredAt":1.5,"ttlSeconds":300}}}}"#
     ));
     assert_eq!(relay.heard().await, json!({"discover": {"requestingNodeID": id}}));
-    assert!(!machine.shown.get().challenged && machine.shown.get().registered);
+    assert!(!machine.status.get().challenged && machine.status.get().registered);
 }
 
 #[tokio::test(start_paused = true)]

@@ -32,7 +32,7 @@ fn is_heartbeat(text: &str) -> bool {
 async fn two_nodes_find_each_other_and_speak_sealed() {
     let relay = relay();
     let (one, other) = two(&relay).await;
-    assert!(one.shown.get().registered && one.shown.get().challenged);
+    assert!(one.status.get().registered && one.status.get().challenged);
     let link = one.link(other.id()).await.unwrap();
     assert!(link.sealed && link.warren && link.proved && link.opened_here);
     assert_eq!(link.carrier, Carrier::Relay("relay.test".into()));
@@ -56,7 +56,7 @@ async fn two_nodes_find_each_other_and_speak_sealed() {
             .any(|told| matches!(told, NodeEvent::Opened { hello: Some(_), .. })),
     );
     assert_eq!(hello, Some(true));
-    assert_eq!((one.shown.get().sessions, one.shown.get().listed), (1, 1));
+    assert_eq!((one.status.get().sessions, one.status.get().listed), (1, 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -174,7 +174,7 @@ async fn another_machine_with_the_same_key_takes_the_place_and_it_is_told() {
     let (one, _other) = two(&relay).await;
     let second = Machine::at(&relay, FakeNode::new(1));
     assert_eq!(within("the end", one.ended).await.unwrap(), Ended::Replaced);
-    let shown = std::sync::Arc::clone(&second.shown);
+    let shown = std::sync::Arc::clone(&second.status);
     eventually("a registration", DEADLINE, || async { shown.get().registered }).await;
 }
 

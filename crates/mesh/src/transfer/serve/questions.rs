@@ -1,4 +1,4 @@
-//! Questions that are answered with a message: whether a model is here, and what it is made of.
+//! Questions that are answered with one message: whether a model is here, and its manifest.
 
 use std::sync::{
     Arc,
@@ -18,11 +18,11 @@ use crate::{
     transfer::{queries::carries_models, shared::Shared},
 };
 
-/// The most questions that are looked into at once.
+/// The most questions that are answered at once.
 const MAX_OPEN: usize = 256;
 
 impl Serving {
-    /// It is asked whether a model is here.
+    /// Answers whether a model is here.
     pub(in crate::transfer) fn query(self: &Arc<Self>, link: &Arc<Link>, query: ModelQuery) {
         let open = Open::new(&self.open);
         let refused = self.shared.may_have(link, &query.model_id).is_err();
@@ -38,7 +38,7 @@ impl Serving {
         });
     }
 
-    /// It is asked what a model is made of.
+    /// Answers with a model's manifest, which begins a transfer.
     pub(in crate::transfer) fn manifest(
         self: &Arc<Self>,
         link: &Arc<Link>,
@@ -56,13 +56,13 @@ impl Serving {
         };
         let (serving, link) = (Arc::clone(self), Arc::clone(link));
         self.shared.machine.tasks.spawn(async move {
-            let told = tokio::select! {
-                told = tell(&serving.shared, &link, &outbound, &model_id) => told,
-                // Hashing goes on: the next request has it sooner.
+            let sent = tokio::select! {
+                sent = send_manifest(&serving.shared, &link, &outbound, &model_id) => sent,
+                // Hashing goes on, for the next request.
                 () = outbound.stop.cancelled() => return,
                 () = link.closed() => return,
             };
-            if let Err(why) = told {
+            if let Err(why) = sent {
                 serving.shared.counts.refused.one();
                 serving.take(&link, &transfer_id);
                 refuse(&link, &transfer_id, &why);
@@ -72,7 +72,10 @@ impl Serving {
 }
 
 impl Shared {
-    /// Whether models are passed on over this link, this one among them; and in words why not.
+    /// Checks whether this model is passed on over this link.
+    ///
+    /// # Errors
+    /// Why not, in words for the peer.
     pub(super) fn may_have(&self, link: &Link, model: &str) -> Result<(), String> {
         if !self.machine.settings.share.models_offered || !self.machine.settings.share.offers(model)
         {
@@ -99,11 +102,11 @@ impl Shared {
 fn answer(link: &Link, model_id: String, total_size_bytes: Option<u64>) {
     let available = total_size_bytes.is_some();
     let response = ModelQueryResponse { model_id, available, total_size_bytes };
-    // One that is closed is found closed by its own task.
+    // If the link is closed, its own task notices.
     let _ = link.tell(&ClusterMessage::ModelQueryResponse(response));
 }
 
-async fn tell(
+async fn send_manifest(
     shared: &Shared,
     link: &Link,
     outbound: &Outbound,
@@ -112,11 +115,11 @@ async fn tell(
     let offered = shared.offered(model).await?;
     let hashed = shared.shelf.hashed(offered).await?;
     let manifest = manifest(outbound, &hashed);
-    outbound.is_of(hashed.manifest.total());
-    // Asked once for each transfer.
+    outbound.set_total(hashed.manifest.total());
+    // Set once: each transfer has one such task.
     let _ = outbound.hashed.set(hashed);
-    let said = link.say(&ClusterMessage::ModelManifest(manifest)).await;
-    said.map_err(|error| error.to_string())
+    let sent = link.say(&ClusterMessage::ModelManifest(manifest)).await;
+    sent.map_err(|error| error.to_string())
 }
 
 fn manifest(outbound: &Outbound, hashed: &Hashed) -> ModelManifest {
@@ -132,7 +135,7 @@ fn manifest(outbound: &Outbound, hashed: &Hashed) -> ModelManifest {
     }
 }
 
-/// A question that is looked into.
+/// A question that is being answered.
 struct Open(Arc<AtomicUsize>);
 
 impl Open {
