@@ -353,5 +353,3 @@ async fn a_peer_that_does_not_read_holds_up_only_its_own_answers() {
     }
     assert!(matches!(far.hears().await.0, ClusterMessage::InferenceComplete(_)));
 }
-
-mod together;

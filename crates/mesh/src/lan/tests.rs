@@ -99,16 +99,6 @@ async fn two_nodes_are_linked_sealed_and_say_goodbye() {
 }
 
 #[tokio::test]
-async fn another_passcode_makes_no_link() {
-    let one = start(1, with_passcode("swift eagle")).await;
-    let other = start(2, with_passcode("slow eagle")).await;
-    let call = Call { address: Some(one.address), ..Call::default() };
-    let refused = within("a refusal", open::dial(&other.node.lan, call)).await.unwrap_err();
-    assert!(refused.to_string().contains("another passcode"), "{refused}");
-    assert!(one.link_to(&other).is_none());
-}
-
-#[tokio::test]
 async fn two_nodes_that_dial_each_other_keep_one_link_and_the_same() {
     let (near, far) = (bound().await, bound().await);
     let of = |listener: &TcpListener| Settings {

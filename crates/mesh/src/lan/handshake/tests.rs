@@ -7,7 +7,6 @@ use bytes::Bytes;
 use protocol::mesh::{
     DeviceInfo, WireId,
     cluster::{WarrenHello, encode},
-    frame,
 };
 use seal::{Identity, PasscodeKey, SealError, stock_hash};
 use serde_json::{Value, json};
@@ -556,11 +555,4 @@ async fn a_node_with_very_many_models_can_still_be_greeted() {
     let (dialled, answered) = shake(&many, &node(2), Call::default()).await;
     let told = answered.unwrap().hello.loaded_models.len();
     assert!(dialled.is_ok() && (100..1_000).contains(&told), "{told}");
-}
-
-#[test]
-fn a_frame_is_written_as_stock_peers_read_it() {
-    let mut out = bytes::BytesMut::new();
-    frame::put(&mut out, b"{}");
-    assert_eq!(&out[..], b"\0\0\0\x02{}");
 }

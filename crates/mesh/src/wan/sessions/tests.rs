@@ -304,26 +304,6 @@ fn a_peer_is_opened_one_session_at_a_time() {
 }
 
 #[test]
-fn a_stock_gateway_is_served_frame_for_frame() {
-    let mut node = End::new(FakeNode::new(1), &FakeNode::new(7), false);
-    let (gateway, own) = (FakeNode::new(7).id(), node.id());
-    node.hears(&stock(ForwardKind::RelayOpen, &gateway, &own));
-    let ready = format!(
-        r#"{{"relayReady":{{"fromNodeID":"{own}","sessionID":"S-1","toNodeID":"{gateway}"}}}}"#
-    );
-    assert_eq!(node.says(), [ready]);
-    let request = br#"{"inferenceRequest":{"_0":{"requestID":"r","request":{"model":"m"}}}}"#;
-    node.hears(&stock_data(&gateway, &own, request));
-    node.says();
-    let opened = &node.opened[0];
-    assert!(opened.sealer.is_none() && opened.hello.is_none() && !opened.proved && !opened.ours);
-    assert_eq!((opened.dialect, &node.payloads[0][..]), (Dialect::Wrapped, &request[..]));
-    node.hears(&stock(ForwardKind::RelayClose, &gateway, &own));
-    assert!(node.says().is_empty());
-    assert_eq!(node.ended, ["the other end closed the session"]);
-}
-
-#[test]
 fn a_stock_peer_that_writes_the_flat_form_is_answered_in_it() {
     let mut node = End::new(FakeNode::new(1), &FakeNode::new(7), false);
     let (peer, own) = (FakeNode::new(7).id(), node.id());

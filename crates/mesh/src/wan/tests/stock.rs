@@ -51,31 +51,6 @@ async fn a_node_registers_at_a_stock_relay_as_stock_nodes_do() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stock_relay_is_asked_every_half_minute_and_told_every_minute() {
-    let (_machine, mut relay) = Machine::at_stock(FakeNode::new(1));
-    relay.registers(&[]).await;
-    let start = Instant::now();
-    let mut heard = Vec::new();
-    loop {
-        let frame = relay.heard().await;
-        if start.elapsed() > Duration::from_secs(125) {
-            break;
-        }
-        if frame.get("discover").is_some() {
-            relay.lists(&[]);
-        }
-        heard.push((
-            start.elapsed().as_secs(),
-            frame.as_object().unwrap().keys().next().unwrap().clone(),
-        ));
-    }
-    let times = |name: &str| -> Vec<u64> {
-        heard.iter().filter(|(_, kind)| kind == name).map(|(at, _)| *at).collect()
-    };
-    assert_eq!((times("register"), times("discover")), (vec![60, 120], vec![30, 60, 90, 120]));
-}
-
-#[tokio::test(start_paused = true)]
 async fn the_flow_of_a_stock_gateway_is_served() {
     let mut node = FakeNode::new(1);
     node.echoes = true;
