@@ -1,5 +1,5 @@
-//! Which models peers pass on, all of them. Stock peers can only be asked for one by its name; Warrens
-//! list theirs.
+//! The lists of all models that Warrens pass on. Stock peers have no such list: they can only be asked for one model
+//! by its name.
 
 use std::{
     collections::HashMap,
@@ -19,9 +19,9 @@ use tokio::{
 
 use crate::{
     link::Link,
-    own::Own,
     peer::{PeerId, Peers},
     share::Asker,
+    this_machine::ThisMachine,
 };
 
 /// How long a peer may take to list its models.
@@ -33,21 +33,21 @@ const MAX_LISTED: usize = 4_096;
 /// The most peers that are asked at once.
 const MAX_ASKED: usize = 256;
 
-/// The most scans of this machine's directories at the same time.
+/// The most scans of this machine's directories at once.
 const SCANS: usize = 2;
 
-/// Peers that may wait for a list at once; more get none.
+/// The most requests for a list that are answered at once; more get none.
 const MAX_ASKING: usize = 64;
 
-/// Which models peers pass on.
+/// The lists of models, asked for and answered.
 pub(crate) struct Catalog {
     library: Arc<Library>,
     scans: Semaphore,
-    asking: Arc<Semaphore>,
+    askers: Arc<Semaphore>,
     waiting: Mutex<HashMap<WireId, Waiting>>,
 }
 
-/// A question that was asked over the link of this number.
+/// A request for a list that is waited for; it went over the link of this number.
 struct Waiting {
     link: u64,
     answer: oneshot::Sender<Vec<ListedModel>>,
@@ -58,22 +58,22 @@ impl Catalog {
         Self {
             library,
             scans: Semaphore::new(SCANS),
-            asking: Arc::new(Semaphore::new(MAX_ASKING)),
+            askers: Arc::new(Semaphore::new(MAX_ASKING)),
             waiting: Mutex::default(),
         }
     }
 
-    /// A peer has listed its models. What nobody asked for, or asked somebody else for, is nothing.
+    /// A peer has sent its list. It counts only if that peer was asked for it.
     pub(crate) fn listed(&self, link: &Link, list: ModelList) {
         let mut waiting = self.lock();
         if waiting.get(&list.request_id).is_none_or(|waiting| waiting.link != link.number) {
             return;
         }
-        if let Some(asked) = waiting.remove(&list.request_id) {
+        if let Some(waiting) = waiting.remove(&list.request_id) {
             let mut models = list.models;
             models.truncate(MAX_LISTED);
             // The caller may have stopped waiting.
-            let _ = asked.answer.send(models);
+            let _ = waiting.answer.send(models);
         }
     }
 
@@ -83,8 +83,8 @@ impl Catalog {
         let (answer, answered) = oneshot::channel();
         self.lock().insert(id.clone(), Waiting { link: link.number, answer });
         let request = ModelListRequest { request_id: id.clone() };
-        let asked = link.tell(&ClusterMessage::ModelListRequest(request));
-        let listed = match asked {
+        let sent = link.tell(&ClusterMessage::ModelListRequest(request));
+        let listed = match sent {
             Ok(()) => timeout(PATIENCE, answered).await.ok().and_then(Result::ok),
             Err(_) => None,
         };
@@ -94,7 +94,7 @@ impl Catalog {
 
     /// The models that this machine offers.
     async fn own(&self) -> Vec<ListedModel> {
-        // The semaphore is never closed.
+        // Scans read whole directories: peers must not be able to start hundreds. Never closed, so never an error.
         let _scan = self.scans.acquire().await;
         let library = Arc::clone(&self.library);
         let offered = tokio::task::spawn_blocking(move || library.scan()).await.unwrap_or_default();
@@ -114,36 +114,41 @@ impl Catalog {
     }
 }
 
-/// Asks all Warrens that there is a sealed link to, together.
+/// Asks all Warrens with a sealed link at once.
 pub(crate) async fn ask_all(catalog: &Catalog, peers: &Peers) -> Vec<(PeerId, Vec<ListedModel>)> {
     let linked = peers.all().into_iter().filter_map(|peer| {
         let link = peer.link().filter(|link| link.warren && link.sealed)?;
         Some((peer.id.clone(), link))
     });
-    let asked = linked.take(MAX_ASKED).map(async |(peer, link)| {
+    let asking = linked.take(MAX_ASKED).map(async |(peer, link)| {
         let models = catalog.ask(&link).await;
         (peer, models)
     });
-    futures_util::future::join_all(asked).await
+    futures_util::future::join_all(asking).await
 }
 
-/// Lists the models of this machine for a peer that may have them; others get an empty list.
-pub(crate) fn answer(catalog: &Arc<Catalog>, own: &Arc<Own>, link: &Arc<Link>, request_id: WireId) {
-    let Ok(asking) = Arc::clone(&catalog.asking).try_acquire_owned() else {
-        return own.counts.bad("a list of models too many");
+/// Sends a peer the list of this machine's models; an empty one, if it may not have them.
+pub(crate) fn answer(
+    catalog: &Arc<Catalog>,
+    machine: &Arc<ThisMachine>,
+    link: &Arc<Link>,
+    request_id: WireId,
+) {
+    let Ok(permit) = Arc::clone(&catalog.askers).try_acquire_owned() else {
+        return machine.counts.bad("a list of models too many");
     };
-    let (catalog, machine, link) = (Arc::clone(catalog), Arc::clone(own), Arc::clone(link));
-    own.tasks.spawn(async move {
-        let _asking = asking;
-        let models = if may_have(&machine, &link) { catalog.own().await } else { Vec::new() };
+    let (catalog, own, link) = (Arc::clone(catalog), Arc::clone(machine), Arc::clone(link));
+    machine.tasks.spawn(async move {
+        let _permit = permit;
+        let models = if may_have(&own, &link) { catalog.own().await } else { Vec::new() };
         let list = ClusterMessage::ModelList(ModelList { request_id, models });
         // A link that is closed wants no list.
         let _ = link.say(&list).await;
     });
 }
 
-fn may_have(own: &Own, link: &Link) -> bool {
-    let share = &own.settings.share;
+fn may_have(machine: &ThisMachine, link: &Link) -> bool {
+    let share = &machine.settings.share;
     let asker = Asker { peer: &link.peer, proved: link.proved, sealed: link.sealed };
     link.sealed && share.models_offered && share.lets_in(asker).is_ok()
 }

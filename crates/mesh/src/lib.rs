@@ -5,9 +5,8 @@
 //!
 //! - [`settings`]: the settings of a mesh
 //! - [`node`]: this machine among its peers: what runs, and where each message goes
-//! - `own`: this machine, as all parts know it
+//! - `this_machine`: this machine, as all parts know it, and what it counts
 //! - `catalog`: which models peers pass on, all of them
-//! - `counts`: messages and problems, counted
 //! - `facts`: the facts that this machine sends about itself
 //! - `greeting`: the hello within a handshake
 //! - [`peer`]: one peer, and the [`peer::Peers`] there are
@@ -24,7 +23,6 @@
 
 pub mod admin;
 mod catalog;
-mod counts;
 mod facts;
 mod greeting;
 mod inbound;
@@ -32,7 +30,6 @@ mod lan;
 mod link;
 mod liveness;
 pub mod node;
-mod own;
 pub mod parcels;
 pub mod peer;
 mod provider;
@@ -40,6 +37,7 @@ pub mod settings;
 pub mod share;
 #[cfg(test)]
 mod testing;
+mod this_machine;
 pub mod transfer;
 mod wan;
 

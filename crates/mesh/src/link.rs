@@ -15,23 +15,24 @@ use std::{
 use bytes::Bytes;
 use protocol::mesh::{
     ClusterMessage, Dialect,
-    cluster::{Piece, encode},
+    cluster::{Hello, Piece, encode},
     frame::MAX_FRAME,
 };
 use tracing::Span;
 
 use self::lanes::{Lanes, Put};
-use crate::peer::PeerId;
+use crate::peer::{Peer, PeerId};
 
 mod lanes;
 
 pub(crate) use lanes::{Outgoing, Payload};
 
+/// What is under a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Carrier {
     /// TCP, to this address.
     Lan(std::net::SocketAddr),
-    /// A session at this relay (its host, for people).
+    /// A relay session at this relay: its host, for people.
     Relay(Arc<str>),
 }
 
@@ -41,30 +42,29 @@ pub(crate) struct Link {
     pub(crate) number: u64,
     /// The peer at its other end; proved, if the link is sealed.
     pub(crate) peer: PeerId,
-    /// Its carrier.
     pub(crate) carrier: Carrier,
-    /// Whether nobody in between can read it.
+    /// Whether only the two ends can read it.
     pub(crate) sealed: bool,
-    /// In which form the peer reads messages.
+    /// The form in which the peer reads messages.
     pub(crate) dialect: Dialect,
     /// Whether the peer is a Warren: sealed links only lead to those.
     pub(crate) warren: bool,
     /// Whether this end opened it.
     pub(crate) opened_here: bool,
     /// Whether its other end has proved this node's passcode, or is trusted without it. Always true
-    /// when this node has no passcode.
+    /// on the LAN, and when this node has no passcode and the link is sealed.
     pub(crate) proved: bool,
-    /// Which it is of the links between the same two ends.
+    /// Which one it is of the links between the same two ends.
     pub(crate) order: Order,
-    /// Around all that happens on it, so that a log can be searched for one peer.
+    /// The tracing span of all that happens on it, so that a log can be searched for one peer.
     pub(crate) span: Span,
     /// Whether it was silent for too long to send requests over it.
     degraded: AtomicBool,
     lanes: Arc<Lanes>,
 }
 
-/// Which a link is of those between the same two ends. Of links that cannot tell, the last is the
-/// newest.
+/// Which one a link is of those between the same two ends. Stock peers give no numbers: then the last one counts as
+/// the newest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Order {
     /// Drawn at random at the start of the program at the other end.
@@ -73,7 +73,21 @@ pub(crate) struct Order {
     pub(crate) dial: u64,
 }
 
-/// A message that no link takes: it is lost, the link is not.
+/// Takes what happens on links. Its methods are called by the tasks that read the links, and do not wait.
+pub(crate) trait LinkEvents: Send + Sync + 'static {
+    /// A link was greeted. `hello` is the other end's description of itself; relay sessions of stock peers
+    /// begin without one.
+    fn opened(&self, link: &Arc<Link>, hello: Option<&Hello>);
+    /// A link has ended, and why.
+    fn closed(&self, link: &Arc<Link>, why: &str);
+    /// A payload came over a link: a message, a piece of a model, or a parcel.
+    fn received(&self, link: &Arc<Link>, payload: Bytes);
+    /// What is known of a peer has changed: a relay lists it, or a link to it can be used again, or not any
+    /// more.
+    fn changed(&self, peer: &Arc<Peer>);
+}
+
+/// Refuses a message that is longer than a link takes. The message is lost; the link goes on.
 fn fitting(bytes: Vec<u8>) -> Result<Vec<u8>, LinkClosed> {
     if bytes.len() <= MAX_FRAME {
         return Ok(bytes);
@@ -82,7 +96,7 @@ fn fitting(bytes: Vec<u8>) -> Result<Vec<u8>, LinkClosed> {
     Err(LinkClosed)
 }
 
-/// The link is closed, or will be in a moment. Also said of a message that no link takes, over 16 MiB.
+/// The link is closed, or will be in a moment; or the message is longer than any link takes, 16 MiB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the link is closed, or the message over 16 MiB")]
 pub(crate) struct LinkClosed;
@@ -105,7 +119,7 @@ pub(crate) struct Opening {
 }
 
 impl Link {
-    /// A link, and what its socket's task takes from.
+    /// A link, and the queue that its socket's task takes from.
     pub(crate) fn new(opening: Opening) -> (Arc<Self>, Outgoing) {
         static NUMBER: AtomicU64 = AtomicU64::new(1);
         let Opening { peer, carrier, sealed, dialect, warren, opened_here, proved, order } =
@@ -132,8 +146,8 @@ impl Link {
         (Arc::new(link), outgoing)
     }
 
-    /// Says something small: heartbeats, requests, errors. It is never waited for; a peer that reads
-    /// nothing for too long loses the link.
+    /// Queues something small: heartbeats, requests, errors. Does not wait. If too much waits already, the peer reads
+    /// nothing, and the link is closed.
     pub(crate) fn tell(&self, message: &ClusterMessage) -> Result<(), LinkClosed> {
         let bytes = fitting(encode(message, self.dialect))?;
         match self.lanes.put_control(bytes) {
@@ -146,8 +160,7 @@ impl Link {
         }
     }
 
-    /// Says a part of an answer, once there is room for it. Parts are sent in the order in which they
-    /// are said by one task.
+    /// Queues a part of an answer, once there is room for it. Parts of one task are sent in its order.
     pub(crate) async fn say(&self, message: &ClusterMessage) -> Result<(), LinkClosed> {
         let bytes = encode(message, self.dialect);
         self.say_encoded(bytes).await
@@ -159,22 +172,22 @@ impl Link {
         self.lanes.put_answer(bytes).await
     }
 
-    /// Sends a slice of a piece, once there is room for it.
+    /// Queues a slice of a piece, once there is room for it.
     pub(crate) async fn send(&self, piece: Piece) -> Result<(), LinkClosed> {
         self.lanes.put_piece(piece.head().to_vec(), piece.slice).await
     }
 
-    /// As [`Link::send`], of a chunk in the plain form: a message that is encoded already.
+    /// As [`Link::send`], of a chunk in the plain form, which is an encoded message.
     pub(crate) async fn send_encoded(&self, bytes: Vec<u8>) -> Result<(), LinkClosed> {
         self.lanes.put_piece(fitting(bytes)?, Bytes::new()).await
     }
 
-    /// Closes it: what is small and waits is still sent. `why` is for the log; the first counts.
+    /// Closes it. Small messages that wait are still sent. `why` is for people; of several reasons the first counts.
     pub(crate) fn close(&self, why: &str) {
         self.lanes.close(why);
     }
 
-    /// Until somebody has closed it. Cancel safe.
+    /// Waits until it is closed. Cancel safe.
     pub(crate) async fn closed(&self) {
         self.lanes.ended().cancelled().await;
     }
@@ -183,12 +196,12 @@ impl Link {
         self.lanes.ended().is_cancelled()
     }
 
-    /// Nothing has been heard over it for too long to ask anything, or something was again.
+    /// Sets whether it has been silent for too long to send requests over it.
     pub(crate) fn set_degraded(&self, is: bool) {
         self.degraded.store(is, Ordering::Relaxed);
     }
 
-    /// Whether something can be asked over it: it is open, and was heard of lately.
+    /// Whether requests can go over it: it is open, and not silent.
     pub(crate) fn is_usable(&self) -> bool {
         !self.is_closed() && !self.degraded.load(Ordering::Relaxed)
     }

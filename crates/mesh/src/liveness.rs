@@ -1,5 +1,5 @@
-//! Whether a link lives: heartbeats, degraded, gone and idle, on the local network and through relays.
-//! Pure: judged from the times at which messages arrive.
+//! Whether a link is alive: heartbeats, and when a link is degraded, gone or idle. Pure: it follows from the times
+//! at which messages arrive.
 //!
 //! | Link | Heartbeat | Degraded | Gone | Idle |
 //! | --- | --- | --- | --- | --- |
@@ -19,22 +19,24 @@ const DEGRADED: Duration = Duration::from_secs(15);
 /// How long a link may be silent before it is closed.
 pub(crate) const GONE: Duration = Duration::from_secs(30);
 
-/// A stock node says nothing while it reads a long prompt or prepares a whole answer.
+/// The same for stock nodes, which are silent while they read a long prompt or prepare a whole answer.
 const STOCK_GONE: Duration = Duration::from_secs(300);
 
+/// How often a heartbeat goes over a link on the local network.
 const LAN_BEAT: Duration = Duration::from_secs(5);
+/// How often one goes through a session with a Warren: each costs its relay.
 const SESSION_BEAT: Duration = Duration::from_secs(10);
 
-/// As Macs do among each other.
+/// How often one goes through a session with a stock peer: as often as stock Macs send them.
 const STOCK_BEAT: Duration = Duration::from_secs(15);
 
 /// How long a relay session may be unused before the end that opened it closes it.
 const IDLE: Duration = Duration::from_secs(300);
 
-/// The same beside a link on the local network, which takes the session's place.
+/// The same beside a link on the local network, which is used instead.
 const IDLE_BESIDE_LAN: Duration = Duration::from_secs(10);
 
-/// Stock peers forget to close the sessions that they opened.
+/// The same for a session that a stock peer opened: it may forget to close it.
 const FORGOTTEN: Duration = Duration::from_secs(600);
 
 /// The kind of a link, as far as its liveness depends on it.
@@ -52,8 +54,8 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// How often this end sends a heartbeat. In a relay session only the end that opened it does, and the
-    /// other answers.
+    /// How often this end sends a heartbeat. In a relay session only the end that opened it sends them, and the other
+    /// one answers.
     fn beat(self) -> Option<Duration> {
         match self {
             Self::Lan => Some(LAN_BEAT),
@@ -122,13 +124,13 @@ impl Liveness {
         Self { kind, heard: now, beat: now, degraded: false }
     }
 
-    /// A message arrived. Whether the link was degraded before.
+    /// A message arrived. Returns whether the link was degraded before.
     pub(crate) fn heard(&mut self, now: Instant) -> bool {
         self.heard = now;
         std::mem::take(&mut self.degraded)
     }
 
-    /// When the next step of a link on the local network is due at the latest.
+    /// When a step of a link on the local network is due next.
     pub(crate) fn next(&self) -> Instant {
         let silence = if self.degraded { GONE } else { DEGRADED };
         self.beat.min(self.heard + silence)

@@ -1,6 +1,4 @@
 //! This machine among its peers: what runs, and where each message goes.
-//!
-//! - `homes`: the node as each of its parts sees it
 
 use std::sync::{Arc, Weak};
 
@@ -20,25 +18,21 @@ use protocol::{
 use scheduler::Scheduler;
 use seal::{Identity, PasscodeKey};
 use store::UsageStore;
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     catalog::{self, Catalog},
-    counts::Counts,
-    facts::Facts,
     inbound::Inbound,
     lan::{self, Lan, tie},
-    link::{Link, LinkClosed},
-    own::Own,
+    link::{Carrier, Link, LinkClosed, LinkEvents},
     parcels::{PARCEL, Parcels},
     peer::{Peer, PeerFacts, Peers},
-    provider::Seats,
+    provider::PeerProviders,
     settings::Settings,
+    this_machine::ThisMachine,
     transfer::Transfers,
-    wan::{self, Relays},
+    wan::{self, Wan},
 };
-
-mod homes;
 
 /// The mesh as others hold it.
 #[derive(Clone)]
@@ -46,108 +40,164 @@ pub struct Mesh(pub(crate) Arc<Node>);
 
 /// This machine among its peers.
 pub(crate) struct Node {
-    pub(crate) own: Arc<Own>,
+    pub(crate) machine: Arc<ThisMachine>,
     pub(crate) scheduler: Scheduler,
-    pub(crate) peers: Peers,
-    /// The places of peers at the scheduler.
-    pub(crate) seats: Seats,
+    pub(crate) peers: Arc<Peers>,
+    /// Peers as providers of the scheduler.
+    pub(crate) providers: PeerProviders,
     /// The requests of peers.
-    pub(crate) inbound: Inbound,
+    pub(crate) inbound: Arc<Inbound>,
     pub(crate) transfers: Transfers,
     /// Which models peers pass on.
     pub(crate) catalog: Arc<Catalog>,
-    pub(crate) relays: Arc<Relays>,
+    /// Links on the local network.
+    pub(crate) lan: Arc<Lan>,
+    /// Links through relays, and new ones to peers that have none.
+    pub(crate) wan: Arc<Wan>,
     pub(crate) parcels: Parcels,
-    /// The state that all links on the local network share.
-    pub(crate) lan: Lan,
 }
 
 /// The parts of a mesh beside its settings.
 pub struct Parts {
     /// This machine's identity.
     pub identity: Identity,
-    /// Made of the passcode, if there is one.
+    /// Derived from the passcode, if there is one.
     pub psk: Option<PasscodeKey>,
-    /// Gets the requests of peers as jobs, and gives jobs to peers.
+    /// It gets the requests of peers as jobs, and gives jobs to peers.
     pub scheduler: Scheduler,
     /// The ledger, for the daily limits of peers.
     pub usage: Arc<dyn UsageStore>,
     /// The models that are offered.
     pub library: Arc<Library>,
-    /// The marks of this server.
+    /// The marks of this server, by which a request that comes back is recognised.
     pub marks: Marks,
 }
 
 impl Mesh {
-    /// A mesh that takes no part yet.
+    /// A mesh that does not run yet.
     pub fn new(settings: Settings, parts: Parts) -> Self {
         let Parts { identity, psk, scheduler, usage, library, marks } = parts;
-        let identity = Arc::new(identity);
-        let inbound = Inbound::new(settings.share.clone(), scheduler.clone(), usage, marks);
-        let facts = Facts::new(&settings, identity.node_id(), scheduler.clone(), inbound.lent());
-        let tasks = TaskTracker::new();
-        let catalog = Arc::new(Catalog::new(Arc::clone(&library)));
-        let transfers = Transfers::new(&settings, library);
-        let lan = Lan::new(settings.passcode.as_ref());
-        let own = Arc::new(Own {
-            settings,
-            identity,
-            psk,
-            facts,
-            counts: Counts::default(),
-            tasks: tasks.clone(),
-            stop: CancellationToken::new(),
-        });
-        Self(Arc::new_cyclic(|node: &Weak<Node>| Node {
-            own,
-            peers: Peers::default(),
-            seats: Seats::new(scheduler.clone(), tasks, Weak::<Node>::clone(node)),
-            inbound,
-            transfers,
-            catalog,
-            relays: Arc::default(),
-            parcels: Parcels::default(),
-            lan,
-            scheduler,
+        let share = settings.share.clone();
+        let inbound = Arc::new(Inbound::new(share, scheduler.clone(), usage, marks));
+        let machine = ThisMachine::new(settings, identity, psk, scheduler.clone(), inbound.lent());
+        let (machine, peers) = (Arc::new(machine), Arc::<Peers>::default());
+        Self(Arc::new_cyclic(|node: &Weak<Node>| {
+            let lan = Lan::new(Arc::clone(&machine), Arc::clone(&peers), node.clone());
+            let lan = Arc::new(lan);
+            let wan =
+                Wan::new(Arc::clone(&machine), Arc::clone(&peers), Arc::clone(&lan), node.clone());
+            let wan = Arc::new(wan);
+            Node {
+                providers: PeerProviders::new(
+                    Arc::clone(&machine),
+                    scheduler.clone(),
+                    Arc::clone(&wan),
+                    Arc::clone(&inbound),
+                ),
+                transfers: Transfers::new(
+                    Arc::clone(&machine),
+                    Arc::clone(&peers),
+                    Arc::clone(&wan),
+                    Arc::clone(&library),
+                ),
+                catalog: Arc::new(Catalog::new(library)),
+                parcels: Parcels::default(),
+                machine,
+                scheduler,
+                peers,
+                inbound,
+                lan,
+                wan,
+            }
         }))
     }
 
     /// This machine's id.
     pub fn id(&self) -> NodeId {
-        self.0.own.id()
+        self.0.machine.id()
     }
 
-    /// Takes part until `stop`: listens, looks for peers, keeps its links. At the end it says goodbye to peers.
+    /// Runs until `stop`: listens, looks for peers, and keeps its links. At the end it says goodbye to peers.
     pub async fn run(self, stop: CancellationToken, listener: Option<tokio::net::TcpListener>) {
         let node = self.0;
-        let own = Arc::clone(&node.own);
+        let machine = Arc::clone(&node.machine);
         if let Some(bound) = listener.as_ref().and_then(|listener| listener.local_addr().ok()) {
-            own.facts.listens(bound);
+            machine.facts.listens(bound);
         }
         // Slow readings of the hardware are announced later, so that peers find this machine at once.
-        stop.run_until_cancelled(own.facts.detect()).await;
-        let looking = Arc::clone(&own);
-        own.tasks.spawn(async move { looking.facts.keep_looking(&looking.stop).await });
-        let lan = own.tasks.spawn(lan::run(Arc::new(Arc::clone(&node)), listener));
-        let (home, relays) = (Arc::new(Arc::clone(&node)), Arc::clone(&node.relays));
-        let relays = own.tasks.spawn(wan::run(home, Arc::clone(&own), relays));
+        stop.run_until_cancelled(machine.facts.detect()).await;
+        let own = Arc::clone(&machine);
+        machine.tasks.spawn(async move { own.facts.keep_reading(&own.stop).await });
+        let lan = machine.tasks.spawn(lan::run(Arc::clone(&node.lan), listener));
+        let wan = machine.tasks.spawn(wan::run(Arc::clone(&node.wan)));
         stop.cancelled().await;
-        own.stop.cancel();
-        node.seats.close();
-        for task in [lan, relays] {
+        machine.stop.cancel();
+        // Before the links end, so that jobs at peers move to other providers instead of failing.
+        node.providers.close();
+        for task in [lan, wan] {
             // A task that panicked has nothing left to say goodbye to.
             let _ = task.await;
         }
-        own.tasks.close();
-        own.tasks.wait().await;
+        machine.tasks.close();
+        machine.tasks.wait().await;
+    }
+}
+
+impl LinkEvents for Node {
+    fn opened(&self, link: &Arc<Link>, hello: Option<&Hello>) {
+        self.take(link, hello);
+        if let (Carrier::Relay(_), Some(warren), Some(peer)) =
+            (&link.carrier, hello.and_then(|hello| hello.warren.as_ref()), link.peer.node())
+        {
+            self.wan.learn_addresses(peer, &warren.addresses, link);
+        }
+    }
+
+    fn closed(&self, link: &Arc<Link>, why: &str) {
+        link.close(why);
+        let why = link.why_closed().unwrap_or_default();
+        tracing::info!(peer = %link.peer.short(), %link, why, "a peer's link has ended");
+        // First: if the peer leaves the scheduler with its last link, its jobs move instead of failing.
+        if let Some(peer) = self.peers.get(&link.peer) {
+            peer.take_link(link.number);
+            if peer.link().is_none() {
+                peer.learn(PeerFacts::unlinked);
+            }
+            self.providers.refresh(&peer);
+        }
+        self.providers.link_closed(link);
+        self.inbound.link_closed(link);
+        self.transfers.link_closed(link);
+        self.parcels.link_closed(link);
+        self.peers.forget(&link.peer);
+    }
+
+    fn received(&self, link: &Arc<Link>, payload: Bytes) {
+        if let Some(peer) = self.peers.get(&link.peer) {
+            peer.heard();
+        }
+        match payload.first() {
+            Some(1 | 2) if link.sealed => match Piece::decode(payload) {
+                Some(piece) => self.transfers.piece(link, &piece),
+                None => self.machine.counts.bad("a piece that is none"),
+            },
+            Some(&PARCEL) if link.sealed => self.parcels.received(link, payload),
+            _ => match decode(&payload) {
+                Ok(decoded) => self.message(link, decoded.message),
+                Err(bad) => self.bad(link, bad),
+            },
+        }
+    }
+
+    fn changed(&self, peer: &Arc<Peer>) {
+        self.providers.refresh(peer);
     }
 }
 
 impl Node {
-    /// Handles a greeted link. `hello` is the other end's description of itself; relay sessions of stock
-    /// peers begin without one.
-    pub(crate) fn opened(&self, link: &Arc<Link>, hello: Option<&Hello>) {
-        let own = self.own.id();
+    /// Sets a greeted link as its peer's. Of two between the same nodes one is closed.
+    fn take(&self, link: &Arc<Link>, hello: Option<&Hello>) {
+        let own = self.machine.id();
         let tie = |old: &Link, new: &Link| tie::newer_stays(&own, old, new);
         let Some((peer, loser)) = self.peers.link(link, tie) else {
             return link.close("too many peers are known");
@@ -162,64 +212,27 @@ impl Node {
             peer.learn(|facts| facts.greeted(hello));
         }
         tracing::info!(peer = %link.peer.short(), %link, sealed = link.sealed, "a peer is linked");
-        self.seats.refresh(&peer);
+        self.providers.refresh(&peer);
     }
 
-    /// A link has ended, and why.
-    pub(crate) fn closed(&self, link: &Arc<Link>, why: &str) {
-        link.close(why);
-        let why = link.why_closed().unwrap_or_default();
-        tracing::info!(peer = %link.peer.short(), %link, why, "a peer's link has ended");
-        if let Some(peer) = self.peers.get(&link.peer) {
-            peer.take_link(link.number);
-            if peer.link().is_none() {
-                peer.learn(PeerFacts::unlinked);
-            }
-            self.seats.refresh(&peer);
-        }
-        self.seats.link_closed(link);
-        self.inbound.link_closed(link);
-        self.transfers.link_closed(link);
-        self.parcels.link_closed(link);
-        self.peers.forget(&link.peer);
-    }
-
-    /// A payload came over a link: a message, a piece of a model, or a parcel.
-    pub(crate) fn received(self: &Arc<Self>, link: &Arc<Link>, payload: Bytes) {
-        if let Some(peer) = self.peers.get(&link.peer) {
-            peer.heard();
-        }
-        match payload.first() {
-            Some(1 | 2) if link.sealed => match Piece::decode(payload) {
-                Some(piece) => self.transfers.piece(link, &piece),
-                None => self.own.counts.bad("a piece that is none"),
-            },
-            Some(&PARCEL) if link.sealed => self.parcels.received(link, payload),
-            _ => match decode(&payload) {
-                Ok(decoded) => self.message(link, decoded.message),
-                Err(bad) => self.bad(link, bad),
-            },
-        }
-    }
-
-    fn message(self: &Arc<Self>, link: &Arc<Link>, message: ClusterMessage) {
+    fn message(&self, link: &Arc<Link>, message: ClusterMessage) {
         use ClusterMessage as M;
         match message {
-            // One that comes again is answered again: stock peers may have lost the first.
+            // A repeated one is answered again: a stock peer may have lost the first answer.
             M::Hello(hello) => self.greeted(link, &hello, true),
             M::HelloAck(hello) => self.greeted(link, &hello, false),
             M::Heartbeat(heartbeat) => {
                 self.learn(link, |facts| facts.beat(&heartbeat));
-                self.tell(link, &M::HeartbeatAck(Box::new(self.own.facts.heartbeat())));
+                self.tell(link, &M::HeartbeatAck(Box::new(self.machine.facts.heartbeat())));
             }
             M::HeartbeatAck(heartbeat) => self.learn(link, |facts| facts.beat(&heartbeat)),
             M::InferenceRequest(request) => {
                 let greeted = self.peers.get(&link.peer).is_some_and(|peer| peer.facts().greeted);
-                self.inbound.request(&self.own, link, greeted, request);
+                self.inbound.request(&self.machine, link, greeted, request);
             }
             M::InferenceCancel(cancel) => self.inbound.cancel(link, &cancel.request_id),
             M::InferenceChunk(_) | M::InferenceComplete(_) | M::InferenceError(_) => {
-                self.seats.answered(link, message);
+                self.providers.answered(link, message);
             }
             M::LoadModel(load) => {
                 let reason = "not_swappable: this node loads no models on request".to_owned();
@@ -230,44 +243,39 @@ impl Node {
                 );
             }
             M::ModelLoaded(_) | M::ModelLoadError(_) => {
-                self.own.counts.bad("an answer nobody asked for");
+                self.machine.counts.bad("an answer nobody asked for");
             }
             M::ModelListRequest(request) => {
-                catalog::answer(&self.catalog, &self.own, link, request.request_id);
+                catalog::answer(&self.catalog, &self.machine, link, request.request_id);
             }
             M::ModelList(list) => self.catalog.listed(link, list),
-            message => self.transfers.message(&self.transfer_home(), link, message),
+            message => self.transfers.message(link, message),
         }
     }
 
     fn greeted(&self, link: &Arc<Link>, hello: &Hello, answer: bool) {
         self.learn(link, |facts| facts.greeted(hello));
         if answer {
-            let own = self.own.facts.hello(link.sealed);
+            let own = self.machine.facts.hello(link.sealed);
             self.tell(link, &ClusterMessage::HelloAck(Box::new(own)));
         }
     }
 
-    fn learn(&self, link: &Link, change: impl FnOnce(&mut crate::peer::PeerFacts)) {
+    fn learn(&self, link: &Link, change: impl FnOnce(&mut PeerFacts)) {
         let Some(peer) = self.peers.get(&link.peer) else { return };
         peer.learn(change);
-        self.refresh(&peer);
+        self.providers.refresh(&peer);
     }
 
-    /// A peer has changed.
-    pub(crate) fn refresh(&self, peer: &Arc<Peer>) {
-        self.seats.refresh(peer);
-    }
-
-    /// A message that makes no sense: logged, counted, and answered where it asked something.
+    /// A message that makes no sense is logged, counted, and answered if it was a request.
     fn bad(&self, link: &Arc<Link>, bad: BadMessage) {
-        self.own.counts.bad(&bad.kind);
+        self.machine.counts.bad(&bad.kind);
         tracing::warn!(peer = %link.peer.short(), %bad, "a message of a peer was not understood");
         let why = bad.to_string();
         let answer = match bad.asked {
             None => return,
             Some(FailedRequest::Nothing(request_id)) => {
-                return self.seats.garbled(link, &request_id, &why);
+                return self.providers.garbled(link, &request_id, &why);
             }
             Some(FailedRequest::Inference(request_id)) => {
                 ClusterMessage::InferenceError(InferenceError {
@@ -297,7 +305,7 @@ impl Node {
         self.tell(link, &answer);
     }
 
-    /// Says something small; a link that is closed is found closed by its own task.
+    /// Sends something small. If the link is closed, its own task notices.
     fn tell(&self, link: &Link, message: &ClusterMessage) {
         let _: Result<(), LinkClosed> = link.tell(message);
     }

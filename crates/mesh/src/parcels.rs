@@ -1,23 +1,23 @@
-//! Bytes that other parts of a program send to the same part at a peer: the mesh carries them, and does
-//! not look into them. They go over sealed links only, so both ends know who the other is.
+//! Bytes that another part of the program sends to the same part of a peer's. The mesh carries them, and does not look
+//! into them. They go over sealed links only, so both ends know who the other is.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use base::NodeId;
 use bytes::Bytes;
 
-use crate::{link::Link, node::Mesh, peer::PeerId, wan};
+use crate::{link::Link, node::Mesh, peer::PeerId};
 
 /// The first byte of a payload that is a parcel.
 pub(crate) const PARCEL: u8 = 3;
 /// The longest parcel, in bytes.
 pub const MOST: usize = 64 * 1024;
 
-/// Takes what comes from peers.
+/// Takes the parcels of peers.
 pub trait Receiver: Send + Sync {
     /// A peer sent this. It must not wait.
     fn received(&self, from: NodeId, bytes: Bytes);
-    /// A link to a peer has ended: what was sent last may be lost.
+    /// A link to a peer has ended: the last parcels may be lost.
     fn lost(&self, peer: NodeId);
 }
 
@@ -41,7 +41,7 @@ pub enum NotSent {
     TooLong,
 }
 
-/// The part of the program that takes parcels, if there is one.
+/// The part of the program that takes parcels, if there is one. Weak: it may hold the mesh.
 #[derive(Default)]
 pub(crate) struct Parcels(Mutex<Option<Weak<dyn Receiver>>>);
 
@@ -70,7 +70,7 @@ impl Parcels {
 }
 
 impl Mesh {
-    /// Sets what takes parcels of peers from now on.
+    /// Sets the part that takes the parcels of peers from now on.
     pub fn set_receiver(&self, receiver: Weak<dyn Receiver>) {
         *self.0.parcels.lock() = Some(receiver);
     }
@@ -80,8 +80,8 @@ impl Mesh {
         self.0.peers.get(&PeerId::Node(peer)).is_some()
     }
 
-    /// Sends bytes to a peer, once there is room, over the link that there is, or one that is opened
-    /// within 10 s. While the link stays, parcels arrive in the order in which they were sent.
+    /// Sends bytes to a peer, once there is room for them on its link. If it has none, one is opened, within 10 s.
+    /// As long as the link lasts, parcels arrive in the order in which they were sent.
     ///
     /// # Errors
     /// [`NotSent`].
@@ -90,7 +90,7 @@ impl Mesh {
             return Err(NotSent::TooLong);
         }
         let peer = self.0.peers.get(&PeerId::Node(to)).ok_or(NotSent::Unknown)?;
-        let link = wan::reach(&self.0.reach_home(), &peer).await;
+        let link = self.0.wan.reach(&peer).await;
         let link = link.map_err(|no_link| NotSent::NoLink(no_link.0))?;
         if !(link.sealed && link.warren) {
             return Err(NotSent::NotSealed);

@@ -1,8 +1,8 @@
 //! One peer, and all of them.
 //!
-//! A peer is known from mDNS, from a relay's list, from its own hello, or from the settings. It has at most one
-//! link on the LAN and one relay session; `Peer::link` is the one to use. What it says of itself
-//! ([`PeerFacts`]) comes with hellos, heartbeats and capabilities.
+//! A peer is known while a link leads to it or a relay lists it. It has at most one link on the LAN and one relay
+//! session that are used; `Peer::link` is the better one. What it sends about itself ([`PeerFacts`]) comes with hellos,
+//! heartbeats and capabilities.
 
 use std::{
     collections::HashMap,
@@ -22,7 +22,7 @@ use crate::link::{Carrier, Link};
 pub enum PeerId {
     /// A node with a key: proved on sealed links and at Warren's relays.
     Node(NodeId),
-    /// A stock device on the LAN, known only by the UUID that it tells, in lower case.
+    /// A stock device on the LAN, known only by the UUID that it sends, in lower case.
     Device(String),
 }
 
@@ -89,9 +89,9 @@ pub struct PeerFacts {
     pub thermal: Thermal,
     /// How many requests wait there.
     pub queue_depth: u32,
-    /// When it said so.
-    pub queue_told: Option<Instant>,
-    /// Whether it answers anything now.
+    /// When that was reported.
+    pub queue_reported: Option<Instant>,
+    /// Whether it is answering requests now.
     pub generating: bool,
     /// Tokens a second, as it measures them.
     pub speed: Option<f64>,
@@ -99,7 +99,7 @@ pub struct PeerFacts {
     pub warren: Option<String>,
     /// Whether it has said hello.
     pub greeted: bool,
-    /// Whether it tells how it is doing itself, on a link that is there.
+    /// Whether it sends heartbeats itself, over a link that there is.
     pub beats: bool,
 }
 
@@ -117,7 +117,7 @@ struct PeerState {
     facts: PeerFacts,
     lan: Option<Arc<Link>>,
     relayed: Option<Arc<Link>>,
-    /// When it was last heard of on a link.
+    /// When something last came over a link.
     heard: Option<Instant>,
     /// Hosts of the relays that list it now.
     relays: Vec<Arc<str>>,
@@ -138,21 +138,21 @@ impl Peer {
         change(&mut self.lock().facts);
     }
 
-    /// The best link that something can be asked over: on the LAN before through a relay.
+    /// The link for requests: one on the LAN before one through a relay. `None` if none is usable.
     pub(crate) fn link(&self) -> Option<Arc<Link>> {
         let state = self.lock();
         let usable = |link: &&Arc<Link>| link.is_usable();
         state.lan.as_ref().filter(usable).or(state.relayed.as_ref().filter(usable)).cloned()
     }
 
-    /// Its link of this sort: on the LAN, or through a relay.
+    /// Its link on the LAN, or the one through a relay, usable or not.
     pub(crate) fn link_of(&self, lan: bool) -> Option<Arc<Link>> {
         let state = self.lock();
         if lan { state.lan.clone() } else { state.relayed.clone() }
     }
 
-    /// Puts a link in the place of its sort. The one that has to go, if there are two now: the one
-    /// that was there, or this one. `tie` says of two on the LAN whether the second, newer one stays.
+    /// Sets its link of this carrier. Returns the link that has to go if there was one already: that one, or this one.
+    /// `tie` says of two on the LAN whether the second, newer one stays.
     fn put_link(
         &self,
         link: Arc<Link>,
@@ -160,24 +160,24 @@ impl Peer {
     ) -> Option<Arc<Link>> {
         let mut state = self.lock();
         let on_lan = matches!(link.carrier, Carrier::Lan(_));
-        let place = if on_lan { &mut state.lan } else { &mut state.relayed };
-        let old = place.as_ref().filter(|old| !old.is_closed());
+        let current = if on_lan { &mut state.lan } else { &mut state.relayed };
+        let old = current.as_ref().filter(|old| !old.is_closed());
         if on_lan && old.is_some_and(|old| !tie(old, &link)) {
             return Some(link);
         }
-        // Stock gateways open a session for each request: the newest is the one to use, all go on.
+        // Stock gateways open a session for each request: the newest is used, and none is closed.
         let one_of_many = link.is_one_of_many();
-        let old = place.replace(link);
+        let old = current.replace(link);
         state.heard = Some(Instant::now());
         drop(state);
         self.changed.notify_waiters();
         old.filter(|old| !(one_of_many && old.is_one_of_many()))
     }
 
-    /// Takes a link out, if it is still in its place.
+    /// Removes a link, unless another one has replaced it.
     pub(crate) fn take_link(&self, number: u64) {
         let mut state = self.lock();
-        let is = |link: &Option<Arc<Link>>| link.as_ref().is_some_and(|it| it.number == number);
+        let is = |link: &Option<Arc<Link>>| link.as_ref().is_some_and(|link| link.number == number);
         if is(&state.lan) {
             state.lan = None;
         }
@@ -188,17 +188,18 @@ impl Peer {
         self.changed.notify_waiters();
     }
 
+    /// Something came over a link.
     pub(crate) fn heard(&self) {
         self.lock().heard = Some(Instant::now());
     }
 
-    /// For how long it was not heard of; `None` if it never was.
+    /// For how long nothing came over a link; `None` if nothing ever did.
     pub(crate) fn silence(&self) -> Option<Duration> {
         self.lock().heard.map(|heard| heard.elapsed())
     }
 
-    /// A relay lists it, or does no longer.
-    pub(crate) fn listed(&self, relay: &Arc<str>, is: bool) {
+    /// Sets whether a relay lists it.
+    pub(crate) fn set_listed(&self, relay: &Arc<str>, is: bool) {
         let mut state = self.lock();
         state.relays.retain(|other| other != relay);
         if is {
@@ -224,7 +225,7 @@ pub(crate) const MAX_PEERS: usize = 10_000;
 pub struct Peers(Mutex<HashMap<PeerId, Arc<Peer>>>);
 
 impl Peers {
-    /// The peer of this id; made known, if it was not. `None` when too many are known.
+    /// The peer of this id, which is known from now on. `None` when too many are known.
     pub(crate) fn meet(&self, id: &PeerId) -> Option<Arc<Peer>> {
         let mut peers = self.lock();
         if let Some(peer) = peers.get(id) {
@@ -238,15 +239,15 @@ impl Peers {
         Some(peer)
     }
 
-    /// Gives a peer its link, and makes it known if it was not: the peer, and the link that has to go if
-    /// there are two now (the one that it had, or this one; `tie` says of two on the LAN whether the
-    /// second, newer one stays). `None` when too many are known.
+    /// Sets the link of a peer, which is known from now on. Returns the peer, and the link that has to go if it had one
+    /// already: that one, or this one. `tie` says of two on the LAN whether the second, newer one stays. `None` when
+    /// too many peers are known.
     pub(crate) fn link(
         &self,
         link: &Arc<Link>,
         tie: impl FnOnce(&Link, &Link) -> bool,
     ) -> Option<(Arc<Peer>, Option<Arc<Link>>)> {
-        // Under the lock, so that it is not forgotten before it has its link.
+        // Held until the link is set, so that the peer is not forgotten before.
         let mut peers = self.lock();
         let is_known = peers.contains_key(&link.peer);
         if !is_known && peers.len() >= MAX_PEERS {
@@ -262,6 +263,12 @@ impl Peers {
         self.lock().get(id).cloned()
     }
 
+    /// Whether a peer can be asked over a link on the local network.
+    pub(crate) fn is_near(&self, peer: &NodeId) -> bool {
+        let peer = self.get(&PeerId::Node(*peer));
+        peer.and_then(|peer| peer.link_of(true)).is_some_and(|link| link.is_usable())
+    }
+
     /// All that are known, in the order of their ids.
     pub fn all(&self) -> Vec<Arc<Peer>> {
         let mut all: Vec<_> = self.lock().values().cloned().collect();
@@ -269,7 +276,7 @@ impl Peers {
         all
     }
 
-    /// Forgets a peer that has no link and that no relay lists. Whether it is forgotten.
+    /// Forgets a peer that has no link and that no relay lists. Returns whether it is forgotten.
     pub(crate) fn forget(&self, id: &PeerId) -> bool {
         let mut peers = self.lock();
         let unused = peers.get(id).is_some_and(|peer| {

@@ -5,8 +5,9 @@ use std::{
     time::Duration,
 };
 
-use base::{Endpoint, Endpoints, JobId, NodeId, ProviderId, Scope};
+use base::{Endpoint, Endpoints, JobId, NodeId, ProviderId, Scope, Secret};
 use bytes::Bytes;
+use discovery::Reach;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use protocol::{
     mesh::{ClusterMessage, Dialect, cluster},
@@ -16,12 +17,64 @@ use scheduler::{
     Answer, Assignment, CancelReason, Config, Distance, Event, Head, Job, JobEnd, JobFacts,
     JobRequest, Membership, Observer, Offer, Provider, Scheduler,
 };
+use seal::{Identity, PasscodeKey};
+use store::VolatileStore;
 use tokio::sync::mpsc;
 
 use crate::{
     link::{Carrier, Link, Opening, Order, Outgoing},
+    node::{Mesh, Parts},
     peer::{Peer, PeerId, Peers},
+    settings::Settings,
+    share::Share,
+    this_machine::ThisMachine,
 };
+
+/// A machine that neither listens nor looks for others, and shares nothing.
+pub(crate) fn settings() -> Settings {
+    Settings {
+        name: "box".to_owned(),
+        version: "1",
+        listen: None,
+        passcode: None,
+        plain_passcode: false,
+        require_sealed: false,
+        peers: Vec::new(),
+        relays: Vec::new(),
+        advertise: false,
+        reach: Reach::Machine,
+        share: Share::default(),
+        trusted: Vec::new(),
+        model_dirs: Vec::new(),
+        offer_found: false,
+        data_dir: "/nowhere".into(),
+    }
+}
+
+pub(crate) fn with_passcode(passcode: &str) -> Settings {
+    Settings { passcode: Some(Secret::from(passcode)), ..settings() }
+}
+
+/// A machine without a node. Its key follows from `seed`.
+pub(crate) fn machine(seed: u8, settings: Settings, scheduler: Scheduler) -> Arc<ThisMachine> {
+    let psk = settings.passcode.as_ref().map(PasscodeKey::derive);
+    let identity = Identity::from_seed([seed; 32]);
+    Arc::new(ThisMachine::new(settings, identity, psk, scheduler, Arc::default()))
+}
+
+/// A node that does not run. Its key follows from `seed`.
+pub(crate) fn mesh(seed: u8, settings: Settings, server: &Server) -> Mesh {
+    let psk = settings.passcode.as_ref().map(PasscodeKey::derive);
+    let parts = Parts {
+        identity: Identity::from_seed([seed; 32]),
+        psk,
+        scheduler: server.scheduler.clone(),
+        usage: Arc::new(VolatileStore::default()),
+        library: Arc::default(),
+        marks: marks(),
+    };
+    Mesh::new(settings, parts)
+}
 
 /// The marks of a server.
 pub(crate) fn marks() -> Marks {
@@ -41,9 +94,9 @@ pub(crate) enum ProviderCall {
     Canceled(JobId),
 }
 
-struct Own(mpsc::Sender<ProviderCall>);
+struct OwnProvider(mpsc::Sender<ProviderCall>);
 
-impl Provider for Own {
+impl Provider for OwnProvider {
     fn name(&self) -> &'static str {
         "own"
     }
@@ -67,19 +120,19 @@ impl Provider for Own {
 pub(crate) struct Lent {
     /// Kept: it leaves when this is dropped.
     _membership: Membership,
-    pub(crate) told: mpsc::Receiver<ProviderCall>,
+    calls: mpsc::Receiver<ProviderCall>,
 }
 
 impl Lent {
     pub(crate) async fn assigned(&mut self) -> Assignment {
-        match testkit::within("an assignment", self.told.recv()).await {
+        match testkit::within("an assignment", self.calls.recv()).await {
             Some(ProviderCall::Assigned(assignment)) => *assignment,
             _ => panic!("expected an assignment"),
         }
     }
 
     pub(crate) async fn canceled(&mut self) -> JobId {
-        match testkit::within("a cancellation", self.told.recv()).await {
+        match testkit::within("a cancellation", self.calls.recv()).await {
             Some(ProviderCall::Canceled(job)) => job,
             _ => panic!("expected a cancellation"),
         }
@@ -96,18 +149,24 @@ impl Observer for Watch {
 
 impl Server {
     pub(crate) fn new() -> Self {
+        let server = Self::still();
+        tokio::spawn(server.scheduler.clone().run());
+        server
+    }
+
+    /// One that has no clock: it only knows its providers.
+    pub(crate) fn still() -> Self {
         let ended = Arc::new(Mutex::new(Vec::new()));
         let observers: Vec<Arc<dyn Observer>> = vec![Arc::new(Watch(Arc::clone(&ended)))];
         let policy = Box::new(dispatch::route::LeastLoaded);
         let scheduler = Scheduler::new(Config::default(), policy, observers);
-        tokio::spawn(scheduler.clone().run());
         Self { scheduler, ended, next: 0 }
     }
 
     /// A provider of the server's own joins.
     pub(crate) fn lend(&mut self, models: &[&str], max_concurrent: u32) -> Lent {
         self.next += 1;
-        let (notes, told) = mpsc::channel(64);
+        let (notes, calls) = mpsc::channel(64);
         let offer = Offer {
             scope: Scope::server(),
             models: models.iter().map(|model| (*model).into()).collect(),
@@ -122,8 +181,8 @@ impl Server {
             borrowed: false,
         };
         let id = ProviderId::from_random(self.next as u64);
-        let membership = self.scheduler.join(id, offer, Arc::new(Own(notes)));
-        Lent { _membership: membership, told }
+        let membership = self.scheduler.join(id, offer, Arc::new(OwnProvider(notes)));
+        Lent { _membership: membership, calls }
     }
 
     /// Somebody asks for model `m`.

@@ -1,4 +1,4 @@
-//! Which models there are in the mesh.
+//! The models of the mesh.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,7 @@ use crate::{Mesh, catalog, peer::PeerId, transfer::PeerOffer};
 const MAX_ASKED: usize = 64;
 
 impl Mesh {
-    /// Every model that is served or passed on, here or by a peer. Peers are asked, which takes 3 s at
-    /// most.
+    /// All models that are served or passed on, here or by a peer. Asking the peers takes 3 s at most.
     pub async fn models(&self) -> MeshModels {
         let node = &self.0;
         let mut found = ModelsByName::default();
@@ -27,11 +26,10 @@ impl Mesh {
         }
         self.serve_here(&mut found);
         let names: Vec<String> = found.0.keys().take(MAX_ASKED).cloned().collect();
-        let home = node.transfer_home();
         let (here, listed, offers) = tokio::join!(
             node.transfers.offered_here(),
             catalog::ask_all(&node.catalog, &node.peers),
-            node.transfers.offered_by_peers(&home, &names),
+            node.transfers.offered_by_peers(&names),
         );
         found.here(here);
         found.listed(listed);
@@ -95,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_model_is_told_once_with_all_who_have_it() {
+    fn a_model_is_listed_once_with_all_who_have_it() {
         let mut found = ModelsByName::default();
         let peer = |byte: u8| PeerId::Node(base::NodeId::new([byte; 32]));
         let listed =

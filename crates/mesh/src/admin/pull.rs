@@ -11,20 +11,20 @@ use crate::{
 /// The most peers that an error names.
 const NAMED: usize = 8;
 
-/// Why a model is not even looked for.
+/// Why a model is not searched for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoPull {
-    /// No model can be called so.
+    /// No model can have this name.
     #[error("{0}")]
     BadName(String),
-    /// No peer is called so.
+    /// No peer has this id or name.
     #[error("there is no peer {0:?}: `warren mesh peers` lists those that there are")]
     NoSuchPeer(String),
-    /// Several peers are called so.
-    #[error("{meant:?} may be any of {}: give more of the id", ids.join(", "))]
+    /// Several peers have it.
+    #[error("{text:?} may be any of {}: give more of the id", ids.join(", "))]
     Ambiguous {
         /// The text of the request.
-        meant: String,
+        text: String,
         /// Some of them.
         ids: Vec<String>,
     },
@@ -46,7 +46,7 @@ impl From<PullError> for NoPull {
 #[derive(Debug)]
 pub struct Pulling {
     pull: Pull,
-    told: LastReport,
+    last: LastReport,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,14 +57,14 @@ enum LastReport {
 }
 
 impl Pulling {
-    /// How it is now, and then whenever there is news; `None` after the last. Cancel safe.
+    /// The state now, then each change; `None` after the end. Cancel safe.
     pub async fn next(&mut self) -> Option<MeshTransfer> {
-        let step = match self.told {
+        let step = match self.last {
             LastReport::Nothing => self.pull.now(),
             LastReport::Step => self.pull.next().await?,
             LastReport::End => return None,
         };
-        self.told = if has_ended(&step) { LastReport::End } else { LastReport::Step };
+        self.last = if has_ended(&step) { LastReport::End } else { LastReport::Step };
         Some(step)
     }
 }
@@ -77,11 +77,11 @@ impl Mesh {
     /// Begins to fetch a model, or joins a transfer that is running already.
     ///
     /// # Errors
-    /// [`NoPull`]. A later failure is one of the steps.
-    pub fn pull(&self, asked: &MeshPull) -> Result<Pulling, NoPull> {
-        let from = asked.from.as_deref().map(|meant| self.meant(meant)).transpose()?;
-        let pull = self.0.transfers.pull(&self.0.transfer_home(), asked.model.trim(), from)?;
-        Ok(Pulling { pull, told: LastReport::Nothing })
+    /// [`NoPull`]. What goes wrong later is in the reports of the [`Pulling`].
+    pub fn pull(&self, request: &MeshPull) -> Result<Pulling, NoPull> {
+        let from = request.from.as_deref().map(|text| self.find_peer(text)).transpose()?;
+        let pull = self.0.transfers.pull(request.model.trim(), from)?;
+        Ok(Pulling { pull, last: LastReport::Nothing })
     }
 
     /// Stops the transfer of this id and returns its state; `None` when no such transfer runs.
@@ -98,24 +98,24 @@ impl Mesh {
         Some(found.unwrap_or_else(gone))
     }
 
-    /// The peer of this id, of an id that begins so, or of this name.
-    fn meant(&self, meant: &str) -> Result<PeerId, NoPull> {
+    /// The peer of this id, of an id that begins with this text, or of this name.
+    fn find_peer(&self, text: &str) -> Result<PeerId, NoPull> {
         let peers = self.0.peers.all();
         let known = peers.iter().map(|peer| (peer.id.clone(), peer.facts().name));
-        find(meant.trim(), known.collect())
+        find(text.trim(), known.collect())
     }
 }
 
-fn find(meant: &str, peers: Vec<(PeerId, String)>) -> Result<PeerId, NoPull> {
-    let lower = meant.to_ascii_lowercase();
-    let is = |id: &PeerId, name: &str| id.to_string().starts_with(&lower) || name == meant;
-    let found = peers.into_iter().filter(|(id, name)| !meant.is_empty() && is(id, name));
+fn find(text: &str, peers: Vec<(PeerId, String)>) -> Result<PeerId, NoPull> {
+    let lower = text.to_ascii_lowercase();
+    let is = |id: &PeerId, name: &str| id.to_string().starts_with(&lower) || name == text;
+    let found = peers.into_iter().filter(|(id, name)| !text.is_empty() && is(id, name));
     let mut found: Vec<PeerId> = found.map(|(id, _)| id).collect();
     match found.len() {
-        0 => Err(NoPull::NoSuchPeer(meant.to_owned())),
+        0 => Err(NoPull::NoSuchPeer(text.to_owned())),
         1 => Ok(found.remove(0)),
         _ => Err(NoPull::Ambiguous {
-            meant: meant.to_owned(),
+            text: text.to_owned(),
             ids: found.iter().take(NAMED).map(ToString::to_string).collect(),
         }),
     }
@@ -128,14 +128,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_peer_is_meant_by_its_id_its_beginning_or_its_name() {
+    fn a_peer_is_found_by_its_id_its_beginning_or_its_name() {
         let node = |byte: u8| PeerId::Node(NodeId::new([byte; 32]));
         let device = PeerId::Device("abc-1".to_owned());
         let peers = || {
             let names = ["gpu", "laptop", "mac"].map(str::to_owned);
             [node(0x1a), node(0x1b), device.clone()].into_iter().zip(names).collect::<Vec<_>>()
         };
-        let find = |meant: &str| find(meant, peers());
+        let find = |text: &str| find(text, peers());
         assert_eq!(find("1A1"), Ok(node(0x1a)));
         assert_eq!(find(&node(0x1b).to_string()), Ok(node(0x1b)));
         assert_eq!(find("gpu"), Ok(node(0x1a)));

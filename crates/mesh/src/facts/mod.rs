@@ -1,12 +1,12 @@
 //! The facts that this machine sends about itself, and the facts that peers send about themselves.
 //!
-//! - `device`: what a machine is made of, as peers say it
+//! - `machine`: what this machine is made of
 //! - `served`: what this machine's own providers serve now
-//! - `told`: what peers tell, within bounds
+//! - `of_peers`: what peers send, within bounds
 
-mod device;
+mod machine;
+mod of_peers;
 mod served;
-mod told;
 
 use std::{
     net::SocketAddr,
@@ -27,7 +27,8 @@ use scheduler::Scheduler;
 use serde_json::Map;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use device::device_id;
+use machine::MachineFacts;
+pub(crate) use machine::device_id;
 pub(crate) use served::ServedModels;
 
 use crate::{
@@ -35,8 +36,8 @@ use crate::{
     share::{Doing, Moment, Share, Sharing},
 };
 
-/// How often it is looked how this machine is doing.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// How often the condition of this machine is read.
+const READ_EVERY: Duration = Duration::from_secs(5);
 
 /// The most addresses that are sent.
 const MAX_ADDRESSES: usize = 16;
@@ -58,12 +59,6 @@ pub(crate) struct Facts {
     state: Mutex<FactsState>,
 }
 
-/// The hardware of this machine.
-struct MachineFacts {
-    hardware: Hardware,
-    max_model_size_gb: f64,
-}
-
 struct FactsState {
     condition: Condition,
     /// Where its LAN listener is bound.
@@ -80,7 +75,7 @@ impl Facts {
         scheduler: Scheduler,
         lent: Arc<AtomicU32>,
     ) -> Self {
-        // Until it is looked: as a machine that tells nothing.
+        // Until it is read: that of a machine without sensors.
         let condition = Condition {
             thermal: Thermal::Nominal,
             on_ac_power: true,
@@ -102,20 +97,20 @@ impl Facts {
         }
     }
 
-    /// Finds out what this machine is made of, which may take seconds, and how it is doing.
+    /// Finds out the hardware and the condition of this machine, which may take seconds.
     pub(crate) async fn detect(&self) {
-        let made = tokio::task::spawn_blocking(|| MachineFacts::of(&Machine::detect())).await;
-        if let Ok(made) = made {
-            // A second time finds the same.
-            let _ = self.machine.set(made);
+        let found = tokio::task::spawn_blocking(|| MachineFacts::of(&Machine::detect())).await;
+        if let Ok(found) = found {
+            // A second call finds the same.
+            let _ = self.machine.set(found);
         }
-        self.look().await;
+        self.read_condition().await;
     }
 
-    /// Looks how this machine is doing, every few seconds, until `stop`.
-    pub(crate) async fn keep_looking(&self, stop: &CancellationToken) {
-        while stop.run_until_cancelled(tokio::time::sleep(LOOK_EVERY)).await.is_some() {
-            self.look().await;
+    /// Reads the condition of this machine every few seconds, until `stop`.
+    pub(crate) async fn keep_reading(&self, stop: &CancellationToken) {
+        while stop.run_until_cancelled(tokio::time::sleep(READ_EVERY)).await.is_some() {
+            self.read_condition().await;
         }
     }
 
@@ -158,7 +153,7 @@ impl Facts {
         }
     }
 
-    /// How it is doing now.
+    /// The heartbeat that is sent now.
     pub(crate) fn heartbeat(&self) -> Heartbeat {
         let served = self.served();
         let level = self.lock().condition.thermal;
@@ -178,7 +173,7 @@ impl Facts {
         }
     }
 
-    /// For relays.
+    /// The capabilities for relays.
     pub(crate) fn capabilities(&self) -> Capabilities {
         let served = self.served();
         let available = self.share.with != Sharing::Off && self.throttle(&served) > 0;
@@ -188,7 +183,7 @@ impl Facts {
             hardware: self.hardware(),
             loaded_models: served.models,
             swappable_models: Vec::new(),
-            max_model_size_gb: self.machine.get().map_or(0.0, |made| made.max_model_size_gb),
+            max_model_size_gb: self.machine.get().map_or(0.0, |facts| facts.max_model_size_gb),
             is_available: available,
             max_concurrent_requests: Some(served.capacity),
             effective_context: None,
@@ -198,9 +193,9 @@ impl Facts {
         }
     }
 
-    /// How this machine is doing, as the rules of sharing see it.
+    /// What the rules of sharing need to know of this machine.
     pub(crate) fn doing(&self) -> Doing {
-        // Only one of the rules has a use for what takes time to be found out.
+        // Only one rule needs the load, and it takes the scheduler's lock.
         let own_load = self.share.max_load.map_or(0.0, |_| self.own_load(&self.served()));
         Doing { own_load, throttle: self.throttle_of_machine() }
     }
@@ -219,7 +214,7 @@ impl Facts {
     }
 
     fn hardware(&self) -> Hardware {
-        self.machine.get().map(|made| made.hardware.clone()).unwrap_or_default()
+        self.machine.get().map(|facts| facts.hardware.clone()).unwrap_or_default()
     }
 
     fn served(&self) -> ServedModels {
@@ -243,11 +238,11 @@ impl Facts {
         served.own_load(self.lent.load(Ordering::Relaxed))
     }
 
-    async fn look(&self) {
-        let looked = tokio::task::spawn_blocking(|| {
+    async fn read_condition(&self) {
+        let reading = tokio::task::spawn_blocking(|| {
             (Condition::read(&Root::system()), hardware::addresses())
         });
-        let Ok((condition, ips)) = looked.await else { return };
+        let Ok((condition, ips)) = reading.await else { return };
         let mut state = self.lock();
         state.condition = condition;
         state.addresses = match state.listens {
@@ -261,13 +256,6 @@ impl Facts {
 
     fn lock(&self) -> MutexGuard<'_, FactsState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl MachineFacts {
-    fn of(machine: &Machine) -> Self {
-        let max_model_size_gb = machine.max_model_size_gb();
-        Self { hardware: device::hardware(machine), max_model_size_gb }
     }
 }
 

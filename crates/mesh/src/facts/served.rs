@@ -13,20 +13,20 @@ const MAX_MODELS: usize = 1_024;
 pub(crate) struct ServedModels {
     /// The models that peers may ask for, in order.
     pub(crate) models: Vec<String>,
-    /// How many requests of a peer are taken at once; at least 1.
+    /// How many requests of a peer are answered at once; at least 1.
     pub(crate) capacity: u32,
-    /// How many requests are taken at once, whosever they are.
+    /// How many requests are answered at once, whoever sends them.
     pub(crate) of_all: u32,
-    /// Requests that are being answered, whosever they are.
+    /// Requests that are being answered, whoever sent them.
     pub(crate) in_flight: u32,
     /// Requests that wait.
     pub(crate) queue_depth: u32,
-    /// Tokens a second: the mean of those that were measured.
+    /// Tokens a second: the mean of the providers whose speed is known.
     pub(crate) speed: Option<f64>,
 }
 
 impl ServedModels {
-    /// Of peers nothing is counted: what they serve is theirs to tell.
+    /// Without the peers that are providers here: they announce their models themselves.
     pub(crate) fn of(status: &Status, share: &Share) -> Self {
         let own: Vec<_> = status.workers.iter().filter(|worker| is_own(worker)).collect();
         let sum = |of: fn(&WorkerStatus) -> u32| {
@@ -47,8 +47,8 @@ impl ServedModels {
         }
     }
 
-    /// The share of the capacity that this machine's own requests use, when `lent` of those that are
-    /// being answered are peers'.
+    /// The share of the capacity that this machine's own requests use, from 0 to 1. `lent` of the running requests are
+    /// those of peers.
     pub(crate) fn own_load(&self, lent: u32) -> f64 {
         let own = self.in_flight.saturating_sub(lent);
         f64::from(own) / f64::from(self.of_all.max(1))

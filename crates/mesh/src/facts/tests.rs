@@ -3,30 +3,17 @@
 use std::sync::{Arc, atomic::Ordering};
 
 use base::NodeId;
-use discovery::Reach;
 use protocol::mesh::cluster::Thermal as WireThermal;
 
 use super::*;
-use crate::{share::Hours, testing::Server};
+use crate::{
+    share::Hours,
+    testing::{Server, settings},
+};
 
 fn facts(share: Share, server: &Server) -> Facts {
-    let settings = Settings {
-        name: "laptop".to_owned(),
-        version: "1.2.3",
-        listen: None,
-        passcode: None,
-        plain_passcode: false,
-        require_sealed: false,
-        peers: Vec::new(),
-        relays: Vec::new(),
-        advertise: false,
-        reach: Reach::default(),
-        share,
-        trusted: Vec::new(),
-        model_dirs: Vec::new(),
-        offer_found: false,
-        data_dir: std::path::PathBuf::new(),
-    };
+    let name = "laptop".to_owned();
+    let settings = Settings { name, version: "1.2.3", share, ..settings() };
     Facts::new(&settings, NodeId::new([7; 32]), server.scheduler.clone(), Arc::default())
 }
 
@@ -117,7 +104,7 @@ async fn addresses_are_told_over_sealed_links_only() {
     let server = Server::new();
     let facts = facts(shared(), &server);
     facts.listens(([127, 0, 0, 1], 4_711).into());
-    facts.look().await;
+    facts.read_condition().await;
     assert_eq!(facts.hello(true).warren.unwrap().addresses, [([127, 0, 0, 1], 4_711).into()]);
     assert!(facts.hello(false).warren.unwrap().addresses.is_empty());
 }
@@ -127,7 +114,7 @@ async fn a_listener_on_all_addresses_is_told_by_those_that_others_can_reach() {
     let server = Server::new();
     let facts = facts(shared(), &server);
     facts.listens(([0, 0, 0, 0], 4_711).into());
-    facts.look().await;
+    facts.read_condition().await;
     let told = facts.hello(true).warren.unwrap().addresses;
     assert!(told.iter().all(|at| at.port() == 4_711 && !at.ip().is_unspecified()), "{told:?}");
 }

@@ -24,14 +24,14 @@ use crate::link::{Link, LinkClosed};
 /// The most that is read of a backend's error, in bytes.
 const MAX_ERROR: usize = 64 * 1024;
 
-/// Requests up to this size, in bytes, are worked on between two other things; larger ones on a thread
-/// of their own.
-const WORKED_ON_AT_ONCE: usize = 256 * 1024;
+/// Requests up to this size, in bytes, are read on the async threads; larger ones, which take milliseconds, on a
+/// blocking thread.
+const READ_INLINE: usize = 256 * 1024;
 
-/// Has a request answered, and says the answer to the peer. Dropped, it is cancelled at the backend.
+/// Has a request answered, and sends the answer to the peer. If this is dropped, the backend's job is cancelled.
 ///
 /// # Errors
-/// Why there is no (more of the) answer; to be said after what was said.
+/// Why there is no answer, or no more of it. The peer is to be sent it after what it was sent.
 pub(super) async fn answer(
     shared: &Arc<Shared>,
     link: &Arc<Link>,
@@ -41,17 +41,17 @@ pub(super) async fn answer(
     let _held = shared.hold(request.request.get().len())?;
     let id = request.request_id.clone();
     let prepared = prepare(shared, request).await?;
-    let asked = prepared.model.clone();
-    let chunks = Chunks::new(prepared.asked.clone(), prepared.asked_usage);
+    let model = prepared.model.clone();
+    let chunks = Chunks::new(prepared.requested_model.clone(), prepared.asked_usage);
     let job = prepared.job(&link.peer, &pass.cost);
-    tracing::debug!(request_id = %job.id, peer = %link.peer.short(), model = %asked, "a request of a peer");
+    tracing::debug!(request_id = %job.id, peer = %link.peer.short(), model = %model, "a request of a peer");
     let mut answer = shared.scheduler.submit(job);
-    let by_server = |failure| Refused::by_server(&failure, asked.as_str());
+    let by_server = |failure| Refused::by_server(&failure, model.as_str());
     let head = answer.head().await.map_err(by_server)?;
     if !head.status.is_success() {
         return Err(backend_error(head.status, &mut answer).await);
     }
-    pass_on(link, &id, &mut answer, chunks, asked.as_str()).await?;
+    pass_on(link, &id, &mut answer, chunks, model.as_str()).await?;
     let usage = pass.cost.usage();
     let count =
         |tokens: Option<u64>| tokens.map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX));
@@ -66,7 +66,7 @@ pub(super) async fn answer(
 }
 
 async fn prepare(shared: &Arc<Shared>, request: InferenceRequest) -> Result<Prepared, Refused> {
-    if request.request.get().len() <= WORKED_ON_AT_ONCE {
+    if request.request.get().len() <= READ_INLINE {
         return request::prepare(&request, &shared.scheduler, &shared.share, &shared.marks);
     }
     let own = Arc::clone(shared);
@@ -87,7 +87,7 @@ async fn pass_on(
 ) -> Result<(), Refused> {
     loop {
         let mut out = Vec::new();
-        let (made, over) = match answer.next().await {
+        let (result, over) = match answer.next().await {
             Event::Chunk(bytes) => (chunks.feed(&bytes, &mut out), false),
             Event::End => (chunks.end(&mut out), true),
             Event::Failed(failure) => (Err(Refused::by_server(&failure, model)), true),
@@ -97,7 +97,8 @@ async fn pass_on(
                 .await
                 .map_err(|LinkClosed| Refused::new(ErrorCode::Cancelled, "the link was closed"))?;
         }
-        made?;
+        // The chunks before a failure are part of the answer, too.
+        result?;
         if over {
             return Ok(());
         }

@@ -15,51 +15,52 @@ const MAX_CHUNK: usize = 10 * 1024 * 1024;
 
 /// Makes chunks of the bytes of an answer.
 pub(super) struct Chunks {
-    /// The model as the peer called it, in JSON.
-    asked: String,
-    /// Whether a chunk that only tells usage is wanted.
+    /// The model's name in the request, in JSON.
+    requested_model: String,
+    /// Whether a chunk with nothing but usage is wanted.
     asked_usage: bool,
     kind: Kind,
-    /// Whether anything was said.
-    said: bool,
-    /// Whether the model came to its end.
+    /// Whether there was a chunk with choices.
+    begun: bool,
+    /// Whether the model has finished.
     finished: bool,
 }
 
 enum Kind {
-    /// The first bytes do not tell yet: a read of the network may bring a single byte.
+    /// Not known yet: a read may bring a single byte.
     Unknown(Vec<u8>),
     Events(EventReader),
-    /// One JSON value, as far as it has come: the backend knows no streams.
+    /// One JSON value, as far as it has come: the backend does not stream.
     Whole(Vec<u8>),
 }
 
 impl Chunks {
-    pub(super) fn new(asked: String, asked_usage: bool) -> Self {
-        Self { asked, asked_usage, kind: Kind::Unknown(Vec::new()), said: false, finished: false }
+    pub(super) fn new(requested_model: String, asked_usage: bool) -> Self {
+        let kind = Kind::Unknown(Vec::new());
+        Self { requested_model, asked_usage, kind, begun: false, finished: false }
     }
 
-    /// Takes the next bytes; the chunks that they complete.
+    /// Takes the next bytes, and adds the chunks that they complete to `out`.
     ///
     /// # Errors
-    /// How the answer failed. What was made before it is in `out`.
+    /// Why the answer failed. The chunks before are in `out`.
     pub(super) fn feed(
         &mut self,
         bytes: &[u8],
         out: &mut Vec<Box<RawValue>>,
     ) -> Result<(), Refused> {
         match &mut self.kind {
-            Kind::Unknown(kept) => {
-                keep(kept, bytes)?;
-                let begun = std::mem::take(kept);
+            Kind::Unknown(buffer) => {
+                append(buffer, bytes)?;
+                let begun = std::mem::take(buffer);
                 self.begin(begun, out)
             }
-            Kind::Whole(kept) => keep(kept, bytes),
+            Kind::Whole(buffer) => append(buffer, bytes),
             Kind::Events(_) => self.events(|reader, event| reader.feed(bytes, event), out),
         }
     }
 
-    /// Finds out what the answer is, as far as that can be told by now.
+    /// Finds out the kind of the answer, if the bytes show it by now.
     fn begin(&mut self, begun: Vec<u8>, out: &mut Vec<Box<RawValue>>) -> Result<(), Refused> {
         match begins_like_sse(&begun) {
             None => self.kind = Kind::Unknown(begun),
@@ -72,27 +73,27 @@ impl Chunks {
         Ok(())
     }
 
-    /// The answer is complete; the rest of the chunks.
+    /// The answer has ended. Adds the rest of the chunks to `out`.
     ///
     /// # Errors
-    /// As [`Chunks::feed`]; and when it was cut off, or nothing was in it.
+    /// As [`Chunks::feed`]; and when the answer was cut off or empty.
     pub(super) fn end(&mut self, out: &mut Vec<Box<RawValue>>) -> Result<(), Refused> {
         match &mut self.kind {
-            Kind::Unknown(kept) if kept.trim_ascii().is_empty() => {}
-            Kind::Unknown(kept) | Kind::Whole(kept) => {
-                let kept = std::mem::take(kept);
-                self.whole(&kept, out)?;
+            Kind::Unknown(buffer) if buffer.trim_ascii().is_empty() => {}
+            Kind::Unknown(buffer) | Kind::Whole(buffer) => {
+                let buffer = std::mem::take(buffer);
+                self.whole(&buffer, out)?;
             }
             Kind::Events(_) => self.events(|reader, event| reader.end(event), out)?,
         }
-        match (self.said, self.finished) {
+        match (self.begun, self.finished) {
             (false, _) => Err(failed("the backend's answer was empty")),
             (true, false) => Err(failed("the backend's answer was cut off")),
             (true, true) => Ok(()),
         }
     }
 
-    /// Reads events, which go on to `out`. The reader is taken out, so that an event may change the rest.
+    /// Reads events, whose chunks go to `out`. Meanwhile the reader is outside of `self`, which each event changes.
     fn events(
         &mut self,
         read: impl FnOnce(
@@ -121,8 +122,8 @@ impl Chunks {
         self.chunk(text, out)
     }
 
-    fn whole(&mut self, kept: &[u8], out: &mut Vec<Box<RawValue>>) -> Result<(), Refused> {
-        let text = str::from_utf8(kept).map_err(|_| failed("the backend's answer is no text"))?;
+    fn whole(&mut self, buffer: &[u8], out: &mut Vec<Box<RawValue>>) -> Result<(), Refused> {
+        let text = str::from_utf8(buffer).map_err(|_| failed("the backend's answer is no text"))?;
         let chunk = chunk::of_whole(text).map_err(|bad| failed(&bad.to_string()))?;
         self.finished = true;
         self.chunk(&chunk, out)
@@ -137,23 +138,23 @@ impl Chunks {
         if !look.has_choices && look.tells_usage && !self.asked_usage {
             return Ok(());
         }
-        // What the backend calls its model is nobody's business.
-        let named = look.model_span.filter(|span| text[span.clone()] != self.asked);
+        // The backend's name of its model may be a path on this machine.
+        let named = look.model_span.filter(|span| text[span.clone()] != self.requested_model);
         let text = match named {
-            Some(span) => [&text[..span.start], &self.asked, &text[span.end..]].concat(),
+            Some(span) => [&text[..span.start], &self.requested_model, &text[span.end..]].concat(),
             None => text.to_owned(),
         };
-        self.said |= look.has_choices;
+        self.begun |= look.has_choices;
         out.push(RawValue::from_string(text).map_err(|error| failed(&error.to_string()))?);
         Ok(())
     }
 }
 
-fn keep(kept: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Refused> {
-    if kept.len() + bytes.len() > MAX_CHUNK {
+fn append(buffer: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Refused> {
+    if buffer.len() + bytes.len() > MAX_CHUNK {
         return Err(failed("the backend's answer is too long"));
     }
-    kept.extend_from_slice(bytes);
+    buffer.extend_from_slice(bytes);
     Ok(())
 }
 
@@ -238,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kept_part_of_an_answer_is_bounded() {
+    fn the_buffered_part_of_an_answer_is_bounded() {
         let mut chunks = Chunks::new(String::new(), true);
         let mebibyte = vec![b'{'; 1024 * 1024];
         let fed = (0..11).take_while(|_| chunks.feed(&mebibyte, &mut Vec::new()).is_ok()).count();

@@ -11,22 +11,22 @@ use scheduler::{Meter, Usage};
 pub(super) struct Cost(Arc<Mutex<Option<AnswerCounter>>>);
 
 impl Cost {
-    /// A meter for the answer to a prompt of about `prompt_tokens` tokens.
+    /// The scheduler's meter for the answer to a prompt of about `prompt_tokens` tokens.
     pub(super) fn meter(&self, prompt_tokens: u64) -> Box<dyn Meter> {
         *self.lock() = Some(AnswerCounter::new(Endpoint::ChatCompletions, prompt_tokens));
         Box::new(self.clone())
     }
 
-    /// The reported usage, or else the counted one.
+    /// The reported usage. What was not reported is estimated.
     pub(super) fn usage(&self) -> Usage {
         Meter::usage(self).or(self.estimate())
     }
 
-    /// Tokens read and written, for a peer's daily limit. A request without an answer has none.
+    /// Tokens read and written, for a peer's daily limit. A request without an answer costs nothing.
     pub(super) fn tokens(&self) -> u64 {
-        let told = Meter::usage(self);
-        let written = told.completion_tokens.or(self.estimate().completion_tokens).unwrap_or(0);
-        let read = if written > 0 { self.usage().prompt_tokens } else { told.prompt_tokens };
+        let reported = Meter::usage(self);
+        let written = reported.completion_tokens.or(self.estimate().completion_tokens).unwrap_or(0);
+        let read = if written > 0 { self.usage().prompt_tokens } else { reported.prompt_tokens };
         read.unwrap_or(0).saturating_add(written)
     }
 
@@ -43,8 +43,8 @@ impl Meter for Cost {
     }
 
     fn usage(&self) -> Usage {
-        let told = self.lock().as_ref().map(AnswerCounter::told).unwrap_or_default();
-        of(told, false)
+        let reported = self.lock().as_ref().map(AnswerCounter::told).unwrap_or_default();
+        of(reported, false)
     }
 
     fn has_text(&self) -> bool {
@@ -52,8 +52,8 @@ impl Meter for Cost {
     }
 
     fn estimate(&self) -> Usage {
-        let seen = self.lock().as_ref().map(AnswerCounter::estimate).unwrap_or_default();
-        of(seen, true)
+        let counted = self.lock().as_ref().map(AnswerCounter::estimate).unwrap_or_default();
+        of(counted, true)
     }
 }
 
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_costs_what_it_tells_or_what_was_seen_of_it() {
+    fn an_answer_costs_what_it_reports_or_what_was_counted() {
         let cost = Cost::default();
         assert_eq!(cost.tokens(), 0);
         let mut meter = cost.meter(9);

@@ -1,19 +1,17 @@
 //! Requests of peers that we answer.
 //!
-//! Each is a job like any other, counted for the peer, that no second peer may get. A task for each
-//! reads the answer and says it to the peer, as fast as that reads.
+//! Each becomes a job that counts for the peer, and that no second peer may get. A task for each reads the answer and
+//! sends it to the peer, as fast as the peer reads.
 //!
-//! - `request`: a message as a job
-//! - `model`: which of the models here is meant
-//! - `meter`: what an answer costs, known to the scheduler and here
+//! - `request`: a message as a job for one of the models here
+//! - `meter`: the usage of an answer, shared with the scheduler
 //! - `answer`: from the exchange to the link
-//! - `chunks`: what a backend sends as chunks of the mesh's
+//! - `chunks`: a backend's answer as chunks of the mesh protocol
 //! - `refusal`: errors for a peer whose request gets no answer
 
 mod answer;
 mod chunks;
 mod meter;
-mod model;
 mod refusal;
 mod request;
 #[cfg(test)]
@@ -42,12 +40,12 @@ use tracing::Instrument;
 use self::refusal::Refused;
 use crate::{
     link::{Carrier, Link},
-    own::Own,
     peer::PeerId,
     share::{Asker, Doing, Gate, Moment, Refusal, Share},
+    this_machine::ThisMachine,
 };
 
-/// Requests that may run over one link at once.
+/// The most requests that run over one link at once.
 const MAX_RUNNING: usize = 1_024;
 
 /// The most bytes of requests that are held for all peers at once.
@@ -66,13 +64,13 @@ struct Shared {
     share: Share,
     usage: Arc<dyn UsageStore>,
     gate: Mutex<Gate>,
-    /// As many as the gate has let in, for those who must not wait for it.
+    /// The number of requests that the gate has admitted, for readers that must not wait for its lock.
     lent: Arc<AtomicU32>,
-    /// Bytes of requests.
+    /// Bytes of requests that are held.
     held: AtomicUsize,
 }
 
-/// Requests, by the number of their link and their own id; cancelled, they stop.
+/// The running requests, by the number of their link and their id. Cancelling a token stops one.
 #[derive(Default)]
 struct Running(Mutex<HashMap<u64, HashMap<WireId, CancellationToken>>>);
 
@@ -95,23 +93,24 @@ impl Inbound {
         Self { shared: Arc::new(shared), running: Arc::default() }
     }
 
-    /// How many requests of peers are being answered, now and whenever it is looked at.
+    /// The number of requests of peers that are being answered, always up to date.
     pub(crate) fn lent(&self) -> Arc<AtomicU32> {
         Arc::clone(&self.shared.lent)
     }
 
-    /// A request came: answered by a task of its own, or refused at once.
-    /// `greeted`: whether its peer has said hello.
+    /// Handles a request: a task of its own answers it, or it is refused at once. `greeted`: whether its peer has
+    /// sent a hello.
     pub(crate) fn request(
         &self,
-        own: &Arc<Own>,
+        machine: &Arc<ThisMachine>,
         link: &Arc<Link>,
         greeted: bool,
         request: InferenceRequest,
     ) {
+        // Through a relay anybody can send a request in clear text: a hello is the least.
         let proved = link.proved && (link.sealed || is_lan(link) || greeted);
-        let machine = Arc::clone(own);
-        self.take(&own.tasks, link, proved, request, move || machine.facts.doing());
+        let own = Arc::clone(machine);
+        self.take(&machine.tasks, link, proved, request, move || own.facts.doing());
     }
 
     /// As [`Inbound::request`]; `doing` tells how this machine is doing.
@@ -128,25 +127,26 @@ impl Inbound {
             Ok(stop) => stop,
             Err(refused) => return refused.tell(link, id),
         };
-        let place = RunningRequest { running: Arc::clone(&self.running), link: link.number, id };
+        let running = RunningRequest { running: Arc::clone(&self.running), link: link.number, id };
         let (shared, link) = (Arc::clone(&self.shared), Arc::clone(link));
-        let span = tracing::debug_span!(parent: &link.span, "mesh_request", request_id = %place.id);
+        let span =
+            tracing::debug_span!(parent: &link.span, "mesh_request", request_id = %running.id);
         let answer = async move {
-            let place = place;
+            let running = running;
             let answering = async {
                 let pass = shared.admit(&link.peer, proved, link.sealed, doing).await?;
                 answer::answer(&shared, &link, request, &pass).await
             };
             match stop.run_until_cancelled(answering).await {
-                // The peer that cancelled it knows.
+                // The peer has cancelled it, or its link has ended.
                 None | Some(Ok(())) => {}
-                Some(Err(refused)) => refused.say(&link, place.id.clone()).await,
+                Some(Err(refused)) => refused.say(&link, running.id.clone()).await,
             }
         };
         tasks.spawn(answer.instrument(span));
     }
 
-    /// The asker does not want the answer any more.
+    /// Stops a request whose answer the peer does not want any more.
     pub(crate) fn cancel(&self, link: &Arc<Link>, request: &WireId) {
         let running = self.running.lock();
         if let Some(stop) = running.get(&link.number).and_then(|of_link| of_link.get(request)) {
@@ -154,7 +154,7 @@ impl Inbound {
         }
     }
 
-    /// Nobody reads the answers to this link's requests any more.
+    /// Stops the requests of a link that has ended.
     pub(crate) fn link_closed(&self, link: &Arc<Link>) {
         let of_link = self.running.lock().remove(&link.number);
         for (_, stop) in of_link.into_iter().flatten() {
@@ -162,14 +162,15 @@ impl Inbound {
         }
     }
 
-    /// Whether anything that came over this link is being answered.
+    /// Whether a request that came over this link is being answered.
     pub(crate) fn answers_on(&self, link: &Link) -> bool {
         self.running.lock().get(&link.number).is_some_and(|of_link| !of_link.is_empty())
     }
 
-    /// Notes a request down, if it is one that may be looked at.
+    /// Enters a request into the list of running ones, unless it is refused.
     fn begin(&self, link: &Link, request: &InferenceRequest) -> Result<CancellationToken, Refused> {
         let refuse = |code, words: &str| Err(Refusal::new(code, words).into());
+        // No request goes over two links: so none can go round in a circle of peers.
         if request.hops.is_some_and(|hops| hops > 1) {
             return refuse(
                 ErrorCode::Unavailable,
@@ -196,7 +197,7 @@ impl Running {
     }
 }
 
-/// A request that is noted down; taken off when this is dropped.
+/// An entry in the list of running requests, removed when this is dropped.
 struct RunningRequest {
     running: Arc<Running>,
     link: u64,
@@ -208,6 +209,7 @@ impl Drop for RunningRequest {
         let mut running = self.running.lock();
         if let Some(of_link) = running.get_mut(&self.link) {
             of_link.remove(&self.id);
+            // An entry for each link that ever was would never go.
             if of_link.is_empty() {
                 running.remove(&self.link);
             }
@@ -215,11 +217,11 @@ impl Drop for RunningRequest {
     }
 }
 
-/// A request that was let in. It is settled when this is dropped.
+/// An admitted request. It is settled at the gate when this is dropped, however it ends.
 struct Pass {
     shared: Arc<Shared>,
     peer: PeerId,
-    /// The usage of the answer, once there is one.
+    /// The usage of the answer so far.
     cost: meter::Cost,
 }
 
@@ -241,10 +243,10 @@ impl Shared {
         doing: impl FnOnce() -> Doing,
     ) -> Result<Pass, Refused> {
         let asker = Asker { peer, proved, sealed };
-        // Strangers have nothing looked up.
+        // First: for strangers the ledger is not read.
         self.share.lets_in(asker)?;
         if self.gate().wants_used(peer) {
-            self.look_up(peer).await;
+            self.read_usage(peer).await;
         }
         let doing = doing();
         let mut gate = self.gate();
@@ -253,8 +255,8 @@ impl Shared {
         Ok(Pass { shared: Arc::clone(self), peer: peer.clone(), cost: meter::Cost::default() })
     }
 
-    /// Asks the ledger what the peer has used today. A ledger that cannot be read stops nobody.
-    async fn look_up(&self, peer: &PeerId) {
+    /// Asks the ledger what the peer has used today. If it cannot be read, nobody is stopped.
+    async fn read_usage(&self, peer: &PeerId) {
         let now = Moment::now();
         let (usage, key) = (Arc::clone(&self.usage), Some(request::key(peer)));
         let query = UsageQuery { since_ms: Some(now.midnight_ms()), key, ..UsageQuery::default() };
@@ -275,6 +277,7 @@ impl Shared {
 
     /// Reserves `bytes` bytes for a request, while there is room.
     fn hold(self: &Arc<Self>, bytes: usize) -> Result<HeldBytes, Refused> {
+        // Made first, so that the bytes are given back if there is no room.
         let held = HeldBytes { shared: Arc::clone(self), bytes };
         let before = self.held.fetch_add(bytes, Ordering::Relaxed);
         if before.saturating_add(bytes) > MAX_HELD {
@@ -289,6 +292,7 @@ impl Shared {
     }
 }
 
+/// Reserved bytes, given back when this is dropped.
 struct HeldBytes {
     shared: Arc<Shared>,
     bytes: usize,

@@ -16,38 +16,38 @@ use crate::{link::Link, share::Refusal};
 /// The longest text for people, in bytes.
 const MAX_WORDS: usize = 4_096;
 
-/// Why there is no (more of an) answer.
+/// Why there is no answer, or no more of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refused {
     pub(super) code: ErrorCode,
     pub(super) words: String,
-    /// Status and body of the backend's own answer, for peers that can pass them on.
-    pub(super) answered: Option<(u16, String)>,
+    /// Status and body of the backend's own answer, for Warrens: they pass them on to the client.
+    pub(super) backend_answer: Option<(u16, String)>,
 }
 
 impl From<Refusal> for Refused {
     fn from(Refusal { code, words }: Refusal) -> Self {
-        Self { code, words, answered: None }
+        Self { code, words, backend_answer: None }
     }
 }
 
 impl Refused {
     pub(super) fn new(code: ErrorCode, words: impl Into<String>) -> Self {
-        Self { code, words: words.into(), answered: None }
+        Self { code, words: words.into(), backend_answer: None }
     }
 
     /// The request itself is at fault.
     pub(super) fn bad_request(status: u16, words: &str, param: Option<&str>) -> Self {
         let body = error_body(words, "invalid_request_error", param, None);
-        let answered = Some((status, body));
-        Self { code: ErrorCode::InternalError, words: words.to_owned(), answered }
+        let backend_answer = Some((status, body));
+        Self { code: ErrorCode::InternalError, words: words.to_owned(), backend_answer }
     }
 
     /// The request has been here before, or has passed too many servers.
     pub(super) fn looped(looped: Loop) -> Self {
         let body = error_body(&looped.to_string(), "server_error", None, Some("loop_detected"));
-        let answered = Some((http::StatusCode::LOOP_DETECTED.as_u16(), body));
-        Self { code: ErrorCode::InternalError, words: looped.to_string(), answered }
+        let backend_answer = Some((http::StatusCode::LOOP_DETECTED.as_u16(), body));
+        Self { code: ErrorCode::InternalError, words: looped.to_string(), backend_answer }
     }
 
     /// The backend answered with an error, in stock peers' words.
@@ -59,10 +59,10 @@ impl Refused {
             503 => ErrorCode::Unavailable,
             _ => ErrorCode::InternalError,
         };
-        Self { code, words, answered: Some((status.as_u16(), body)) }
+        Self { code, words, backend_answer: Some((status.as_u16(), body)) }
     }
 
-    /// Our own server could not have it answered.
+    /// This server could not have it answered.
     pub(super) fn by_server(failure: &Failure, model: &str) -> Self {
         let detail = || failure.detail.as_deref().unwrap_or("it gave no reason").to_owned();
         let (code, words) = match &failure.ending {
@@ -100,22 +100,22 @@ impl Refused {
         Self::new(code, words)
     }
 
-    /// Tells the peer, which has been sent no part of an answer.
+    /// Tells the peer, which was sent no part of an answer.
     pub(super) fn tell(self, link: &Link, request_id: WireId) {
-        // A closed link has said it already.
+        // If the link is closed, the peer knows already.
         let _ = link.tell(&self.message(link, request_id));
     }
 
-    /// Tells the peer, after the parts of the answer that it was sent.
+    /// Tells the peer after the parts of the answer that it was sent: in the same lane, so that none is overtaken.
     pub(super) async fn say(self, link: &Link, request_id: WireId) {
         let _ = link.say(&self.message(link, request_id)).await;
     }
 
     fn message(self, link: &Link, request_id: WireId) -> ClusterMessage {
-        let Self { code, words, answered } = self;
+        let Self { code, words, backend_answer } = self;
         tracing::debug!(peer = %link.peer.short(), %request_id, code = code.as_str(), words,
             "a request of a peer was not answered");
-        let (status, body) = answered.filter(|_| link.warren).unzip();
+        let (status, body) = backend_answer.filter(|_| link.warren).unzip();
         ClusterMessage::InferenceError(InferenceError {
             request_id,
             error_message: words,
@@ -160,16 +160,16 @@ mod tests {
             assert_eq!(code(ending.clone()), expected, "{ending:?}");
         }
         let too_large = Refused::by_server(&Ending::TooLarge { limit: 9 }.into(), "m");
-        assert_eq!(too_large.answered.unwrap().0, 413);
+        assert_eq!(too_large.backend_answer.unwrap().0, 413);
     }
 
     #[test]
-    fn a_backends_error_is_told_in_stock_words() {
+    fn a_backends_error_is_sent_in_stock_words() {
         let body = r#"{"error": "boom"}"#.to_owned();
         let refused = Refused::by_backend(StatusCode::INTERNAL_SERVER_ERROR, body.clone());
         let words = r#"backend returned 500 Internal Server Error: {"error": "boom"}"#;
         assert_eq!((refused.code, refused.words.as_str()), (ErrorCode::InternalError, words));
-        assert_eq!(refused.answered, Some((500, body)));
+        assert_eq!(refused.backend_answer, Some((500, body)));
         let of = |status| Refused::by_backend(status, String::new()).code;
         assert_eq!(of(StatusCode::TOO_MANY_REQUESTS), ErrorCode::QueueFull);
         assert_eq!(of(StatusCode::BAD_REQUEST), ErrorCode::InternalError);

@@ -1,4 +1,4 @@
-//! A message as a job.
+//! A message as a job for one of the models here.
 
 use base::{Endpoint, JobId, KeyId, ModelName, Scope};
 use bytes::Bytes;
@@ -6,17 +6,17 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use protocol::{
     json::clip,
     mesh::cluster::{ErrorCode, InferenceRequest},
-    openai::{BadBody, Streamed, streamed},
+    openai::{BadBody, Streamed, prompt_heads, streamed},
     usage::prompt_tokens,
     via::{Marks, VIA},
 };
 use rand::RngExt;
 use scheduler::{Affinity, Job, JobRequest, Route, Scheduler};
 
-use super::{meter::Cost, model, refusal::Refused};
+use super::{meter::Cost, refusal::Refused};
 use crate::{facts::ServedModels, peer::PeerId, share::Share};
 
-/// Tells a backend that is a Warren itself not to send the request on.
+/// Has a backend that is a Warren itself send the request no further.
 const ROUTE: HeaderName = HeaderName::from_static("x-warren-route");
 
 /// The endpoint that peers ask for.
@@ -24,9 +24,9 @@ const CHAT: Endpoint = Endpoint::ChatCompletions;
 
 /// A request that can be served here.
 pub(super) struct Prepared {
-    /// The model as the peer called it, in JSON: so its chunks call it, too.
-    pub(super) asked: String,
-    /// Whether the peer wants usage in a chunk of its own.
+    /// The model's name in the request, in JSON. The chunks of the answer have it, too.
+    pub(super) requested_model: String,
+    /// Whether the peer wants a chunk with the usage.
     pub(super) asked_usage: bool,
     pub(super) model: ModelName,
     body: Bytes,
@@ -36,12 +36,12 @@ pub(super) struct Prepared {
     affinity: Affinity,
 }
 
-/// The key that a peer's requests count for.
+/// The key of the ledger that a peer's requests count for.
 pub(super) fn key(peer: &PeerId) -> String {
     format!("peer:{peer}")
 }
 
-/// Finds out what is asked for. Takes its time with a large request.
+/// Reads a request. Takes long if it is large.
 ///
 /// # Errors
 /// When it is not a valid request, when its model is not available here, or when it has been here
@@ -54,16 +54,17 @@ pub(super) fn prepare(
 ) -> Result<Prepared, Refused> {
     let via = marks.pass(&Scope::server(), request.via.as_deref()).map_err(Refused::looped)?;
     let body = Bytes::copy_from_slice(request.request.get().as_bytes());
-    let asked = protocol::openai::peek(&body).map_err(|bad| bad_body(&bad))?.model;
-    let model = find(&asked, scheduler, share)?;
+    let requested = protocol::openai::peek(&body).map_err(|bad| bad_body(&bad))?.model;
+    let model = find(&requested, scheduler, share)?;
     let Streamed { body, peek, asked_usage } =
         streamed(&body, Some(model.as_str())).map_err(|bad| bad_body(&bad))?;
-    let [tools, instructions, prompt] = peek.prompt_parts(request.request.get().as_bytes());
+    let original = request.request.get().as_bytes();
+    let prompt = peek.prompt_span.and_then(|span| original.get(span)).unwrap_or_default();
     Ok(Prepared {
-        asked: serde_json::Value::from(asked).to_string(),
+        requested_model: serde_json::Value::from(requested).to_string(),
         asked_usage,
         prompt_tokens: prompt_tokens(&body),
-        affinity: Affinity::of(&[tools, instructions], prompt),
+        affinity: Affinity { heads: prompt_heads(prompt) },
         model,
         body,
         via,
@@ -71,7 +72,7 @@ pub(super) fn prepare(
 }
 
 impl Prepared {
-    /// The job. It goes to nobody but this machine's own providers, and waits for none to come.
+    /// The job. It goes only to this machine's own providers, and does not wait for one to join.
     pub(super) fn job(self, peer: &PeerId, cost: &Cost) -> Job {
         let request = JobRequest {
             method: Method::POST,
@@ -105,22 +106,67 @@ fn headers(via: &str) -> HeaderMap {
     headers
 }
 
-fn find(asked: &str, scheduler: &Scheduler, share: &Share) -> Result<ModelName, Refused> {
-    let exact = ModelName::from(asked);
+fn find(requested: &str, scheduler: &Scheduler, share: &Share) -> Result<ModelName, Refused> {
+    // Usually the name is right. The list of all models is made only if it is not.
+    let exact = ModelName::from(requested);
     let here = scheduler.endpoints(&Scope::server(), &exact, Route::LocalOnly);
-    if here.contains(CHAT) && share.offers(asked) && !exact.is_wildcard() {
+    if here.contains(CHAT) && share.offers(requested) && !exact.is_wildcard() {
         return Ok(exact);
     }
     let models = ServedModels::of(&scheduler.status(), share).models;
-    model::meant(asked, &models).map(ModelName::from).ok_or_else(|| not_loaded(asked, &models))
+    best_match(requested, &models)
+        .map(ModelName::from)
+        .ok_or_else(|| not_loaded(requested, &models))
 }
 
-fn not_loaded(asked: &str, models: &[String]) -> Refused {
+/// The model that a name stands for: the one of this name, or else the first whose name differs only in case, or else
+/// the first whose last part is the same.
+///
+/// Names in the mesh are often those of files or of repositories: `org/Qwen3-8B` and `qwen3-8b` are the same model to
+/// those who ask.
+fn best_match<'a>(requested: &str, models: &'a [String]) -> Option<&'a str> {
+    let by =
+        |same: &dyn Fn(&str) -> bool| models.iter().map(String::as_str).find(|model| same(model));
+    let last = last_part(requested);
+    by(&|model| model == requested)
+        .or_else(|| by(&|model| model.eq_ignore_ascii_case(requested)))
+        .or_else(|| by(&|model| last_part(model).eq_ignore_ascii_case(last)))
+}
+
+fn last_part(model: &str) -> &str {
+    model.rsplit('/').next().unwrap_or(model)
+}
+
+fn not_loaded(requested: &str, models: &[String]) -> Refused {
     let shown = &models[..models.len().min(20)];
-    let words = format!("model '{}' not loaded on this node (loaded: {shown:?})", clip(asked, 256));
+    let words =
+        format!("model '{}' not loaded on this node (loaded: {shown:?})", clip(requested, 256));
     Refused::new(ErrorCode::ModelNotLoaded, words)
 }
 
 fn bad_body(bad: &BadBody) -> Refused {
     Refused::bad_request(400, &bad.to_string(), bad.param())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_matches_and_no_part_of_one() {
+        let models = ["Org/M-8b", "m-8B", "other/m-8b", "org/x"].map(str::to_owned);
+        let table = [
+            ("m-8B", Some("m-8B")),
+            ("org/m-8b", Some("Org/M-8b")),
+            ("M-8B", Some("m-8B")),
+            ("new/M-8B", Some("Org/M-8b")),
+            ("X", Some("org/x")),
+            ("m", None),
+            ("m-8", None),
+            ("", None),
+        ];
+        for (requested, expected) in table {
+            assert_eq!(best_match(requested, &models), expected, "{requested}");
+        }
+    }
 }

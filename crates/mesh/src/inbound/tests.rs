@@ -17,10 +17,8 @@ use tokio_util::task::TaskTracker;
 use super::{Inbound, MAX_RUNNING};
 use crate::{
     link::Link,
-    peer::Peers,
-    provider::Seats,
     share::{Doing, Moment, Share, Sharing},
-    testing::{FarEnd, Kind, Lent, Server, id, link, marks, ok, peer},
+    testing::{FarEnd, Kind, Lent, Server, id, link, marks, mesh, ok, peer, settings},
 };
 
 const DELTA: &str =
@@ -159,14 +157,9 @@ async fn a_model_that_is_not_here_is_told_in_stock_words() {
 #[tokio::test(start_paused = true)]
 async fn peers_of_ours_are_not_asked_for_a_peer() {
     let bench = Bench::new(shared());
-    let seats = Seats::new(
-        bench.server.scheduler.clone(),
-        TaskTracker::new(),
-        std::sync::Weak::<crate::node::Node>::new(),
-    );
-    let peers = Peers::default();
+    let node = mesh(9, settings(), &bench.server).0;
     let (third, mut third_far) = link(&id(3), Kind::WarrenNear);
-    seats.refresh(&peer(&peers, &third, 4));
+    node.providers.refresh(&peer(&node.peers, &third, 4));
     bench.server.has_providers(1).await;
     let (link, mut far) = link(&id(1), Kind::WarrenNear);
     bench.ask(&link, "A", "m");
@@ -361,5 +354,3 @@ async fn a_peer_that_does_not_read_holds_up_only_its_own_answers() {
     }
     assert!(matches!(far.hears().await.0, ClusterMessage::InferenceComplete(_)));
 }
-
-mod together;

@@ -1,4 +1,4 @@
-//! This machine announced on the local network, and others found there.
+//! Announces this machine on the local network, and finds others there.
 
 use std::{collections::HashMap, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -10,13 +10,13 @@ use tokio::{
 };
 
 use super::{
-    home::Home,
+    Lan,
     keep::{PeerAddress, Target, keep},
     sightings::{Change, Found, INSTANCE, Key, Sightings},
 };
 use crate::peer::PeerId;
 
-/// How long one round of looking takes; then everybody is asked again.
+/// How long one round of browsing takes. Then everybody is asked again.
 const ROUND: Duration = Duration::from_secs(60);
 
 /// How long until mDNS is tried again after it could not be started.
@@ -28,22 +28,21 @@ const MAX_TEXT: usize = 100;
 /// The longest name of a service, in bytes (RFC 6763 section 4.1.1).
 const MAX_NAME: usize = 63;
 
-/// Announces where peers connect to: `bound` is the listener's address. A machine that cannot be announced
-/// takes part all the same.
-pub(super) fn announce(node: &dyn Home, bound: SocketAddr) -> Option<Advertiser> {
-    let started = Advertiser::start(&advertisements(node, bound));
+/// Announces the listener, which is bound at `bound`. `None` if that fails: the machine takes part all the same.
+pub(super) fn announce(lan: &Lan, bound: SocketAddr) -> Option<Advertiser> {
+    let started = Advertiser::start(&advertisements(lan, bound));
     started.inspect_err(|error| tracing::warn!(%error, "no peer finds this node by mDNS")).ok()
 }
 
 /// The text by which this process knows its own announcement.
-fn instance(node: &dyn Home) -> String {
-    format!("{:016x}", node.lan().instance)
+fn instance(lan: &Lan) -> String {
+    format!("{:016x}", lan.instance)
 }
 
-fn advertisements(node: &dyn Home, bound: SocketAddr) -> [Advertisement; 2] {
-    let hello = node.own().facts.hello(false);
+fn advertisements(lan: &Lan, bound: SocketAddr) -> [Advertisement; 2] {
+    let hello = lan.machine.facts.hello(false);
     let hardware = &hello.device_info.hardware;
-    let device = node.own().facts.device_id().as_str().to_ascii_uppercase();
+    let device = lan.machine.facts.device_id().as_str().to_ascii_uppercase();
     let stock = [
         ("deviceID", device),
         ("chip", clip(&hardware.chip_name, MAX_TEXT)),
@@ -52,18 +51,18 @@ fn advertisements(node: &dyn Home, bound: SocketAddr) -> [Advertisement; 2] {
     ];
     let own = [
         ("kind", "mesh".to_owned()),
-        ("node", node.own().identity.node_id().to_string()),
-        ("version", node.own().settings.version.to_owned()),
-        ("name", clip(&node.own().settings.name, MAX_TEXT)),
-        ("psk", u8::from(node.own().psk.is_some()).to_string()),
-        (INSTANCE, instance(node)),
+        ("node", lan.machine.id().to_string()),
+        ("version", lan.machine.settings.version.to_owned()),
+        ("name", clip(&lan.machine.settings.name, MAX_TEXT)),
+        ("psk", u8::from(lan.machine.psk.is_some()).to_string()),
+        (INSTANCE, instance(lan)),
     ];
-    let instance = format!("warren-mesh-{}", node.own().identity.node_id().short());
+    let instance = format!("warren-mesh-{}", lan.machine.id().short());
     [
         advertisement(
             Service::Teale,
             bound,
-            &stock_name(&node.own().settings.name, &instance),
+            &stock_name(&lan.machine.settings.name, &instance),
             &stock,
         ),
         advertisement(Service::Warren, bound, &instance, &own),
@@ -99,31 +98,31 @@ fn clip(text: &str, max: usize) -> String {
 }
 
 /// Looks for peers and keeps a link to each that is found, for ever.
-pub(super) async fn look(node: Arc<dyn Home>) {
+pub(super) async fn look(lan: Arc<Lan>) {
     let mut finder = Finder {
-        sightings: Sightings::new(node.own().identity.node_id(), instance(&*node)),
-        kept: HashMap::new(),
-        keeping: JoinSet::new(),
-        node,
+        sightings: Sightings::new(lan.machine.id(), instance(&lan)),
+        targets: HashMap::new(),
+        tasks: JoinSet::new(),
+        lan,
     };
     loop {
         let over = Instant::now() + AGAIN;
         finder.round().await;
-        // A round that mDNS ended early is not begun again at once.
+        // Not at once: mDNS may have failed or ended early, and would again.
         sleep_until(over).await;
     }
 }
 
 struct Finder {
-    node: Arc<dyn Home>,
+    lan: Arc<Lan>,
     sightings: Sightings,
-    kept: HashMap<Key, KeptPeer>,
-    /// Dropping it ends all of them.
-    keeping: JoinSet<()>,
+    targets: HashMap<Key, FoundPeer>,
+    /// Their tasks, which end when this is dropped.
+    tasks: JoinSet<()>,
 }
 
-/// A peer that is kept linked to.
-struct KeptPeer {
+/// A peer that a task keeps a link to.
+struct FoundPeer {
     addresses: watch::Sender<Vec<SocketAddr>>,
     task: tokio::task::AbortHandle,
 }
@@ -131,7 +130,7 @@ struct KeptPeer {
 impl Finder {
     async fn round(&mut self) {
         let services = [Service::Warren, Service::Teale];
-        match Browser::start(&services, self.node.own().settings.reach, ROUND) {
+        match Browser::start(&services, self.lan.machine.settings.reach, ROUND) {
             Ok(mut browser) => {
                 while let Some(sighting) = browser.next().await {
                     let changes = self.sightings.see(sighting);
@@ -142,8 +141,8 @@ impl Finder {
         }
         let changes = self.sightings.round();
         self.apply(changes);
-        // Those that have ended are let go.
-        while self.keeping.try_join_next().is_some() {}
+        // Otherwise the set would keep every task that has ended.
+        while self.tasks.try_join_next().is_some() {}
     }
 
     fn apply(&mut self, changes: Vec<Change>) {
@@ -151,13 +150,13 @@ impl Finder {
             match change {
                 Change::Came(key, found) => self.came(key, found),
                 Change::Moved(key, addresses) => {
-                    if let Some(kept) = self.kept.get(&key) {
-                        kept.addresses.send_replace(addresses);
+                    if let Some(target) = self.targets.get(&key) {
+                        target.addresses.send_replace(addresses);
                     }
                 }
                 Change::Went(key) => {
-                    if let Some(kept) = self.kept.remove(&key) {
-                        kept.task.abort();
+                    if let Some(target) = self.targets.remove(&key) {
+                        target.task.abort();
                     }
                 }
             }
@@ -168,10 +167,10 @@ impl Finder {
         let Found { name, addresses, node: expects, peer, wait } = found;
         let short = peer.as_ref().map(PeerId::short);
         tracing::info!(name, peer = short, "mDNS has found a peer");
-        let (addresses, place) = watch::channel(addresses);
-        let target = Target { name, place: PeerAddress::Found(place), expects, peer, wait };
-        let task = self.keeping.spawn(keep(Arc::clone(&self.node), target));
-        self.kept.insert(key, KeptPeer { addresses, task });
+        let (addresses, newest) = watch::channel(addresses);
+        let target = Target { name, address: PeerAddress::Found(newest), expects, peer, wait };
+        let task = self.tasks.spawn(keep(Arc::clone(&self.lan), target));
+        self.targets.insert(key, FoundPeer { addresses, task });
     }
 }
 

@@ -1,4 +1,4 @@
-//! Frames over a connection, and the word that ends one.
+//! Frames over a connection, and the last one, which says why it is closed.
 
 use std::{io, time::Duration};
 
@@ -17,7 +17,7 @@ const LEAST_READ: usize = 16 * 1024;
 /// The size of a read from a fast connection, in bytes.
 const MOST_READ: usize = 1024 * 1024;
 
-/// How long the other end may take to hear why it is left.
+/// How long the other end may take to read why the connection is closed.
 const DRAINED: Duration = Duration::from_secs(1);
 
 /// The most of a reason that is kept, in bytes.
@@ -32,7 +32,7 @@ pub(super) enum Broken {
     /// The same, in the middle of a frame.
     #[error("it closed the connection within a frame")]
     Truncated,
-    /// A frame that is longer than is taken.
+    /// A frame that is longer than allowed.
     #[error(transparent)]
     TooLong(#[from] TooLong),
     /// The connection failed.
@@ -63,7 +63,7 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
         }
     }
 
-    /// The next frame of what was read, if it is complete.
+    /// The next frame in the buffer, if it is complete.
     pub(super) fn ready(&mut self, max: usize) -> Result<Option<Bytes>, TooLong> {
         frame::take(&mut self.buffer, max)
     }
@@ -71,7 +71,7 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
     /// Reads once. Cancel safe.
     pub(super) async fn fill(&mut self) -> Result<(), Broken> {
         if self.buffer.is_empty() && self.buffer.capacity() > 4 * self.step {
-            // It has grown for a frame that has been taken.
+            // It has grown for one large frame. Otherwise each idle link would keep megabytes.
             self.buffer = BytesMut::new();
         }
         self.buffer.reserve(self.step);
@@ -85,11 +85,12 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
         }
     }
 
-    /// Lets go of what is there and what still comes, until the other end closes or a moment is over: a
-    /// connection that is closed with something unread takes what was last sent with it.
+    /// Reads and drops what still comes, until the other end closes, for a second at most. A connection that is
+    /// closed with something unread is reset, and the other end loses what was last sent to it.
     pub(super) async fn drain(&mut self) {
         self.buffer.clear();
         let drained = async {
+            // A peer that sends without end must not keep the connection open.
             let mut most = 64;
             while most > 0 && self.fill().await.is_ok() {
                 self.buffer.clear();
@@ -99,6 +100,7 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
         let _ = timeout(DRAINED, drained).await;
     }
 
+    /// Large reads are for models. The buffer of an idle link should be small.
     fn adapt(&mut self, read: usize) {
         if read >= self.step {
             self.step = (self.step * 4).min(MOST_READ);
@@ -132,21 +134,21 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Frames<R, W> {
     }
 }
 
-/// That a link is closed, and why: `{"linkClosed":{"reason":…}}`. Warrens say it before they close one,
-/// in the clear before it is sealed and sealed afterwards; stock peers pass over it.
+/// The frame that says that a link is closed, and why: `{"linkClosed":{"reason":…}}`. Warrens send it last, in clear
+/// text before the link is sealed, sealed afterwards; stock peers ignore it.
 pub(super) fn farewell(reason: &str) -> Vec<u8> {
     // Text alone: it serialises.
     let reason = reason.to_owned();
     serde_json::to_vec(&Farewell { link_closed: Reason { reason } }).unwrap_or_default()
 }
 
-/// The reason, if a payload is such a word.
-pub(super) fn is_farewell(payload: &[u8]) -> Option<String> {
+/// The reason, if a payload is a farewell.
+pub(super) fn farewell_reason(payload: &[u8]) -> Option<String> {
     if !payload.starts_with(BEGINNING) {
         return None;
     }
-    let said: Farewell = serde_json::from_slice(payload).ok()?;
-    let reason = plain::line(&said.link_closed.reason);
+    let farewell: Farewell = serde_json::from_slice(payload).ok()?;
+    let reason = plain::line(&farewell.link_closed.reason);
     Some(protocol::json::clip(&reason, MAX_REASON).to_owned())
 }
 
@@ -212,12 +214,15 @@ mod tests {
     }
 
     #[test]
-    fn a_farewell_is_read_as_it_was_said_and_cannot_move_a_cursor() {
-        assert_eq!(is_farewell(&farewell("wrong \"passcode\"")), Some("wrong \"passcode\"".into()));
-        assert_eq!(is_farewell(&farewell("a\u{1b}[2Jb")), Some("a\u{fffd}[2Jb".into()));
-        assert_eq!(is_farewell(&farewell(&"x".repeat(1_000))).unwrap().len(), MAX_REASON);
-        assert_eq!(is_farewell(br#"{"heartbeat":{}}"#), None);
-        assert_eq!(is_farewell(br#"{"linkClosed":7}"#), None);
-        assert_eq!(is_farewell(br#"{"linkClosed":{}}"#), Some(String::new()));
+    fn a_farewell_is_read_as_it_was_written_and_cannot_move_a_cursor() {
+        assert_eq!(
+            farewell_reason(&farewell("wrong \"passcode\"")),
+            Some("wrong \"passcode\"".into())
+        );
+        assert_eq!(farewell_reason(&farewell("a\u{1b}[2Jb")), Some("a\u{fffd}[2Jb".into()));
+        assert_eq!(farewell_reason(&farewell(&"x".repeat(1_000))).unwrap().len(), MAX_REASON);
+        assert_eq!(farewell_reason(br#"{"heartbeat":{}}"#), None);
+        assert_eq!(farewell_reason(br#"{"linkClosed":7}"#), None);
+        assert_eq!(farewell_reason(br#"{"linkClosed":{}}"#), Some(String::new()));
     }
 }

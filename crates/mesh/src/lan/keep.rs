@@ -11,13 +11,13 @@ use tokio::{
 use wire::dial::jitter;
 
 use super::{
+    Lan,
     handshake::{Call, Failure},
-    home::Home,
     open::{dial, report},
 };
 use crate::peer::PeerId;
 
-/// After a link that lasted this long, the next try comes at once.
+/// After a link that lasted this long, the delays begin anew.
 const GOOD: Duration = Duration::from_secs(30);
 
 /// The time limit for resolving a name.
@@ -26,7 +26,7 @@ const RESOLVED: Duration = Duration::from_secs(5);
 /// The most addresses of one peer that are tried.
 const MAX_ADDRESSES: usize = 8;
 
-/// How often it is looked whether a peer still has its link, should nobody tell.
+/// How often it is checked whether a peer still has its link, in case no notice comes.
 const LOOK: Duration = Duration::from_secs(5);
 
 /// Where a peer is.
@@ -43,7 +43,7 @@ pub(super) enum PeerAddress {
 pub(super) struct Target {
     /// For people.
     pub(super) name: String,
-    pub(super) place: PeerAddress,
+    pub(super) address: PeerAddress,
     /// A Warren that is expected there.
     pub(super) expects: Option<NodeId>,
     /// Its id, if known before the greeting.
@@ -52,30 +52,30 @@ pub(super) struct Target {
     pub(super) wait: Duration,
 }
 
-/// Keeps a link to a peer. Ends only when it is this very process.
-pub(super) async fn keep(node: Arc<dyn Home>, mut target: Target) {
+/// Keeps a link to a peer, for ever, unless the address leads to this very process.
+pub(super) async fn keep(lan: Arc<Lan>, mut target: Target) {
     let mut backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(30));
-    let mut said = String::new();
+    let mut reported = String::new();
     sleep(target.wait).await;
     loop {
-        unlinked(&*node, target.peer.as_ref()).await;
-        match target.link(&node).await {
+        unlinked(&lan, target.peer.as_ref()).await;
+        match target.link(&lan).await {
             Ok((peer, lasted)) => {
                 target.peer = Some(peer);
-                said.clear();
+                reported.clear();
                 if lasted >= GOOD {
                     backoff.reset();
                 }
             }
             Err(Failure::Myself) => return,
             Err(failure) => {
-                // Once, not at each try.
                 let words = failure.to_string();
-                node.lan().unlinked.failed(&target.name, &words);
-                if words != said {
-                    let named = matches!(target.place, PeerAddress::Named(_));
-                    report(&*node, &target.name, named, &failure);
-                    said = words;
+                lan.unlinked.failed(&target.name, &words);
+                // Once, and not at each try.
+                if words != reported {
+                    let named = matches!(target.address, PeerAddress::Named(_));
+                    report(&lan, &target.name, named, &failure);
+                    reported = words;
                 }
             }
         }
@@ -83,27 +83,27 @@ pub(super) async fn keep(node: Arc<dyn Home>, mut target: Target) {
     }
 }
 
-/// Until a peer has no link on the LAN.
-async fn unlinked(node: &dyn Home, peer: Option<&PeerId>) {
+/// Waits until a peer has no link on the LAN.
+async fn unlinked(lan: &Lan, peer: Option<&PeerId>) {
     let Some(id) = peer else { return };
-    while let Some(peer) = node.peers().get(id)
+    while let Some(peer) = lan.peers.get(id)
         && peer.link_of(true).is_some_and(|link| !link.is_closed())
     {
-        // If the peer is forgotten and met again, this one is no longer notified.
+        // A peer that is forgotten and met again is another object, whose notices do not come here.
         let _ = timeout(LOOK, peer.changed.notified()).await;
     }
 }
 
 impl Target {
-    /// Links to it, and waits until the link has ended: who it was, and how long it lasted.
-    async fn link(&self, node: &Arc<dyn Home>) -> Result<(PeerId, Duration), Failure> {
+    /// Links to it, and waits until the link has ended. Returns who it was, and how long the link lasted.
+    async fn link(&self, lan: &Arc<Lan>) -> Result<(PeerId, Duration), Failure> {
         let mut failure = Failure::NoAnswer;
         for address in self.addresses().await? {
             let call = Call { address: Some(address), expects: self.expects, with_hash: false };
-            match dial(node, call).await {
+            match dial(lan, call).await {
                 Ok(link) => {
                     let since = Instant::now();
-                    node.lan().unlinked.linked(&self.name);
+                    lan.unlinked.linked(&self.name);
                     link.closed().await;
                     return Ok((link.peer.clone(), since.elapsed()));
                 }
@@ -115,7 +115,7 @@ impl Target {
     }
 
     async fn addresses(&self) -> Result<Vec<SocketAddr>, Failure> {
-        let name = match &self.place {
+        let name = match &self.address {
             PeerAddress::Found(addresses) => return Ok(addresses.borrow().clone()),
             PeerAddress::Named(name) => name,
         };

@@ -1,7 +1,7 @@
-//! How much of this machine all links together may take.
+//! How many connections and links there may be.
 //!
-//! Of the places for connections that have not been greeted yet, strangers get half at most, and those of
-//! the local network three quarters. The rest is kept for addresses that had a link before.
+//! A connection that has not been greeted yet costs memory and a task, and anybody can open one. Strangers may have
+//! half of them at most, the local network three quarters. The rest is for addresses that had a link before.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -18,22 +18,22 @@ pub(super) const MAX_LINKS: usize = 256;
 /// Connections at once that have not been greeted yet.
 const MAX_HANDSHAKES: usize = 64;
 
-/// The same without those of addresses that had a link before.
+/// Those of them that addresses without an earlier link may have.
 const MAX_OF_LAN: usize = 48;
 
-/// The same without those of the local network.
+/// Those of them that strangers may have.
 const MAX_OF_STRANGERS: usize = 32;
 
-/// The same of one address. A whole /64 of IPv6 counts as one.
+/// Those of them that one address may have. A whole /64 of IPv6 counts as one address.
 const MAX_OF_ADDRESS: usize = 8;
 
-/// The same of strangers whose addresses are neighbours: a /24 of IPv4, a /48 of IPv6.
+/// Those of them that strangers with neighbouring addresses may have: a /24 of IPv4, a /48 of IPv6.
 const MAX_OF_NEIGHBOURS: usize = 8;
 
 /// The most addresses that are known to have had a link.
 const MAX_KNOWN: usize = 1_024;
 
-/// The taken places.
+/// The connections and links that there are.
 #[derive(Debug)]
 pub(super) struct Limits {
     links: Arc<Semaphore>,
@@ -46,7 +46,7 @@ struct State {
     known: HashSet<IpAddr>,
 }
 
-/// How near the owner of an address is. The nearer ones have more places.
+/// How near the owner of an address is. Nearer ones may have more connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Nearness {
     Stranger,
@@ -88,7 +88,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Takes a connection in, until it is greeted or the guard dropped.
+    /// Counts a connection until the guard is dropped.
     pub(super) fn knock(self: &Arc<Self>, from: IpAddr) -> Result<Knock, Full> {
         if self.links.available_permits() == 0 {
             return Err(Full::Links);
@@ -101,7 +101,7 @@ impl Limits {
         Ok(Knock { limits: Arc::clone(self), from })
     }
 
-    /// A link's place, until it is dropped.
+    /// Counts a link until the permit is dropped.
     pub(super) fn link(&self) -> Result<OwnedSemaphorePermit, Full> {
         Arc::clone(&self.links).try_acquire_owned().map_err(|_| Full::Links)
     }
@@ -133,7 +133,7 @@ impl State {
             Nearness::Lan => MAX_OF_LAN,
             Nearness::Known => MAX_HANDSHAKES,
         };
-        // Nearer ones leave the places of the others alone.
+        // Nearer ones do not count here, or they would fill the share of the others.
         if self.count(|other| self.nearness(other) <= nearness) >= most
             || self.count(|_| true) >= MAX_HANDSHAKES
         {
@@ -151,7 +151,7 @@ impl State {
         }
     }
 
-    /// The connections of such addresses. There are few.
+    /// The connections from such addresses: at most [`MAX_HANDSHAKES`] are counted.
     fn count(&self, such: impl Fn(IpAddr) -> bool) -> usize {
         let such = self.knocking.iter().filter(|(address, _)| such(**address));
         such.map(|(_, count)| count).sum()
@@ -166,7 +166,7 @@ impl State {
     }
 }
 
-/// Whether an address is of a network of its own, that strangers elsewhere do not have.
+/// Whether an address is of a local network, where strangers elsewhere have none.
 fn is_local(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => v4.is_private() || v4.is_loopback() || v4.is_link_local(),
@@ -174,7 +174,7 @@ fn is_local(address: IpAddr) -> bool {
     }
 }
 
-/// The addresses that one owner may well have together.
+/// The network of an address, all of which may well have one owner.
 fn neighbourhood(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(v4) => Ipv4Addr::from_bits(v4.to_bits() & 0xffff_ff00).into(),
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn one_address_cannot_take_all_places_and_gives_them_back() {
+    fn one_address_cannot_take_all_connections_and_gives_them_back() {
         let limits = Arc::new(Limits::default());
         let knocks = taken(&limits, &["192.168.7.1".to_owned()]);
         assert_eq!(knocks.len(), MAX_OF_ADDRESS);
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_among_strangers_have_the_places_of_one() {
+    fn neighbours_among_strangers_count_as_one() {
         for neighbours in [
             (1..9).map(|last| format!("198.51.100.{last}")).collect::<Vec<_>>(),
             (1..9).map(|network| format!("2001:db8:7:{network}::1")).collect(),
@@ -251,23 +251,23 @@ mod tests {
     }
 
     #[test]
-    fn strangers_leave_places_for_the_lan_and_both_for_known_peers() {
+    fn strangers_leave_room_for_the_lan_and_both_for_known_peers() {
         let limits = Arc::new(Limits::default());
         limits.know(ip("203.0.113.5"));
         let strangers: Vec<_> = (0..100).map(|number| format!("198.51.{number}.1")).collect();
-        let mut taken_places = taken(&limits, &strangers);
-        assert_eq!(taken_places.len(), MAX_OF_STRANGERS);
+        let mut connections = taken(&limits, &strangers);
+        assert_eq!(connections.len(), MAX_OF_STRANGERS);
         assert_eq!(limits.knock(ip("203.0.113.4")).unwrap_err(), Full::Handshakes);
         let lan: Vec<_> = (1..100).map(|last| format!("192.168.7.{last}")).collect();
-        taken_places.extend(taken(&limits, &lan));
-        assert_eq!(taken_places.len(), MAX_OF_LAN);
+        connections.extend(taken(&limits, &lan));
+        assert_eq!(connections.len(), MAX_OF_LAN);
         assert_eq!(limits.knock(ip("fd00::1")).unwrap_err(), Full::Handshakes);
         let known = taken(&limits, &["203.0.113.5".to_owned()]);
         assert_eq!(known.len(), MAX_OF_ADDRESS);
     }
 
     #[test]
-    fn all_together_have_no_more_places_than_there_are_and_few_are_known() {
+    fn all_together_are_bounded_and_few_are_known() {
         let limits = Arc::new(Limits::default());
         let known: Vec<_> =
             (0..2 * MAX_KNOWN).map(|at| format!("10.0.{}.{}", at / 256, at % 256)).collect();

@@ -1,66 +1,108 @@
 //! Links over TCP on the local network.
 //!
 //! - `open`: connections that become links
-//! - `keep`: a link to one peer, for as long as it is wanted
-//! - `find`: this machine announced, and others found
-//! - `sightings`: what mDNS has shown
+//! - `keep`: keeps a link to one peer, for as long as it is wanted
+//! - `find`: announces this machine, and finds others
+//! - `sightings`: the peers that mDNS has shown
 //! - `handshake`: how a link begins
 //! - `pump`: a link's bytes, both ways
 //! - `frames`: frames over a connection
 //! - [`tie`]: which of two links between the same two nodes stays
-//! - `sealed_peers`: peers that had a sealed link; `unlinked`: peers that were met and have none
-//! - `limits`: how much of this machine links may take
-//! - `home`: the node, as links see it; `shared`: the state that they share
+//! - `sealed_peers`: peers that had a sealed link; `unlinked`: peers that were met and have no link
+//! - `limits`: how many connections and links there may be
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Weak, atomic::AtomicU64},
+    time::Duration,
+};
 
 use base::NodeId;
+use rand::RngExt;
 use tokio::{net::TcpListener, task::JoinSet, time::timeout};
 
 use self::{
     handshake::Call,
     keep::{PeerAddress, Target},
+    limits::Limits,
+    sealed_peers::SealedPeers,
+    unlinked::Unlinked,
 };
-pub(crate) use self::{home::Home, shared::Lan};
 use crate::{
-    link::{Link, NoLink},
-    peer::PeerId,
+    link::{Link, LinkEvents, NoLink},
+    peer::{PeerId, Peers},
+    this_machine::ThisMachine,
 };
 
 mod find;
 mod frames;
 mod handshake;
-mod home;
 mod keep;
 mod limits;
 mod open;
 mod pump;
 mod sealed_peers;
-mod shared;
 mod sightings;
 pub(crate) mod tie;
 mod unlinked;
 
-/// How long it may take to link to a node at an address that it may be reached by.
+/// The time limit for a link to a node at one address.
 const DIRECT: Duration = Duration::from_secs(5);
 
-/// Listens, announces this machine, looks for others and keeps a link to each, until the node stops.
-pub(crate) async fn run(node: Arc<dyn Home>, listener: Option<TcpListener>) {
-    let bound = listener.as_ref().and_then(|listener| listener.local_addr().ok());
-    let advertise = node.own().settings.advertise;
-    let announced = bound.filter(|_| advertise).and_then(|bound| find::announce(&*node, bound));
-    let mut running = JoinSet::new();
-    for peer in &node.own().settings.peers {
-        running.spawn(keep::keep(Arc::clone(&node), named(peer)));
+/// What all links on the local network share.
+pub(crate) struct Lan {
+    machine: Arc<ThisMachine>,
+    peers: Arc<Peers>,
+    /// Weak: the node owns this.
+    events: Weak<dyn LinkEvents>,
+    /// Drawn at random: it tells a link to this very process from one to another process with its key.
+    instance: u64,
+    /// Counts the connections that are begun.
+    dials: AtomicU64,
+    /// The passcode as stock peers hash it.
+    hash: Option<String>,
+    sealed_peers: SealedPeers,
+    limits: Arc<Limits>,
+    pub(crate) unlinked: Unlinked,
+}
+
+impl Lan {
+    pub(crate) fn new(
+        machine: Arc<ThisMachine>,
+        peers: Arc<Peers>,
+        events: Weak<dyn LinkEvents>,
+    ) -> Self {
+        let passcode = machine.settings.passcode.as_ref();
+        Self {
+            instance: rand::rng().random(),
+            dials: AtomicU64::new(1),
+            hash: passcode.and_then(|passcode| seal::stock_hash(passcode.expose())),
+            sealed_peers: SealedPeers::default(),
+            limits: Arc::default(),
+            unlinked: Unlinked::default(),
+            machine,
+            peers,
+            events,
+        }
     }
-    if advertise {
-        running.spawn(find::look(Arc::clone(&node)));
+}
+
+/// Listens, announces this machine, looks for others and keeps a link to each, until the node stops.
+pub(crate) async fn run(lan: Arc<Lan>, listener: Option<TcpListener>) {
+    let (settings, stop) = (&lan.machine.settings, &lan.machine.stop);
+    let bound = listener.as_ref().and_then(|listener| listener.local_addr().ok());
+    let announced =
+        bound.filter(|_| settings.advertise).and_then(|bound| find::announce(&lan, bound));
+    let mut running = JoinSet::new();
+    for peer in &settings.peers {
+        running.spawn(keep::keep(Arc::clone(&lan), named(peer)));
+    }
+    if settings.advertise {
+        running.spawn(find::look(Arc::clone(&lan)));
     }
     match listener {
-        Some(listener) => {
-            node.own().stop.run_until_cancelled(open::listen(&node, &listener)).await;
-        }
-        None => node.own().stop.cancelled().await,
+        Some(listener) => _ = stop.run_until_cancelled(open::listen(&lan, &listener)).await,
+        None => stop.cancelled().await,
     }
     running.shutdown().await;
     if let Some(announced) = announced {
@@ -69,26 +111,29 @@ pub(crate) async fn run(node: Arc<dyn Home>, listener: Option<TcpListener>) {
 }
 
 fn named(peer: &str) -> Target {
-    let place = PeerAddress::Named(peer.to_owned());
-    Target { name: peer.to_owned(), place, expects: None, peer: None, wait: Duration::ZERO }
+    let address = PeerAddress::Named(peer.to_owned());
+    Target { name: peer.to_owned(), address, expects: None, peer: None, wait: Duration::ZERO }
 }
 
-/// Links to a node at an address, sealed, and to nobody else that answers there. Takes at most 5 s. If
-/// there is a link on the LAN by then, that one.
+/// The link on the LAN to a node: the one that there is, or a new one to this address. Whoever else answers
+/// there is refused. Takes at most 5 s.
+///
+/// # Errors
+/// [`NoLink`], in words for people.
 pub(crate) async fn dial_sealed(
-    node: &Arc<dyn Home>,
+    lan: &Arc<Lan>,
     address: SocketAddr,
     expects: &NodeId,
 ) -> Result<Arc<Link>, NoLink> {
     let peer = PeerId::Node(*expects);
-    let linked = || node.peers().get(&peer)?.link_of(true).filter(|link| link.is_usable());
+    let linked = || lan.peers.get(&peer)?.link_of(true).filter(|link| link.is_usable());
     if let Some(link) = linked() {
         return Ok(link);
     }
     let call = Call { address: Some(address), expects: Some(*expects), with_hash: false };
-    let failure = match timeout(DIRECT, open::dial(node, call)).await {
+    let failure = match timeout(DIRECT, open::dial(lan, call)).await {
         Ok(Ok(link)) if !link.is_closed() => return Ok(link),
-        // Another one took its place meanwhile.
+        // Meanwhile another link between the two has replaced it: see `tie`.
         Ok(Ok(link)) => link.why_closed().unwrap_or_default(),
         Ok(Err(failure)) => failure.to_string(),
         Err(_) => "it took too long".to_owned(),

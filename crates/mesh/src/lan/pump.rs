@@ -1,8 +1,7 @@
 //! A link's bytes, both ways, for as long as it lasts.
 //!
-//! One task reads and hands out the messages; another one writes. A sealed link's payloads are cut into
-//! records; a plain one's are frames. Whatever waits to be sent is gathered into large writes, small
-//! messages first.
+//! One task reads and hands out the payloads, another one writes. On a sealed link payloads are cut into records,
+//! on a plain one each is a frame. What waits to be sent is gathered into large writes, small messages first.
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
@@ -14,10 +13,12 @@ use tokio::{
     time::{Instant, Sleep, sleep_until, timeout},
 };
 
-use super::frames::{Broken, Frames, Incoming, farewell, is_farewell};
+use super::frames::{Broken, Frames, Incoming, farewell, farewell_reason};
 use crate::{
-    link::{Link, Outgoing, Payload},
+    link::{Link, LinkEvents, Outgoing, Payload},
     liveness::{GONE, Kind, Liveness, Step, Usage},
+    peer::Peers,
+    this_machine::ThisMachine,
 };
 
 /// The most bytes that are gathered for one write. A smaller batch lets an answer pass sooner
@@ -27,31 +28,24 @@ const BATCH: usize = 512 * 1024;
 /// The payload of one record of a sealed link, in bytes.
 const RECORD: usize = MAX_RECORD - 1 - 16;
 
-/// A peer that reads nothing for this long is no longer served.
+/// A link whose peer reads nothing for this long is closed.
 const STUCK: Duration = Duration::from_secs(30);
 
-/// The time limit, after the end, for a running write and the farewell.
+/// The time limit for a running write and the farewell, once the link is closed.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// This side of a link.
-pub(super) trait Home: Send + Sync {
-    /// A payload came.
-    fn received(&self, payload: Bytes);
-
-    /// The message of every few seconds.
-    fn heartbeat(&self) -> ClusterMessage;
-
-    /// The link can be asked over again, or cannot any more.
-    fn changed(&self);
-
-    /// Something came that should not.
-    fn odd(&self, what: &str);
+/// A link that runs, and what its tasks need.
+#[derive(Clone, Copy)]
+pub(super) struct Run<'a> {
+    pub(super) machine: &'a ThisMachine,
+    pub(super) peers: &'a Peers,
+    pub(super) events: &'a dyn LinkEvents,
+    pub(super) link: &'a Arc<Link>,
 }
 
-/// Reads and writes until the link is closed, by whichever side. Why it was.
+/// Reads and writes until either end closes the link. Returns why it was closed.
 pub(super) async fn run<R, W>(
-    home: &impl Home,
-    link: &Arc<Link>,
+    run: Run<'_>,
     outgoing: Outgoing,
     frames: Frames<R, W>,
     seals: Option<(Sealer, Opener)>,
@@ -60,12 +54,14 @@ where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin + Send + 'static,
 {
+    let link = run.link;
     let (sealer, opener) = seals.unzip();
     let Frames { incoming, writer } = frames;
     let mut sending = tokio::spawn(send(Arc::clone(link), outgoing, writer, sealer));
-    let mut reading = Reading { home, link, incoming, opener };
+    let mut reading = Reading { run, incoming, opener };
     let why = reading.run().await;
     link.close(&why);
+    // The farewell goes before the socket is closed.
     if timeout(LAST_WORDS, &mut sending).await.is_err() {
         sending.abort();
     }
@@ -74,9 +70,8 @@ where
 }
 
 /// The side that reads.
-struct Reading<'a, H, R> {
-    home: &'a H,
-    link: &'a Arc<Link>,
+struct Reading<'a, R> {
+    run: Run<'a>,
     incoming: Incoming<R>,
     opener: Option<Opener>,
 }
@@ -85,7 +80,7 @@ struct Reading<'a, H, R> {
 #[derive(Debug, thiserror::Error)]
 enum End {
     #[error("its peer closed it: {0}")]
-    Told(String),
+    ClosedByPeer(String),
     #[error(transparent)]
     Broken(#[from] Broken),
     #[error(transparent)]
@@ -102,17 +97,18 @@ impl From<protocol::mesh::frame::TooLong> for End {
     }
 }
 
-impl<H: Home, R: AsyncRead + Unpin> Reading<'_, H, R> {
+impl<R: AsyncRead + Unpin> Reading<'_, R> {
     async fn run(&mut self) -> String {
-        let link = Arc::clone(self.link);
+        let link = Arc::clone(self.run.link);
         tokio::select! {
+            // First: a link that this end has closed hands out nothing more.
             biased;
             () = link.closed() => link.why_closed().unwrap_or_default(),
             end = self.read() => end.to_string(),
         }
     }
 
-    /// Until it cannot go on.
+    /// Reads until the link has to end.
     async fn read(&mut self) -> End {
         // Bytes that came together with the last message of the handshake.
         if let Err(end) = self.hand_out() {
@@ -122,6 +118,7 @@ impl<H: Home, R: AsyncRead + Unpin> Reading<'_, H, R> {
         let mut timer = pin!(sleep_until(liveness.next()));
         loop {
             let step = tokio::select! {
+                // First the timer: a peer that sends without pause must not stop the heartbeats.
                 biased;
                 () = &mut timer => self.beat(&mut liveness),
                 read = self.incoming.fill() => self.take(&mut liveness, read),
@@ -139,7 +136,7 @@ impl<H: Home, R: AsyncRead + Unpin> Reading<'_, H, R> {
         while let Some(step) = liveness.due(now, Usage { last: now, near: true }) {
             match step {
                 // A link that is closed is found closed.
-                Step::Beat => _ = self.link.tell(&self.home.heartbeat()),
+                Step::Beat => _ = self.run.link.tell(&self.heartbeat()),
                 Step::Degraded => self.set_degraded(true),
                 Step::Gone | Step::Idle => return Err(End::Gone),
             }
@@ -156,13 +153,19 @@ impl<H: Home, R: AsyncRead + Unpin> Reading<'_, H, R> {
     }
 
     fn set_degraded(&self, is: bool) {
-        let peer = self.link.peer.short();
-        tracing::info!(peer, link = %self.link, silent = is, "a peer's link changed");
-        self.link.set_degraded(is);
-        self.home.changed();
+        let Run { link, peers, events, .. } = self.run;
+        tracing::info!(peer = link.peer.short(), %link, silent = is, "a peer's link changed");
+        link.set_degraded(is);
+        if let Some(peer) = peers.get(&link.peer) {
+            events.changed(&peer);
+        }
     }
 
-    /// Hands out all that is complete.
+    fn heartbeat(&self) -> ClusterMessage {
+        ClusterMessage::Heartbeat(Box::new(self.run.machine.facts.heartbeat()))
+    }
+
+    /// Hands out all payloads that are complete.
     fn hand_out(&mut self) -> Result<(), End> {
         let max = if self.opener.is_some() { MAX_RECORD } else { MAX_FRAME };
         while let Some(frame) = self.incoming.ready(max)? {
@@ -179,23 +182,24 @@ impl<H: Home, R: AsyncRead + Unpin> Reading<'_, H, R> {
 
     fn payload(&self, payload: Bytes) -> Result<(), End> {
         if payload.is_empty() {
-            self.home.odd("an empty frame");
-        } else if let Some(reason) = is_farewell(&payload) {
-            return Err(End::Told(reason));
+            self.run.machine.counts.bad("an empty frame");
+        } else if let Some(reason) = farewell_reason(&payload) {
+            return Err(End::ClosedByPeer(reason));
         } else {
-            self.home.received(payload);
+            self.run.events.received(self.run.link, payload);
         }
         Ok(())
     }
 }
 
+/// Resets a timer, unless it is right already: that is the case at most reads, and a reset is not free.
 fn wake_at(timer: std::pin::Pin<&mut Sleep>, at: Instant) {
     if timer.deadline() != at {
         timer.reset(at);
     }
 }
 
-/// Writes what waits until the link is closed, and then why it was.
+/// Writes what waits until the link is closed, then the farewell.
 async fn send<W: AsyncWrite + Unpin>(
     link: Arc<Link>,
     mut outgoing: Outgoing,
@@ -206,7 +210,7 @@ async fn send<W: AsyncWrite + Unpin>(
     if let Err(error) = write_all(&link, &mut outgoing, &mut writer, &mut batch).await {
         link.close(&error.to_string());
     }
-    // The other end may be gone.
+    // The connection may be broken, and the link is closed in any case.
     let _ = writer.shutdown().await;
 }
 
@@ -225,6 +229,7 @@ async fn write_all<W: AsyncWrite + Unpin>(
         }
         batch.write(writer).await?;
     }
+    // Stock peers do not know a farewell.
     if let Some(why) = link.why_closed().filter(|_| link.warren) {
         batch.put_bytes(&farewell(&why), &[])?;
         batch.write(writer).await?;
@@ -246,7 +251,7 @@ impl Batch {
 
     fn put_bytes(&mut self, head: &[u8], body: &[u8]) -> Result<(), SealError> {
         let Some(sealer) = &mut self.sealer else {
-            // A link takes no longer ones.
+            // It fits: a link takes no payload that is longer than a frame may be.
             let length = (head.len() + body.len()) as u32;
             self.bytes.extend_from_slice(&length.to_be_bytes());
             self.bytes.extend_from_slice(head);
@@ -277,7 +282,7 @@ impl Batch {
             rest = &rest[written..];
         }
         self.bytes.clear();
-        // A large message is not kept room for.
+        // After a large message the room for it is given back.
         self.bytes.shrink_to(2 * BATCH);
         Ok(())
     }

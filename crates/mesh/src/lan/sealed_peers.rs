@@ -1,5 +1,5 @@
-//! Peers that had a sealed link. They are never linked to in the clear again while this process
-//! runs: otherwise somebody in between could remove the mark by which Warrens know each other.
+//! Peers that had a sealed link. While this process runs, there is no link in clear text to them: otherwise an
+//! attacker in between could remove the mark by which Warrens know each other, and read everything.
 
 use std::{
     collections::HashMap,
@@ -11,7 +11,7 @@ use base::NodeId;
 
 use crate::facts::device_id;
 
-/// The most that are remembered of each sort.
+/// The most devices that are remembered, and the most addresses.
 const MAX_SEEN: usize = 4_096;
 
 /// Peers that had a sealed link.
@@ -20,14 +20,14 @@ pub(super) struct SealedPeers(Mutex<SealedPeersState>);
 
 #[derive(Debug, Default)]
 struct SealedPeersState {
-    /// By the UUID in lower case that it tells stock peers.
+    /// By the UUID in lower case that they send to stock peers.
     devices: HashMap<String, NodeId>,
-    /// By where it was dialled.
+    /// By the address where they were dialled.
     addresses: HashMap<SocketAddr, NodeId>,
 }
 
 impl SealedPeers {
-    /// A link to a node is sealed; `dialled` is where it was dialled, if this end did.
+    /// A link to a node is sealed. `dialled` is the address, if this end dialled it.
     pub(super) fn sealed(&self, node: &NodeId, dialled: Option<SocketAddr>) {
         let mut state = self.lock();
         remember(&mut state.devices, device_id(node).as_str().to_owned(), *node);
@@ -51,6 +51,7 @@ impl SealedPeers {
     }
 }
 
+/// When it is full, the first ones stay: strangers must not be able to push a known peer out.
 fn remember<K: std::hash::Hash + Eq>(map: &mut HashMap<K, NodeId>, key: K, node: NodeId) {
     if map.len() < MAX_SEEN || map.contains_key(&key) {
         map.insert(key, node);

@@ -1,6 +1,6 @@
-//! The peers that mDNS has shown, and the changes that follow. Pure.
+//! The peers that mDNS has shown, and what changes with each sighting. Pure.
 //!
-//! A Warren announces itself twice: as one, and as stock peers do. Only the first counts then.
+//! A Warren announces itself twice: as a Warren, and as stock peers do. If both are seen, only the first counts.
 
 use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 
@@ -14,19 +14,20 @@ use crate::{facts::device_id, peer::PeerId};
 /// The property by which a process knows its own announcement.
 pub(super) const INSTANCE: &str = "instance";
 
-/// The most peers that are kept in mind.
+/// The most peers that are remembered.
 const MAX_FOUND: usize = 256;
 
-/// The node with the lower id connects at once, the other one after this time, so that they do not cross.
+/// The node with the lower id dials at once, the other one after this time: so two nodes rarely dial each other
+/// at once.
 const OTHER_FIRST: Duration = Duration::from_secs(3);
 
 /// The delay before a device is dialled that may turn out to be a Warren.
 const MAY_BE_WARREN: Duration = Duration::from_secs(1);
 
-/// A node that is missing for this many rounds has gone without a word.
+/// A node that is not seen for this many rounds is gone: not everyone says goodbye.
 const ROUNDS: u32 = 3;
 
-/// The service that was seen, and its name in lower case.
+/// The service that was seen, and the name of its instance in lower case.
 pub(super) type Key = (Service, String);
 
 /// A change that follows from a sighting.
@@ -36,7 +37,7 @@ pub(super) enum Change {
     Came(Key, Found),
     /// It is elsewhere.
     Moved(Key, Vec<SocketAddr>),
-    /// It has gone, or is known by another name.
+    /// It has gone, or is known by another key.
     Went(Key),
 }
 
@@ -45,7 +46,7 @@ pub(super) enum Change {
 pub(super) struct Found {
     pub(super) name: String,
     pub(super) addresses: Vec<SocketAddr>,
-    /// The node that it says it is, if it says that it is a Warren.
+    /// The node id that it claims, if it announces itself as a Warren.
     pub(super) node: Option<NodeId>,
     /// Its peer id, if it names one.
     pub(super) peer: Option<PeerId>,
@@ -56,7 +57,7 @@ pub(super) struct Found {
 /// The peers that mDNS has shown.
 pub(super) struct Sightings {
     own: NodeId,
-    /// Tells this process from another with its key.
+    /// Tells this process from another one with its key.
     instance: String,
     device: WireId,
     found: BTreeMap<Key, SeenPeer>,
@@ -85,7 +86,7 @@ impl Sightings {
         }
     }
 
-    /// A round is over: peers that were not seen for some rounds are gone.
+    /// A round is over. Peers that were not seen for [`ROUNDS`] rounds are gone.
     pub(super) fn round(&mut self) -> Vec<Change> {
         self.round += 1;
         let (round, mut changes) = (self.round, Vec::new());
@@ -131,7 +132,7 @@ impl Sightings {
         changes
     }
 
-    /// Whether a device is a Warren that was seen as one, or this machine.
+    /// Whether a device is this machine, or a Warren that was seen as one.
     fn is_known_warren(&self, device: Option<&WireId>) -> bool {
         let Some(device) = device else { return false };
         let warrens = self.found.iter().filter(|((service, _), _)| *service == Service::Warren);
@@ -139,7 +140,7 @@ impl Sightings {
             || warrens.into_iter().any(|(_, seen)| seen.device.as_ref() == Some(device))
     }
 
-    /// A Warren that was taken for a stock device goes as such.
+    /// A Warren has come that was taken for a stock device: the device goes.
     fn replaced(&mut self, warren: Option<&WireId>) -> Vec<Change> {
         let Some(device) = warren else { return Vec::new() };
         let is_it = |(key, seen): &(&Key, &SeenPeer)| {
@@ -160,7 +161,7 @@ impl Sightings {
     }
 }
 
-/// The node that a Warren says it is.
+/// The node id that a Warren claims.
 fn node(found: &Discovered) -> Option<NodeId> {
     let is_mesh = found.service == Service::Warren && found.is_mesh();
     is_mesh.then(|| found.property("node")?.parse().ok()).flatten()
@@ -173,7 +174,7 @@ fn device(found: &Discovered) -> Option<WireId> {
     }
 }
 
-/// Where it can be connected to. An IPv6 address that needs the name of an interface cannot.
+/// The addresses that can be dialled. A link-local one of IPv6 cannot: it needs the name of an interface.
 fn addresses(found: &Discovered) -> Vec<SocketAddr> {
     let usable = found.addresses.iter().filter(|address| match address {
         std::net::IpAddr::V6(v6) => !v6.is_unicast_link_local(),
@@ -304,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_are_kept_in_mind() {
+    fn only_so_many_are_remembered() {
         let mut sightings = sightings(LOW);
         for number in 0..=MAX_FOUND {
             let found = Discovered { instance: number.to_string(), ..warren(&HIGH) };

@@ -2,14 +2,10 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use base::Secret;
 use bytes::{Bytes, BytesMut};
-use discovery::Reach;
-use models::Library;
 use protocol::mesh::frame;
-use seal::{Identity, PasscodeKey, stock_hash};
+use seal::{Identity, stock_hash};
 use serde_json::{Value, json};
-use store::VolatileStore;
 use testkit::{DEADLINE, eventually, within};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -19,11 +15,9 @@ use tokio::{
 
 use super::*;
 use crate::{
-    node::{Mesh, Node, Parts},
-    peer::PeerId,
+    node::Node,
     settings::Settings,
-    share::Share,
-    testing::Server,
+    testing::{Server, mesh, settings, with_passcode},
 };
 
 const MAC: &str = "63C9BD98-0000-4000-8000-000000000000";
@@ -36,43 +30,11 @@ struct Running {
     _server: Server,
 }
 
-fn settings() -> Settings {
-    Settings {
-        name: "box".into(),
-        version: "1",
-        listen: None,
-        passcode: None,
-        plain_passcode: false,
-        require_sealed: false,
-        peers: Vec::new(),
-        relays: Vec::new(),
-        advertise: false,
-        reach: Reach::Machine,
-        share: Share::default(),
-        trusted: Vec::new(),
-        model_dirs: Vec::new(),
-        offer_found: false,
-        data_dir: std::env::temp_dir(),
-    }
-}
-
-fn with_passcode(passcode: &str) -> Settings {
-    Settings { passcode: Some(Secret::from(passcode)), ..settings() }
-}
-
 async fn start_at(seed: u8, settings: Settings, listener: TcpListener) -> Running {
     let server = Server::new();
     let address = listener.local_addr().unwrap();
-    let parts = Parts {
-        identity: Identity::from_seed([seed; 32]),
-        psk: settings.passcode.as_ref().map(PasscodeKey::derive),
-        scheduler: server.scheduler.clone(),
-        usage: Arc::new(VolatileStore::default()),
-        library: Arc::new(Library::default()),
-        marks: crate::testing::marks(),
-    };
-    let node = Mesh::new(settings, parts).0;
-    let running = tokio::spawn(run(Arc::new(Arc::clone(&node)), Some(listener)));
+    let node = mesh(seed, settings, &server).0;
+    let running = tokio::spawn(run(Arc::clone(&node.lan), Some(listener)));
     Running { node, address, running, _server: server }
 }
 
@@ -89,12 +51,8 @@ fn to(others: &[&Running]) -> Settings {
 }
 
 impl Running {
-    fn home(&self) -> Arc<dyn Home> {
-        Arc::new(Arc::clone(&self.node))
-    }
-
     fn id(&self) -> NodeId {
-        self.node.own.id()
+        self.node.machine.id()
     }
 
     /// Its link to another on the LAN.
@@ -113,10 +71,10 @@ impl Running {
     }
 
     async fn stop(self) {
-        self.node.own.stop.cancel();
+        self.node.machine.stop.cancel();
         within("the end of a node", self.running).await.unwrap();
-        self.node.own.tasks.close();
-        within("the end of its links", self.node.own.tasks.wait()).await;
+        self.node.machine.tasks.close();
+        within("the end of its links", self.node.machine.tasks.wait()).await;
     }
 }
 
@@ -141,16 +99,6 @@ async fn two_nodes_are_linked_sealed_and_say_goodbye() {
 }
 
 #[tokio::test]
-async fn another_passcode_makes_no_link() {
-    let one = start(1, with_passcode("swift eagle")).await;
-    let other = start(2, with_passcode("slow eagle")).await;
-    let call = Call { address: Some(one.address), ..Call::default() };
-    let refused = within("a refusal", open::dial(&other.home(), call)).await.unwrap_err();
-    assert!(refused.to_string().contains("another passcode"), "{refused}");
-    assert!(one.link_to(&other).is_none());
-}
-
-#[tokio::test]
 async fn two_nodes_that_dial_each_other_keep_one_link_and_the_same() {
     let (near, far) = (bound().await, bound().await);
     let of = |listener: &TcpListener| Settings {
@@ -168,8 +116,10 @@ async fn two_nodes_that_dial_each_other_keep_one_link_and_the_same() {
     };
     eventually("one link", DEADLINE, lower_opened).await;
     let (here, there) = (one.link_to(&other).unwrap(), other.link_to(&one).unwrap());
-    here.tell(&protocol::mesh::ClusterMessage::Heartbeat(Box::new(one.node.own.facts.heartbeat())))
-        .unwrap();
+    here.tell(&protocol::mesh::ClusterMessage::Heartbeat(Box::new(
+        one.node.machine.facts.heartbeat(),
+    )))
+    .unwrap();
     assert!(!here.is_closed() && !there.is_closed());
 }
 
@@ -188,15 +138,15 @@ async fn a_node_that_comes_back_is_linked_again() {
 #[tokio::test]
 async fn a_direct_link_leads_to_the_expected_node_only() {
     let (one, other) = (start(1, settings()).await, start(2, settings()).await);
-    let link = dial_sealed(&one.home(), other.address, &other.id()).await.unwrap();
+    let link = dial_sealed(&one.node.lan, other.address, &other.id()).await.unwrap();
     assert!(link.sealed);
-    let again = dial_sealed(&one.home(), other.address, &other.id()).await.unwrap();
+    let again = dial_sealed(&one.node.lan, other.address, &other.id()).await.unwrap();
     assert_eq!(again.number, link.number);
     let third = Identity::from_seed([3; 32]).node_id();
-    let refused = dial_sealed(&one.home(), other.address, &third).await.unwrap_err();
+    let refused = dial_sealed(&one.node.lan, other.address, &third).await.unwrap_err();
     assert!(refused.0.contains("answers where"), "{refused}");
     let nobody = bound().await.local_addr().unwrap();
-    assert!(dial_sealed(&one.home(), nobody, &third).await.is_err());
+    assert!(dial_sealed(&one.node.lan, nobody, &third).await.is_err());
 }
 
 #[tokio::test]
@@ -204,8 +154,8 @@ async fn many_direct_links_at_once_become_one() {
     let (one, other) = (start(1, settings()).await, start(2, settings()).await);
     let dials = (0..8).map(|turn| {
         let (from, to) = if turn % 2 == 0 { (&one, &other) } else { (&other, &one) };
-        let (home, address, id) = (from.home(), to.address, to.id());
-        tokio::spawn(async move { dial_sealed(&home, address, &id).await.is_ok() })
+        let (lan, address, id) = (Arc::clone(&from.node.lan), to.address, to.id());
+        tokio::spawn(async move { dial_sealed(&lan, address, &id).await.is_ok() })
     });
     for dial in dials.collect::<Vec<_>>() {
         assert!(within("a link", dial).await.unwrap());
@@ -231,14 +181,14 @@ async fn two_nodes_with_the_same_key_are_told_so_and_a_node_that_finds_itself_is
     let one = start_at(1, Settings { peers: vec![own], ..settings() }, listener).await;
     let other = start(2, to(&[&one])).await;
     other.is_linked_to(&one).await;
-    assert!(one.node.own.counts.problems().is_empty());
+    assert!(one.node.machine.counts.problems().is_empty());
     assert_eq!(one.node.lan.unlinked.list(), [], "nor as a peer that has no link");
     let twin = start(1, to(&[&one])).await;
     let told = async || {
         [&one, &twin].iter().all(|running| {
             running
                 .node
-                .own
+                .machine
                 .counts
                 .problems()
                 .keys()
@@ -246,9 +196,9 @@ async fn two_nodes_with_the_same_key_are_told_so_and_a_node_that_finds_itself_is
         })
     };
     eventually("the problem", DEADLINE, told).await;
-    let again = async || one.node.own.counts.problems().values().any(|times| *times > 1);
+    let again = async || one.node.machine.counts.problems().values().any(|times| *times > 1);
     eventually("the next try", DEADLINE, again).await;
-    assert_eq!(one.node.own.counts.problems().len(), 1, "each try comes from another port");
+    assert_eq!(one.node.machine.counts.problems().len(), 1, "each try comes from another port");
     assert!(one.link_to(&twin).is_none());
 }
 
@@ -330,7 +280,7 @@ async fn a_stock_peer_that_connects_is_answered_and_told_how_this_node_is() {
     mac.say(&stock("hello", None)).await;
     let ack = mac.hears().await;
     let device = ack["helloAck"]["_0"]["deviceInfo"]["id"].as_str().unwrap().to_owned();
-    assert_eq!(device, one.node.own.facts.device_id().as_str());
+    assert_eq!(device, one.node.machine.facts.device_id().as_str());
     let beat = mac.hears().await;
     assert_eq!(beat["heartbeat"]["_0"]["deviceID"], json!(device));
     let link = one.link(&self::mac()).unwrap();
@@ -349,9 +299,9 @@ async fn a_stock_listener_that_closes_is_sent_the_hash_only_when_that_is_allowed
         let address = listener.local_addr().unwrap();
         let own = Settings { plain_passcode: allowed, ..with_passcode("swift eagle") };
         let one = start(1, own).await;
-        let home = one.home();
+        let lan = Arc::clone(&one.node.lan);
         let call = Call { address: Some(address), ..Call::default() };
-        let dialling = tokio::spawn(async move { open::dial(&home, call).await });
+        let dialling = tokio::spawn(async move { open::dial(&lan, call).await });
         let accept = async || {
             let (stream, _) = listener.accept().await.unwrap();
             Stock { stream, buffer: BytesMut::new() }

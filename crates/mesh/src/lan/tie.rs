@@ -1,8 +1,7 @@
 //! Which of two links between the same two nodes stays, so that both ends keep the same one.
 //!
-//! The one that the lower id opened; of two that the same end opened, the newer one. A link whose other
-//! end has restarted meanwhile, or is silent, does not count: it is dead, and only this
-//! end does not know it yet.
+//! It is the one that the lower id opened; of two that the same end opened, the newer one. A link that is silent,
+//! or whose other end has restarted since, does not count: it is dead, and only this end does not know it yet.
 
 use base::NodeId;
 
@@ -12,16 +11,16 @@ use crate::{
     peer::PeerId,
 };
 
-/// Why a link was closed that lost.
+/// Why the other link was closed.
 pub(crate) const LOST: &str = "another link between the same two nodes took its place";
 
-/// Whether `new` takes the place of `old`; both lead from `own` to the same peer.
+/// Whether `new` stays and `old` goes; both lead from `own` to the same peer.
 pub(crate) fn newer_stays(own: &NodeId, old: &Link, new: &Link) -> bool {
     let claim = |link: &Link| Claim { opened_here: link.opened_here, order: link.order };
     !old.is_usable() || newer_wins(is_lower(own, &new.peer), claim(old), claim(new))
 }
 
-/// Whether this node's id is the lower one: of their UUIDs, where the peer has no other.
+/// Whether this node's id is the lower one. Their UUIDs are compared if the peer has no other id.
 pub(crate) fn is_lower(own: &NodeId, peer: &PeerId) -> bool {
     match peer {
         PeerId::Node(node) => own < node,
@@ -63,11 +62,11 @@ mod tests {
         Claim { opened_here, order: Order { instance: Some(7), dial } }
     }
 
-    /// A connection as its two ends see it: who opened it, and as its how manyth.
+    /// A connection: whether the lower id opened it, and its number among those of that end.
     type Connection = (bool, u64);
 
-    /// Which of several connections an end keeps that sees them in this order.
-    fn kept(is_low: bool, seen: &[Connection]) -> Connection {
+    /// The connection that stays at an end that sees them in this order.
+    fn stays(is_low: bool, seen: &[Connection]) -> Connection {
         let here = |(by_low, dial): Connection| claim(by_low == is_low, dial);
         let keep = |old: Connection, new: &Connection| {
             if newer_wins(is_low, here(old), here(*new)) { *new } else { old }
@@ -82,12 +81,12 @@ mod tests {
             mix in any::<prop::sample::Index>(),
         ) {
             let mut seen: Vec<_> = by_low.into_iter().collect();
-            let at_low = kept(true, &seen);
-            let place = mix.index(seen.len());
-            seen.rotate_left(place);
+            let at_low = stays(true, &seen);
+            let first = mix.index(seen.len());
+            seen.rotate_left(first);
             seen.reverse();
-            prop_assert_eq!(kept(false, &seen), at_low);
-            prop_assert_eq!(kept(true, &seen), at_low);
+            prop_assert_eq!(stays(false, &seen), at_low);
+            prop_assert_eq!(stays(true, &seen), at_low);
         }
     }
 
@@ -100,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_to_a_program_that_was_started_anew_takes_the_place_of_the_old_ones() {
+    fn a_link_to_a_program_that_was_started_anew_replaces_the_old_ones() {
         let old = Claim { opened_here: true, order: Order { instance: Some(1), dial: 5 } };
         let new = Claim { opened_here: false, order: Order { instance: Some(2), dial: 1 } };
         assert!(newer_wins(true, old, new));

@@ -9,44 +9,44 @@ use std::{
 use protocol::admin::mesh::MeshUnlinked;
 use tokio::time::Instant;
 
-/// The most that are kept in mind. The one that was met longest ago makes room.
+/// The most that are remembered. The one that was met longest ago makes room.
 const MAX_UNLINKED: usize = 64;
 
-/// How long one is listed after it was met last. A peer that is wanted is tried twice within that time.
+/// How long one is listed after it was met last: long enough for two tries to link to a peer that is wanted.
 const RECENT: Duration = Duration::from_secs(120);
 
-/// By the name of a peer's place: why there is no link, and since when that is known.
+/// By the peer's name or address: why there is no link, and when it was met last.
 #[derive(Debug, Default)]
 pub(crate) struct Unlinked(Mutex<BTreeMap<String, (String, Instant)>>);
 
 impl Unlinked {
-    /// There is no link to it.
-    pub(super) fn failed(&self, place: &str, why: &str) {
+    /// A peer was met, and there is no link to it.
+    pub(super) fn failed(&self, whom: &str, why: &str) {
         let mut unlinked = self.lock();
-        if unlinked.len() >= MAX_UNLINKED && !unlinked.contains_key(place) {
+        if unlinked.len() >= MAX_UNLINKED && !unlinked.contains_key(whom) {
             let oldest =
-                unlinked.iter().min_by_key(|(_, (_, at))| *at).map(|(place, _)| place.clone());
+                unlinked.iter().min_by_key(|(_, (_, at))| *at).map(|(whom, _)| whom.clone());
             oldest.and_then(|oldest| unlinked.remove(&oldest));
         }
-        unlinked.insert(place.to_owned(), (why.to_owned(), Instant::now()));
+        unlinked.insert(whom.to_owned(), (why.to_owned(), Instant::now()));
     }
 
-    /// There is one.
-    pub(super) fn linked(&self, place: &str) {
-        self.lock().remove(place);
+    /// There is a link to it.
+    pub(super) fn linked(&self, whom: &str) {
+        self.lock().remove(whom);
     }
 
-    /// Those that were met lately, by their places.
+    /// Those that were met lately, by their names or addresses.
     pub(crate) fn list(&self) -> Vec<MeshUnlinked> {
         let mut unlinked = self.lock();
         unlinked.retain(|_, (_, at)| at.elapsed() < RECENT);
-        let told = |(place, (why, at)): (&String, &(String, Instant))| MeshUnlinked {
-            place: place.clone(),
+        let listed = |(whom, (why, at)): (&String, &(String, Instant))| MeshUnlinked {
+            place: whom.clone(),
             why: why.clone(),
             met_secs: at.elapsed().as_secs(),
         };
         // At most MAX_UNLINKED.
-        unlinked.iter().map(told).collect()
+        unlinked.iter().map(listed).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, (String, Instant)>> {
@@ -60,13 +60,13 @@ mod tests {
 
     use super::*;
 
-    fn told(unlinked: &Unlinked) -> Vec<(String, String, u64)> {
-        let told = unlinked.list().into_iter();
-        told.map(|one| (one.place, one.why, one.met_secs)).collect()
+    fn listed(unlinked: &Unlinked) -> Vec<(String, String, u64)> {
+        let all = unlinked.list().into_iter();
+        all.map(|one| (one.place, one.why, one.met_secs)).collect()
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_last_reason_is_told_until_there_is_a_link_or_it_is_old() {
+    async fn the_last_reason_is_listed_until_there_is_a_link_or_it_is_old() {
         let unlinked = Unlinked::default();
         unlinked.failed("a", "nobody answered");
         advance(Duration::from_secs(7)).await;
@@ -74,19 +74,19 @@ mod tests {
         unlinked.failed("b", "another passcode");
         advance(Duration::from_secs(3)).await;
         unlinked.linked("b");
-        assert_eq!(told(&unlinked), [("a".to_owned(), "another passcode".to_owned(), 3)]);
+        assert_eq!(listed(&unlinked), [("a".to_owned(), "another passcode".to_owned(), 3)]);
         advance(RECENT).await;
-        assert_eq!(told(&unlinked), []);
+        assert_eq!(listed(&unlinked), []);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn only_so_many_are_kept_in_mind_and_the_oldest_makes_room() {
+    async fn only_so_many_are_remembered_and_the_oldest_makes_room() {
         let unlinked = Unlinked::default();
         for number in 0..=MAX_UNLINKED {
             unlinked.failed(&format!("{number:03}"), "x");
             advance(Duration::from_millis(1)).await;
         }
-        let told = told(&unlinked);
-        assert_eq!((told.len(), told[0].0.as_str()), (MAX_UNLINKED, "001"));
+        let listed = listed(&unlinked);
+        assert_eq!((listed.len(), listed[0].0.as_str()), (MAX_UNLINKED, "001"));
     }
 }

@@ -1,4 +1,4 @@
-//! The queues of a link: what is sent next.
+//! The queues of a link. Each has a bound, so that a peer that reads slowly costs little memory.
 
 use std::{
     collections::VecDeque,
@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::LinkClosed;
 
-/// The most small messages that wait; one more, and the peer is taken not to read.
+/// The most small messages that wait. If there would be more, the peer reads nothing.
 pub(super) const MAX_WAITING: usize = 1_024;
 
 /// The most bytes of small messages that wait: requests can be large.
@@ -66,7 +66,7 @@ pub(super) enum Put {
 }
 
 impl Lanes {
-    /// A small message, which goes first.
+    /// Queues a small message, which goes first.
     pub(super) fn put_control(&self, bytes: Vec<u8>) -> Put {
         let mut state = self.lock();
         if state.closed.is_some() {
@@ -82,21 +82,23 @@ impl Lanes {
         Put::Done
     }
 
-    /// A part of an answer, once there is room for it.
+    /// Queues a part of an answer, once there is room for it.
     pub(super) async fn put_answer(&self, bytes: Vec<u8>) -> Result<(), LinkClosed> {
+        // One that is longer than the whole lane goes when the lane is empty.
         let share = bytes.len().clamp(1, ANSWERS) as u32;
         let permit = self.room(&self.answers, share).await?;
         self.push(|state| state.answers.push_back((bytes, permit)))
     }
 
-    /// A slice of a piece, in two parts, once there is room for it.
+    /// Queues a slice of a piece, in two parts, once there is room for it.
     pub(super) async fn put_piece(&self, head: Vec<u8>, body: Bytes) -> Result<(), LinkClosed> {
         let permit = self.room(&self.pieces, 1).await?;
         self.push(|state| state.pieces.push_back((head, body, permit)))
     }
 
-    /// Nothing more is put; small messages that wait are still sent.
+    /// From now on nothing is queued. Small messages that wait are still sent.
     pub(super) fn close(&self, why: &str) {
+        // Before the semaphores: whoever still gets room finds it closed.
         self.lock().closed.get_or_insert_with(|| why.to_owned());
         self.answers.close();
         self.pieces.close();
@@ -121,6 +123,7 @@ impl Lanes {
         Arc::clone(of).acquire_many_owned(share).await.map_err(|_| LinkClosed)
     }
 
+    /// Checks again whether it is closed: it may have been while the caller waited for room.
     fn push(&self, push: impl FnOnce(&mut Waiting)) -> Result<(), LinkClosed> {
         let mut state = self.lock();
         if state.closed.is_some() {
@@ -137,10 +140,10 @@ impl Lanes {
     }
 }
 
-/// The sending end of a link's queues, held by the one task that writes to its socket.
+/// The end of a link's queues that the task which writes to its socket takes from.
 pub(crate) struct Outgoing(Arc<Lanes>);
 
-/// One payload. What it takes of its lane's room is given back when it is dropped.
+/// One payload. Its room in its lane is free again when it is dropped.
 pub(crate) struct Payload {
     head: Vec<u8>,
     body: Bytes,
@@ -148,7 +151,7 @@ pub(crate) struct Payload {
 }
 
 impl Payload {
-    /// Its bytes, in two parts of which the second may be empty.
+    /// Its bytes, in two parts. The second may be empty.
     pub(crate) fn parts(&self) -> (&[u8], &[u8]) {
         (&self.head, &self.body)
     }
@@ -159,8 +162,7 @@ impl Outgoing {
         Self(lanes)
     }
 
-    /// Waits for the next payload; `None` when the link was closed and everything small has been sent.
-    /// Cancel safe.
+    /// Waits for the next payload. `None` when the link is closed and all small messages were taken. Cancel safe.
     pub(crate) async fn next(&mut self) -> Option<Payload> {
         loop {
             match self.ready() {
@@ -203,7 +205,7 @@ enum Ready {
 }
 
 impl Drop for Outgoing {
-    /// Wakes the waiting senders, which learn that there will be no room.
+    /// Wakes the senders that wait: there will be no more room.
     fn drop(&mut self) {
         self.0.close("its task has ended");
     }

@@ -1,4 +1,4 @@
-//! The fate of a job that a peer does not answer.
+//! What becomes of a job that a peer does not answer.
 
 use http::StatusCode;
 use protocol::{
@@ -11,19 +11,19 @@ use protocol::{
 /// The longest body of a backend's error that is passed on, in bytes.
 const MAX_BODY: usize = 256 * 1024;
 
-/// The fate of a job.
+/// What becomes of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It fails, by the peer's fault. Unbegun it may go to another provider.
+    /// It fails, by the peer's fault. If the answer has not begun, it may go to another provider.
     Fails(String),
-    /// Another provider is asked; without one, the client gets this.
+    /// It goes to another provider. If there is none, the client gets this error.
     PassedOn(StatusCode, String),
     /// The client gets what the peer's backend answered.
     Answered(StatusCode, String),
 }
 
 impl Fate {
-    /// By what the peer says. `begun`: the client has a part of the answer already.
+    /// Decides by the peer's error. `begun`: the client has got a part of the answer.
     pub(super) fn of(error: &InferenceError, begun: bool) -> Self {
         if begun {
             return Self::Fails(words(error));
@@ -49,19 +49,19 @@ impl Fate {
     }
 }
 
-/// The backend's own error, where the peer tells it.
+/// The backend's own error, if the peer has sent it.
 fn of_backend(error: &InferenceError) -> Option<(StatusCode, String)> {
     let (status, body) = match error.status {
         Some(status) => (u16::try_from(status).ok()?, error.body.as_deref().unwrap_or_default()),
         None => refusal(&error.error_message)?,
     };
     let status = StatusCode::from_u16(status).ok().filter(|status| status.as_u16() >= 400)?;
-    // The answer comes from this server's own address: nothing of a peer is shown there as a page.
+    // The answer comes from this server's own address: a page of a peer must not be shown there.
     let is_json =
         body.len() <= MAX_BODY && serde_json::from_str::<serde::de::IgnoredAny>(body).is_ok();
     let kind = if status.is_server_error() { "server_error" } else { "invalid_request_error" };
-    let told = || error_body(&words(error), kind, None, None);
-    Some((status, if is_json { body.to_owned() } else { told() }))
+    let in_words = || error_body(&words(error), kind, None, None);
+    Some((status, if is_json { body.to_owned() } else { in_words() }))
 }
 
 /// Reads the status and body of a backend's refusal from a stock node's error message. Such a refusal
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_of_the_backend_is_told_as_it_is() {
+    fn an_error_of_the_backend_reaches_the_client_as_it_is() {
         let of = |status, body: &str| {
             let body = Some(body.to_owned());
             Fate::of(&InferenceError { status: Some(status), body, ..error(None) }, false)
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stock_node_tells_in_words_that_its_backend_refused() {
+    fn a_stock_node_says_in_words_that_its_backend_refused() {
         let of = |words: &str| {
             let error = InferenceError { error_message: words.to_owned(), ..error(None) };
             Fate::of(&error, false)

@@ -3,109 +3,103 @@
 //! To the dispatcher a peer is one provider, whatever link leads to it: when a relay session gives way
 //! to a link on the LAN, only its distance changes.
 //!
-//! - `wanted`: what a peer is to the dispatcher now
-//! - `seat`: the place of one peer, `state`: the jobs that it has
-//! - `sender`: what the scheduler tells a peer's place
+//! - `status`: what a peer offers the dispatcher now
+//! - `peer_provider`: one peer as a provider; `state`: its membership and its jobs
+//! - `sender`: the scheduler's calls, queued for the provider's task
 //! - `peer_job`: one job at a peer
 //! - `request`: a job as a message
 //! - `reply`: the chunks of an answer as a client gets them
-//! - `home`: the node, as these see it
 //! - `fate`: what becomes of a job that a peer does not answer
 
 mod fate;
-mod home;
 mod peer_job;
+mod peer_provider;
 mod reply;
 mod request;
-mod seat;
 mod sender;
 mod state;
+mod status;
 #[cfg(test)]
 mod tests;
-mod wanted;
 
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
 };
 
 use protocol::mesh::{ClusterMessage, WireId};
 use scheduler::Scheduler;
-use tokio_util::task::TaskTracker;
 
-pub(crate) use self::home::Home;
-use self::{seat::Seat, wanted::Wanted};
+use self::{peer_provider::PeerProvider, status::PeerStatus};
 use crate::{
+    inbound::Inbound,
     link::Link,
     peer::{Peer, PeerId},
+    this_machine::ThisMachine,
+    wan::Wan,
 };
 
-/// The places of peers at the scheduler.
-pub(crate) struct Seats {
+/// The peers that are providers of the scheduler.
+pub(crate) struct PeerProviders {
     shared: Arc<Shared>,
-    seats: Mutex<Places>,
+    joined: Mutex<Joined>,
 }
 
 #[derive(Default)]
-struct Places {
-    by_peer: HashMap<PeerId, Arc<Seat>>,
-    /// No peer is given anything any more.
+struct Joined {
+    by_peer: HashMap<PeerId, Arc<PeerProvider>>,
+    /// Whether no peer is given jobs any more.
     closed: bool,
 }
 
-/// The state that all places share.
-pub(super) struct Shared {
+/// What all of them need.
+struct Shared {
+    machine: Arc<ThisMachine>,
     scheduler: Scheduler,
-    /// Opens links through relays; gone when the mesh is.
-    node: Weak<dyn Home>,
-    tasks: TaskTracker,
+    /// Opens links to peers that have none.
+    wan: Arc<Wan>,
+    /// Knows over which links requests of peers are being answered.
+    inbound: Arc<Inbound>,
     /// Messages about requests that nobody waits for.
     late: AtomicU64,
 }
 
-impl Shared {
-    fn may_ask(&self, peer: &Peer) -> bool {
-        self.node.upgrade().is_none_or(|node| node.may_ask(peer))
+impl PeerProviders {
+    pub(crate) fn new(
+        machine: Arc<ThisMachine>,
+        scheduler: Scheduler,
+        wan: Arc<Wan>,
+        inbound: Arc<Inbound>,
+    ) -> Self {
+        let shared = Shared { machine, scheduler, wan, inbound, late: AtomicU64::new(0) };
+        Self { shared: Arc::new(shared), joined: Mutex::default() }
     }
 
-    /// The link that something can be asked over, if there is one.
-    fn link(&self, peer: &Peer) -> Option<Arc<Link>> {
-        let may = |link: &Arc<Link>| self.node.upgrade().is_none_or(|node| node.may_ask_over(link));
-        peer.link().filter(may)
-    }
-}
-
-impl Seats {
-    /// Places at `scheduler`; their tasks are among `tasks`.
-    pub(crate) fn new(scheduler: Scheduler, tasks: TaskTracker, node: Weak<dyn Home>) -> Self {
-        let shared = Shared { scheduler, node, tasks, late: AtomicU64::new(0) };
-        Self { shared: Arc::new(shared), seats: Mutex::default() }
-    }
-
-    /// A peer or its links have changed: it joins, leaves, or makes another offer.
+    /// A peer or its links have changed: it joins the scheduler, leaves it, or offers something else.
     pub(crate) fn refresh(&self, peer: &Arc<Peer>) {
-        let mut places = self.lock();
-        let wanted = Wanted::of(peer).filter(|_| self.shared.may_ask(peer));
-        if let Some(seat) = places.by_peer.get(&peer.id) {
-            if !seat.adjust(wanted) {
-                places.by_peer.remove(&peer.id);
+        // Held to the end: two calls for one peer would make two providers of it.
+        let mut joined = self.lock();
+        let status = PeerStatus::of(peer).filter(|_| self.shared.machine.may_ask(peer));
+        if let Some(provider) = joined.by_peer.get(&peer.id) {
+            if !provider.update(status) {
+                joined.by_peer.remove(&peer.id);
             }
-        } else if let Some(wanted) = wanted.filter(Wanted::is_worth_a_seat)
-            && !places.closed
+        } else if let Some(status) = status.filter(PeerStatus::is_serving)
+            && !joined.closed
         {
-            let seat = Seat::join(&self.shared, peer, wanted);
-            places.by_peer.insert(peer.id.clone(), seat);
+            let provider = PeerProvider::join(&self.shared, peer, status);
+            joined.by_peer.insert(peer.id.clone(), provider);
         }
     }
 
-    /// A chunk, an end or an error of an answer.
+    /// Handles a chunk, an end or an error of an answer.
     pub(crate) fn answered(&self, link: &Arc<Link>, message: ClusterMessage) {
-        let seat = self.lock().by_peer.get(&link.peer).cloned();
-        if !seat.is_some_and(|seat| seat.answered(link, message)) {
-            // Stock peers go on with what nobody wants any more.
+        let provider = self.get(&link.peer);
+        if !provider.is_some_and(|provider| provider.answered(link, message)) {
+            // Stock peers go on with what nobody wants any more: a line for each would fill the log.
             let late = self.shared.late.fetch_add(1, Ordering::Relaxed);
             if late.is_power_of_two() || late == 0 {
                 tracing::debug!(peer = %link.peer.short(), late, "an answer that nobody waits for");
@@ -115,26 +109,24 @@ impl Seats {
 
     /// A part of an answer came that makes no sense.
     pub(crate) fn garbled(&self, link: &Arc<Link>, request: &WireId, why: &str) {
-        let seat = self.lock().by_peer.get(&link.peer).cloned();
-        if let Some(seat) = seat {
-            seat.garbled(link, request, why);
+        if let Some(provider) = self.get(&link.peer) {
+            provider.garbled(link, request, why);
         }
     }
 
     /// A link has ended: requests over it get no answer.
     pub(crate) fn link_closed(&self, link: &Arc<Link>) {
-        let seat = self.lock().by_peer.get(&link.peer).cloned();
-        if let Some(seat) = seat {
-            seat.link_closed(link);
+        if let Some(provider) = self.get(&link.peer) {
+            provider.link_closed(link);
         }
     }
 
-    /// Every peer leaves, and none joins again.
+    /// Every peer leaves the scheduler, and none joins it again.
     pub(crate) fn close(&self) {
-        let mut places = self.lock();
-        places.closed = true;
-        for (_, seat) in places.by_peer.drain() {
-            seat.adjust(None);
+        let mut joined = self.lock();
+        joined.closed = true;
+        for (_, provider) in joined.by_peer.drain() {
+            provider.update(None);
         }
     }
 
@@ -143,7 +135,12 @@ impl Seats {
         self.shared.late.load(Ordering::Relaxed)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Places> {
-        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Cloned, so that the lock is not held while an answer is handled.
+    fn get(&self, peer: &PeerId) -> Option<Arc<PeerProvider>> {
+        self.lock().by_peer.get(peer).cloned()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Joined> {
+        self.joined.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -15,21 +15,21 @@ use crate::link::Link;
 /// error.
 const REFUSED: &str = "its backend refused, and another is asked";
 
-/// A job that a peer has, or is to have.
+/// A job at a peer, or on its way there.
 pub(super) struct PeerJob {
     pub(super) job: JobId,
     writer: AnswerWriter,
     reply: Reply,
-    /// The link of the request; `None` until there is one.
+    /// The link that the request went over; `None` until it was sent.
     pub(super) link: Option<Arc<Link>>,
 }
 
-/// Why a job is over, though its peer has not said so.
+/// Why a job ends though its peer has not ended it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Trouble {
     /// Nobody reads the answer.
     Gone(WriteError),
-    /// It makes no sense.
+    /// The answer makes no sense.
     Bad(String),
 }
 
@@ -44,12 +44,12 @@ impl PeerJob {
         Self { job, writer, reply: Reply::new(streaming), link: None }
     }
 
-    /// Whether it was asked over this link.
+    /// Whether its request went over this link.
     pub(super) fn is_on(&self, link: &Link) -> bool {
         self.link.as_ref().is_some_and(|own| own.number == link.number)
     }
 
-    /// More of the answer.
+    /// Passes a part of the answer on.
     pub(super) fn chunk(&mut self, chunk: &InferenceChunk) -> Result<(), Trouble> {
         let bytes = self.reply.chunk(chunk.chunk.get()).map_err(Trouble::Bad)?;
         if !bytes.is_empty() {
@@ -59,9 +59,9 @@ impl PeerJob {
         Ok(())
     }
 
-    /// The peer says that the answer is complete. A stock node says so even when its backend has died.
+    /// The peer says that the answer is complete. A stock node says so even if its backend has died.
     pub(super) fn complete(mut self, complete: &InferenceComplete, warren: bool) {
-        // Stock peers count chunks.
+        // Stock peers report the number of chunks.
         let estimated = !warren;
         self.writer.report(Usage {
             estimated,
@@ -78,7 +78,7 @@ impl PeerJob {
         }
     }
 
-    /// The peer says that there is no (more of the) answer.
+    /// The peer says that there is no answer, or no more of it.
     pub(super) fn error(self, error: &InferenceError) {
         match Fate::of(error, self.writer.has_begun()) {
             Fate::Fails(why) => self.fail(&why),
@@ -87,13 +87,13 @@ impl PeerJob {
         }
     }
 
-    /// There is no (more of the) answer, by the peer's fault.
+    /// There is no answer, or no more of it, by the peer's fault.
     pub(super) fn fail(self, why: &str) {
         tracing::warn!(request_id = %self.job, why, "a peer failed a job");
         self.writer.fail(why);
     }
 
-    /// The peer cannot be asked this: another provider is, or the client is told so.
+    /// The peer cannot serve this job: it goes to another provider, or the client gets this error.
     pub(super) fn pass_on(self, status: StatusCode, body: String) {
         let job = self.job;
         match self.writer.pass_on() {
@@ -104,7 +104,7 @@ impl PeerJob {
         }
     }
 
-    /// The job is over for another reason than its peer's words.
+    /// Ends the job for another reason than a message of its peer.
     pub(super) fn give_up(self, trouble: Trouble) {
         match trouble {
             Trouble::Bad(why) => self.fail(&why),
@@ -115,12 +115,12 @@ impl PeerJob {
         }
     }
 
-    /// Nobody waits for it any more.
+    /// Drops the job without a verdict: it was cancelled, or the peer leaves the scheduler.
     pub(super) fn abandon(self) {
         self.writer.abandon();
     }
 
-    /// It does not serve what it is asked for.
+    /// The peer does not serve this endpoint.
     pub(super) fn unserved(self) {
         self.writer.unserved();
     }

@@ -8,9 +8,9 @@ use scheduler::Head;
 /// A peer's answer as the client gets it. Pure.
 pub(super) struct Reply {
     kind: Kind,
-    /// Whether anything has come.
+    /// Whether a chunk has come.
     begun: bool,
-    /// Whether the model came to its end.
+    /// Whether the model has finished.
     finished: bool,
 }
 
@@ -20,13 +20,13 @@ enum Kind {
 }
 
 impl Reply {
-    /// For a client that asked for a stream, or did not.
+    /// For a client that has asked for a stream, or has not.
     pub(super) fn new(streaming: bool) -> Self {
         let kind = if streaming { Kind::Events } else { Kind::Whole(Gather::default()) };
         Self { kind, begun: false, finished: false }
     }
 
-    /// The head of an answer that goes well.
+    /// The head of a good answer.
     pub(super) fn head(&self) -> Head {
         let kind = match self.kind {
             Kind::Events => "text/event-stream",
@@ -43,13 +43,13 @@ impl Reply {
     /// The client's bytes for the next chunk; empty while a whole answer is gathered.
     ///
     /// # Errors
-    /// Why it is not a chunk.
+    /// Why it is no chunk.
     pub(super) fn chunk(&mut self, chunk: &str) -> Result<Bytes, String> {
-        let seen = chunk::look(chunk).map_err(|bad| bad.to_string())?;
+        let look = chunk::look(chunk).map_err(|bad| bad.to_string())?;
         self.begun = true;
         // If a stock node's backend does not stream, the node sends its answer as one chunk: with
         // usage, but without a finish reason.
-        self.finished |= seen.finishes || seen.tells_usage;
+        self.finished |= look.finishes || look.tells_usage;
         match &mut self.kind {
             Kind::Events => Ok(event(chunk)),
             Kind::Whole(gather) => {
@@ -67,7 +67,7 @@ impl Reply {
     /// The client's last bytes, when the peer says that the answer is complete.
     ///
     /// # Errors
-    /// When nothing has come: a peer whose backend failed may say so, too.
+    /// If no chunk has come: a stock peer calls an answer complete though its backend has failed.
     pub(super) fn end(&mut self) -> Result<Bytes, String> {
         if !self.begun {
             return Err("the peer's answer is empty".to_owned());
@@ -82,7 +82,7 @@ impl Reply {
     }
 }
 
-/// A line end can only stand between two tokens of JSON, where a space is as good.
+/// A chunk as an event. A line end in JSON can only stand between two tokens, where a space does as well.
 fn event(chunk: &str) -> Bytes {
     let mut event = Vec::with_capacity(chunk.len() + 8);
     event.extend_from_slice(b"data: ");

@@ -10,17 +10,17 @@ use rand::RngExt;
 use scheduler::JobRequest;
 use serde_json::value::RawValue;
 
-/// Bodies up to this size, in bytes, are worked on between two other things; larger ones on a thread
-/// of their own.
-pub(super) const WORKED_ON_AT_ONCE: usize = 256 * 1024;
+/// Bodies up to this size, in bytes, are read on the async threads; larger ones, which take milliseconds, on a
+/// blocking thread.
+pub(super) const READ_INLINE: usize = 256 * 1024;
 
 /// A new id of a request: a UUID, which stock peers insist on.
 pub(super) fn new_id() -> WireId {
     WireId::from_random(rand::rng().random())
 }
 
-/// The message that asks a peer for a job. A stream is asked for in any case, and its usage: only so
-/// can be seen that an answer is going on, and what it cost.
+/// The message that asks a peer for a job. It always asks for a stream, and for the usage: otherwise nothing would
+/// show that an answer goes on, and what it cost.
 ///
 /// # Errors
 /// The fault of the request.

@@ -1,6 +1,6 @@
-//! The scheduler's notes for a peer's place.
+//! The scheduler's calls to a peer's provider.
 //!
-//! Called under the scheduler's lock: everything here leaves a note for the place's task, and returns.
+//! They come under the scheduler's lock: everything here queues a note for the provider's task, and returns.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::peer::PeerId;
 /// More notes than a peer has jobs at once, and their cancellations.
 const MAX_NOTES: usize = 8_192;
 
-/// A note for a place's task.
+/// A note for a provider's task.
 pub(super) enum Note {
     /// Ask for this.
     Assigned(Box<Assignment>),
@@ -21,18 +21,18 @@ pub(super) enum Note {
     Canceled(JobId),
 }
 
-/// The scheduler's side of a place.
+/// The scheduler's side of a provider.
 pub(super) struct Sender {
     name: String,
     notes: mpsc::Sender<Note>,
 }
 
 impl Sender {
-    /// Of the place of this peer, and what its task takes from.
+    /// For this peer; and the notes for the provider's task.
     pub(super) fn new(peer: &PeerId) -> (Self, mpsc::Receiver<Note>) {
-        let (notes, taken) = mpsc::channel(MAX_NOTES);
+        let (notes, queue) = mpsc::channel(MAX_NOTES);
         // Not the name that it gives itself: in the ledger it could pass for another.
-        (Self { name: format!("peer:{peer}"), notes }, taken)
+        (Self { name: format!("peer:{peer}"), notes }, queue)
     }
 }
 
@@ -47,7 +47,7 @@ impl Provider for Sender {
     }
 
     fn cancel(&self, job: JobId, _: CancelReason) {
-        // One that finds no room is noticed when the peer says more.
+        // One that finds no room is noticed at the peer's next chunk, which nobody reads.
         let _ = self.notes.try_send(Note::Canceled(job));
     }
 

@@ -1,4 +1,4 @@
-//! The state of a place: its membership, and the jobs of its peer.
+//! The state of a peer's provider: its membership at the scheduler, and the jobs that the peer has.
 
 use std::collections::HashMap;
 
@@ -7,90 +7,98 @@ use protocol::mesh::WireId;
 use scheduler::{LeaveReason, Membership};
 use tokio::time::Instant;
 
-use super::{peer_job::PeerJob, wanted::Wanted};
+use super::{peer_job::PeerJob, status::PeerStatus};
 use crate::{link::Link, peer::Peer};
 
-/// The state of a place.
+/// The state of a peer's provider.
 #[derive(Default)]
 pub(super) struct ProviderState {
-    /// `None` before it has joined, and after it has left.
+    /// `None` before it has joined the scheduler, and after it has left.
     pub(super) membership: Option<Membership>,
     pub(super) left: bool,
-    /// The offer that the scheduler got last.
-    pub(super) told: Option<Wanted>,
-    pub(super) asked: HashMap<WireId, PeerJob>,
+    /// What the scheduler was last told of the peer.
+    pub(super) reported: Option<PeerStatus>,
+    /// The jobs, by the ids that the peer knows them by.
+    pub(super) jobs: HashMap<WireId, PeerJob>,
+    /// Those ids, by the jobs' own.
     pub(super) ids: HashMap<JobId, WireId>,
 }
 
 impl ProviderState {
-    /// Its jobs are the scheduler's to move or to end.
+    /// Leaves the scheduler, which moves the jobs to other providers or ends them.
     pub(super) fn leave(&mut self, peer: &Peer) {
         self.left = true;
         self.ids.clear();
-        let asked = std::mem::take(&mut self.asked);
+        let jobs = std::mem::take(&mut self.jobs);
         if let Some(membership) = self.membership.take() {
             tracing::info!(peer = %peer.id.short(), "a peer serves no more");
             membership.leave(LeaveReason::Closed);
         }
-        for (_, asked) in asked {
-            asked.abandon();
+        // By leaving, the scheduler has decided about all of them: no verdict for each.
+        for (_, job) in jobs {
+            job.abandon();
         }
     }
 
-    pub(super) fn tell(&mut self, wanted: Wanted) {
-        let (Some(membership), Some(told)) = (&self.membership, &self.told) else { return };
-        if wanted.models != told.models {
-            membership.models(wanted.models.clone(), wanted.load);
-        } else if (wanted.load, wanted.load_until) != (told.load, told.load_until) {
-            // The same number is passed on when it comes again: the scheduler counts on from the last one.
-            membership.load(wanted.load);
+    /// Tells the scheduler what has changed since it was last told.
+    pub(super) fn report(&mut self, status: PeerStatus) {
+        let (Some(membership), Some(last)) = (&self.membership, &self.reported) else { return };
+        if status.models != last.models {
+            membership.models(status.models.clone(), status.load);
+        } else if (status.load, status.load_until) != (last.load, last.load_until) {
+            // Also if the number is the same: since the last report the scheduler has adjusted it for the jobs
+            // that it gave and that ended.
+            membership.load(status.load);
         }
-        if wanted.capacity != told.capacity {
-            membership.capacity(wanted.capacity);
+        if status.capacity != last.capacity {
+            membership.capacity(status.capacity);
         }
-        if wanted.distance != told.distance {
-            membership.distance(wanted.distance);
+        if status.distance != last.distance {
+            membership.distance(status.distance);
         }
-        if (wanted.speed, wanted.throttle) != (told.speed, told.throttle) {
-            membership.condition(wanted.speed, wanted.throttle);
+        if (status.speed, status.throttle) != (last.speed, last.throttle) {
+            membership.condition(status.speed, status.throttle);
         }
-        self.told = Some(wanted);
+        self.reported = Some(status);
     }
 
-    /// It says that it takes no more: for a moment, or until it says otherwise, it is given nothing.
+    /// The peer takes no more requests. It is given none for a moment, or until it reports another load.
     pub(super) fn mark_full(&mut self) {
-        if let (Some(membership), Some(told)) = (&self.membership, &mut self.told) {
-            told.fill();
-            membership.load(told.load);
+        if let (Some(membership), Some(status)) = (&self.membership, &mut self.reported) {
+            status.fill();
+            membership.load(status.load);
         }
     }
 
-    /// When what it has said of its load is too old to count, if it counts now.
+    /// When the load that the peer has reported is too old to count, if it counts now.
     pub(super) fn load_until(&self) -> Option<Instant> {
-        self.told.as_ref()?.load_until
+        self.reported.as_ref()?.load_until
     }
 
-    /// Forgets its reported load, which is too old to count.
+    /// The load that the peer has reported is too old to count.
     pub(super) fn forget_load(&mut self) {
-        let Some(told) = &mut self.told else { return };
-        (told.load, told.load_until) = (0, None);
+        let Some(status) = &mut self.reported else { return };
+        (status.load, status.load_until) = (0, None);
         if let Some(membership) = &self.membership {
             membership.load(0);
         }
     }
 
-    pub(super) fn on(&mut self, link: &Link, id: &WireId) -> Option<&mut PeerJob> {
-        self.asked.get_mut(id).filter(|asked| asked.is_on(link))
+    /// The job of this id, if it was sent over this link.
+    pub(super) fn job_on(&mut self, link: &Link, id: &WireId) -> Option<&mut PeerJob> {
+        self.jobs.get_mut(id).filter(|job| job.is_on(link))
     }
 
+    /// Removes the job of this id, if it was sent over this link.
     pub(super) fn take_on(&mut self, link: &Link, id: &WireId) -> Option<PeerJob> {
-        self.on(link, id)?;
+        self.job_on(link, id)?;
         self.take(id)
     }
 
+    /// Removes the job of this id.
     pub(super) fn take(&mut self, id: &WireId) -> Option<PeerJob> {
-        let asked = self.asked.remove(id)?;
-        self.ids.remove(&asked.job);
-        Some(asked)
+        let job = self.jobs.remove(id)?;
+        self.ids.remove(&job.job);
+        Some(job)
     }
 }

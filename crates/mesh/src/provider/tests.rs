@@ -1,4 +1,4 @@
-//! Places of peers, with the peers played by hand.
+//! Peers as providers, with the peers played by hand.
 //!
 //! - `load`: what a peer says of how much it has to do
 //! - `passcode`: the peers that a machine with a passcode asks
@@ -6,7 +6,7 @@
 mod load;
 mod passcode;
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use protocol::mesh::{
     ClusterMessage, Dialect, WireId,
@@ -14,13 +14,11 @@ use protocol::mesh::{
 };
 use scheduler::{Distance, Ending};
 use serde_json::{Value, json};
-use tokio_util::task::TaskTracker;
 
-use super::Seats;
 use crate::{
     link::Link,
-    peer::Peers,
-    testing::{FarEnd, Kind, Server, id, link, peer, rest},
+    node::Node,
+    testing::{FarEnd, Kind, Server, id, link, mesh, peer, rest, settings},
 };
 
 const DELTA: &str = r#"{"choices":[{"index":0,"delta":{"content":"é"}}],"x":1.50}"#;
@@ -29,37 +27,32 @@ const STOP: &str = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]
 
 struct Bench {
     server: Server,
-    seats: Seats,
-    peers: Peers,
+    node: Arc<Node>,
 }
 
 impl Bench {
     fn new() -> Self {
         let server = Server::new();
-        let seats = Seats::new(
-            server.scheduler.clone(),
-            TaskTracker::new(),
-            Weak::<crate::node::Node>::new(),
-        );
-        Self { server, seats, peers: Peers::default() }
+        let node = mesh(9, settings(), &server).0;
+        Self { server, node }
     }
 
     /// A peer joins.
     fn peer(&self, number: u8, kind: Kind, capacity: u32) -> (Arc<Link>, FarEnd) {
         let (link, far) = link(&id(number), kind);
-        self.seats.refresh(&peer(&self.peers, &link, capacity));
+        self.node.providers.refresh(&peer(&self.node.peers, &link, capacity));
         (link, far)
     }
 
     fn refresh(&self, number: u8) {
-        self.seats.refresh(&self.peers.get(&id(number)).unwrap());
+        self.node.providers.refresh(&self.node.peers.get(&id(number)).unwrap());
     }
 
     fn says(&self, link: &Arc<Link>, message: &Value) {
         match decode(message.to_string().as_bytes()) {
-            Ok(decoded) => self.seats.answered(link, decoded.message),
+            Ok(decoded) => self.node.providers.answered(link, decoded.message),
             Err(BadMessage { asked: Some(FailedRequest::Nothing(request)), why, .. }) => {
-                self.seats.garbled(link, &request, &why);
+                self.node.providers.garbled(link, &request, &why);
             }
             Err(bad) => panic!("{bad}"),
         }
@@ -85,10 +78,10 @@ impl Bench {
     /// Ends a link, as the node does.
     fn lose(&self, link: &Arc<Link>) {
         link.close("lost");
-        let peer = self.peers.get(&link.peer).unwrap();
+        let peer = self.node.peers.get(&link.peer).unwrap();
         peer.take_link(link.number);
-        self.seats.refresh(&peer);
-        self.seats.link_closed(link);
+        self.node.providers.refresh(&peer);
+        self.node.providers.link_closed(link);
     }
 }
 
@@ -292,7 +285,7 @@ async fn a_client_that_leaves_stops_a_warren_at_once() {
     assert_eq!(cancel.request_id, request);
     bench.chunk(&link, &request, DELTA);
     bench.complete(&link, &request);
-    assert_eq!(bench.seats.late(), 2);
+    assert_eq!(bench.node.providers.late(), 2);
     assert!(!link.is_closed());
 }
 
@@ -336,14 +329,14 @@ async fn a_link_that_is_lost_moves_what_has_not_begun_and_fails_the_rest() {
 async fn a_peer_that_relays_list_keeps_its_place_without_a_link() {
     let mut bench = Bench::new();
     let (link, mut far) = bench.peer(1, Kind::WarrenFar, 1);
-    bench.peers.get(&id(1)).unwrap().listed(&"relay.test".into(), true);
+    bench.node.peers.get(&id(1)).unwrap().set_listed(&"relay.test".into(), true);
     let mut answer = bench.server.ask(true);
     asked(&mut far).await;
     bench.lose(&link);
     let failure = answer.head().await.unwrap_err();
     assert_eq!(failure.detail.as_deref(), Some("the link to the peer was lost"));
     bench.server.has_providers(1).await;
-    bench.peers.get(&id(1)).unwrap().listed(&"relay.test".into(), false);
+    bench.node.peers.get(&id(1)).unwrap().set_listed(&"relay.test".into(), false);
     bench.refresh(1);
     bench.server.has_providers(0).await;
 }
@@ -369,7 +362,7 @@ async fn a_paused_peer_finishes_what_it_has_and_leaves() {
     let (link, mut far) = bench.peer(1, Kind::WarrenNear, 2);
     let mut answer = bench.server.ask(true);
     let request = asked(&mut far).await.request_id;
-    bench.peers.get(&id(1)).unwrap().learn(|facts| facts.throttle = 0);
+    bench.node.peers.get(&id(1)).unwrap().learn(|facts| facts.throttle = 0);
     bench.refresh(1);
     assert_eq!(bench.server.scheduler.status().workers[0].throttle, 0);
     let _waits = bench.server.ask(true);
@@ -380,7 +373,7 @@ async fn a_paused_peer_finishes_what_it_has_and_leaves() {
     far.expect_quiet();
     bench.refresh(1);
     bench.server.has_providers(0).await;
-    bench.peers.get(&id(1)).unwrap().learn(|facts| facts.throttle = 25);
+    bench.node.peers.get(&id(1)).unwrap().learn(|facts| facts.throttle = 25);
     bench.refresh(1);
     asked(&mut far).await;
     assert_eq!(bench.server.scheduler.status().workers[0].throttle, 25);
@@ -396,7 +389,7 @@ async fn nobody_answers_for_another() {
     bench.chunk(&forger, &request, r#"{"choices":[{"delta":{"content":"forged"}}]}"#);
     bench.error(&forger, &request, ErrorCode::InternalError);
     bench.chunk(&link, &"unknown".into(), DELTA);
-    assert_eq!(bench.seats.late(), 3);
+    assert_eq!(bench.node.providers.late(), 3);
     bench.chunk(&link, &request, DELTA);
     bench.complete(&link, &request);
     answer.head().await.unwrap();
@@ -410,7 +403,7 @@ async fn after_the_end_nobody_joins() {
     let (_link, mut far) = bench.peer(1, Kind::WarrenNear, 1);
     let mut answer = bench.server.ask(true);
     asked(&mut far).await;
-    bench.seats.close();
+    bench.node.providers.close();
     bench.refresh(1);
     bench.server.has_providers(0).await;
     bench.server.scheduler.abort();

@@ -1,13 +1,6 @@
 //! The rules of sharing, one by one.
 
-use base::NodeId;
-use protocol::mesh::cluster::ErrorCode;
-
-use super::{
-    Asker, Doing, Gate, Hours, Moment, Refusal, Share, Sharing,
-    gate::{DAY_MS, MAX_REMEMBERED},
-};
-use crate::peer::PeerId;
+use super::*;
 
 const NOON: Moment = Moment { wall_ms: 20_000 * DAY_MS + DAY_MS / 2, minute: 12 * 60 };
 const IDLE: Doing = Doing { own_load: 0.0, throttle: 100 };

@@ -1,4 +1,5 @@
-//! Queries whether a peer has a model, and their callers: an answer names the model only.
+//! Questions whether a peer has a model, and their callers. An answer has no id, it only names the model: so it is for
+//! all who asked for that model over its link.
 
 use std::{
     collections::HashMap,
@@ -22,8 +23,8 @@ type Question = (u64, String);
 pub(super) struct Queries(Mutex<HashMap<Question, Vec<oneshot::Sender<u64>>>>);
 
 impl Queries {
-    /// Asks whether a model is to be had over this link: its size in bytes. `None` if it is not, or
-    /// nothing was answered in time.
+    /// Asks whether a peer passes a model on. Returns its size in bytes; `None` if the peer does not, or does not answer
+    /// in time.
     pub(super) async fn ask(&self, link: &Arc<Link>, model: &str, within: Duration) -> Option<u64> {
         let (sender, answer) = oneshot::channel();
         let question = (link.number, model.to_owned());
@@ -34,19 +35,19 @@ impl Queries {
         timeout(within, answer).await.ok()?.ok()
     }
 
-    /// An answer came. Whether anybody waited for it.
+    /// An answer has come. Returns whether anybody waits for it.
     pub(super) fn answered(&self, link: &Link, answer: &ModelQueryResponse) -> bool {
         let question = (link.number, answer.model_id.clone());
         let Some(waiting) = self.lock().remove(&question) else { return false };
         let size = answer.total_size_bytes.filter(|_| answer.available);
-        // Without a size, dropping the callers' channels answers them.
+        // Without a size the callers are answered by dropping their channels.
         if let Some(size) = size {
             waiting.into_iter().for_each(|waiting| _ = waiting.send(size));
         }
         true
     }
 
-    /// Nothing will be answered over this link.
+    /// A link has ended, and nothing is answered over it any more.
     pub(super) fn link_closed(&self, link: &Link) {
         self.lock().retain(|(number, _), _| *number != link.number);
     }
@@ -56,7 +57,7 @@ impl Queries {
     }
 }
 
-/// A caller that waits for an answer; dropping it removes its entry.
+/// A caller that waits for an answer. Its entry is removed when this is dropped.
 struct Waiting<'a> {
     queries: &'a Queries,
     question: Question,

@@ -1,4 +1,4 @@
-//! How fast something goes. Pure.
+//! How fast bytes come or go. Pure.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -10,24 +10,24 @@ const SPAN: Duration = Duration::from_secs(5);
 /// The most marks that are kept: a few a second.
 const MAX_MARKS: usize = 64;
 
-/// Bytes over time.
+/// The rate of the last seconds.
 #[derive(Debug, Default)]
 pub(super) struct Rate {
     marks: VecDeque<(Instant, u64)>,
 }
 
 impl Rate {
-    /// Records that `bytes` bytes are there now.
+    /// Records the number of bytes so far.
     pub(super) fn mark(&mut self, now: Instant, bytes: u64) {
         self.marks.push_back((now, bytes));
         let is_old = |mark: &(Instant, u64)| now.saturating_duration_since(mark.0) > SPAN;
-        // One that is older stays, so that there is something to compare with.
+        // One older mark stays, to compare the others with.
         while self.marks.len() > MAX_MARKS || self.marks.get(1).is_some_and(is_old) {
             self.marks.pop_front();
         }
     }
 
-    /// Whether something was marked less than so long ago.
+    /// Whether the last mark is newer than that.
     pub(super) fn is_fresh(&self, now: Instant, span: Duration) -> bool {
         self.marks.back().is_some_and(|(at, _)| now.saturating_duration_since(*at) < span)
     }
@@ -39,7 +39,7 @@ impl Rate {
         if secs <= 0.0 {
             return 0;
         }
-        // The conversion saturates.
+        // The conversion of a float saturates.
         (last.1.saturating_sub(first.1) as f64 / secs) as u64
     }
 
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn however_often_it_is_told_little_is_kept() {
+    fn however_many_marks_there_are_few_are_kept() {
         let (start, mut rate) = (Instant::now(), Rate::default());
         for ms in 0..10_000 {
             rate.mark(start + Duration::from_millis(ms), ms * 1_000);

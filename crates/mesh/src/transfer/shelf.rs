@@ -20,11 +20,12 @@ const FRESH: Duration = Duration::from_secs(30);
 pub(super) struct Shelf {
     library: Arc<Library>,
     store: PathBuf,
-    found: Mutex<Option<(Instant, Arc<Vec<Offered>>)>>,
+    /// The result of the last scan, and its time.
+    scanned: Mutex<Option<(Instant, Arc<Vec<Offered>>)>>,
     hashing: OnceCell<Hashing>,
 }
 
-/// The cache of hash trees. The folder of the store is made with it.
+/// What hashes models. The folder of the store is made with it, at the first use.
 struct Hashing {
     cache: TreeCache,
     hasher: Arc<Hasher>,
@@ -33,7 +34,7 @@ struct Hashing {
 impl Shelf {
     /// `store` is where models arrive.
     pub(super) fn new(library: Arc<Library>, store: PathBuf) -> Self {
-        Self { library, store, found: Mutex::default(), hashing: OnceCell::new() }
+        Self { library, store, scanned: Mutex::default(), hashing: OnceCell::new() }
     }
 
     /// Where models arrive.
@@ -41,16 +42,16 @@ impl Shelf {
         &self.store
     }
 
-    /// All models that are here, at most a few seconds old.
+    /// All models that are here, as of the last 30 s.
     pub(super) async fn all(&self) -> Arc<Vec<Offered>> {
-        let mut found = self.found.lock().await;
-        if let Some((_, all)) = found.as_ref().filter(|(at, _)| at.elapsed() < FRESH) {
+        let mut scanned = self.scanned.lock().await;
+        if let Some((_, all)) = scanned.as_ref().filter(|(at, _)| at.elapsed() < FRESH) {
             return Arc::clone(all);
         }
         let library = Arc::clone(&self.library);
-        // It is not aborted, and a panic finds nothing.
+        // The lock is held meanwhile, so that one scan serves all who ask. After a panic it has found nothing.
         let all = Arc::new(spawn_blocking(move || library.scan()).await.unwrap_or_default());
-        *found = Some((Instant::now(), Arc::clone(&all)));
+        *scanned = Some((Instant::now(), Arc::clone(&all)));
         all
     }
 
@@ -60,12 +61,12 @@ impl Shelf {
         all.iter().find(|offered| offered.id.as_str() == model).cloned()
     }
 
-    /// Something has changed: the next caller scans again.
+    /// Files have changed: the next caller scans again.
     pub(super) async fn forget(&self) {
-        *self.found.lock().await = None;
+        *self.scanned.lock().await = None;
     }
 
-    /// A model with its hashes, which may take minutes when they are not known.
+    /// A model with its hashes. If they are not known, that may take minutes.
     ///
     /// # Errors
     /// In words, when it cannot be read.
@@ -75,14 +76,14 @@ impl Shelf {
         if let Ok(Some(hashed)) = spawn_blocking(move || known_by.known(&known)).await {
             return Ok(Arc::new(hashed));
         }
-        let (sender, told) = oneshot::channel();
-        // The caller may be gone when it is done.
+        let (sender, result) = oneshot::channel();
+        // The caller may have stopped waiting.
         hasher.hash(offered, Box::new(move |hashed| _ = sender.send(hashed)));
-        let hashed = told.await.unwrap_or(Err(HashError::Stopped));
+        let hashed = result.await.unwrap_or(Err(HashError::Stopped));
         hashed.map_err(|error| base::error::chain(&error))
     }
 
-    /// Where hash trees are kept.
+    /// The cache of hash trees.
     ///
     /// # Errors
     /// In words, when the store cannot be used.
@@ -90,7 +91,7 @@ impl Shelf {
         Ok(self.hashing().await?.cache.clone())
     }
 
-    /// The complete model of this name in the store.
+    /// Where the store has this model complete, if it has.
     pub(super) async fn installed(&self, model: &ModelId) -> Option<PathBuf> {
         let (store, model) = (self.store.clone(), model.clone());
         let look = move || models::arrival::installed(&store, &model).map(|_| model.below(&store));
@@ -99,11 +100,11 @@ impl Shelf {
 
     async fn hashing(&self) -> Result<&Hashing, String> {
         let store = self.store.clone();
-        let made = self.hashing.get_or_try_init(|| async {
-            let made = spawn_blocking(move || Hashing::of(&store)).await;
-            made.unwrap_or_else(|_| Err(std::io::Error::other("it was stopped")))
+        let hashing = self.hashing.get_or_try_init(|| async {
+            let opened = spawn_blocking(move || Hashing::of(&store)).await;
+            opened.unwrap_or_else(|_| Err(std::io::Error::other("it was stopped")))
         });
-        made.await.map_err(|error| {
+        hashing.await.map_err(|error| {
             format!("the folder for models, {}, cannot be used: {error}", self.store.display())
         })
     }

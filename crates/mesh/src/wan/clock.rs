@@ -9,7 +9,7 @@ use super::sort::Sort;
 /// The time limit for a registration.
 const REGISTERED_WITHIN: Duration = Duration::from_secs(10);
 
-/// How long the challenge of a relay that may be a Warren's is waited for: a Warren sends it at once.
+/// How long this node waits for the challenge of a relay that may be a Warren's. A Warren sends it at once.
 const CHALLENGED_WITHIN: Duration = Duration::from_secs(2);
 
 /// The time after which an unanswered request for the list of nodes is repeated.
@@ -18,22 +18,22 @@ const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
 /// How often this machine's offer is sent again.
 const TELL_EVERY: Duration = Duration::from_secs(60);
 
-/// How often it is looked whether that has changed. A change is announced at once.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// How often this node checks whether its offer has changed, and if so, sends it at once.
+const CHECK_EVERY: Duration = Duration::from_secs(5);
 
-/// How often a Warren's relay is asked for the list of nodes: it announces changes itself.
+/// How often a Warren's relay is asked for the list of nodes. It announces changes itself.
 const ASK_EVERY: Duration = Duration::from_secs(60);
 
-/// How often a stock relay is.
+/// How often a stock relay is asked for it.
 const ASK_STOCK_EVERY: Duration = Duration::from_secs(30);
 
 /// How long after news of a node the relay is asked, so that one question covers several nodes.
 const ASK_SOON: Duration = Duration::from_secs(1);
 
-/// But not more often than this.
+/// The least time between two such requests.
 const ASK_AT_MOST: Duration = Duration::from_secs(5);
 
-/// How often a relay is asked for a sign of life.
+/// How often a relay is pinged.
 const PING_EVERY: Duration = Duration::from_secs(10);
 
 /// After this much silence a relay is dead.
@@ -42,13 +42,13 @@ pub(super) const DEAD: Duration = Duration::from_secs(25);
 /// The next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Tell what this machine offers.
+    /// Send this machine's offer.
     Register,
-    /// Register again if the offer has changed.
-    Look,
+    /// Send it again if it has changed.
+    Check,
     /// Ask for the list of nodes.
     Discover,
-    /// Ask for a sign of life.
+    /// Ping the relay.
     Ping,
     /// Nothing was heard for too long.
     Dead,
@@ -64,13 +64,14 @@ pub(super) struct Clock {
     registered: bool,
     ping: Instant,
     register: Option<Instant>,
-    look: Instant,
+    check: Instant,
     discover: Option<Instant>,
-    asked: Option<Instant>,
+    /// When the relay was last asked for the list.
+    last_request: Option<Instant>,
 }
 
 impl Clock {
-    /// Of a connection that stands now. A Warren's relay sends a challenge first: see
+    /// The schedule of a connection that is open now. To a Warren's relay nothing is sent before its challenge: see
     /// [`Clock::challenged`].
     pub(super) fn new(now: Instant, sort: Sort) -> Self {
         Self {
@@ -83,9 +84,9 @@ impl Clock {
                 Sort::Unclear => Some(now + CHALLENGED_WITHIN),
                 Sort::Stock => Some(now),
             },
-            look: now + LOOK_EVERY,
+            check: now + CHECK_EVERY,
             discover: None,
-            asked: None,
+            last_request: None,
         }
     }
 
@@ -95,12 +96,12 @@ impl Clock {
         self.register = Some(now);
     }
 
-    /// The relay has registered this node. Whether that is new.
+    /// The relay has registered this node. Returns whether that is new.
     pub(super) fn registered(&mut self, now: Instant) -> bool {
         let is_new = !std::mem::replace(&mut self.registered, true);
         if is_new {
             self.discover = Some(now);
-            self.look = now + LOOK_EVERY;
+            self.check = now + CHECK_EVERY;
         }
         is_new
     }
@@ -110,9 +111,9 @@ impl Clock {
         self.registered
     }
 
-    /// Somebody is there that was not listed, or offers something else.
+    /// A peer has come that was not listed, or whose offer has changed.
     pub(super) fn news(&mut self, now: Instant) {
-        let earliest = self.asked.map_or(now, |asked| asked + ASK_AT_MOST);
+        let earliest = self.last_request.map_or(now, |at| at + ASK_AT_MOST);
         let soon = earliest.max(now + ASK_SOON);
         if self.registered {
             self.discover = Some(self.discover.map_or(soon, |planned| planned.min(soon)));
@@ -124,20 +125,20 @@ impl Clock {
         self.discover = Some(now + self.ask_every);
     }
 
-    /// The relay wants no connection for that long.
+    /// The relay wants no requests for that long.
     pub(super) fn hold(&mut self, now: Instant, wait: Duration) {
         let until = now + wait;
         for due in [&mut self.register, &mut self.discover].into_iter().flatten() {
             *due = (*due).max(until);
         }
-        self.look = self.look.max(until);
+        self.check = self.check.max(until);
     }
 
-    /// When something is to be done at the latest; `heard` is when the relay was last heard.
+    /// When the next step is due. `heard` is when something last came from the relay.
     pub(super) fn next(&self, heard: Instant) -> Instant {
         let unregistered = (!self.registered).then_some(self.since + REGISTERED_WITHIN);
-        let look = self.registered.then_some(self.look);
-        let optional = [self.register, self.discover, look, unregistered];
+        let check = self.registered.then_some(self.check);
+        let optional = [self.register, self.discover, check, unregistered];
         let first = self.ping.min(heard + DEAD);
         optional.into_iter().flatten().fold(first, Instant::min)
     }
@@ -152,15 +153,15 @@ impl Clock {
         }
         if self.register.is_some_and(|due| due <= now) {
             self.register = Some(now + TELL_EVERY);
-            self.look = now + LOOK_EVERY;
+            self.check = now + CHECK_EVERY;
             return Some(Step::Register);
         }
-        if self.registered && self.look <= now {
-            self.look = now + LOOK_EVERY;
-            return Some(Step::Look);
+        if self.registered && self.check <= now {
+            self.check = now + CHECK_EVERY;
+            return Some(Step::Check);
         }
         if self.discover.is_some_and(|due| due <= now) {
-            self.asked = Some(now);
+            self.last_request = Some(now);
             self.discover = Some(now + ANSWERED_WITHIN);
             return Some(Step::Discover);
         }
@@ -210,7 +211,7 @@ mod tests {
         assert_eq!(times(&steps, Step::Register), [0, 60, 120]);
         assert_eq!(times(&steps, Step::Discover), [0, 30, 60, 90, 120]);
         assert_eq!(times(&steps, Step::Ping).len(), 13);
-        assert_eq!(times(&steps, Step::Look)[..3], [5, 10, 15]);
+        assert_eq!(times(&steps, Step::Check)[..3], [5, 10, 15]);
         assert_eq!(times(&history(Sort::Warren, 130), Step::Discover), [0, 60, 120]);
     }
 
@@ -262,7 +263,7 @@ mod tests {
             clock.news(second(at));
         }
         assert_eq!(clock.due(second(4), second(4)), None);
-        assert_eq!(clock.due(second(5), second(5)), Some(Step::Look));
+        assert_eq!(clock.due(second(5), second(5)), Some(Step::Check));
         assert_eq!(clock.due(second(5), second(5)), Some(Step::Discover));
         assert_eq!(clock.due(second(5), second(5)), None);
     }

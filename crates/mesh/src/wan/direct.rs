@@ -1,4 +1,4 @@
-//! Direct links in the place of relay sessions, to where a peer says that its LAN listener is.
+//! Direct links instead of relay sessions, to the addresses of a peer's LAN listener.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -9,8 +9,8 @@ use std::{
 use base::NodeId;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{memory::MAX_ADDRESSES, reach_home::ReachHome};
-use crate::link::Link;
+use super::{Wan, memory::MAX_ADDRESSES};
+use crate::{lan, link::Link};
 
 /// The time limit for one address.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
@@ -18,15 +18,15 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 /// The addresses that are tried at once.
 const AT_ONCE: usize = 2;
 
-/// The answering end of a session tries the other end's addresses only after this time.
+/// The end that did not open the session dials only after this time: usually one of the two is enough.
 const AFTER_THE_OTHER: Duration = Duration::from_secs(6);
 
-/// The addresses of a peer that may be dialled: at most [`MAX_ADDRESSES`], each once. What leads back to
-/// this machine does only where its own listener does, too.
-pub(super) fn usable(told: &[SocketAddr], own: Option<IpAddr>) -> Vec<SocketAddr> {
+/// The addresses of a peer that may be dialled: at most [`MAX_ADDRESSES`], each once. Loopback is dialled only if this
+/// machine's own listener is there: otherwise a peer could have any service of this machine dialled.
+pub(super) fn usable(claimed: &[SocketAddr], own: Option<IpAddr>) -> Vec<SocketAddr> {
     let on_loopback = own.is_some_and(|ip| ip.to_canonical().is_loopback());
     let mut usable: Vec<SocketAddr> = Vec::new();
-    for address in told {
+    for address in claimed {
         let address = SocketAddr::new(address.ip().to_canonical(), address.port());
         if is_usable(&address, on_loopback) && !usable.contains(&address) {
             usable.push(address);
@@ -44,37 +44,36 @@ fn is_usable(address: &SocketAddr, on_loopback: bool) -> bool {
         IpAddr::V4(ip) => ip.is_link_local() || ip.is_broadcast() || ip.octets()[0] == 0,
         IpAddr::V6(ip) => ip.is_unicast_link_local(),
     };
-    let is_one = !ip.is_unspecified() && !ip.is_multicast() && !odd;
-    address.port() != 0 && is_one && (on_loopback || !ip.is_loopback())
+    let is_host = !ip.is_unspecified() && !ip.is_multicast() && !odd;
+    address.port() != 0 && is_host && (on_loopback || !ip.is_loopback())
 }
 
-/// Tries to reach a peer directly, after both have met at a relay.
-pub(super) fn begin(home: &Arc<dyn ReachHome>, peer: NodeId, opened_here: bool) {
-    let task = Arc::clone(home);
-    home.own().tasks.spawn(async move {
-        let stop = task.own().stop.clone();
+/// Tries to reach a peer directly, after the two have met at a relay.
+pub(super) fn begin(wan: &Arc<Wan>, peer: NodeId, opened_here: bool) {
+    let own = Arc::clone(wan);
+    wan.machine.tasks.spawn(async move {
         let trying = async {
             if !opened_here {
                 sleep(AFTER_THE_OTHER).await;
             }
-            reach(&task, &peer).await
+            reach(&own, &peer).await
         };
-        stop.run_until_cancelled(trying).await
+        own.machine.stop.run_until_cancelled(trying).await
     });
 }
 
-/// A direct link to a peer, if one of its addresses answers, and that was not tried a moment ago.
-pub(super) async fn reach(home: &Arc<dyn ReachHome>, peer: &NodeId) -> Option<Arc<Link>> {
-    if home.is_near(peer) {
+/// A direct link to a peer, if one of its addresses answers. They are not dialled if that was tried a moment ago.
+pub(super) async fn reach(wan: &Wan, peer: &NodeId) -> Option<Arc<Link>> {
+    if wan.peers.is_near(peer) {
         return None;
     }
-    let addresses = home.relays().memory.to_try(peer, Instant::now());
-    let link = first(&addresses, |address| home.dial(address, *peer)).await?;
-    home.relays().memory.reached(peer);
+    let addresses = wan.memory.to_try(peer, Instant::now());
+    let link = first(&addresses, |address| lan::dial_sealed(&wan.lan, address, peer)).await?;
+    wan.memory.reached(peer);
     Some(link)
 }
 
-/// The first that comes about, of a few tried at once.
+/// The first address that can be dialled. A few are tried at once.
 async fn first<F, T, E>(addresses: &[SocketAddr], dial: impl Fn(SocketAddr) -> F) -> Option<T>
 where
     F: Future<Output = Result<T, E>>,

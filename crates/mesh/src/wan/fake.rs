@@ -1,23 +1,23 @@
-//! For tests: this machine without a node, which remembers what it was told.
+//! For tests: a machine without a node, which notes what happens on its links.
 
-use std::sync::{
-    Arc, Mutex,
-    atomic::{AtomicBool, Ordering},
-};
+use std::sync::{Arc, Mutex, Weak};
 
-use base::{NodeId, Secret};
+use base::NodeId;
 use bytes::Bytes;
-use protocol::mesh::{
-    AppleTime, Capabilities, WarrenNode,
-    cluster::{ClusterMessage, Heartbeat, Hello, decode},
+use protocol::mesh::cluster::{ClusterMessage, Hello, decode};
+
+use super::{Wan, relay::Relay};
+use crate::{
+    lan::Lan,
+    link::{Link, LinkEvents},
+    peer::{Peer, PeerId, Peers},
+    settings::Settings,
+    share::{Share, Sharing},
+    testing::{Lent, Server, machine, settings},
+    this_machine::ThisMachine,
 };
-use seal::{Identity, PasscodeKey};
-use serde_json::json;
 
-use super::home::Home;
-use crate::{link::Link, peer::PeerId};
-
-/// An event of a node.
+/// What has happened.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum NodeEvent {
     Listed(NodeId, String),
@@ -25,70 +25,67 @@ pub(super) enum NodeEvent {
     Opened { peer: NodeId, sealed: bool, proved: bool, hello: Option<String> },
     Closed(NodeId, String),
     Received(NodeId, String),
-    Degraded(NodeId, bool),
-    Bad(String),
 }
 
-/// A machine.
-pub(super) struct FakeHome {
-    pub(super) identity: Identity,
-    pub(super) psk: Option<PasscodeKey>,
-    pub(super) trusted: Vec<NodeId>,
-    pub(super) require_sealed: bool,
-    pub(super) near: AtomicBool,
-    pub(super) models: Mutex<Vec<String>>,
+/// A machine that serves one model, to all peers.
+pub(super) struct FakeNode {
+    pub(super) machine: Arc<ThisMachine>,
+    pub(super) peers: Arc<Peers>,
     /// Whether it answers each message with the same.
     pub(super) echoes: bool,
-    pub(super) told: Mutex<Vec<NodeEvent>>,
-    pub(super) links: Mutex<Vec<Arc<Link>>>,
+    events: Mutex<Vec<NodeEvent>>,
+    links: Mutex<Vec<Arc<Link>>>,
+    server: Mutex<(Server, Lent)>,
 }
 
-impl FakeHome {
+impl FakeNode {
+    /// It serves `model-{seed}`.
     pub(super) fn new(seed: u8) -> Self {
+        Self::of(seed, settings())
+    }
+
+    pub(super) fn of(seed: u8, settings: Settings) -> Self {
+        let mut server = Server::still();
+        let lent = server.lend(&[&format!("model-{seed}")], 1);
+        let share = Share { with: Sharing::Peers, ..Share::default() };
+        let settings = Settings { name: format!("node {seed}"), share, ..settings };
         Self {
-            identity: Identity::from_seed([seed; 32]),
-            psk: None,
-            trusted: Vec::new(),
-            require_sealed: false,
-            near: AtomicBool::new(false),
-            models: Mutex::new(vec![format!("model-{seed}")]),
+            machine: machine(seed, settings, server.scheduler.clone()),
+            peers: Arc::default(),
             echoes: false,
-            told: Mutex::default(),
+            events: Mutex::default(),
             links: Mutex::default(),
+            server: Mutex::new((server, lent)),
         }
     }
 
-    pub(super) fn with_passcode(seed: u8, passcode: &str) -> Self {
-        let psk = Some(PasscodeKey::derive(&Secret::from(passcode)));
-        Self { psk, ..Self::new(seed) }
-    }
-
     pub(super) fn id(&self) -> NodeId {
-        self.identity.node_id()
+        self.machine.id()
     }
 
-    /// As a relay lists it.
-    pub(super) fn warren(&self) -> WarrenNode {
-        WarrenNode { mesh: 2, version: "0".to_owned(), psk: self.psk.is_some() }
+    /// It serves this model from now on, and no other.
+    pub(super) fn serves(&self, model: &str) {
+        let (server, lent) = &mut *self.server.lock().unwrap();
+        *lent = server.lend(&[model], 1);
     }
 
-    pub(super) fn told(&self) -> Vec<NodeEvent> {
-        self.told.lock().unwrap().clone()
+    pub(super) fn events(&self) -> Vec<NodeEvent> {
+        self.events.lock().unwrap().clone()
     }
 
     /// How often something was counted as bad.
-    pub(super) fn bad(&self, what: &str) -> usize {
-        let is = |told: &&NodeEvent| matches!(told, NodeEvent::Bad(bad) if bad.contains(what));
-        self.told().iter().filter(is).count()
+    pub(super) fn bad(&self, what: &str) -> u64 {
+        let counts = self.machine.counts.bad_by_kind();
+        counts.iter().filter(|(kind, _)| kind.contains(what)).map(|(_, count)| count).sum()
     }
 
     /// The messages that came over links.
     pub(super) fn received(&self) -> Vec<String> {
-        let text = |told| match told {
+        let text = |event| match event {
             NodeEvent::Received(_, text) => Some(text),
             _ => None,
         };
-        self.told().into_iter().filter_map(text).collect()
+        self.events().into_iter().filter_map(text).collect()
     }
 
     /// The newest link.
@@ -96,111 +93,68 @@ impl FakeHome {
         self.links.lock().unwrap().last().cloned()
     }
 
-    fn note(&self, told: NodeEvent) {
-        self.told.lock().unwrap().push(told);
+    fn note(&self, event: NodeEvent) {
+        self.events.lock().unwrap().push(event);
     }
 }
 
-fn node(link: &Link) -> NodeId {
-    match &link.peer {
+fn node(peer: &PeerId) -> NodeId {
+    match peer {
         PeerId::Node(node) => *node,
         PeerId::Device(_) => panic!("a device at a relay"),
     }
 }
 
-impl Home for FakeHome {
-    fn identity(&self) -> &Identity {
-        &self.identity
-    }
-
-    fn psk(&self) -> Option<&PasscodeKey> {
-        self.psk.as_ref()
-    }
-
-    fn trusts(&self, node: &NodeId) -> bool {
-        self.trusted.contains(node)
-    }
-
-    fn requires_sealed(&self) -> bool {
-        self.require_sealed
-    }
-
-    fn name(&self) -> String {
-        format!("node {}", self.id().short())
-    }
-
-    fn hello(&self) -> Hello {
-        let hello = json!({"hello": {
-            "deviceInfo": {"name": self.name()},
-            "loadedModels": *self.models.lock().unwrap(),
-            "warren": {"nodeID": self.id(), "version": "0", "psk": self.psk.is_some()},
-        }});
-        match decode(hello.to_string().as_bytes()).unwrap().message {
-            ClusterMessage::Hello(hello) => *hello,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    fn heartbeat(&self) -> Heartbeat {
-        let beat = json!({"heartbeat": {"timestamp": AppleTime(1.0)}});
-        match decode(beat.to_string().as_bytes()).unwrap().message {
-            ClusterMessage::Heartbeat(beat) => *beat,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        let told = json!({
-            "loadedModels": *self.models.lock().unwrap(), "isAvailable": true, "warren": self.warren(),
-        });
-        serde_json::from_value(told).unwrap()
-    }
-
-    fn listed(&self, _: &Arc<str>, peer: &NodeId, name: &str, _: &Capabilities) {
-        self.note(NodeEvent::Listed(*peer, name.to_owned()));
-    }
-
-    fn unlisted(&self, _: &Arc<str>, peer: &NodeId) {
-        self.note(NodeEvent::Unlisted(*peer));
-    }
-
+impl LinkEvents for FakeNode {
     fn opened(&self, link: &Arc<Link>, hello: Option<&Hello>) {
         let hello = hello.map(|hello| hello.device_info.name.clone());
         let (sealed, proved) = (link.sealed, link.proved);
-        self.note(NodeEvent::Opened { peer: node(link), sealed, proved, hello });
+        self.note(NodeEvent::Opened { peer: node(&link.peer), sealed, proved, hello });
         self.links.lock().unwrap().push(Arc::clone(link));
     }
 
-    fn told(&self, _: &Link, _: &Hello) {}
-
     fn closed(&self, link: &Arc<Link>, why: &str) {
         link.close(why);
-        self.note(NodeEvent::Closed(node(link), why.to_owned()));
+        self.note(NodeEvent::Closed(node(&link.peer), why.to_owned()));
     }
 
     fn received(&self, link: &Arc<Link>, payload: Bytes) {
         let text = String::from_utf8_lossy(&payload).into_owned();
         if text.starts_with("{\"heartbeat\"") {
-            let beat = ClusterMessage::HeartbeatAck(Box::new(self.heartbeat()));
+            let beat = ClusterMessage::HeartbeatAck(Box::new(self.machine.facts.heartbeat()));
             // A link that is closed has nobody to hear it.
             let _ = link.tell(&beat);
         } else if self.echoes {
             // A link that is closed has nobody to hear the echo.
             let _ = link.tell(&decode(&payload).unwrap().message);
         }
-        self.note(NodeEvent::Received(node(link), text));
+        self.note(NodeEvent::Received(node(&link.peer), text));
     }
 
-    fn degraded(&self, link: &Arc<Link>, is: bool) {
-        link.set_degraded(is);
-        self.note(NodeEvent::Degraded(node(link), is));
+    fn changed(&self, peer: &Arc<Peer>) {
+        self.note(match peer.relays().is_empty() {
+            true => NodeEvent::Unlisted(node(&peer.id)),
+            false => NodeEvent::Listed(node(&peer.id), peer.facts().name),
+        });
+    }
+}
+
+impl Wan {
+    /// A machine at no relay, whose links concern nobody.
+    pub(crate) fn alone(machine: &Arc<ThisMachine>, peers: &Arc<Peers>) -> Arc<Self> {
+        let nobody = Weak::<FakeNode>::new;
+        let lan = Arc::new(Lan::new(Arc::clone(machine), Arc::clone(peers), nobody()));
+        Arc::new(Self::new(Arc::clone(machine), Arc::clone(peers), lan, nobody()))
     }
 
-    fn is_near(&self, _: &NodeId) -> bool {
-        self.near.load(Ordering::Relaxed)
-    }
-
-    fn bad(&self, what: &str) {
-        self.note(NodeEvent::Bad(what.to_owned()));
+    /// Registers it at a relay of this host, whose answer to the first request for a link is this one.
+    pub(crate) fn is_given(&self, host: &str, link: Arc<Link>) {
+        let (relay, mut asks) = Relay::new(&format!("ws://{host}").parse().unwrap());
+        relay.status.set(|status| status.registered = true);
+        self.relays().push(Arc::new(relay));
+        tokio::spawn(async move {
+            let ask = asks.recv().await.unwrap();
+            assert!(ask.answer.send(Ok(link)).is_ok());
+        });
     }
 }

@@ -1,4 +1,4 @@
-//! The memory of peers and relays while this process runs.
+//! What is remembered of peers and relays while this process runs.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -21,20 +21,19 @@ pub(super) const MAX_ADDRESSES: usize = 8;
 /// How long addresses without an answer are not tried again.
 const TRIED: Duration = Duration::from_secs(60);
 
-/// The memory of peers and relays.
+/// What is remembered of peers and relays.
 #[derive(Debug, Default)]
 pub(super) struct Memory(Mutex<MemoryState>);
 
 #[derive(Debug, Default)]
 struct MemoryState {
-    /// Peers that had a sealed link. They are never spoken to in the clear again: otherwise a relay could
-    /// remove the mark by which Warrens know each other.
+    /// Peers that had a sealed link. Nothing is sent to them in clear text again: otherwise a relay could remove the mark
+    /// by which Warrens know each other, and read everything.
     sealed: HashSet<NodeId>,
-    /// Where the LAN listeners of peers can be reached, by their sealed hellos.
+    /// The addresses of peers' LAN listeners, from their sealed hellos.
     addresses: HashMap<NodeId, Addresses>,
-    /// The sorts of relays by host. Only relays from the settings are here, so there are few. A relay
-    /// that was once a Warren's stays one: otherwise an attacker in between could make this node send a
-    /// reusable signature.
+    /// The sorts of relays, by host. They are in the settings, so there are few. A relay that was once a Warren's stays
+    /// one: otherwise an attacker in between could have this node send the signature that can be reused.
     relays: HashMap<Arc<str>, Sort>,
 }
 
@@ -54,12 +53,12 @@ impl Memory {
         }
     }
 
-    /// Whether one ever was.
+    /// Whether a link to a peer ever was sealed.
     pub(super) fn was_sealed(&self, peer: &NodeId) -> bool {
         self.lock().sealed.contains(peer)
     }
 
-    /// Remembers the sort that a relay has shown itself to be.
+    /// A relay has shown its sort.
     pub(super) fn relay_is(&self, host: &Arc<str>, sort: Sort) {
         let mut state = self.lock();
         let known = state.relays.entry(Arc::clone(host)).or_insert(sort);
@@ -68,12 +67,12 @@ impl Memory {
         }
     }
 
-    /// The sort that a relay has shown itself to be.
+    /// The sort that a relay has shown.
     pub(super) fn relay(&self, host: &str) -> Option<Sort> {
         self.lock().relays.get(host).copied()
     }
 
-    /// A peer can be reached at these addresses, at most [`MAX_ADDRESSES`].
+    /// A peer can be reached at these addresses; there are at most [`MAX_ADDRESSES`].
     pub(super) fn reachable_at(&self, peer: &NodeId, all: Vec<SocketAddr>) {
         let mut state = self.lock();
         let known = state.addresses.contains_key(peer);
@@ -82,13 +81,13 @@ impl Memory {
         } else if let Some(old) = state.addresses.get_mut(peer)
             && old.all == all
         {
-            // They were tried, or were not.
+            // When they were last tried stays known.
         } else if known || state.addresses.len() < MAX_PEERS {
             state.addresses.insert(*peer, Addresses { all, tried: None });
         }
     }
 
-    /// Where to try to reach a peer now; nowhere, if that was tried a moment ago.
+    /// The addresses where a peer is to be dialled now. None, if they were tried less than a minute ago.
     pub(super) fn to_try(&self, peer: &NodeId, now: Instant) -> Vec<SocketAddr> {
         let mut state = self.lock();
         let Some(addresses) = state.addresses.get_mut(peer) else { return Vec::new() };

@@ -1,125 +1,179 @@
 //! Links through relays, and the direct ones that take their place.
 //!
-//! A task for each relay keeps a connection to it: registers this node, asks for the list of nodes, and carries
-//! the sessions over it. Each session has a task that sends; what arrives is read by the relay's own.
+//! A task for each relay keeps a connection to it. It registers this node, asks for the list of nodes, and reads what
+//! arrives. Each session has a task of its own that sends.
 //!
-//! - `relays`: all of them; `relay`: one, dialled again and again; `retry` says when
+//! - `relay`: one relay, dialled again and again, and its state; `retry` says when
 //! - `connection`: one connection to it; `clock`: the schedule of its messages
-//! - `sort`: whether it is a Warren's
+//! - `sort`: whether a relay is a Warren's or a stock one
 //! - `registration`: this node's offer at a relay
 //! - `roster`: the nodes that a relay lists
-//! - `sessions`: the sessions over it, until they are links; `words` between their ends
+//! - `sessions`: the sessions over it, until they are links; `words`: frames between their ends
 //! - `outward`: the outgoing payloads of a session
 //! - `reach`: a link to a peer that has none
-//! - `direct`: links that take the traffic off a relay
-//! - `memory`: what is remembered of peers
-//! - `home`: this machine, as relays see it; `reach_home`: as `reach` and `direct` see it
-//! - `status`: what there is to see
+//! - `direct`: direct links, which relieve the relays
+//! - `memory`: what is remembered of peers and relays
 
 mod clock;
 mod connection;
 mod direct;
 #[cfg(test)]
 mod fake;
-mod home;
 mod memory;
 mod outward;
 mod reach;
-mod reach_home;
 mod registration;
 mod relay;
-mod relays;
 mod retry;
 mod roster;
 mod sessions;
 mod sort;
-mod status;
 #[cfg(test)]
 mod tests;
 mod words;
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+};
 
 use base::NodeId;
 use tokio::task::JoinSet;
 
-use self::{connection::Parts, relay::Relay};
-pub(crate) use self::{home::Home, reach_home::ReachHome, relays::Relays, status::RelayStatus};
+pub(crate) use self::relay::RelayStatus;
+use self::{connection::Parts, memory::Memory, reach::Flights, relay::Relay};
 use crate::{
-    link::{Link, NoLink},
-    own::Own,
-    peer::Peer,
+    lan::Lan,
+    link::{Link, LinkEvents, NoLink},
+    peer::{Peer, Peers},
+    this_machine::ThisMachine,
 };
 
-/// The most relays that are kept.
+/// The most relays that this machine is registered at.
 const MAX_RELAYS: usize = 32;
 
+/// The relays that this machine is registered at, and what is remembered of peers behind them.
+pub(crate) struct Wan {
+    machine: Arc<ThisMachine>,
+    peers: Arc<Peers>,
+    /// For direct links.
+    lan: Arc<Lan>,
+    /// Weak: the node owns this.
+    events: Weak<dyn LinkEvents>,
+    relays: Mutex<Vec<Arc<Relay>>>,
+    memory: Arc<Memory>,
+    flights: Flights,
+}
+
+impl Wan {
+    pub(crate) fn new(
+        machine: Arc<ThisMachine>,
+        peers: Arc<Peers>,
+        lan: Arc<Lan>,
+        events: Weak<dyn LinkEvents>,
+    ) -> Self {
+        Self {
+            machine,
+            peers,
+            lan,
+            events,
+            relays: Mutex::default(),
+            memory: Arc::default(),
+            flights: Flights::default(),
+        }
+    }
+
+    /// How this machine is doing at each relay, in the order of the settings.
+    pub(crate) fn status(&self) -> Vec<RelayStatus> {
+        self.relays().iter().map(|relay| relay.status()).collect()
+    }
+
+    /// The link to a peer: the one that there is, or one that is opened for it, within 10 s.
+    ///
+    /// # Errors
+    /// [`NoLink`], in words for people.
+    pub(crate) async fn reach(self: &Arc<Self>, peer: &Arc<Peer>) -> Result<Arc<Link>, NoLink> {
+        if let Some(link) = peer.link() {
+            return Ok(link);
+        }
+        match peer.id.node() {
+            Some(id) => reach::join(self, peer, *id).await,
+            None => Err(NoLink("there is no link to it, and no relay knows it".to_owned())),
+        }
+    }
+
+    /// A peer has said over `link` where its LAN listener can be reached: a direct link is tried there.
+    pub(crate) fn learn_addresses(
+        self: &Arc<Self>,
+        peer: &NodeId,
+        addresses: &[SocketAddr],
+        link: &Link,
+    ) {
+        let own = self.machine.settings.listen.map(|address| address.ip());
+        self.memory.reachable_at(peer, direct::usable(addresses, own));
+        // Whoever has not proved the passcode could send this node to any address.
+        if link.proved && !addresses.is_empty() {
+            direct::begin(self, *peer, link.opened_here);
+        }
+    }
+
+    /// The connected relays that list a peer. The order is the same at both ends, so that two nodes which reach for each
+    /// other at once meet at the same relay.
+    fn that_list(&self, peer: &Peer) -> Vec<Arc<Relay>> {
+        let hosts = peer.relays();
+        let lists =
+            |relay: &&Arc<Relay>| hosts.contains(&relay.host) && relay.status.is_registered();
+        let mut relays: Vec<_> = self.relays().iter().filter(lists).cloned().collect();
+        relays.sort_by(|one, other| one.host.cmp(&other.host));
+        relays
+    }
+
+    fn relays(&self) -> MutexGuard<'_, Vec<Arc<Relay>>> {
+        self.relays.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// Keeps a connection to each relay of the settings, until the node stops.
-pub(crate) async fn run(home: Arc<dyn Home>, own: Arc<Own>, relays: Arc<Relays>) {
+pub(crate) async fn run(wan: Arc<Wan>) {
+    let Some(events) = wan.events.upgrade() else { return };
     let mut tasks = JoinSet::new();
-    for url in addresses(&own) {
+    for url in addresses(&wan.machine) {
         let (relay, asks) = Relay::new(&url);
         let parts = Parts {
-            home: Arc::clone(&home),
-            memory: Arc::clone(&relays.memory),
+            machine: Arc::clone(&wan.machine),
+            peers: Arc::clone(&wan.peers),
+            events: Arc::clone(&events),
+            memory: Arc::clone(&wan.memory),
             relay: Arc::clone(&relay.host),
-            shown: Arc::clone(&relay.shown),
-            tasks: own.tasks.clone(),
-            stop: own.stop.clone(),
+            status: Arc::clone(&relay.status),
         };
-        relays.add(relay);
+        wan.relays().push(Arc::new(relay));
         tasks.spawn(relay::run(url, parts, asks));
     }
-    // One that panicked has nothing left to say.
+    // A task that panicked has ended, too.
     while tasks.join_next().await.is_some() {}
 }
 
 /// The relays of the settings, each once: a node would throw itself out of one that it dials twice.
-fn addresses(own: &Own) -> Vec<url::Url> {
+fn addresses(machine: &ThisMachine) -> Vec<url::Url> {
     let mut urls: Vec<url::Url> = Vec::new();
-    let id = own.id();
-    for text in &own.settings.relays {
-        let shown = base::redact_url(text);
+    let id = machine.id();
+    for text in &machine.settings.relays {
+        let redacted = base::redact_url(text);
         match relay::address(text, &id) {
-            Err(why) => tracing::error!(relay = shown, why, "not the address of a relay"),
+            Err(why) => tracing::error!(relay = redacted, why, "not the address of a relay"),
             Ok(url)
                 if urls.iter().any(|other| {
                     other[..url::Position::AfterPort] == url[..url::Position::AfterPort]
                 }) =>
             {
-                tracing::warn!(relay = shown, "a relay is in the settings twice");
+                tracing::warn!(relay = redacted, "a relay is in the settings twice");
             }
-            Ok(_) if urls.len() == MAX_RELAYS => tracing::warn!(relay = shown, "a relay too many"),
+            Ok(_) if urls.len() == MAX_RELAYS => {
+                tracing::warn!(relay = redacted, "a relay too many")
+            }
             Ok(url) => urls.push(url),
         }
     }
     urls
-}
-
-/// The link to a peer: the one that there is, or one that is opened for it, within 10 s.
-pub(crate) async fn reach(
-    home: &Arc<dyn ReachHome>,
-    peer: &Arc<Peer>,
-) -> Result<Arc<Link>, NoLink> {
-    if let Some(link) = peer.link() {
-        return Ok(link);
-    }
-    match peer.id.node() {
-        Some(id) => home.relays().flights.join(home, peer, *id).await,
-        None => Err(NoLink("there is no link to it, and no relay knows it".to_owned())),
-    }
-}
-
-/// A peer reported over `link` where its LAN listener can be reached: a direct link is tried there.
-pub(crate) fn told_addresses(
-    home: &Arc<dyn ReachHome>,
-    peer: &NodeId,
-    addresses: &[SocketAddr],
-    link: &Link,
-) {
-    let own = home.own().settings.listen.map(|address| address.ip());
-    home.relays().memory.reachable_at(peer, direct::usable(addresses, own));
-    if link.proved && !addresses.is_empty() {
-        direct::begin(home, *peer, link.opened_here);
-    }
 }

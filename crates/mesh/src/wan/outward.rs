@@ -10,27 +10,26 @@ use wire::Outbox;
 use super::words::{self, kind};
 use crate::link::{Link, Outgoing, Payload};
 
-/// The longest message that goes out in clear text, in bytes: in base64 it has to fit into what stock
-/// relays take.
+/// The longest message in clear text, in bytes: in base64 it has to fit into what stock relays take.
 const MAX_PLAIN: usize = 11 * 1024 * 1024;
 
-/// When something else than a heartbeat last went over a link.
+/// When something else than a heartbeat last went over a link, in either direction.
 #[derive(Debug)]
-pub(super) struct Used(Mutex<Instant>);
+pub(super) struct LastUse(Mutex<Instant>);
 
-impl Used {
+impl LastUse {
     pub(super) fn new(now: Instant) -> Self {
         Self(Mutex::new(now))
     }
 
-    /// This went over it, either way.
-    pub(super) fn by(&self, payload: &[u8]) {
+    /// A payload goes over the link.
+    pub(super) fn passes(&self, payload: &[u8]) {
         if !is_heartbeat(payload) {
             *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         }
     }
 
-    pub(super) fn last(&self) -> Instant {
+    pub(super) fn at(&self) -> Instant {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -40,11 +39,11 @@ fn is_heartbeat(payload: &[u8]) -> bool {
     payload.starts_with(b"{\"heartbeat")
 }
 
-/// One end of a session, as its task has it.
+/// What the sending task of a session has.
 pub(super) struct Outward {
     pub(super) own: String,
     pub(super) peer: String,
-    /// Of the session.
+    /// The session's id.
     pub(super) id: Box<str>,
     /// The cipher state, between Warrens.
     pub(super) sealer: Option<Sealer>,
@@ -52,13 +51,14 @@ pub(super) struct Outward {
     pub(super) outgoing: Outgoing,
     /// To the relay.
     pub(super) outbox: Outbox,
-    /// Held by the session whose frame goes to the relay next: they take turns.
+    /// Locked by the session whose frame goes to the relay next. The lock is fair, so the sessions take turns, and one
+    /// that sends a model does not hold up the others.
     pub(super) turn: Arc<Turn<()>>,
-    pub(super) used: Arc<Used>,
+    pub(super) last_use: Arc<LastUse>,
 }
 
 impl Outward {
-    /// Sends what there is to send, until the link is closed or the relay is gone.
+    /// Sends until the link is closed or the relay is gone.
     pub(super) async fn run(mut self) {
         while let Some(payload) = self.outgoing.next().await {
             let Some(frames) = self.frames(&payload) else { return };
@@ -75,7 +75,7 @@ impl Outward {
     /// A payload as `relayData`; `None` when it cannot be sent, which closes the link.
     fn frames(&mut self, payload: &Payload) -> Option<Vec<String>> {
         let (head, body) = payload.parts();
-        self.used.by(head);
+        self.last_use.passes(head);
         let sealed =
             if body.is_empty() { self.seal(head) } else { self.seal(&[head, body].concat()) };
         sealed.map_err(|why| self.link.close(&why)).ok()

@@ -12,7 +12,7 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 
-use super::{direct, reach_home::ReachHome, relay::Relay};
+use super::{Wan, direct, relay::Relay};
 use crate::{
     link::{Link, NoLink},
     peer::Peer,
@@ -21,7 +21,7 @@ use crate::{
 /// The time limit for a link.
 const REACHED_WITHIN: Duration = Duration::from_secs(10);
 
-/// How long direct addresses are tried before a relay is.
+/// How long direct addresses are tried before the relays are.
 const DIRECT_WITHIN: Duration = Duration::from_secs(2);
 
 type Reached = Result<Arc<Link>, NoLink>;
@@ -31,61 +31,53 @@ type Reached = Result<Arc<Link>, NoLink>;
 pub(super) struct Flights(Mutex<HashMap<NodeId, watch::Receiver<Option<Reached>>>>);
 
 impl Flights {
-    /// The result of the running attempt, or of one that begins now.
-    pub(super) async fn join(
-        &self,
-        home: &Arc<dyn ReachHome>,
-        peer: &Arc<Peer>,
-        id: NodeId,
-    ) -> Reached {
-        let mut flight = self.flight(home, peer, id);
-        let stopped = || NoLink("this node stops".to_owned());
-        let landed = flight.wait_for(Option::is_some).await.map_err(|_| stopped())?;
-        landed.clone().unwrap_or_else(|| Err(stopped()))
-    }
-
-    fn flight(
-        &self,
-        home: &Arc<dyn ReachHome>,
-        peer: &Arc<Peer>,
-        id: NodeId,
-    ) -> watch::Receiver<Option<Reached>> {
-        let mut flights = self.lock();
-        if let Some(flight) = flights.get(&id).filter(|flight| flight.has_changed().is_ok()) {
-            return flight.clone();
-        }
-        let (land, flight) = watch::channel(None);
-        flights.insert(id, flight.clone());
-        drop(flights);
-        let (task, peer) = (Arc::clone(home), Arc::clone(peer));
-        // A task of its own: who began it may have gone before it is done.
-        home.own().tasks.spawn(async move {
-            let stop = task.own().stop.clone();
-            let reached = stop.run_until_cancelled(reach(&task, &peer, id)).await;
-            task.relays().flights.lock().remove(&id);
-            if let Some(reached) = reached {
-                // Those who waited may have gone.
-                let _ = land.send(Some(reached));
-            }
-        });
-        flight
-    }
-
     fn lock(&self) -> MutexGuard<'_, HashMap<NodeId, watch::Receiver<Option<Reached>>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Directly, where that is known to be possible; else through a relay that lists it.
-async fn reach(home: &Arc<dyn ReachHome>, peer: &Arc<Peer>, id: NodeId) -> Reached {
+/// The result of the running attempt to reach a peer, or of one that begins now.
+pub(super) async fn join(wan: &Arc<Wan>, peer: &Arc<Peer>, id: NodeId) -> Reached {
+    let mut flight = flight(wan, peer, id);
+    let stopped = || NoLink("this node stops".to_owned());
+    let landed = flight.wait_for(Option::is_some).await.map_err(|_| stopped())?;
+    landed.clone().unwrap_or_else(|| Err(stopped()))
+}
+
+fn flight(wan: &Arc<Wan>, peer: &Arc<Peer>, id: NodeId) -> watch::Receiver<Option<Reached>> {
+    let mut flights = wan.flights.lock();
+    // The sender of one that was stopped is gone, and nobody takes it out.
+    if let Some(flight) = flights.get(&id).filter(|flight| flight.has_changed().is_ok()) {
+        return flight.clone();
+    }
+    let (land, flight) = watch::channel(None);
+    flights.insert(id, flight.clone());
+    drop(flights);
+    let (own, peer) = (Arc::clone(wan), Arc::clone(peer));
+    // A task of its own: the caller that began it may stop waiting before the others do.
+    wan.machine.tasks.spawn(async move {
+        let reaching = reach(&own, &peer, id);
+        let reached = own.machine.stop.run_until_cancelled(reaching).await;
+        // Before the result is sent: a caller that comes later must not find an attempt that has ended.
+        own.flights.lock().remove(&id);
+        if let Some(reached) = reached {
+            // The callers may have stopped waiting.
+            let _ = land.send(Some(reached));
+        }
+    });
+    flight
+}
+
+/// Opens a link: directly, if that is known to be possible, or else through a relay that lists the peer.
+async fn reach(wan: &Arc<Wan>, peer: &Arc<Peer>, id: NodeId) -> Reached {
     let until = Instant::now() + REACHED_WITHIN;
-    if let Ok(Some(link)) = timeout(DIRECT_WITHIN, direct::reach(home, &id)).await {
+    if let Ok(Some(link)) = timeout(DIRECT_WITHIN, direct::reach(wan, &id)).await {
         return Ok(link);
     }
     if let Some(link) = peer.link() {
         return Ok(link);
     }
-    let relays = home.relays().that_list(peer);
+    let relays = wan.that_list(peer);
     let mut why = NoLink("no relay lists it".to_owned());
     for relay in relays {
         match timeout_at(until, relay.link(id)).await {

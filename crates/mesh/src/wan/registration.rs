@@ -10,7 +10,8 @@ use protocol::mesh::{
 use seal::{Identity, challenge_text, offer_text, register_text, sign_hex};
 use serde_json::value::RawValue;
 
-use super::{home::Home, sort::Sort};
+use super::sort::Sort;
+use crate::this_machine::ThisMachine;
 
 /// This node's registration, on one connection.
 #[derive(Debug)]
@@ -18,10 +19,10 @@ pub(super) struct Registration {
     sort: Sort,
     /// The relay's name, as a challenge has it.
     host: String,
-    /// The number of the relay's challenge, once it has come.
+    /// The nonce of the relay's challenge, once it has come.
     nonce: Option<String>,
-    /// The last report.
-    told: Option<AnnouncedOffer>,
+    /// The offer that the relay was last sent.
+    sent: Option<AnnouncedOffer>,
 }
 
 /// The part of an offer by which others choose a peer.
@@ -35,7 +36,7 @@ struct AnnouncedOffer {
 impl Registration {
     /// At a relay of this name and sort.
     pub(super) fn new(sort: Sort, host: String) -> Self {
-        Self { sort, host, nonce: None, told: None }
+        Self { sort, host, nonce: None, sent: None }
     }
 
     /// The sort that the relay had when the connection began.
@@ -48,39 +49,39 @@ impl Registration {
         self.nonce.is_some()
     }
 
-    /// The relay's challenge. The first counts.
-    pub(super) fn challenged(&mut self, number: String) {
-        self.nonce.get_or_insert(number);
+    /// The relay has sent a challenge. The first one counts.
+    pub(super) fn challenged(&mut self, nonce: String) {
+        self.nonce.get_or_insert(nonce);
     }
 
-    /// The message: signed for the relay's challenge, or as stock peers sign; `None` while a Warren's
-    /// relay has not sent its challenge.
-    pub(super) fn message(&mut self, home: &dyn Home) -> Option<String> {
-        let identity = home.identity();
-        let node = identity.node_id();
+    /// The registration, signed for the relay's challenge, or as stock peers sign. `None` as long as a Warren's relay has
+    /// not sent its challenge.
+    pub(super) fn message(&mut self, machine: &ThisMachine) -> Option<String> {
+        let (identity, node) = (&machine.identity, machine.id());
         let text = match &self.nonce {
             Some(nonce) => challenge_text(nonce, &self.host, &node),
+            // An attacker in between may hold the challenge back to get the signature that can be reused.
             None if self.sort == Sort::Warren => return None,
             None => register_text(&node),
         };
-        let capabilities = home.capabilities();
-        self.told = Some(AnnouncedOffer::of(&capabilities));
+        let capabilities = machine.facts.capabilities();
+        self.sent = Some(AnnouncedOffer::of(&capabilities));
         let register = Register {
             public_key: node.to_string(),
             node: RelayNodeId::from(node),
             wg_public_key: Some(hex::encode(identity.stock_wg_public())),
-            display_name: home.name(),
+            display_name: machine.settings.name.clone(),
             capabilities: within_bounds(capabilities),
             signature: sign_hex(identity, &text),
         };
         Some(register.encode())
     }
 
-    /// The message, if others would choose otherwise by it than by the last.
-    pub(super) fn changed(&mut self, home: &dyn Home) -> Option<String> {
-        let now = AnnouncedOffer::of(&home.capabilities());
-        let changed = self.told.as_ref().is_some_and(|told| *told != now);
-        if changed { self.message(home) } else { None }
+    /// The registration, if the offer has changed since the last one.
+    pub(super) fn if_changed(&mut self, machine: &ThisMachine) -> Option<String> {
+        let now = AnnouncedOffer::of(&machine.facts.capabilities());
+        let changed = self.sent.as_ref().is_some_and(|sent| *sent != now);
+        if changed { self.message(machine) } else { None }
     }
 }
 
@@ -94,11 +95,11 @@ impl AnnouncedOffer {
     }
 }
 
-/// As many models as fit: the rest is announced in sessions.
+/// The capabilities with as many models as fit. Links bring the rest.
 fn within_bounds(mut capabilities: Capabilities) -> Box<RawValue> {
     loop {
         let raw = serde_json::value::to_raw_value(&capabilities);
-        // Strings and numbers under fixed names: they serialise.
+        // Only strings, numbers and lists: they serialise.
         let raw = raw.unwrap_or_else(|_| RawValue::NULL.to_owned());
         if raw.get().len() <= MAX_CAPABILITIES || capabilities.loaded_models.is_empty() {
             return raw;
@@ -108,7 +109,7 @@ fn within_bounds(mut capabilities: Capabilities) -> Box<RawValue> {
     }
 }
 
-/// The answer to a stock Mac's offer of a direct connection: not possible, open a session instead.
+/// The answer to a stock Mac's offer of a direct connection. It names no address, so that the Mac opens a session.
 pub(super) fn answer(identity: &Identity, peer: &NodeId, session: &str) -> String {
     let (from, to) = (identity.node_id().to_string(), peer.to_string());
     let signature = sign_hex(identity, &offer_text(&from, &to, session));

@@ -1,7 +1,12 @@
-//! One relay: dialled, and dialled again when the connection has ended.
+//! One relay: dialled, and dialled again when its connection has ended; and its status for the administrator.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{
+    future::Future,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
+use base::NodeId;
 use http::HeaderMap;
 use protocol::mesh::relay::{SUBPROTOCOL, relay_host};
 use tokio::{
@@ -16,18 +21,16 @@ use super::{
     registration::Registration,
     retry::Retry,
     sort::Sort,
-    status::{LiveStatus, RelayStatus},
 };
 use crate::link::{Link, NoLink};
-use base::NodeId;
 
 /// The time limit for a relay's answer.
 const DIALLED_WITHIN: Duration = Duration::from_secs(10);
 
-/// The most questions for links that wait.
+/// The most requests for links that wait.
 pub(super) const MAX_ASKS: usize = 256;
 
-/// A connection that lasted this long shows that no other machine has this node's key.
+/// A connection that lasts this long shows that no other machine with this node's key is at the relay.
 const ALONE: Duration = Duration::from_secs(300);
 
 const SAME_KEY: &str = "another machine is registered there with this node's key: two machines cannot \
@@ -36,24 +39,24 @@ const SAME_KEY: &str = "another machine is registered there with this node's key
 /// A relay, as others hold it.
 #[derive(Debug)]
 pub(super) struct Relay {
-    /// For people, and the name by which peers know who lists them.
+    /// For people; also the name under which a peer notes who lists it.
     pub(super) host: Arc<str>,
-    pub(super) shown: Arc<LiveStatus>,
+    pub(super) status: Arc<LiveStatus>,
     asks: mpsc::Sender<Ask>,
 }
 
 impl Relay {
-    /// A relay, and the questions to it.
+    /// A relay, and the queue of requests for links through it.
     pub(super) fn new(url: &Url) -> (Self, mpsc::Receiver<Ask>) {
         let host: Arc<str> = url[Position::BeforeHost..Position::AfterPort].into();
-        let shown = LiveStatus::new(base::redact_url(url.as_str()), Arc::clone(&host));
-        let (asks, questions) = mpsc::channel(MAX_ASKS);
-        (Self { host, shown: Arc::new(shown), asks }, questions)
+        let status = LiveStatus::new(base::redact_url(url.as_str()), Arc::clone(&host));
+        let (asks, queue) = mpsc::channel(MAX_ASKS);
+        (Self { host, status: Arc::new(status), asks }, queue)
     }
 
     /// How this machine is doing there.
     pub(super) fn status(&self) -> RelayStatus {
-        self.shown.get()
+        self.status.get()
     }
 
     /// A link to a peer through this relay, opened if necessary.
@@ -65,8 +68,8 @@ impl Relay {
     }
 }
 
-/// The address of a relay: its path is `/ws` unless another is given, and the node's id is in its query, so
-/// that no proxy takes two nodes for one.
+/// The URL of a relay. Its path is `/ws` unless another is given. The node's id is in its query, so that no proxy takes
+/// two nodes for one.
 ///
 /// # Errors
 /// Text that says what is wrong.
@@ -95,26 +98,27 @@ pub(super) async fn run(url: Url, parts: Parts, mut asks: mpsc::Receiver<Ask>) {
             Ended::Broken(why) => (false, why),
         };
         let stood = begun.elapsed();
-        tell(&parts, replaced, &why, stood);
+        report(&parts, replaced, &why, stood);
         let delay = retry.after(stood, replaced, wire::dial::jitter());
+        // Whoever asks meanwhile is answered at once, and can try another relay.
         let wait = deny(&mut asks, &why, sleep(delay));
-        if parts.stop.run_until_cancelled(wait).await.is_none() {
+        if parts.machine.stop.run_until_cancelled(wait).await.is_none() {
             return;
         }
     }
 }
 
-fn tell(parts: &Parts, replaced: bool, why: &str, stood: Duration) {
-    parts.shown.down(why);
+fn report(parts: &Parts, replaced: bool, why: &str, stood: Duration) {
+    parts.status.down(why);
     let relay = &*parts.relay;
     if replaced {
         tracing::error!(relay, "{SAME_KEY}");
-        parts.shown.set(|status| status.problem = Some(SAME_KEY.to_owned()));
+        parts.status.set(|status| status.problem = Some(SAME_KEY.to_owned()));
         return;
     }
     tracing::warn!(relay, why, "no connection to a relay");
     if stood >= ALONE {
-        parts.shown.set(|status| status.problem = None);
+        parts.status.set(|status| status.problem = None);
     }
 }
 
@@ -128,13 +132,13 @@ async fn connect(url: &Url, parts: &Parts, asks: &mut mpsc::Receiver<Ask>) -> En
         deadline: DIALLED_WITHIN,
     });
     let dialled = deny(asks, "the relay is not connected", dialling);
-    let dialled = match parts.stop.run_until_cancelled(dialled).await {
+    let dialled = match parts.machine.stop.run_until_cancelled(dialled).await {
         None => return Ended::Stopped,
         Some(Ok(dialled)) => dialled,
         Some(Err(error)) => return Ended::Broken(base::error::chain(&error)),
     };
     let DialedLink { link, outbox, subprotocol, headers } = dialled;
-    parts.shown.set(|status| {
+    parts.status.set(|status| {
         status.connected_since_ms = Some(access::Moment::now().wall_ms);
     });
     let remembered = parts.memory.relay(&parts.relay);
@@ -144,7 +148,7 @@ async fn connect(url: &Url, parts: &Parts, asks: &mut mpsc::Receiver<Ask>) -> En
     Connection::run(parts, link, outbox, registration, asks).await
 }
 
-/// Waits, and meanwhile refuses every request for a link.
+/// Waits, and refuses every request for a link meanwhile.
 async fn deny<T>(asks: &mut mpsc::Receiver<Ask>, why: &str, wait: impl Future<Output = T>) -> T {
     tokio::pin!(wait);
     loop {
@@ -156,6 +160,66 @@ async fn deny<T>(asks: &mut mpsc::Receiver<Ask>, why: &str, wait: impl Future<Ou
                 let _ = ask.answer.send(Err(NoLink(why.to_owned())));
             }
         }
+    }
+}
+
+/// How this machine is doing at a relay.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct RelayStatus {
+    /// Where it is, without credentials.
+    pub(crate) url: String,
+    /// Its host, for people.
+    pub(crate) host: Arc<str>,
+    /// Since when it is connected, in milliseconds since 1970; `None`: it is not.
+    pub(crate) connected_since_ms: Option<u64>,
+    /// Whether this machine is registered there.
+    pub(crate) registered: bool,
+    /// Whether the registration cannot be replayed: the relay asked for an answer of its own.
+    pub(crate) challenged: bool,
+    /// Peers that it lists.
+    pub(crate) listed: usize,
+    /// Sessions through it.
+    pub(crate) sessions: usize,
+    /// The last error.
+    pub(crate) last_error: Option<String>,
+    /// A problem that a person has to solve, such as another machine with the same key.
+    pub(crate) problem: Option<String>,
+}
+
+/// A [`RelayStatus`] that changes.
+#[derive(Debug)]
+pub(super) struct LiveStatus(Mutex<RelayStatus>);
+
+impl LiveStatus {
+    pub(super) fn new(url: String, host: Arc<str>) -> Self {
+        Self(Mutex::new(RelayStatus { url, host, ..RelayStatus::default() }))
+    }
+
+    pub(super) fn get(&self) -> RelayStatus {
+        self.lock().clone()
+    }
+
+    /// Whether this machine is registered there.
+    pub(super) fn is_registered(&self) -> bool {
+        self.lock().registered
+    }
+
+    pub(super) fn set(&self, change: impl FnOnce(&mut RelayStatus)) {
+        change(&mut self.lock());
+    }
+
+    /// The connection has ended, or did not come about.
+    pub(super) fn down(&self, why: &str) {
+        self.set(|status| {
+            status.connected_since_ms = None;
+            (status.registered, status.challenged) = (false, false);
+            (status.listed, status.sessions) = (0, 0);
+            status.last_error = Some(why.to_owned());
+        });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, RelayStatus> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

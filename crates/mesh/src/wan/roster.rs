@@ -14,7 +14,7 @@ const MAX_LISTED: usize = 10_000;
 #[derive(Debug, Default)]
 pub(super) struct Roster {
     listed: HashMap<NodeId, Entry>,
-    /// Counts the lists that were read.
+    /// The number of the list that is or was last read.
     list: u64,
 }
 
@@ -32,8 +32,7 @@ impl Roster {
         self.list += 1;
     }
 
-    /// A peer is in the list, with models or without. Returns whether it was taken: it is not when
-    /// there are too many.
+    /// A peer is in the list, with models or without. Returns `false` if there are too many to take it.
     pub(super) fn lists(
         &mut self,
         peer: NodeId,
@@ -48,7 +47,7 @@ impl Roster {
         true
     }
 
-    /// The list was read: those that are not in it any more.
+    /// The list was read to its end. Returns the peers that are not in it any more.
     pub(super) fn end(&mut self) -> Vec<NodeId> {
         let list = self.list;
         let gone = |(peer, entry): (&NodeId, &Entry)| (entry.list != list).then_some(*peer);
@@ -57,12 +56,12 @@ impl Roster {
         gone
     }
 
-    /// A peer has left. Whether it was listed.
+    /// A peer has left. Returns whether it was listed.
     pub(super) fn left(&mut self, peer: &NodeId) -> bool {
         self.listed.remove(peer).is_some()
     }
 
-    /// The facts about a peer.
+    /// What the relay says of a peer.
     pub(super) fn who(&self, peer: &NodeId) -> RelayedPeer {
         match self.listed.get(peer) {
             Some(entry) => RelayedPeer { listed: true, warren: entry.warren },

@@ -1,8 +1,7 @@
 //! The sort of a relay: a Warren's or a stock one. Pure.
 //!
-//! A Warren's relay sends a challenge, and is never sent the reusable signature. Its agreeing to the
-//! subprotocol proves nothing: the WebSocket server of stock relays agrees to whatever it is offered
-//! first. A header that only a Warren answers with is proof.
+//! A Warren's relay sends a challenge, and is never sent the signature that can be reused. That a relay accepts the
+//! subprotocol proves nothing: stock relays accept whatever is offered first. A header that only Warrens send does.
 
 use http::HeaderMap;
 use protocol::mesh::relay::{SUBPROTOCOL, SUBPROTOCOL_HEADER, SUBPROTOCOL_VERSION};
@@ -13,15 +12,15 @@ pub(super) enum Sort {
     /// A Warren's: it says so, or has sent a challenge before. An attacker in between can remove the
     /// header and the challenge, but not what is remembered.
     Warren,
-    /// It agrees to the subprotocol and says no more: a stock one, or a Warren's behind a proxy that
-    /// does not pass the header on. A challenge tells, if it comes soon.
+    /// It accepts the subprotocol and sends no header: a stock one, or a Warren's behind a proxy that drops the header. A
+    /// challenge shows which, if it comes soon.
     Unclear,
     /// A stock one.
     Stock,
 }
 
 impl Sort {
-    /// Judges by the relay's answer and by what is remembered of it.
+    /// Follows from the relay's answer and from what is remembered of it.
     pub(super) fn of(
         subprotocol: Option<&str>,
         headers: &HeaderMap,
@@ -60,8 +59,8 @@ mod tests {
             (None, &silent, None, Sort::Stock),
             (Some("other"), &silent, None, Sort::Stock),
         ] {
-            let told = format!("{subprotocol:?} {headers:?} {remembered:?}");
-            assert_eq!(Sort::of(subprotocol, headers, remembered), sort, "{told}");
+            let case = format!("{subprotocol:?} {headers:?} {remembered:?}");
+            assert_eq!(Sort::of(subprotocol, headers, remembered), sort, "{case}");
         }
     }
 }

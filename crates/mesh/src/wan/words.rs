@@ -1,10 +1,10 @@
-//! Frames between the two ends of a relay session, beside messages.
+//! The frames of a relay session that carry no message: those of the handshake, and the close with its reason.
 
 use base::{NodeId, plain};
 use protocol::mesh::relay::{Forward, ForwardKind, forward::relay_data};
 use serde::{Deserialize, Serialize};
 
-/// The first byte of a `relayData` between Warrens. One that begins with `{` is a message in clear text.
+/// The first byte of a `relayData` between Warrens. If it is `{`, it begins a message in clear text.
 pub(super) mod kind {
     /// The first message of Noise IK.
     pub(in crate::wan) const FIRST: u8 = 0x11;
@@ -19,12 +19,12 @@ pub(super) mod kind {
 /// The most of a reason that is kept, in bytes.
 const MAX_REASON: usize = 300;
 
-/// One `relayData`: what it is, and its content.
+/// A `relayData` of this kind, with this content.
 pub(super) fn data(own: &str, peer: &str, session: &str, kind: u8, content: &[u8]) -> String {
     relay_data(own, peer, session, &[&[kind], content].concat())
 }
 
-/// Ends a session and says why, in a field that stock peers pass over.
+/// The message that ends a session. The reason is in a field that stock peers ignore.
 pub(super) fn close(own: &NodeId, peer: &NodeId, session: &str, reason: &str) -> String {
     let close = Close {
         from: &own.to_string(),
@@ -37,10 +37,10 @@ pub(super) fn close(own: &NodeId, peer: &NodeId, session: &str, reason: &str) ->
     format!("{{\"{}\":{body}}}", ForwardKind::RelayClose.name())
 }
 
-/// Why the other end closed a session, if it says.
+/// Why the other end closed a session, if it gives a reason.
 pub(super) fn reason(close: &Forward<'_>) -> Option<String> {
-    let said: CloseReason = close.payload().ok()?;
-    Some(protocol::json::clip(&plain::line(&said.reason?), MAX_REASON).to_owned())
+    let close: CloseReason = close.payload().ok()?;
+    Some(protocol::json::clip(&plain::line(&close.reason?), MAX_REASON).to_owned())
 }
 
 #[derive(Serialize)]
@@ -68,26 +68,32 @@ mod tests {
     const ONE: NodeId = NodeId::new([1; 32]);
     const OTHER: NodeId = NodeId::new([2; 32]);
 
-    fn said(text: &str) -> Option<String> {
+    fn reason_of(text: &str) -> Option<String> {
         let Ok(FromRelay::Forward(forward)) = FromRelay::read(text) else { panic!("{text}") };
         assert_eq!(forward.kind, ForwardKind::RelayClose);
         reason(&forward)
     }
 
     #[test]
-    fn a_close_says_why_and_is_one_that_stock_peers_read() {
+    fn a_close_has_a_reason_and_stock_peers_can_read_it() {
         assert_eq!(
-            said(&close(&ONE, &OTHER, "s-1", "no \"passcode\"")),
+            reason_of(&close(&ONE, &OTHER, "s-1", "no \"passcode\"")),
             Some("no \"passcode\"".into())
         );
         let stock = r#"{"relayClose":{"fromNodeID":"a","toNodeID":"b","sessionID":"s"}}"#;
-        assert_eq!(said(stock), None);
+        assert_eq!(reason_of(stock), None);
     }
 
     #[test]
     fn a_reason_is_bounded_and_cannot_move_a_cursor() {
-        assert_eq!(said(&close(&ONE, &OTHER, "s", "a\u{1b}[2Jb")), Some("a\u{fffd}[2Jb".into()));
-        assert_eq!(said(&close(&ONE, &OTHER, "s", &"x".repeat(999))).unwrap().len(), MAX_REASON);
+        assert_eq!(
+            reason_of(&close(&ONE, &OTHER, "s", "a\u{1b}[2Jb")),
+            Some("a\u{fffd}[2Jb".into())
+        );
+        assert_eq!(
+            reason_of(&close(&ONE, &OTHER, "s", &"x".repeat(999))).unwrap().len(),
+            MAX_REASON
+        );
     }
 
     #[test]

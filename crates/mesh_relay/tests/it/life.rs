@@ -49,16 +49,3 @@ async fn a_node_that_only_answers_pings_is_gone_when_its_registration_expires() 
     assert_eq!(relay.counts().registered, 0);
     assert_eq!(living.await.unwrap().unwrap().0, 1008);
 }
-
-#[tokio::test(start_paused = true)]
-async fn a_link_that_does_not_register_is_closed() {
-    let relay = relay();
-    let (near, far) = duplex(1 << 16);
-    let (link, outbox) = Link::new(Box::pin(near), Role::Server);
-    let serving = relay.clone();
-    tokio::spawn(async move { serving.serve(link, outbox, None).await });
-    let (mut stranger, _outbox) = Link::new(Box::pin(far), Role::Client);
-    assert!(stranger.next().await.unwrap().is_none());
-    assert_eq!(stranger.close_reason().unwrap().0, 1008);
-    assert_eq!(relay.counts().connections, 0);
-}

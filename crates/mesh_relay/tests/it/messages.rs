@@ -71,15 +71,6 @@ async fn a_target_that_is_absent_is_told_of_byte_for_byte() {
 }
 
 #[tokio::test]
-async fn the_other_end_of_a_session_hears_that_a_node_left() {
-    let kit = Kit::new().await;
-    let (mut one, two) = kit.pair().await;
-    let left = json!({"peerLeft": {"nodeID": two.id, "displayName": "node"}});
-    drop(two);
-    assert_eq!(one.hear().await, left);
-}
-
-#[tokio::test]
 async fn a_node_that_comes_anew_takes_its_place() {
     let kit = Kit::new().await;
     let mut old = kit.node(1).await;

@@ -1,4 +1,4 @@
-//! The side that listens.
+//! The listening end.
 
 use protocol::mesh::{
     ClusterMessage, Dialect,
@@ -11,12 +11,12 @@ use tokio::{
 };
 
 use super::{
-    Failure, Frames, GREETED_WITHIN, Greeted, GreetingFrame, Local, MAX_OTHERS, kind, proved_hello,
-    refuse, said,
+    Failure, Frames, GREETED_WITHIN, Greeted, GreetingFrame, Local, MAX_OTHERS, kind, next_frame,
+    proved_hello, refuse,
 };
 use crate::{greeting, link::Order, peer::PeerId};
 
-/// Answers a connection. A refused peer gets the reason, unless it knows it.
+/// Greets whoever has connected. A refused peer is sent the reason.
 pub(in crate::lan) async fn accept<R, W>(
     frames: &mut Frames<R, W>,
     local: &Local<'_>,
@@ -43,14 +43,14 @@ where
         None => plain(frames, local, hello, dialect).await,
         Some(theirs) => {
             if let Err(myself) = local.not_myself(theirs) {
-                // The dialling end is here, too, and learns it from the answer.
+                // The dialling end is this process, too: from the answer it learns that it found itself.
                 frames.send(&ack(local, &hello, dialect)).await?;
                 return Err(myself);
             }
             let sealing =
                 timeout(GREETED_WITHIN, seal(frames, local, &hello, dialect, theirs)).await;
             let greeted = sealing.map_err(|_| Failure::Unfinished)??;
-            local.seen.sealed(&theirs.node_id, None);
+            local.sealed_peers.sealed(&theirs.node_id, None);
             Ok(greeted)
         }
     }
@@ -62,14 +62,14 @@ where
     W: AsyncWrite + Unpin,
 {
     for _ in 0..MAX_OTHERS {
-        if let GreetingFrame::Hello(hello, dialect) = said(frames).await? {
+        if let GreetingFrame::Hello(hello, dialect) = next_frame(frames).await? {
             return Ok((*hello, dialect));
         }
     }
     Err(Failure::NoHello)
 }
 
-/// With a peer that cannot seal links.
+/// Goes on with a peer that cannot seal links.
 async fn plain<R, W>(
     frames: &mut Frames<R, W>,
     local: &Local<'_>,
@@ -80,7 +80,7 @@ where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    if let Some(node) = local.seen.device(hello.device_info.id.as_str()) {
+    if let Some(node) = local.sealed_peers.device(hello.device_info.id.as_str()) {
         return Err(Failure::Downgrade(node));
     }
     if local.require_sealed {
@@ -97,7 +97,7 @@ fn ack(local: &Local<'_>, hello: &Hello, dialect: Dialect) -> Vec<u8> {
     encode(&ClusterMessage::HelloAck(Box::new(local.ack(hello))), dialect)
 }
 
-/// Seals the link.
+/// Goes on with a Warren: seals the link.
 async fn seal<R, W>(
     frames: &mut Frames<R, W>,
     local: &Local<'_>,
@@ -122,6 +122,7 @@ where
     frames.send(&[&[kind::SECOND], &second[..]].concat()).await?;
     let (sealer, mut opener) = sealed.split();
     proof(frames, &mut opener).await?;
+    // After the proof: before it, anybody could claim this node's id, and alarm a person.
     if peer == own {
         return Err(Failure::SameKey);
     }
@@ -130,15 +131,15 @@ where
     Ok(Greeted { peer, hello, dialect: Dialect::Flat, order: Order { instance, dial }, seals })
 }
 
-/// The first message, and whether it is of the form with a passcode. A hello that comes again is
-/// answered again.
+/// Message 1, and whether it is of the form with a passcode. A repeated hello is answered again: the dialling
+/// end may have sent it before it got the answer.
 async fn first<R, W>(frames: &mut Frames<R, W>, ack: &[u8]) -> Result<(bool, Vec<u8>), Failure>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
     for _ in 0..MAX_OTHERS {
-        match said(frames).await? {
+        match next_frame(frames).await? {
             GreetingFrame::Noise(kind::FIRST, message) => return Ok((false, message)),
             GreetingFrame::Noise(kind::FIRST_WITH_PASSCODE, message) => return Ok((true, message)),
             GreetingFrame::Hello(..) => frames.send(ack).await?,
@@ -149,7 +150,7 @@ where
     Err(Failure::Seal(SealError::Malformed("something else than the beginning of a handshake")))
 }
 
-/// The passcode's key, if it is proved.
+/// The passcode's key, if the peer proves it.
 fn psk<'a>(
     local: &Local<'a>,
     theirs: &WarrenHello,
@@ -162,15 +163,15 @@ fn psk<'a>(
     }
 }
 
-/// Waits for a record that only who made the handshake just now can have sealed.
+/// Waits for a record that can only be sealed by whoever made this handshake just now.
 async fn proof<R, W>(frames: &mut Frames<R, W>, opener: &mut Opener) -> Result<(), Failure>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
     let record = frames.incoming.next(MAX_RECORD).await?;
-    // What could not open our answer may say so instead.
-    if let Some(reason) = super::is_farewell(&record) {
+    // A peer that could not read message 2 says so in clear text.
+    if let Some(reason) = super::farewell_reason(&record) {
         return Err(Failure::Refused(reason));
     }
     match opener.record(&record)? {

@@ -1,4 +1,4 @@
-//! The side that connected.
+//! The dialling end.
 
 use std::time::Duration;
 
@@ -14,15 +14,14 @@ use tokio::{
 
 use super::{
     Broken, Call, Failure, Frames, GREETED_WITHIN, Greeted, GreetingFrame, Local, MAX_OTHERS, kind,
-    proved_hello, refuse, said,
+    next_frame, proved_hello, refuse,
 };
 use crate::{greeting, link::Order, peer::PeerId};
 
-/// A hello without an answer is sent again after this time: stock listeners lose one that comes at
-/// once.
+/// An unanswered hello is sent again after this time: stock listeners lose one that comes at once.
 const AGAIN: Duration = Duration::from_secs(3);
 
-/// Greets the listener at the other end. A refused peer gets the reason, unless it knows it.
+/// Greets the listener at the other end. A refused peer is sent the reason.
 pub(in crate::lan) async fn connect<R, W>(
     frames: &mut Frames<R, W>,
     local: &Local<'_>,
@@ -56,13 +55,13 @@ where
             check(local, call, theirs)?;
             let sealing = timeout(GREETED_WITHIN, seal(frames, local, theirs)).await;
             let greeted = sealing.map_err(|_| Failure::Unfinished)??;
-            local.seen.sealed(&theirs.node_id, call.address);
+            local.sealed_peers.sealed(&theirs.node_id, call.address);
             Ok(greeted)
         }
     }
 }
 
-/// Says hello until it is answered.
+/// Sends hellos until one is answered.
 async fn greet<R, W>(
     frames: &mut Frames<R, W>,
     local: &Local<'_>,
@@ -89,7 +88,7 @@ where
     W: AsyncWrite + Unpin,
 {
     for _ in 0..MAX_OTHERS {
-        match said(frames).await {
+        match next_frame(frames).await {
             Ok(GreetingFrame::HelloAck(ack, dialect)) => return Ok((*ack, dialect)),
             Ok(_) => {}
             Err(Failure::Broken(broken)) => return Err(on_hello(broken)),
@@ -99,7 +98,8 @@ where
     Err(Failure::NoHello)
 }
 
-/// The failure of a connection that ends before the greeting.
+/// The failure of a connection that ends before the hello is answered. Stock listeners do so with
+/// another passcode or none.
 fn on_hello(broken: Broken) -> Failure {
     match broken {
         Broken::Closed | Broken::Io(_) => Failure::ClosedOnHello,
@@ -107,10 +107,10 @@ fn on_hello(broken: Broken) -> Failure {
     }
 }
 
-/// With a peer that cannot seal links.
+/// Goes on with a peer that cannot seal links.
 fn plain(local: &Local<'_>, call: &Call, ack: Hello, dialect: Dialect) -> Result<Greeted, Failure> {
-    let known = call.address.and_then(|address| local.seen.at(&address));
-    let known = known.or_else(|| local.seen.device(ack.device_info.id.as_str()));
+    let known = call.address.and_then(|address| local.sealed_peers.at(&address));
+    let known = known.or_else(|| local.sealed_peers.device(ack.device_info.id.as_str()));
     if let Some(node) = call.expects.or(known) {
         return Err(Failure::Downgrade(node));
     }
@@ -131,7 +131,7 @@ fn check(local: &Local<'_>, call: &Call, theirs: &WarrenHello) -> Result<(), Fai
     }
 }
 
-/// Seals the link.
+/// Goes on with a Warren: seals the link.
 async fn seal<R, W>(
     frames: &mut Frames<R, W>,
     local: &Local<'_>,
@@ -150,7 +150,7 @@ where
     let (sealed, payload) = noise.finish(&second(frames).await?)?;
     let (hello, _) = proved_hello(&payload, &peer)?;
     let (mut sealer, opener) = sealed.split();
-    // That the first message was not a recorded one.
+    // Proves to the other end that message 1 was not a recorded one.
     let mut proof = Vec::new();
     sealer.payload(&[], &mut proof)?;
     frames.write(&proof).await?;
@@ -167,7 +167,7 @@ fn order(hello: &Hello, dial: Option<u64>) -> Order {
     Order { instance, dial: dial.unwrap_or_default() }
 }
 
-/// The passcode's key, if either of the two wants it proved.
+/// The passcode's key, if either end wants it proved.
 fn psk<'a>(local: &Local<'a>, theirs: &WarrenHello) -> Result<Option<&'a PasscodeKey>, Failure> {
     if !theirs.psk && !local.wants_passcode(&theirs.node_id) {
         return Ok(None);
@@ -175,14 +175,14 @@ fn psk<'a>(local: &Local<'a>, theirs: &WarrenHello) -> Result<Option<&'a Passcod
     local.psk.map(Some).ok_or(Failure::OneHasNone)
 }
 
-/// The second message. Answers to a hello that was sent twice are passed over.
+/// Message 2. A second answer to a repeated hello is skipped.
 async fn second<R, W>(frames: &mut Frames<R, W>) -> Result<Vec<u8>, Failure>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
     for _ in 0..MAX_OTHERS {
-        match said(frames).await? {
+        match next_frame(frames).await? {
             GreetingFrame::Noise(kind::SECOND, message) => return Ok(message),
             GreetingFrame::Noise(..) => break,
             GreetingFrame::Hello(..) | GreetingFrame::HelloAck(..) | GreetingFrame::Other => {}

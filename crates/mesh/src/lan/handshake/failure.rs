@@ -13,19 +13,22 @@ pub(in crate::lan) enum Failure {
     /// Nobody is there.
     #[error("nobody answered within 5 s")]
     NoAnswer,
-    /// Its name says nothing.
+    /// Its name has no address.
     #[error("{0} cannot be found: {1}")]
     Name(String, String),
-    /// There is no place for another link.
+    /// This node stops.
+    #[error("this node stops")]
+    Stopping,
+    /// There is no room for another link.
     #[error(transparent)]
     Full(#[from] Full),
-    /// It said nothing that greets.
+    /// It sent nothing.
     #[error("it did not say hello within {} s", GREETED_WITHIN.as_secs())]
     Silent,
-    /// It greeted, and then went no further.
+    /// It greeted, and did not go on.
     #[error("it did not complete the handshake within {} s", GREETED_WITHIN.as_secs())]
     Unfinished,
-    /// It said much, but nothing that greets.
+    /// It sent several other messages instead of a hello.
     #[error("it sent other things than a hello")]
     NoHello,
     /// It closed the connection instead of answering a hello.
@@ -33,7 +36,7 @@ pub(in crate::lan) enum Failure {
         "it closed the connection on our hello, as stock peers do with another passcode or none"
     )]
     ClosedOnHello,
-    /// It said why it does not want this link.
+    /// It refused the link, with this reason.
     #[error("it refused: {0}")]
     Refused(String),
     /// The other end is this very process.
@@ -45,7 +48,7 @@ pub(in crate::lan) enum Failure {
          `mesh.key` away on one of them"
     )]
     SameKey,
-    /// Somebody else is there.
+    /// Another node answers there.
     #[error("node {} answers where {} was expected", found.short(), expected.short())]
     NotThem {
         /// The expected node.
@@ -56,10 +59,10 @@ pub(in crate::lan) enum Failure {
     /// One node has a passcode and the other has none.
     #[error("one of the two nodes has a passcode (--mesh-passcode), and the other has none")]
     OneHasNone,
-    /// Another passcode, by its hash.
+    /// A stock peer has another passcode, as its hash shows.
     #[error("its passcode is another one")]
     OtherPasscode,
-    /// It cannot seal links, and has to.
+    /// It cannot seal links, and this node requires it.
     #[error("it cannot seal links, and --require-sealed is set")]
     Unsealed,
     /// It could seal links before.
@@ -68,7 +71,7 @@ pub(in crate::lan) enum Failure {
         .0.short()
     )]
     Downgrade(NodeId),
-    /// A stock peer has to say who it is.
+    /// A stock peer has not said who it is.
     #[error("its hello has no `deviceInfo.id` to know it by")]
     Nameless,
     /// The handshake of the sealed form failed.
@@ -80,12 +83,13 @@ pub(in crate::lan) enum Failure {
 }
 
 impl Failure {
-    /// Whether it tells something about a peer that called. What only makes no sense, or breaks off, can
-    /// come from anybody.
+    /// Whether it is worth listing for people when it happens to an accepted connection. Nonsense, and connections
+    /// that break off, can come from anybody, such as a port scanner.
     pub(in crate::lan) fn is_about_peer(&self) -> bool {
         !matches!(
             self,
             Self::NoAnswer
+                | Self::Stopping
                 | Self::Full(_)
                 | Self::Silent
                 | Self::Unfinished
@@ -97,8 +101,8 @@ impl Failure {
         )
     }
 
-    /// The reason for the other end, unless it knows it or cannot get it.
-    pub(super) fn told(&self) -> Option<String> {
+    /// The reason as the other end is sent it; `None` if it knows the reason, or cannot get it.
+    pub(super) fn for_peer(&self) -> Option<String> {
         match self {
             Self::ClosedOnHello | Self::Refused(_) | Self::Myself => None,
             Self::Broken(Broken::TooLong(_)) => Some(self.to_string()),

@@ -1,4 +1,4 @@
-//! This end's part of a handshake.
+//! What this end contributes to a handshake.
 
 use std::net::SocketAddr;
 
@@ -10,31 +10,31 @@ use crate::lan::sealed_peers::SealedPeers;
 
 use super::failure::Failure;
 
-/// This end's part of a handshake.
+/// What this end contributes to a handshake.
 pub(in crate::lan) struct Local<'a> {
     pub(in crate::lan) identity: &'a Identity,
     /// Made of the passcode, if there is one.
     pub(in crate::lan) psk: Option<&'a PasscodeKey>,
-    /// The passcode as stock peers hash it.
+    /// The passcode's hash, as stock peers make it.
     pub(in crate::lan) hash: Option<&'a str>,
     /// Nodes that need not prove the passcode.
     pub(in crate::lan) trusted: &'a [NodeId],
     /// Whether only sealed links are taken.
     pub(in crate::lan) require_sealed: bool,
     /// Peers that had a sealed link.
-    pub(in crate::lan) seen: &'a SealedPeers,
+    pub(in crate::lan) sealed_peers: &'a SealedPeers,
     /// This node's hello in clear text. Both hellos have `warren`.
     pub(in crate::lan) open: Hello,
     /// Its hello over a sealed link.
     pub(in crate::lan) sealed: Hello,
 }
 
-/// The destination of a connection.
+/// What is dialled.
 #[derive(Debug, Clone, Default)]
 pub(in crate::lan) struct Call {
-    /// Where it was dialled.
+    /// The address.
     pub(in crate::lan) address: Option<SocketAddr>,
-    /// The expected node: a Warren, which is greeted in its own form.
+    /// The node that must answer: a Warren, which is greeted in the form of Warrens.
     pub(in crate::lan) expects: Option<NodeId>,
     /// Whether a stock peer is sent the passcode's hash.
     pub(in crate::lan) with_hash: bool,
@@ -65,14 +65,14 @@ impl Local<'_> {
         let mut ack = self.open.clone();
         match (&hello.warren, &mut ack.warren) {
             (Some(theirs), Some(own)) => own.psk = self.wants_passcode(&theirs.node_id),
-            // It has sent the same one.
+            // It has sent the same hash, so it learns nothing.
             _ => ack.cluster_passcode_hash = self.hash.map(str::to_owned),
         }
         ack
     }
 
-    /// Fails for a link to this very process. Another process with this node's id will have to
-    /// prove it.
+    /// Fails if the link leads to this very process. Another process with this node's id goes on: it has to prove
+    /// the id, which is then shown to people as a problem.
     pub(super) fn not_myself(&self, theirs: &WarrenHello) -> Result<(), Failure> {
         let own = self.open.warren.as_ref().and_then(|own| own.instance);
         let is_self = theirs.node_id == self.id() && own.is_some() && theirs.instance == own;

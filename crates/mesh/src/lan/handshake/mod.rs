@@ -1,13 +1,13 @@
 //! How a link begins: hello and helloAck, and between two Warrens a handshake that seals it.
 //!
-//! The dialling end sends `hello`, the listening end answers `helloAck`. When both have `warren` in it, the next frame of
-//! the dialling end is one byte 0x11 and message 1 of Noise IK, or 0x14 and that of IKpsk2 (with a passcode); the next
-//! one of who listens is 0x12 and message 2. Within both stands a hello again, which is now proved. Then
-//! both send sealed records; the first payload of who connected is empty, and proves to who listens that the
-//! handshake was not recorded. A link that is refused ends with a word that says why ([`farewell`]).
+//! The dialling end sends `hello`, the listening end answers `helloAck`. If both contain `warren`, the dialling end
+//! goes on with a frame of one byte, 0x11, and message 1 of Noise IK; with a passcode it is 0x14, and message 1 of
+//! IKpsk2. The listening end answers 0x12 and message 2. Both messages contain a hello again, which is now proved. Then
+//! both ends send sealed records. The first payload of the dialling end is empty: it proves to the listening end that
+//! message 1 was not a recorded one. A link that is refused ends with a frame that says why ([`farewell`]).
 //!
-//! - [`connect`], [`accept`]: the two sides
-//! - [`local`]: what this end brings
+//! - [`connect`], [`accept`]: the dialling and the listening end
+//! - [`local`]: what this end contributes
 //! - [`failure`]: why no link came about
 
 use std::time::Duration;
@@ -25,7 +25,7 @@ use tokio::{
 
 use crate::{greeting, link::Order, peer::PeerId};
 
-use super::frames::{Broken, Frames, farewell, is_farewell};
+use super::frames::{Broken, Frames, farewell, farewell_reason};
 
 mod accept;
 mod connect;
@@ -49,7 +49,7 @@ const MAX_GREETING: usize = 256 * 1024;
 const MAX_OTHERS: usize = 16;
 
 /// The time limit for sending the reason of a refusal.
-const TOLD_WITHIN: Duration = Duration::from_secs(1);
+const REFUSED_WITHIN: Duration = Duration::from_secs(1);
 
 /// The first byte of a frame of the handshake.
 mod kind {
@@ -58,30 +58,30 @@ mod kind {
     pub(super) const FIRST_WITH_PASSCODE: u8 = 0x14;
 }
 
-/// A link that has begun.
+/// The result of a greeting: all that makes a connection a link.
 #[derive(Debug)]
 pub(super) struct Greeted {
     /// The peer at the other end; proved, if the link is sealed.
     pub(super) peer: PeerId,
     /// Its hello.
     pub(super) hello: Hello,
-    /// How it writes.
+    /// The form in which it writes messages.
     pub(super) dialect: Dialect,
-    /// Which this is of the links to it.
+    /// Which one this is of the links to it.
     pub(super) order: Order,
     /// The cipher state, between Warrens.
     pub(super) seals: Option<(Sealer, Opener)>,
 }
 
 impl Greeted {
-    /// In the clear, with a stock peer.
+    /// In clear text, with a stock peer.
     fn plain(hello: Hello, dialect: Dialect) -> Result<Self, Failure> {
         let peer = device(&hello).ok_or(Failure::Nameless)?;
         Ok(Self { peer, hello, dialect, order: Order::default(), seals: None })
     }
 }
 
-/// The device that a stock peer says it is. Ids that are no text for people are not taken.
+/// The id that a stock peer claims. It appears in logs and tables, so only letters, digits and hyphens are allowed.
 fn device(hello: &Hello) -> Option<PeerId> {
     let id = hello.device_info.id.as_str();
     let sound = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
@@ -95,11 +95,11 @@ where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    if let Some(reason) = failure.told() {
+    if let Some(reason) = failure.for_peer() {
         // The peer may not read any more.
-        let _ = timeout(TOLD_WITHIN, frames.send(&farewell(&reason))).await;
+        let _ = timeout(REFUSED_WITHIN, frames.send(&farewell(&reason))).await;
     }
-    let _ = timeout(TOLD_WITHIN, frames.writer.shutdown()).await;
+    let _ = timeout(REFUSED_WITHIN, frames.writer.shutdown()).await;
     frames.incoming.drain().await;
 }
 
@@ -114,13 +114,13 @@ enum GreetingFrame {
 }
 
 /// The next frame of a greeting.
-async fn said<R, W>(frames: &mut Frames<R, W>) -> Result<GreetingFrame, Failure>
+async fn next_frame<R, W>(frames: &mut Frames<R, W>) -> Result<GreetingFrame, Failure>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
     let frame = frames.incoming.next(MAX_GREETING).await?;
-    if let Some(reason) = is_farewell(&frame) {
+    if let Some(reason) = farewell_reason(&frame) {
         return Err(Failure::Refused(reason));
     }
     if let Some((&kind @ (kind::FIRST | kind::SECOND | kind::FIRST_WITH_PASSCODE), message)) =
@@ -138,7 +138,7 @@ where
     })
 }
 
-/// The hello in a handshake's message, and which link of its sender's it is.
+/// The hello in a handshake's message, and the number of the link among those that its sender has dialled.
 fn proved_hello(payload: &[u8], peer: &NodeId) -> Result<(Hello, u64), Failure> {
     let hello = greeting::read(payload, peer)?;
     let dial = hello.warren.as_ref().and_then(|warren| warren.dial);

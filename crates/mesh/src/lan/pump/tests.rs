@@ -5,11 +5,10 @@ use std::sync::Mutex;
 use bytes::BytesMut;
 use protocol::mesh::{
     Dialect,
-    cluster::{Heartbeat, InferenceError, Piece, PieceKind, decode},
+    cluster::{Hello, InferenceError, Piece, PieceKind, decode},
     frame,
 };
 use seal::{Identity, Initiator, Responder, prologue};
-use serde_json::json;
 use testkit::{DEADLINE, eventually, within};
 use tokio::{
     io::{AsyncReadExt, DuplexStream, ReadHalf, WriteHalf, duplex, split},
@@ -19,42 +18,34 @@ use tokio::{
 use super::*;
 use crate::{
     link::{Carrier, Opening, Order},
-    peer::PeerId,
+    peer::{Peer, PeerId},
+    testing::{Server, machine, settings},
 };
 
 /// The received messages, in order.
 #[derive(Default)]
 struct Received {
     payloads: Mutex<Vec<Bytes>>,
-    odd: Mutex<Vec<String>>,
     changes: Mutex<Vec<bool>>,
 }
 
-struct House {
+struct Recorder {
     heard: Arc<Received>,
     link: Arc<Link>,
 }
 
-impl Home for House {
-    fn received(&self, payload: Bytes) {
+impl LinkEvents for Recorder {
+    fn opened(&self, _: &Arc<Link>, _: Option<&Hello>) {}
+
+    fn closed(&self, _: &Arc<Link>, _: &str) {}
+
+    fn received(&self, _: &Arc<Link>, payload: Bytes) {
         self.heard.payloads.lock().unwrap().push(payload);
     }
 
-    fn heartbeat(&self) -> ClusterMessage {
-        ClusterMessage::Heartbeat(Box::new(beat()))
-    }
-
-    fn changed(&self) {
+    fn changed(&self, _: &Arc<Peer>) {
         self.heard.changes.lock().unwrap().push(self.link.is_usable());
     }
-
-    fn odd(&self, what: &str) {
-        self.heard.odd.lock().unwrap().push(what.to_owned());
-    }
-}
-
-fn beat() -> Heartbeat {
-    serde_json::from_value(json!({"queueDepth": 3})).unwrap()
 }
 
 impl Received {
@@ -71,6 +62,7 @@ impl Received {
 
 /// One end of a link that runs.
 struct End {
+    machine: Arc<ThisMachine>,
     link: Arc<Link>,
     heard: Arc<Received>,
     why: JoinHandle<String>,
@@ -88,14 +80,20 @@ fn end(io: DuplexStream, seals: Option<(Sealer, Opener)>) -> End {
         order: Order::default(),
     });
     let heard = Arc::new(Received::default());
-    let house = House { heard: Arc::clone(&heard), link: Arc::clone(&link) };
+    let events = Recorder { heard: Arc::clone(&heard), link: Arc::clone(&link) };
+    let machine = machine(1, settings(), Server::still().scheduler);
+    let peers = Peers::default();
+    peers.link(&link, |_, _| true).unwrap();
     let (reader, writer) = split(io);
     let running = {
-        let link = Arc::clone(&link);
+        let (machine, link) = (Arc::clone(&machine), Arc::clone(&link));
         let frames = Frames::new(reader, writer);
-        async move { run(&house, &link, outgoing, frames, seals).await }
+        async move {
+            let what = Run { machine: &machine, peers: &peers, events: &events, link: &link };
+            run(what, outgoing, frames, seals).await
+        }
     };
-    End { link, heard, why: tokio::spawn(running) }
+    End { machine, link, heard, why: tokio::spawn(running) }
 }
 
 type Seals = (Sealer, Opener);
@@ -268,7 +266,7 @@ async fn empty_frames_and_nonsense_cost_no_link() {
     }
     hand.writer.write_all(&frames).await.unwrap();
     eventually("what was sent is heard", DEADLINE, async || {
-        near.heard.odd.lock().unwrap().len() == 2
+        near.machine.counts.bad_by_kind().values().sum::<u64>() == 2
     })
     .await;
     assert_eq!(near.heard.others(), ["null", "{}", "{\"linkClosed\":7}"]);

@@ -2,54 +2,21 @@
 
 use std::sync::Arc;
 
-use base::Secret;
-use discovery::Reach;
-use models::Library;
-use seal::{Identity, PasscodeKey};
-use store::VolatileStore;
-
 use crate::{
-    node::{Mesh, Node, Parts},
+    link::LinkEvents,
+    node::Node,
     peer::{Peer, PeerId},
     settings::Settings,
-    share::Share,
-    testing::{Kind, Server, id, link, peer},
+    testing::{Kind, Server, id, link, mesh, peer, settings, with_passcode},
 };
 
 fn node(server: &Server, passcode: Option<&str>, trusted: &[PeerId]) -> Arc<Node> {
-    node_of(server, settings(passcode, trusted))
+    mesh(99, trusting(passcode, trusted), server).0
 }
 
-fn settings(passcode: Option<&str>, trusted: &[PeerId]) -> Settings {
-    Settings {
-        name: "box".to_owned(),
-        version: "1",
-        listen: None,
-        passcode: passcode.map(Secret::from),
-        plain_passcode: false,
-        require_sealed: false,
-        peers: Vec::new(),
-        relays: Vec::new(),
-        advertise: false,
-        reach: Reach::Machine,
-        share: Share::default(),
-        trusted: trusted.iter().filter_map(PeerId::node).copied().collect(),
-        model_dirs: Vec::new(),
-        offer_found: false,
-        data_dir: "/nowhere".into(),
-    }
-}
-
-fn node_of(server: &Server, settings: Settings) -> Arc<Node> {
-    let parts = Parts {
-        identity: Identity::from_seed([99; 32]),
-        psk: settings.passcode.as_ref().map(PasscodeKey::derive),
-        scheduler: server.scheduler.clone(),
-        usage: Arc::new(VolatileStore::default()),
-        library: Arc::new(Library::default()),
-        marks: crate::testing::marks(),
-    };
-    Mesh::new(settings, parts).0
+fn trusting(passcode: Option<&str>, trusted: &[PeerId]) -> Settings {
+    let trusted = trusted.iter().filter_map(PeerId::node).copied().collect();
+    Settings { trusted, ..passcode.map_or_else(settings, with_passcode) }
 }
 
 /// A peer with a link over which nothing was proved, as stock peers have at relays. Dropping the
@@ -67,11 +34,11 @@ fn listed(node: &Node, number: u8) -> Arc<Peer> {
         facts.models = vec!["m".to_owned()];
         (facts.available, facts.throttle) = (true, 100);
     });
-    peer.listed(&"relay.test".into(), true);
+    peer.set_listed(&"relay.test".into(), true);
     peer
 }
 
-fn seats(server: &Server) -> usize {
+fn providers(server: &Server) -> usize {
     server.scheduler.status().workers.len()
 }
 
@@ -80,19 +47,19 @@ async fn where_there_is_a_passcode_who_has_not_proved_it_is_asked_nothing() {
     let server = Server::new();
     let node = node(&server, Some("swift"), &[]);
     let (stranger, _far) = stranger(&node, 1);
-    node.refresh(&stranger);
+    node.changed(&stranger);
     let listed = listed(&node, 2);
-    node.refresh(&listed);
-    assert_eq!(seats(&server), 0, "they proved nothing");
+    node.changed(&listed);
+    assert_eq!(providers(&server), 0, "they proved nothing");
     // A Warren has to, before it is linked to.
     listed.learn(|facts| facts.warren = Some("1".to_owned()));
-    node.refresh(&listed);
-    assert_eq!(seats(&server), 1);
+    node.changed(&listed);
+    assert_eq!(providers(&server), 1);
     // It turns out not to be one.
     let (mut link, _end) = link(&id(2), Kind::StockFar);
     Arc::get_mut(&mut link).unwrap().proved = false;
     node.peers.link(&link, |_, _| true).unwrap();
-    node.refresh(&listed);
+    node.changed(&listed);
     server.has_providers(0).await;
 }
 
@@ -101,27 +68,27 @@ async fn with_a_passcode_trusted_peers_are_asked_and_without_one_everybody() {
     for (passcode, trusted) in [(Some("swift"), vec![id(2)]), (None, Vec::new())] {
         let server = Server::new();
         let node = node(&server, passcode, &trusted);
-        node.refresh(&listed(&node, 2));
-        assert_eq!(seats(&server), 1, "{passcode:?}");
+        node.changed(&listed(&node, 2));
+        assert_eq!(providers(&server), 1, "{passcode:?}");
         let (stranger, _far) = stranger(&node, 1);
-        node.refresh(&stranger);
+        node.changed(&stranger);
         let expected = if passcode.is_some() { 1 } else { 2 };
-        assert_eq!(seats(&server), expected, "{passcode:?}");
+        assert_eq!(providers(&server), expected, "{passcode:?}");
     }
 }
 
 #[tokio::test]
-async fn where_all_must_be_sealed_stock_nodes_that_a_relay_lists_get_no_seat() {
+async fn where_all_must_be_sealed_stock_nodes_that_a_relay_lists_are_not_asked() {
     let trusted = [id(2), id(3)];
     for (passcode, trusted) in [(None, &[][..]), (Some("swift"), &trusted[..])] {
         let server = Server::new();
-        let settings = Settings { require_sealed: true, ..settings(passcode, trusted) };
-        let node = node_of(&server, settings);
-        node.refresh(&listed(&node, 2));
-        assert_eq!(seats(&server), 0, "it can seal nothing");
+        let settings = Settings { require_sealed: true, ..trusting(passcode, trusted) };
+        let node = mesh(99, settings, &server).0;
+        node.changed(&listed(&node, 2));
+        assert_eq!(providers(&server), 0, "it can seal nothing");
         let warren = listed(&node, 3);
         warren.learn(|facts| facts.warren = Some("1".to_owned()));
-        node.refresh(&warren);
-        assert_eq!(seats(&server), 1, "{passcode:?}");
+        node.changed(&warren);
+        assert_eq!(providers(&server), 1, "{passcode:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! The choice of files and sources, where several peers may have different files under one name.
+//! Chooses the files and their sources: several peers may have different files under one name.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -15,7 +15,7 @@ use crate::link::Link;
 /// The time limit for finding a peer that has the model.
 pub(super) const FOUND_WITHIN: Duration = Duration::from_secs(10);
 
-/// How long other peers may still list their files after the first one did.
+/// How long the other peers may take to list their files after the first one has.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// The chosen files and their sources.
@@ -27,7 +27,7 @@ pub(super) enum Choice {
 impl Pulling {
     /// The files of earlier pulls of this model that were interrupted.
     pub(super) async fn find_unfinished(&mut self) -> Vec<[u8; 32]> {
-        let (store, model) = (self.commons.shelf.store().to_owned(), self.job.model.clone());
+        let (store, model) = (self.shared.shelf.store().to_owned(), self.job.model.clone());
         let look = move || {
             let unfinished = models::arrival::unfinished(&store);
             unfinished.iter().filter(|it| *it.id() == model).map(Manifest::digest).collect()
@@ -39,7 +39,7 @@ impl Pulling {
     pub(super) async fn choose(&mut self) -> Result<Choice, Failure> {
         let (began, mut first) = (Instant::now(), None);
         loop {
-            self.finder.look(|_, _| false);
+            self.finder.ask_all(|_, _| false);
             self.found.retain(|found| !found.link.is_closed());
             let is_late = |since: Option<Instant>| since.is_some_and(|at| at.elapsed() >= GRACE);
             if let Some(choice) = self.decide(is_late(first), began.elapsed() >= FOUND_WITHIN) {
@@ -63,7 +63,7 @@ impl Pulling {
         }
     }
 
-    /// How long it is searched.
+    /// How long it searches.
     fn patience(&self) -> Duration {
         let waits = match &self.last {
             Some(failure) => failure.code == "lost",
@@ -91,8 +91,8 @@ impl Pulling {
         self.last.take().unwrap_or_else(|| Failure::new("not_found", none()))
     }
 
-    /// Of several that tell different files, those are taken that most tell. The plain form is taken when
-    /// nobody else is left to answer.
+    /// Chooses among the peers that have answered. An earlier pull goes on with its files; otherwise the files are taken
+    /// that most peers list. The plain form has no hashes: it is taken only if nobody else is left to answer.
     fn decide(&self, grace_is_over: bool, plain_now: bool) -> Option<Choice> {
         let pieces = |found: &Source| match &found.what {
             What::Pieces(manifest) => Some(Arc::clone(manifest)),
@@ -103,16 +103,17 @@ impl Pulling {
         if let Some(manifest) = manifests.iter().find(is_unfinished) {
             return Some(Choice::Pieces(Arc::clone(manifest)));
         }
-        let all_told = self.finder.is_idle();
+        let all_have_answered = self.finder.is_idle();
         if !manifests.is_empty() {
-            let most = (all_told || grace_is_over).then(|| most_common(&manifests)).flatten();
+            let most =
+                (all_have_answered || grace_is_over).then(|| most_common(&manifests)).flatten();
             return most.map(Choice::Pieces);
         }
         let plain = |found: &Source| match found.what {
             What::Plain(total) => Some(Choice::Plain(Arc::clone(&found.link), total)),
             What::Pieces(_) => None,
         };
-        self.found.iter().find_map(plain).filter(|_| all_told || plain_now)
+        self.found.iter().find_map(plain).filter(|_| all_have_answered || plain_now)
     }
 
     pub(super) fn keep(&mut self, found: Source) {
@@ -126,16 +127,16 @@ impl Pulling {
             (false, Some(_)) => "waiting",
             (false, None) => "searching",
         };
-        self.job.show(|told| state.clone_into(&mut told.state));
+        self.job.show(|transfer| state.clone_into(&mut transfer.state));
     }
 }
 
-/// The one that most report; of those, the one that was reported first.
+/// The manifest that most peers list; of several, the one that came first.
 fn most_common(manifests: &[Arc<Manifest>]) -> Option<Arc<Manifest>> {
     let mut counts: HashMap<[u8; 32], usize> = HashMap::new();
     manifests.iter().for_each(|it| *counts.entry(it.digest()).or_default() += 1);
     let count = |it: &&Arc<Manifest>| counts.get(&it.digest()).copied();
-    // Of equal ones, the last in the reversed order counts.
+    // `max_by_key` returns the last of equal ones: here, the first.
     manifests.iter().rev().max_by_key(count).cloned()
 }
 
@@ -152,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_files_that_most_peers_tell_are_taken_and_of_equal_ones_the_first() {
+    fn the_files_that_most_peers_list_are_taken_and_of_equal_ones_the_first() {
         let [a, b, c] = [1, 2, 3].map(|root| manifest(root).unwrap());
         let all = |of: &[&Arc<Manifest>]| {
             most_common(&of.iter().map(|it| Arc::clone(it)).collect::<Vec<_>>())

@@ -1,7 +1,7 @@
 //! Hash trees and pieces, from several peers at once.
 //!
-//! Trees come first; then the plan says which piece is asked of which peer. Nothing here waits: requests go
-//! out at once, and the writer reports the pieces that came.
+//! Trees come first. Then the plan says which piece is requested from which peer. Nothing here waits: requests are
+//! queued, and the writer reports the pieces that came.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -20,16 +20,16 @@ use protocol::mesh::{
 };
 use tokio::time::Instant;
 
-use super::{Job, failure::Failure, inbox::MAX_SOURCES, slices::Key};
-use crate::{link::Link, peer::PeerId, transfer::counts::Counters};
+use super::{Failure, Job, inbox::MAX_SOURCES, slices::Key};
+use crate::{link::Link, peer::PeerId, transfer::shared::Counters};
 
-/// The trees that are asked of a peer at once.
+/// The most trees that are requested from a peer at once.
 const TREES_AT_ONCE: usize = 4;
 
 /// How long a peer has for a tree before it is dropped.
 const TREE_WITHIN: Duration = Duration::from_secs(60);
 
-/// The most pieces that are asked for in one message.
+/// The most pieces that are requested with one message.
 const MAX_RUN: u32 = 64;
 
 /// A model on its way from several peers.
@@ -38,12 +38,12 @@ pub(super) struct Fetch {
     pub(super) arrival: Arc<Arrival>,
     job: Arc<Job>,
     sources: BTreeMap<PeerId, Arc<Link>>,
-    /// All that ever were.
-    had: BTreeSet<PeerId>,
+    /// All peers that ever were sources.
+    former: BTreeSet<PeerId>,
     trees: Trees,
     plan: Option<Plan<PeerId>>,
     began: Instant,
-    /// Those that sent what is wrong; to be taken by the caller.
+    /// The peers that have sent what is wrong. The caller empties it.
     pub(super) banned: Vec<PeerId>,
 }
 
@@ -51,7 +51,8 @@ pub(super) struct Fetch {
 #[derive(Default)]
 struct Trees {
     missing: VecDeque<u32>,
-    asked: BTreeMap<u32, (PeerId, Instant)>,
+    /// From whom they were requested, and when.
+    requested: BTreeMap<u32, (PeerId, Instant)>,
 }
 
 impl Fetch {
@@ -62,8 +63,8 @@ impl Fetch {
             arrival,
             job,
             sources: BTreeMap::new(),
-            had: BTreeSet::new(),
-            trees: Trees { missing, asked: BTreeMap::new() },
+            former: BTreeSet::new(),
+            trees: Trees { missing, requested: BTreeMap::new() },
             plan: None,
             began: Instant::now(),
             banned: Vec::new(),
@@ -80,12 +81,12 @@ impl Fetch {
         self.sources.values()
     }
 
-    /// Whether nobody can be asked.
+    /// Whether it has no source.
     pub(super) fn is_alone(&self) -> bool {
         self.sources.is_empty()
     }
 
-    /// Whether it comes from this peer over this link, or as many are asked as may be.
+    /// Whether this peer is a source over this link, or there are as many sources as may be.
     pub(super) fn has(&self, peer: &PeerId, link: Option<u64>) -> bool {
         match self.sources.get(peer) {
             Some(source) => link.is_none_or(|link| source.number == link),
@@ -95,7 +96,7 @@ impl Fetch {
 
     /// Whether hash trees are missing.
     pub(super) fn wants_trees(&self) -> bool {
-        !self.trees.missing.is_empty() || !self.trees.asked.is_empty()
+        !self.trees.missing.is_empty() || !self.trees.requested.is_empty()
     }
 
     /// Whether everything has arrived.
@@ -103,7 +104,7 @@ impl Fetch {
         self.plan.as_ref().is_some_and(Plan::is_done)
     }
 
-    /// A peer that has these files can be asked over this link.
+    /// Adds a peer that has these files as a source.
     pub(super) fn join(&mut self, link: Arc<Link>) {
         if self.has(&link.peer, Some(link.number)) || link.is_closed() {
             return;
@@ -116,16 +117,16 @@ impl Fetch {
             return self.banned.push(link.peer.clone());
         }
         tracing::info!(model = %self.job.model, peer = %link.peer.short(), "a peer sends a model");
-        self.had.insert(link.peer.clone());
+        self.former.insert(link.peer.clone());
         self.sources.insert(link.peer.clone(), link);
     }
 
-    /// Whether it ever came from this peer.
+    /// Whether this peer ever was a source.
     pub(super) fn had(&self, peer: &PeerId) -> bool {
-        self.had.contains(peer)
+        self.former.contains(peer)
     }
 
-    /// Nothing more comes from this peer.
+    /// Removes a peer from the sources. What was requested from it is requested from others.
     pub(super) fn leave(&mut self, peer: &PeerId) {
         let Some(link) = self.sources.remove(peer) else { return };
         self.job.inbox.forget(link.number);
@@ -136,7 +137,7 @@ impl Fetch {
         }
     }
 
-    /// Nothing more comes over this link.
+    /// Removes the source of this link.
     pub(super) fn leave_link(&mut self, number: u64) {
         let over = |link: &&Arc<Link>| link.number == number;
         if let Some(peer) = self.sources.values().find(over).map(|link| link.peer.clone()) {
@@ -144,7 +145,7 @@ impl Fetch {
         }
     }
 
-    /// Something was written, or was not what it should be.
+    /// A piece or a tree was written, or was wrong.
     pub(super) fn written(
         &mut self,
         from: &PeerId,
@@ -174,10 +175,10 @@ impl Fetch {
         Ok(())
     }
 
-    /// Asks for all that may be asked for now.
-    pub(super) fn ask(&mut self) {
+    /// Requests all that may be requested now.
+    pub(super) fn request(&mut self) {
         if self.wants_trees() {
-            return self.ask_trees();
+            return self.request_trees();
         }
         let (now, missing) = (self.now(), &self.arrival);
         let plan = self.plan.get_or_insert_with(|| {
@@ -189,15 +190,15 @@ impl Fetch {
         });
         for (peer, link) in &self.sources {
             let wanted: Vec<_> = std::iter::from_fn(|| plan.next_for(now, peer)).collect();
-            ask_pieces(&self.job, &self.manifest, link, &wanted);
+            request_pieces(&self.job, &self.manifest, link, &wanted);
         }
     }
 
-    /// Finds peers that do not answer, or are gone.
-    pub(super) fn look_around(&mut self) {
+    /// Removes the sources that do not answer, or whose links have ended.
+    pub(super) fn check_sources(&mut self) {
         let now = self.now();
         let mut gone = self.plan.as_mut().map(|plan| plan.handle_timeout(now)).unwrap_or_default();
-        let late = self.trees.asked.values().filter(|(_, at)| at.elapsed() >= TREE_WITHIN);
+        let late = self.trees.requested.values().filter(|(_, at)| at.elapsed() >= TREE_WITHIN);
         gone.extend(late.map(|(peer, _)| peer.clone()));
         let closed = self.sources.values().filter(|link| link.is_closed());
         gone.extend(closed.map(|link| link.peer.clone()));
@@ -214,21 +215,22 @@ impl Fetch {
         self.plan.as_mut().map_or(Verdict::Noted, |plan| plan.handle(now, event))
     }
 
-    fn ask_trees(&mut self) {
+    fn request_trees(&mut self) {
         while let Some(file) = self.trees.missing.front().copied() {
+            // From the peer with the fewest requests.
             let load = |link: &&Arc<Link>| self.trees.load(&link.peer);
             let Some(link) = self.sources.values().min_by_key(load) else { return };
             if self.trees.load(&link.peer) >= TREES_AT_ONCE {
                 return;
             }
             self.trees.missing.pop_front();
-            self.trees.asked.insert(file, (link.peer.clone(), Instant::now()));
+            self.trees.requested.insert(file, (link.peer.clone(), Instant::now()));
             let size = self.manifest.files().get(file as usize).map_or(0, |file| file.size);
             // A manifest has at most 2^23 pieces.
             self.job.inbox.expect(link.number, Key::Tree(file), pieces(size) as u32 * 32);
             let (transfer_id, model_id) = (self.job.id.clone(), self.job.model.to_string());
             let request = ModelTreeRequest { transfer_id, model_id, file };
-            // One that is closed is found closed a moment later.
+            // If the link is closed, the source is removed a moment later.
             let _ = link.tell(&ClusterMessage::ModelTreeRequest(request));
         }
     }
@@ -240,30 +242,30 @@ impl Fetch {
 
 impl Trees {
     fn load(&self, peer: &PeerId) -> usize {
-        self.asked.values().filter(|(asked, _)| asked == peer).count()
+        self.requested.values().filter(|(from, _)| from == peer).count()
     }
 
     fn done(&mut self, file: u32) {
-        self.asked.remove(&file);
+        self.requested.remove(&file);
         self.missing.retain(|missing| *missing != file);
     }
 
     fn give_back(&mut self, peer: &PeerId) {
         let of_peer =
-            |(file, (asked, _)): (&u32, &(PeerId, Instant))| (asked == peer).then_some(*file);
-        let back: Vec<u32> = self.asked.iter().filter_map(of_peer).collect();
+            |(file, (from, _)): (&u32, &(PeerId, Instant))| (from == peer).then_some(*file);
+        let back: Vec<u32> = self.requested.iter().filter_map(of_peer).collect();
         for file in back {
-            self.asked.remove(&file);
+            self.requested.remove(&file);
             self.missing.push_front(file);
         }
     }
 }
 
-/// Asks for these pieces: those that follow each other in one message.
-fn ask_pieces(job: &Job, manifest: &Manifest, link: &Link, wanted: &[PieceId]) {
+/// Requests these pieces. Those that follow each other go into one message.
+fn request_pieces(job: &Job, manifest: &Manifest, link: &Link, wanted: &[PieceId]) {
     for piece in wanted {
         let size = manifest.files().get(piece.file as usize).map_or(0, |file| file.size);
-        // At most a piece: it fits.
+        // It fits: it is one piece at most.
         let length = piece_len(size, piece.piece.into()) as u32;
         job.inbox.expect(link.number, Key::Data(*piece), length);
     }
@@ -275,12 +277,12 @@ fn ask_pieces(job: &Job, manifest: &Manifest, link: &Link, wanted: &[PieceId]) {
             first: first.piece,
             count,
         };
-        // One that is closed is found closed a moment later.
+        // If the link is closed, the source is removed a moment later.
         let _ = link.tell(&ClusterMessage::ModelPieceRequest(request));
     }
 }
 
-/// Pieces that follow each other, as the first of them and how many they are.
+/// The runs of pieces that follow each other: the first piece, and how many there are.
 fn runs(pieces: &[PieceId]) -> Vec<(PieceId, u32)> {
     let mut runs: Vec<(PieceId, u32)> = Vec::new();
     for piece in pieces {
@@ -303,7 +305,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_that_follow_each_other_are_asked_for_together() {
+    fn pieces_that_follow_each_other_are_requested_together() {
         let piece = |file, piece| PieceId { file, piece };
         let pieces = [piece(0, 4), piece(0, 5), piece(0, 7), piece(1, 8), piece(1, 9)];
         let expected = [(piece(0, 4), 2), (piece(0, 7), 1), (piece(1, 8), 2)];

@@ -1,4 +1,4 @@
-//! The peers that have a model. Every linked peer that may be asked is asked, and the Warrens that a relay lists.
+//! Finds the peers that have a model. All linked peers are asked that may be asked, and the Warrens that a relay lists.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -24,20 +24,20 @@ use super::Job;
 use crate::{
     link::Link,
     peer::{Peer, PeerId},
-    transfer::{commons::Commons, home::Home, queries::carries_models},
+    transfer::{queries::carries_models, shared::Shared},
 };
 
-/// The peers that are asked at once.
+/// The most peers that are asked at once.
 const AT_ONCE: usize = 16;
 
-/// The most peers that links are opened to for it, each time.
+/// The most peers without a link that are asked in one round.
 const MAX_REACHED: usize = 64;
 
-/// How long a peer may take to be reached, and again to say whether it has the model.
+/// The time limit for a link to a peer, and again for its answer.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 
-/// How long a peer may take to tell what the model is made of: it may have to read all of it.
-const TELLS_WITHIN: Duration = Duration::from_secs(600);
+/// The time limit for the manifest: the peer may have to read and hash the whole model.
+const LISTS_WITHIN: Duration = Duration::from_secs(600);
 
 /// How long until a peer is asked again.
 const ASK_AGAIN: Duration = Duration::from_secs(30);
@@ -45,13 +45,13 @@ const ASK_AGAIN: Duration = Duration::from_secs(30);
 /// A peer that has the model.
 #[derive(Debug, Clone)]
 pub(super) struct Source {
-    /// The way to it.
+    /// The link to it.
     pub(super) link: Arc<Link>,
-    /// Its form of the model.
+    /// The form in which it sends the model.
     pub(super) what: What,
 }
 
-/// The form in which a peer has a model.
+/// The form in which a peer sends a model.
 #[derive(Debug, Clone)]
 pub(super) enum What {
     /// These files, in pieces.
@@ -60,33 +60,34 @@ pub(super) enum What {
     Plain(u64),
 }
 
-/// A peer that was asked.
+/// The answer of a peer.
 struct Answer {
     peer: PeerId,
     found: Option<Source>,
 }
 
-/// Asks peers, again and again.
+/// Asks peers, round after round.
 pub(super) struct Finder {
-    commons: Arc<Commons>,
-    home: Arc<dyn Home>,
+    shared: Arc<Shared>,
     job: Arc<Job>,
-    asked: HashMap<PeerId, (Option<u64>, Instant)>,
-    asking: FuturesUnordered<BoxFuture<'static, Answer>>,
+    /// Over which link each peer was last asked, and when.
+    last_asked: HashMap<PeerId, (Option<u64>, Instant)>,
+    questions: FuturesUnordered<BoxFuture<'static, Answer>>,
+    /// The peers that have not answered yet.
     open: HashSet<PeerId>,
     banned: HashSet<PeerId>,
     room: Arc<Semaphore>,
+    /// How many peers are hashing the model.
     hashing: Arc<AtomicUsize>,
 }
 
 impl Finder {
-    pub(super) fn new(commons: Arc<Commons>, home: Arc<dyn Home>, job: Arc<Job>) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, job: Arc<Job>) -> Self {
         Self {
-            commons,
-            home,
+            shared,
             job,
-            asked: HashMap::new(),
-            asking: FuturesUnordered::new(),
+            last_asked: HashMap::new(),
+            questions: FuturesUnordered::new(),
             open: HashSet::new(),
             banned: HashSet::new(),
             room: Arc::new(Semaphore::new(AT_ONCE)),
@@ -94,14 +95,15 @@ impl Finder {
         }
     }
 
-    /// Asks all that were not asked lately, but for those that `has` is true of.
-    pub(super) fn look(&mut self, has: impl Fn(&PeerId, Option<u64>) -> bool) {
-        let mut peers = self.home.peers();
-        peers.retain(|peer| self.home.may_ask(peer));
+    /// Begins a round: asks all peers that were not asked lately, except for those that `has` is true of.
+    pub(super) fn ask_all(&mut self, has: impl Fn(&PeerId, Option<u64>) -> bool) {
+        let mut peers = self.shared.peers.all();
+        peers.retain(|peer| self.shared.machine.may_ask(peer));
         let (linked, unlinked): (Vec<_>, Vec<_>) =
             peers.into_iter().partition(|peer| peer.link().is_some());
         let mut unlinked: Vec<_> =
             unlinked.into_iter().filter(|peer| self.can_reach(peer)).collect();
+        // First those that announce the model: each link costs.
         unlinked.sort_by_key(|peer| !peer.facts().models.iter().any(|it| self.job.is_model(it)));
         for peer in linked.into_iter().chain(unlinked.into_iter().take(MAX_REACHED)) {
             let link = peer.link().map(|link| link.number);
@@ -111,9 +113,9 @@ impl Finder {
         }
     }
 
-    /// The next peer that has the model; never, while nobody is asked. Cancel safe.
+    /// Waits for the next peer that has the model: for ever, if nobody is being asked. Cancel safe.
     pub(super) async fn next(&mut self) -> Source {
-        while let Some(answer) = self.asking.next().await {
+        while let Some(answer) = self.questions.next().await {
             self.open.remove(&answer.peer);
             if let Some(found) = answer.found.filter(|_| !self.banned.contains(&answer.peer)) {
                 return found;
@@ -122,30 +124,34 @@ impl Finder {
         std::future::pending().await
     }
 
-    /// Whether nobody is asked any more.
+    /// Whether nobody is being asked.
     pub(super) fn is_idle(&self) -> bool {
-        self.asking.is_empty()
+        self.questions.is_empty()
     }
 
-    /// Whether a peer has the model, but has to read it first.
+    /// Whether a peer has the model, and has to hash it first.
     pub(super) fn waits_for_hashes(&self) -> bool {
         self.hashing.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether this peer is there, and is not asked for anything.
+    /// Whether this peer is known, and may not be asked.
     pub(super) fn is_barred(&self, id: &PeerId) -> bool {
-        self.home.peers().iter().any(|peer| peer.id == *id && !self.home.may_ask(peer))
+        self.shared
+            .peers
+            .all()
+            .iter()
+            .any(|peer| peer.id == *id && !self.shared.machine.may_ask(peer))
     }
 
-    /// This one is never asked again.
+    /// A peer has sent what is wrong: it is not asked again.
     pub(super) fn ban(&mut self, peer: &PeerId) {
         self.banned.insert(peer.clone());
     }
 
     fn is_due(&self, peer: &PeerId, link: Option<u64>) -> bool {
         let is_wanted = self.job.from.as_ref().is_none_or(|from| from == peer);
-        let asked = self.asked.get(peer);
-        let lately = asked.is_some_and(|(over, at)| *over == link && at.elapsed() < ASK_AGAIN);
+        let last = self.last_asked.get(peer);
+        let lately = last.is_some_and(|(over, at)| *over == link && at.elapsed() < ASK_AGAIN);
         is_wanted && !lately && !self.open.contains(peer) && !self.banned.contains(peer)
     }
 
@@ -154,44 +160,43 @@ impl Finder {
     }
 
     fn ask(&mut self, peer: Arc<Peer>, link: Option<u64>) {
-        self.asked.insert(peer.id.clone(), (link, Instant::now()));
+        self.last_asked.insert(peer.id.clone(), (link, Instant::now()));
         self.open.insert(peer.id.clone());
-        let asking = Asking {
-            commons: Arc::clone(&self.commons),
-            home: Arc::clone(&self.home),
+        let question = Question {
+            shared: Arc::clone(&self.shared),
             job: Arc::clone(&self.job),
             room: Arc::clone(&self.room),
             hashing: Arc::clone(&self.hashing),
         };
         let id = peer.id.clone();
-        let found = async move { Answer { peer: id, found: asking.at(peer).await } };
-        self.asking.push(found.boxed());
+        let found = async move { Answer { peer: id, found: question.ask(peer).await } };
+        self.questions.push(found.boxed());
     }
 }
 
 /// A question to one peer.
-struct Asking {
-    commons: Arc<Commons>,
-    home: Arc<dyn Home>,
+struct Question {
+    shared: Arc<Shared>,
     job: Arc<Job>,
     room: Arc<Semaphore>,
     hashing: Arc<AtomicUsize>,
 }
 
-impl Asking {
-    async fn at(self, peer: Arc<Peer>) -> Option<Source> {
+impl Question {
+    async fn ask(self, peer: Arc<Peer>) -> Option<Source> {
         let room = Arc::clone(&self.room);
-        let place = room.acquire().await.ok()?;
+        let permit = room.acquire().await.ok()?;
         let link = match peer.link() {
             Some(link) => link,
-            None => timeout(ANSWERS_WITHIN, self.home.reach(peer)).await.ok()??,
+            None => timeout(ANSWERS_WITHIN, self.shared.wan.reach(&peer)).await.ok()?.ok()?,
         };
-        if !carries_models(&link) || !self.home.may_ask_over(&link) {
+        if !carries_models(&link) || !self.shared.machine.may_ask_over(&link) {
             return None;
         }
         let model = self.job.model.as_str();
-        let size = self.commons.queries.ask(&link, model, ANSWERS_WITHIN).await?;
-        drop(place);
+        let size = self.shared.queries.ask(&link, model, ANSWERS_WITHIN).await?;
+        // Hashing may take minutes: others can be asked meanwhile.
+        drop(permit);
         let what = if link.warren && link.sealed {
             What::Pieces(Arc::new(self.manifest(&link).await?))
         } else {
@@ -201,7 +206,7 @@ impl Asking {
     }
 
     async fn manifest(&self, link: &Arc<Link>) -> Option<Manifest> {
-        let answer = self.job.inbox.manifest_of(link);
+        let answer = self.job.inbox.next_manifest(link);
         let _hashing = Counted::new(&self.hashing);
         link.tell(&ClusterMessage::ModelManifestRequest(ModelManifestRequest {
             transfer_id: self.job.id.clone(),
@@ -209,10 +214,10 @@ impl Asking {
         }))
         .ok()?;
         let answer = tokio::select! {
-            answer = timeout(TELLS_WITHIN, answer) => answer.ok()?.ok()?,
+            answer = timeout(LISTS_WITHIN, answer) => answer.ok()?.ok()?,
             () = link.closed() => return None,
         };
-        let checked = answer.and_then(|told| self.checked(told));
+        let checked = answer.and_then(|manifest| self.checked(manifest));
         let peer = link.peer.short();
         let model = &self.job.model;
         checked
@@ -220,23 +225,23 @@ impl Asking {
             .ok()
     }
 
-    fn checked(&self, told: ModelManifest) -> Result<Manifest, String> {
-        if !self.job.is_model(&told.model_id) {
-            return Err("it told of another model".to_owned());
+    fn checked(&self, manifest: ModelManifest) -> Result<Manifest, String> {
+        if !self.job.is_model(&manifest.model_id) {
+            return Err("its manifest is of another model".to_owned());
         }
-        let files = told.files.into_iter().map(file).collect::<Result<_, _>>()?;
+        let files = manifest.files.into_iter().map(file).collect::<Result<_, _>>()?;
         Manifest::new(self.job.model.clone(), files).map_err(|error| error.to_string())
     }
 }
 
-fn file(told: protocol::mesh::cluster::ManifestFile) -> Result<ManifestFile, String> {
-    let name = FileName::try_from(told.name).map_err(|error| error.to_string())?;
-    let root = blake3::Hash::from_hex(&told.root);
+fn file(listed: protocol::mesh::cluster::ManifestFile) -> Result<ManifestFile, String> {
+    let name = FileName::try_from(listed.name).map_err(|error| error.to_string())?;
+    let root = blake3::Hash::from_hex(&listed.root);
     let root = root.map_err(|_| format!("the hash of {name} is none"))?;
-    Ok(ManifestFile { name, size: told.size, root: root.into() })
+    Ok(ManifestFile { name, size: listed.size, root: root.into() })
 }
 
-/// Counts as long as it lives.
+/// Counts one more until it is dropped.
 struct Counted<'a>(&'a AtomicUsize);
 
 impl<'a> Counted<'a> {

@@ -1,27 +1,31 @@
-//! Where what peers send for a pull goes: handed in on their links' read tasks, which never wait.
+//! What peers send for a pull, and the thread that checks and writes it. The tasks that read the links put it here,
+//! and never wait.
 
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use models::ArrivalError;
+use models::{Arrival, ArrivalError};
 use protocol::mesh::cluster::{ModelManifest, Piece};
-use tokio::sync::{mpsc, oneshot};
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::{JoinHandle, spawn_blocking},
+};
 
 use super::slices::{Key, MAX_EXPECTED, SliceOutcome, Slices};
-use crate::{link::Link, peer::PeerId};
+use crate::{link::Link, peer::PeerId, transfer::shared::Shared};
 
 /// The most peers that one pull fetches from at once.
 pub(super) const MAX_SOURCES: usize = 8;
 
-/// The most pieces that wait to be written: more are never expected.
+/// The most pieces that wait to be written. No more than these are expected at once.
 const MAX_WRITES: usize = MAX_SOURCES * MAX_EXPECTED;
 
-/// The most events that wait. Of more, links are looked at again every second.
+/// The most events that wait. If one is lost, the pull notices at its next look at the links.
 const MAX_EVENTS: usize = 1_024;
 
-/// Something happened to a pull.
+/// What has happened to a pull.
 #[derive(Debug)]
 pub(super) enum Event {
     /// A piece or a tree of a peer was checked and written, or was not.
@@ -32,7 +36,7 @@ pub(super) enum Event {
     Closed(u64),
 }
 
-/// Something to be checked and written.
+/// A piece or a tree that is to be checked and written.
 pub(super) struct Write {
     pub(super) from: PeerId,
     pub(super) key: Key,
@@ -42,14 +46,14 @@ pub(super) struct Write {
 /// A peer's answer to a request for a manifest.
 type Answer = Result<ModelManifest, String>;
 
-/// Where what peers send for a pull goes.
+/// What peers send for a pull.
 pub(super) struct Inbox {
     manifests: Mutex<HashMap<u64, oneshot::Sender<Answer>>>,
     receiving: Mutex<Receiving>,
     events: mpsc::Sender<Event>,
 }
 
-/// The expected slices, and where complete pieces go.
+/// The slices that are expected, and the queue for complete pieces.
 #[derive(Default)]
 struct Receiving {
     slices: Slices,
@@ -57,31 +61,31 @@ struct Receiving {
 }
 
 impl Inbox {
-    /// An inbox, and what happens to the pull.
+    /// An inbox, and the events of its pull.
     pub(super) fn new() -> (Self, mpsc::Receiver<Event>) {
-        let (events, happened) = mpsc::channel(MAX_EVENTS);
+        let (events, queue) = mpsc::channel(MAX_EVENTS);
         let inbox = Self { manifests: Mutex::default(), receiving: Mutex::default(), events };
-        (inbox, happened)
+        (inbox, queue)
     }
 
     pub(super) fn events(&self) -> mpsc::Sender<Event> {
         self.events.clone()
     }
 
-    /// Begins to receive: what has to be written is read from what is given back.
+    /// Begins to receive. Returns the queue of what has to be written.
     pub(super) fn open(&self) -> mpsc::Receiver<Write> {
         let (writer, writes) = mpsc::channel(MAX_WRITES);
         *self.receiving() = Receiving { slices: Slices::default(), writer: Some(writer) };
         writes
     }
 
-    /// Receives nothing more.
+    /// From now on nothing is received. The writer's queue ends, and so does the writer.
     pub(super) fn close(&self) {
         *self.receiving() = Receiving::default();
     }
 
-    /// The next manifest that comes over this link.
-    pub(super) fn manifest_of(&self, link: &Link) -> oneshot::Receiver<Answer> {
+    /// Will get the next manifest that comes over this link.
+    pub(super) fn next_manifest(&self, link: &Link) -> oneshot::Receiver<Answer> {
         let (sender, answer) = oneshot::channel();
         let mut manifests = lock(&self.manifests);
         manifests.retain(|_, waiting| !waiting.is_closed());
@@ -89,18 +93,18 @@ impl Inbox {
         answer
     }
 
-    /// A manifest came. Whether it was asked for.
+    /// A manifest has come, or will not. Returns whether it was requested.
     pub(super) fn manifest(&self, link: &Link, answer: Answer) -> bool {
         let Some(waiting) = lock(&self.manifests).remove(&link.number) else { return false };
         waiting.send(answer).is_ok()
     }
 
-    /// A peer cannot go on. Whether anything was asked of it.
+    /// A peer cannot go on. Returns whether it was asked for anything.
     pub(super) fn refused(&self, link: &Link, why: String) -> bool {
         self.manifest(link, Err(why.clone())) || self.tell(Event::Refused(link.number, why))
     }
 
-    /// Something was asked for over a link.
+    /// Something was requested over a link.
     pub(super) fn expect(&self, link: u64, key: Key, length: u32) {
         self.receiving().slices.expect(link, key, length);
     }
@@ -110,7 +114,7 @@ impl Inbox {
         self.receiving().slices.forget(link);
     }
 
-    /// A slice came. Whether it was asked for.
+    /// A slice has come. Returns whether it was requested.
     pub(super) fn slice(&self, link: &Arc<Link>, piece: &Piece) -> bool {
         let mut receiving = self.receiving();
         match receiving.slices.take(link.number, piece) {
@@ -141,4 +145,32 @@ impl Inbox {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts the thread that checks and writes. It runs until the inbox is closed, or its events have no reader.
+pub(super) fn start_writer(
+    shared: Arc<Shared>,
+    arrival: Arc<Arrival>,
+    mut writes: mpsc::Receiver<Write>,
+    events: mpsc::Sender<Event>,
+) -> JoinHandle<()> {
+    spawn_blocking(move || {
+        while let Some(Write { from, key, bytes }) = writes.blocking_recv() {
+            let result = write(&arrival, key, &bytes);
+            if matches!((key, &result), (Key::Data(_), Ok(true))) {
+                shared.counts.bytes_in.add(bytes.len() as u64);
+            }
+            if events.blocking_send(Event::Written(from, key, result)).is_err() {
+                return;
+            }
+        }
+    })
+}
+
+fn write(arrival: &Arrival, key: Key, bytes: &[u8]) -> Result<bool, ArrivalError> {
+    match key {
+        Key::Tree(file) if arrival.tree(file).is_some() => Ok(false),
+        Key::Tree(file) => arrival.set_tree(file, bytes).map(|()| true),
+        Key::Data(piece) => arrival.write(piece, bytes),
+    }
 }

@@ -1,24 +1,22 @@
 //! Models that are fetched.
 //!
-//! - `find`: the peers that have a model
-//! - `choose`: the files and their sources
+//! - `find`: finds the peers that have a model
+//! - `choose`: chooses among their files
 //! - `run`: a pull from its beginning to its end
 //! - `fetch`: hash trees and pieces, from several peers at once
 //! - `plain`: the plain form of stock peers
-//! - `inbox`: where what peers send goes
+//! - `inbox`: what peers send, and the thread that checks and writes it
 //! - `slices`: pieces put together from their slices
-//! - `writer`: the thread that checks and writes
+//! - `outcome`: how a pull goes on, and why it ends
 
 mod choose;
-mod failure;
 mod fetch;
 mod find;
-mod handle;
 mod inbox;
+mod outcome;
 mod plain;
 mod run;
 mod slices;
-mod writer;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -35,24 +33,24 @@ use rand::RngExt;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-pub use self::handle::{Pull, PullError};
-use self::{failure::Failure, inbox::Inbox, plain::PlainInbox};
-use super::{commons::Commons, home::Home};
+pub use self::outcome::{Pull, PullError};
+use self::{inbox::Inbox, outcome::Failure, plain::PlainInbox};
+use super::shared::Shared;
 use crate::{link::Link, peer::PeerId};
 
-/// The models that are fetched at once.
+/// The most models that are fetched at once.
 pub(super) const MAX_PULLS: usize = 4;
 
-/// The most bytes of a peer's words that are kept.
+/// The most of a peer's reason that is kept, in bytes.
 const MAX_WHY: usize = 256;
 
 /// A model that is being fetched.
 pub(super) struct Job {
-    /// Of the transfer: the same for all peers.
+    /// The id of the transfer, the same for all peers.
     id: WireId,
     uuid: [u8; 16],
     model: ModelId,
-    /// The only peer to fetch it from.
+    /// The only peer to fetch it from, if it was named.
     from: Option<PeerId>,
     inbox: Inbox,
     plain: PlainInbox,
@@ -72,10 +70,11 @@ impl Job {
 
     /// Changes its progress.
     fn show(&self, change: impl FnOnce(&mut MeshTransfer)) {
-        self.progress.send_if_modified(|told| {
-            let before = told.clone();
-            change(told);
-            *told != before
+        // Those who watch should not wake for nothing.
+        self.progress.send_if_modified(|transfer| {
+            let before = transfer.clone();
+            change(transfer);
+            *transfer != before
         });
     }
 }
@@ -83,18 +82,17 @@ impl Job {
 /// The models that are being fetched.
 pub(super) struct Pulls {
     jobs: Mutex<Vec<Arc<Job>>>,
-    commons: Arc<Commons>,
+    shared: Arc<Shared>,
 }
 
 impl Pulls {
-    pub(super) fn new(commons: Arc<Commons>) -> Self {
-        Self { jobs: Mutex::default(), commons }
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        Self { jobs: Mutex::default(), shared }
     }
 
     /// Begins to fetch a model, or joins a running pull of it.
     pub(super) fn pull(
         self: &Arc<Self>,
-        home: Arc<dyn Home>,
         model: &str,
         from: Option<PeerId>,
     ) -> Result<Pull, PullError> {
@@ -106,37 +104,37 @@ impl Pulls {
         if jobs.len() >= MAX_PULLS {
             return Err(PullError::TooMany(MAX_PULLS));
         }
-        if home.stop().is_cancelled() {
+        if self.shared.machine.stop.is_cancelled() {
             return Err(PullError::Unavailable("the server is stopping".to_owned()));
         }
-        let (job, events) = Job::new(model, from, home.stop().child_token());
+        let (job, events) = Job::new(model, from, self.shared.machine.stop.child_token());
         let (job, pull) = (Arc::new(job.0), Pull(job.1));
         jobs.push(Arc::clone(&job));
         drop(jobs);
-        let tasks = home.tasks().clone();
-        tasks.spawn(run::run(Arc::clone(self), home, job, events));
+        let tasks = self.shared.machine.tasks.clone();
+        tasks.spawn(run::run(Arc::clone(self), job, events));
         Ok(pull)
     }
 
-    /// How they all are: the newest last.
+    /// The state of each: the newest last.
     pub(super) fn list(&self) -> Vec<MeshTransfer> {
         self.lock().iter().map(|job| job.now()).collect()
     }
 
-    /// Stops the one of this id. Whether there was one.
+    /// Stops the pull of this id. Returns whether there was one.
     pub(super) fn cancel(&self, id: &WireId) -> bool {
         let jobs = self.lock();
         let job = jobs.iter().find(|job| job.id == *id);
         job.inspect(|job| job.cancel.cancel()).is_some()
     }
 
-    /// A manifest came. Whether anybody had asked for it.
+    /// A manifest has come. Returns whether it was requested.
     pub(super) fn manifest(&self, link: &Link, manifest: ModelManifest) -> bool {
         let job = self.of_id(&manifest.transfer_id);
         job.is_some_and(|job| job.inbox.manifest(link, Ok(manifest)))
     }
 
-    /// A peer cannot go on with a transfer. Whether it is one of these.
+    /// A peer cannot go on with a transfer. Returns whether it is one of these.
     pub(super) fn refused(&self, link: &Link, id: &WireId, why: &str) -> bool {
         let why = clip(why, MAX_WHY);
         self.of_id(id).is_some_and(|job| {
@@ -145,18 +143,18 @@ impl Pulls {
         })
     }
 
-    /// A slice came. Whether anybody had asked for it.
+    /// A slice has come. Returns whether it was requested.
     pub(super) fn slice(&self, link: &Arc<Link>, piece: &Piece) -> bool {
         let job = self.find(|job| job.uuid == piece.transfer);
         job.is_some_and(|job| job.inbox.slice(link, piece))
     }
 
-    /// A chunk in the plain form came. Whether anybody had asked for it.
+    /// A chunk in the plain form has come. Returns whether it was requested.
     pub(super) fn chunk(&self, link: &Link, chunk: &ModelTransferChunk) -> bool {
         self.of_id(&chunk.transfer_id).is_some_and(|job| job.plain.chunk(link, chunk))
     }
 
-    /// All was sent in the plain form. Whether anybody had asked for it.
+    /// A peer has sent all in the plain form. Returns whether it was requested.
     pub(super) fn complete(&self, link: &Link, complete: &ModelTransferComplete) -> bool {
         self.of_id(&complete.transfer_id).is_some_and(|job| job.plain.complete(link))
     }
@@ -195,7 +193,7 @@ impl Job {
         cancel: CancellationToken,
     ) -> (StartedJob, tokio::sync::mpsc::Receiver<inbox::Event>) {
         let id = WireId::from_random(rand::rng().random());
-        // Made as a UUID just now.
+        // It was made as a UUID just now.
         let uuid = id.uuid().unwrap_or_default();
         let (inbox, events) = Inbox::new();
         let (progress, pull) = watch::channel(MeshTransfer {

@@ -1,5 +1,5 @@
-//! The plain form of stock peers: chunks come in order, without hashes, and cannot go on after an
-//! interruption.
+//! The plain form of stock peers: chunks come in order and without hashes, and a transfer that was interrupted cannot
+//! be resumed.
 
 use std::{
     path::PathBuf,
@@ -26,7 +26,7 @@ use super::{
     Failure,
     run::{Pulling, stopped},
 };
-use crate::{link::Link, transfer::counts::Counters};
+use crate::{link::Link, transfer::shared::Counters};
 
 /// The time limit for the next chunk.
 const NEXT_WITHIN: Duration = Duration::from_secs(30);
@@ -34,11 +34,11 @@ const NEXT_WITHIN: Duration = Duration::from_secs(30);
 /// The most bytes of a chunk; stock peers send 1 MiB.
 const MAX_CHUNK: usize = 2 << 20;
 
-/// The most chunks that wait to be written. The plain form knows no way to tell a peer to wait, so one
-/// that sends faster than the disk takes it for long is given up.
+/// The most chunks that wait to be written. In the plain form a peer cannot be asked to wait: if it sends faster than
+/// the disk writes for too long, the transfer ends.
 const MAX_WAITING: usize = 64;
 
-/// Where chunks go.
+/// What a peer sends in the plain form.
 #[derive(Default)]
 pub(super) struct PlainInbox(Mutex<Option<Open>>);
 
@@ -56,7 +56,7 @@ enum Step {
 }
 
 impl PlainInbox {
-    /// A chunk came. Whether it was asked for.
+    /// A chunk has come. Returns whether it was requested.
     pub(super) fn chunk(&self, link: &Link, chunk: &ModelTransferChunk) -> bool {
         self.with(link, |open| {
             open.sender.try_send(step(chunk)?).map_err(|_| match open.sender.is_closed() {
@@ -66,9 +66,9 @@ impl PlainInbox {
         })
     }
 
-    /// All was sent. Whether it was asked for.
+    /// The peer has sent all. Returns whether it was requested.
     pub(super) fn complete(&self, link: &Link) -> bool {
-        // Where there is no room for it, what has come is looked at when nothing follows.
+        // If the queue is full, the silence that follows ends the transfer.
         self.with(link, |open| {
             let _ = open.sender.try_send(Step::Complete);
             Ok(())
@@ -80,21 +80,21 @@ impl PlainInbox {
         self.with(link, |_| Err(why.to_owned()));
     }
 
-    /// Nothing more is taken.
+    /// From now on nothing is taken.
     pub(super) fn close(&self) {
         *self.lock() = None;
     }
 
     /// Handles a message of the link; a bad one ends the transfer.
     fn with(&self, link: &Link, take: impl FnOnce(&Open) -> Result<(), String>) -> bool {
-        let mut place = self.lock();
-        let Some(open) = place.as_mut().filter(|open| open.link == link.number) else {
+        let mut transfer = self.lock();
+        let Some(open) = transfer.as_mut().filter(|open| open.link == link.number) else {
             return false;
         };
         open.heard = Instant::now();
         if let Err(why) = take(open) {
             lock(&open.broken).get_or_insert(why);
-            *place = None;
+            *transfer = None;
         }
         true
     }
@@ -178,8 +178,8 @@ impl Pulling {
         let failure = match (result, broken) {
             (Ok(path), _) => {
                 let arrived = begun.arrived.load(Ordering::Relaxed);
-                self.commons.counts.bytes_in.add(arrived);
-                self.job.show(|told| (told.bytes, told.total) = (arrived, Some(arrived)));
+                self.shared.counts.bytes_in.add(arrived);
+                self.job.show(|it| (it.bytes, it.total) = (arrived, Some(arrived)));
                 return Ok(Some(path));
             }
             (Err(_), Some(why)) => Failure::new("corrupt", why),
@@ -192,7 +192,7 @@ impl Pulling {
         if !failure.is_the_peers() {
             return Err(failure);
         }
-        count(&self.commons.counts, &failure);
+        count(&self.shared.counts, &failure);
         tracing::warn!(model = %self.job.model, peer = %link.peer.short(), why = failure.why, "a peer did not send a model");
         self.give_up(&link.peer, failure);
         Ok(())
@@ -204,7 +204,7 @@ impl Pulling {
         total: u64,
     ) -> Result<PlainTransfer, Failure> {
         let arrival = self.open_plain(total).await?;
-        let cache = self.commons.shelf.trees().await.ok();
+        let cache = self.shared.shelf.trees().await.ok();
         let (sender, steps) = mpsc::channel(MAX_WAITING);
         let (tell, result) = oneshot::channel();
         let arrived = Arc::new(AtomicU64::new(0));
@@ -214,18 +214,18 @@ impl Pulling {
         *self.job.plain.lock() = Some(open);
         let written = Arc::clone(&arrived);
         self.writer = Some(spawn_blocking(move || {
-            // The caller may be gone.
+            // The pull may have ended.
             let _ = tell.send(write(arrival, steps, &written, cache.as_ref()));
         }));
         let (transfer_id, model_id) = (self.job.id.clone(), self.job.model.to_string());
         let request = ModelTransferRequest { transfer_id, model_id };
-        // One that is closed is found closed a moment later.
+        // If the link is closed, the next tick notices.
         let _ = link.tell(&ClusterMessage::ModelTransferRequest(request));
         Ok(PlainTransfer { result, arrived, broken })
     }
 
     async fn open_plain(&mut self, total: u64) -> Result<StockArrival, Failure> {
-        let (store, job) = (self.commons.shelf.store().to_owned(), Arc::clone(&self.job));
+        let (store, job) = (self.shared.shelf.store().to_owned(), Arc::clone(&self.job));
         let open = move || {
             std::fs::create_dir_all(&store).ok();
             let free = |path: &std::path::Path| space::free(path);
@@ -250,7 +250,7 @@ impl Pulling {
                 _ = self.tick.tick() => {
                     let silent = self.job.plain.silence().is_some_and(|it| it >= NEXT_WITHIN);
                     if silent || link.is_closed() {
-                        // What writes finds out whether all is there.
+                        // The writer ends then, and finds out whether all is there.
                         self.job.plain.close();
                     }
                     let (bytes, peers) = (begun.arrived.load(Ordering::Relaxed), link.peer.to_string());

@@ -1,4 +1,4 @@
-//! A pull from its beginning to its end: search, choose, fetch, finish; search again when nobody is left.
+//! A pull from its beginning to its end: search, choose, fetch, finish. If no source is left, it searches again.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -18,65 +18,60 @@ use super::{
     choose::{Choice, FOUND_WITHIN},
     fetch::Fetch,
     find::{Finder, Source, What},
-    inbox::Event,
-    writer,
+    inbox::{Event, start_writer},
 };
 use crate::{
     peer::PeerId,
-    transfer::{commons::Commons, home::Home, rate::Rate},
+    transfer::{rate::Rate, shared::Shared},
 };
 
-/// How often it is looked around, and the progress reported.
+/// How often the sources are checked, and the progress is shown.
 const TICK: Duration = Duration::from_millis(250);
 
 /// How long a pull without any peer waits for one.
 pub(super) const BACK_WITHIN: Duration = Duration::from_secs(600);
 
-/// How often pieces that were damaged on the disk are fetched again: a disk that goes on damaging them
-/// needs a person.
+/// How often pieces that were damaged on the disk are fetched again. A disk that goes on damaging them needs a
+/// person.
 const MENDS: u32 = 3;
 
-/// Fetches a model, and tells how it goes.
-pub(super) async fn run(
-    pulls: Arc<Pulls>,
-    home: Arc<dyn Home>,
-    job: Arc<Job>,
-    events: mpsc::Receiver<Event>,
-) {
-    let commons = Arc::clone(&pulls.commons);
+/// Fetches a model, and shows the progress.
+pub(super) async fn run(pulls: Arc<Pulls>, job: Arc<Job>, events: mpsc::Receiver<Event>) {
+    let shared = Arc::clone(&pulls.shared);
     tracing::info!(model = %job.model, id = %job.id, "a model is being fetched");
-    let mut pulling = Pulling::new(Arc::clone(&commons), home, Arc::clone(&job), events);
+    let mut pulling = Pulling::new(Arc::clone(&shared), Arc::clone(&job), events);
     let result = job.cancel.run_until_cancelled(pulling.run()).await;
     pulling.end(matches!(result, Some(Ok(_)))).await;
-    commons.shelf.forget().await;
-    job.tell_end(&commons, result);
+    shared.shelf.forget().await;
+    job.show_end(&shared, result);
+    // Then remembered: for a moment it is in neither list, but never in both.
     pulls.remove(&job);
-    commons.ended(job.now());
+    shared.remember(job.now());
 }
 
 impl Job {
-    fn tell_end(&self, commons: &Commons, result: Option<Result<PathBuf, Failure>>) {
+    fn show_end(&self, shared: &Shared, result: Option<Result<PathBuf, Failure>>) {
         let (state, detail, code) = match result {
             None => ("cancelled", None, None),
             Some(Ok(path)) => ("done", Some(path.display().to_string()), None),
             Some(Err(failure)) => ("failed", Some(failure.why), Some(failure.code.to_owned())),
         };
         match state {
-            "done" => commons.counts.done.one(),
-            "failed" => commons.counts.failed.one(),
+            "done" => shared.counts.done.one(),
+            "failed" => shared.counts.failed.one(),
             _ => {}
         }
         tracing::info!(model = %self.model, state, detail, "a model is not fetched any more");
-        self.show(|told| {
-            (told.state, told.detail, told.code) = (state.to_owned(), detail, code);
-            (told.rate, told.eta_secs) = (0, None);
+        self.show(|transfer| {
+            (transfer.state, transfer.detail, transfer.code) = (state.to_owned(), detail, code);
+            (transfer.rate, transfer.eta_secs) = (0, None);
         });
     }
 }
 
 /// The state of a running pull.
 pub(super) struct Pulling {
-    pub(super) commons: Arc<Commons>,
+    pub(super) shared: Arc<Shared>,
     pub(super) job: Arc<Job>,
     pub(super) finder: Finder,
     pub(super) events: mpsc::Receiver<Event>,
@@ -92,22 +87,17 @@ pub(super) struct Pulling {
     rate: Rate,
     /// How often damaged pieces were fetched again.
     mended: u32,
-    /// When it was looked around last.
-    looked: Option<Instant>,
+    /// When the sources were last checked.
+    checked: Option<Instant>,
 }
 
 impl Pulling {
-    fn new(
-        commons: Arc<Commons>,
-        home: Arc<dyn Home>,
-        job: Arc<Job>,
-        events: mpsc::Receiver<Event>,
-    ) -> Self {
+    fn new(shared: Arc<Shared>, job: Arc<Job>, events: mpsc::Receiver<Event>) -> Self {
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
-            finder: Finder::new(Arc::clone(&commons), home, Arc::clone(&job)),
-            commons,
+            finder: Finder::new(Arc::clone(&shared), Arc::clone(&job)),
+            shared,
             job,
             events,
             tick,
@@ -118,12 +108,12 @@ impl Pulling {
             writer: None,
             rate: Rate::default(),
             mended: 0,
-            looked: None,
+            checked: None,
         }
     }
 
     async fn run(&mut self) -> Result<PathBuf, Failure> {
-        if let Some(path) = self.commons.shelf.installed(&self.job.model).await {
+        if let Some(path) = self.shared.shelf.installed(&self.job.model).await {
             return Ok(path);
         }
         self.unfinished = self.find_unfinished().await;
@@ -138,7 +128,7 @@ impl Pulling {
         }
     }
 
-    /// This peer is not asked for this model again, and why.
+    /// Removes a peer from those that have the model, for this reason. One that sent what is wrong is not asked again.
     pub(super) fn give_up(&mut self, peer: &PeerId, failure: Failure) {
         self.found.retain(|found| found.link.peer != *peer);
         if failure.code == "corrupt" {
@@ -147,14 +137,14 @@ impl Pulling {
         self.last = Some(failure);
     }
 
-    /// Fetches these files. `None` when others have to be looked for.
+    /// Fetches these files. `None` if the search has to begin anew.
     async fn fetch(&mut self, manifest: Arc<Manifest>) -> Result<Option<PathBuf>, Failure> {
         let arrival = Arc::new(self.open(&manifest).await?);
         let writes = self.job.inbox.open();
-        let (commons, events) = (Arc::clone(&self.commons), self.job.inbox.events());
-        self.writer = Some(writer::start(commons, Arc::clone(&arrival), writes, events));
+        let (shared, events) = (Arc::clone(&self.shared), self.job.inbox.events());
+        self.writer = Some(start_writer(shared, Arc::clone(&arrival), writes, events));
         self.unfinished = vec![manifest.digest()];
-        self.looked = None;
+        self.checked = None;
         self.fetch = Some(Fetch::new(Arc::clone(&self.job), manifest, arrival));
         let fetched = self.fetch_all().await?;
         let fetch = self.fetch.take();
@@ -166,9 +156,9 @@ impl Pulling {
     }
 
     async fn open(&mut self, manifest: &Arc<Manifest>) -> Result<Arrival, Failure> {
-        let (store, manifest) = (self.commons.shelf.store().to_owned(), Arc::clone(manifest));
+        let (store, manifest) = (self.shared.shelf.store().to_owned(), Arc::clone(manifest));
         let opened = spawn_blocking(move || {
-            // The room of the disk decides.
+            // If that fails, opening it says why.
             std::fs::create_dir_all(&store).ok();
             Arrival::open(&store, &manifest, &|path| space::free(path))
         });
@@ -176,20 +166,21 @@ impl Pulling {
         opened.map_err(|error| Failure::of(&error))
     }
 
-    /// Fetches until everything is there. `false` when all that had these files sent what is wrong, and
-    /// others have other files.
+    /// Fetches until everything is there. `false` if all peers with these files have sent what is wrong, or list other
+    /// files now.
     async fn fetch_all(&mut self) -> Result<bool, Failure> {
+        // Since when there is no source.
         let mut alone: Option<Instant> = None;
         let mut wrong = false;
         loop {
             let Some(fetch) = &mut self.fetch else { return Ok(false) };
             take_matching(&mut self.found, fetch);
-            if self.looked.is_none_or(|at| at.elapsed() >= TICK) {
-                self.looked = Some(Instant::now());
-                fetch.look_around();
-                self.finder.look(|peer, link| fetch.has(peer, link));
+            if self.checked.is_none_or(|at| at.elapsed() >= TICK) {
+                self.checked = Some(Instant::now());
+                fetch.check_sources();
+                self.finder.ask_all(|peer, link| fetch.has(peer, link));
             }
-            fetch.ask();
+            fetch.request();
             for peer in std::mem::take(&mut fetch.banned) {
                 self.finder.ban(&peer);
                 wrong = true;
@@ -209,11 +200,12 @@ impl Pulling {
         }
     }
 
-    /// Waits for something to happen, and takes note of it.
+    /// Waits until something happens, and handles it.
     async fn step(&mut self) -> Result<(), Failure> {
         tokio::select! {
             biased;
             event = self.events.recv() => {
+                // All that wait at once: each round asks all sources.
                 let mut next = event;
                 while let Some(event) = next {
                     self.take(event)?;
@@ -230,7 +222,7 @@ impl Pulling {
         let Some(fetch) = &mut self.fetch else { return Ok(()) };
         match event {
             Event::Written(from, key, result) => {
-                fetch.written(&from, key, result, &self.commons.counts)?;
+                fetch.written(&from, key, result, &self.shared.counts)?;
             }
             Event::Refused(link, why) => {
                 tracing::info!(model = %self.job.model, why, "a peer stops sending a model");
@@ -241,8 +233,8 @@ impl Pulling {
         Ok(())
     }
 
-    /// Nobody can be asked since then. Whether other files are looked for: where all sent what is wrong, or
-    /// one that had these files tells others now.
+    /// Whether other files are searched for, when there is no source since then: if a former source lists other files
+    /// now, or all have sent what is wrong.
     fn gives_up(&mut self, since: Instant, wrong: bool) -> Result<bool, Failure> {
         let had = |found: &Source| self.fetch.as_ref().is_some_and(|it| it.had(&found.link.peer));
         if since.elapsed() >= FOUND_WITHIN && self.found.iter().any(had) {
@@ -250,7 +242,7 @@ impl Pulling {
             return Ok(true);
         }
         if wrong && since.elapsed() >= FOUND_WITHIN && self.finder.is_idle() {
-            let why = "all peers that had the model sent other bytes than they told";
+            let why = "all peers that had the model sent other bytes than their hashes say";
             self.last = Some(Failure::new("corrupt", why));
             self.unfinished.clear();
             return Ok(true);
@@ -262,20 +254,20 @@ impl Pulling {
         Ok(false)
     }
 
-    /// Puts the model into its place. `None` where some of it was damaged on the disk, and has to be fetched
-    /// again.
+    /// Installs the model. `None` if some of it was damaged on the disk, and has to be fetched again.
     async fn finish(&mut self, fetch: Fetch) -> Result<Option<PathBuf>, Failure> {
         let total = fetch.manifest.total();
-        self.job.show(|told| {
-            "finishing".clone_into(&mut told.state);
-            (told.bytes, told.total, told.rate, told.eta_secs) = (total, Some(total), 0, None);
+        self.job.show(|transfer| {
+            "finishing".clone_into(&mut transfer.state);
+            (transfer.bytes, transfer.total, transfer.rate, transfer.eta_secs) =
+                (total, Some(total), 0, None);
         });
         let links: Vec<_> = fetch.links().cloned().collect();
         let (manifest, arrival) = (fetch.manifest, fetch.arrival);
-        let cache = self.commons.shelf.trees().await.ok();
-        let store = self.commons.shelf.store().to_owned();
+        let cache = self.shared.shelf.trees().await.ok();
+        let store = self.shared.shelf.store().to_owned();
         let finished = spawn_blocking(move || {
-            // The writer has ended, so nobody else has it.
+            // The writer has ended, so this is the only reference.
             let arrival = Arc::try_unwrap(arrival).ok()?;
             let manifest = arrival.manifest().clone();
             let finished = arrival.finish(false, cache.as_ref());
@@ -303,7 +295,7 @@ impl Pulling {
         Ok(Some(path))
     }
 
-    /// Ends whatever runs for it.
+    /// Ends all that runs for the pull, and tells its sources.
     async fn end(&mut self, done: bool) {
         if let Some(fetch) = self.fetch.take().filter(|_| !done) {
             let error = ModelTransferError {
@@ -324,7 +316,7 @@ impl Pulling {
         loop {
             tokio::select! {
                 _ = &mut writer => return,
-                // It must not wait for somebody who reads what it tells.
+                // Otherwise the writer would wait for ever when its queue of events is full.
                 _ = self.events.recv() => {}
             }
         }
@@ -342,7 +334,7 @@ impl Pulling {
         self.show_bytes(state, bytes, total, peers);
     }
 
-    /// Tells how it goes, a few times a second.
+    /// Shows the progress, a few times a second.
     pub(super) fn show_bytes(&mut self, state: &str, bytes: u64, total: u64, peers: Vec<String>) {
         let now = Instant::now();
         if self.rate.is_fresh(now, TICK) && self.job.progress.borrow().state == state {
@@ -350,15 +342,15 @@ impl Pulling {
         }
         self.rate.mark(now, bytes);
         let (rate, eta_secs) = (self.rate.per_second(), self.rate.left(total));
-        self.job.show(|told| {
-            state.clone_into(&mut told.state);
-            (told.bytes, told.total, told.peers) = (bytes, Some(total), peers);
-            (told.rate, told.eta_secs) = (rate, eta_secs);
+        self.job.show(|transfer| {
+            state.clone_into(&mut transfer.state);
+            (transfer.bytes, transfer.total, transfer.peers) = (bytes, Some(total), peers);
+            (transfer.rate, transfer.eta_secs) = (rate, eta_secs);
         });
     }
 }
 
-/// One that is dropped before its end keeps no thread that waits for what it would receive.
+/// If it is dropped before its end, the writer's thread must not wait for more for ever.
 impl Drop for Pulling {
     fn drop(&mut self) {
         self.job.inbox.close();
@@ -366,12 +358,12 @@ impl Drop for Pulling {
     }
 }
 
-/// Removes what is left of other files that the model once had.
+/// Removes what has arrived of other versions of a model that is complete now.
 fn clear_others(store: &std::path::Path, done: &Manifest) {
     let unfinished = models::arrival::unfinished(store);
     let others = unfinished.iter().filter(|it| it.id() == done.id());
     for other in others {
-        // Nothing is written, so there is room enough.
+        // Nothing is written, so the room on the disk does not matter.
         let cleared = Arrival::open(store, other, &|_| Ok(u64::MAX)).and_then(Arrival::abandon);
         if let Err(error) = cleared {
             tracing::warn!(model = %done.id(), %error, "what is left of a transfer cannot be removed");
@@ -379,7 +371,7 @@ fn clear_others(store: &std::path::Path, done: &Manifest) {
     }
 }
 
-/// Gives the fetch those that have its files.
+/// Moves the peers that have its files to the fetch.
 fn take_matching(found: &mut Vec<Source>, fetch: &mut Fetch) {
     found.retain(|found| match &found.what {
         What::Pieces(manifest) if manifest.same_content(&fetch.manifest) => {
@@ -390,7 +382,7 @@ fn take_matching(found: &mut Vec<Source>, fetch: &mut Fetch) {
     });
 }
 
-/// The failure of a background task that ended early, which happens only when the program ends.
+/// The failure of a task in the background, which ends early only when the program does.
 pub(super) fn stopped() -> Failure {
     Failure::new("lost", "the server is stopping")
 }

@@ -1,18 +1,17 @@
 //! Pieces and hash trees, put together from the slices that they come in. Pure.
 //!
-//! Only what was asked for is taken, and only in order: a link keeps it. So what is held is never more
-//! than was asked.
+//! Only what was requested is accepted, and only in order, which a link keeps. So no more is held than was requested.
 
 use std::collections::{BTreeMap, HashMap};
 
 use models::{PieceId, plan::WINDOW};
 use protocol::mesh::cluster::{Piece, PieceKind};
 
-/// The most things that are expected over one link: those in its window, and as many that were given to
-/// others meanwhile.
+/// The most pieces and trees that are expected over one link: those in its window, and as many that other peers were
+/// asked for meanwhile.
 pub(super) const MAX_EXPECTED: usize = 2 * WINDOW;
 
-/// No more room is made beforehand than this, in bytes.
+/// The most room that is reserved beforehand, in bytes: a peer chooses the length.
 const MAX_ROOM: u32 = 1 << 20;
 
 /// The key of an expected piece.
@@ -27,7 +26,7 @@ pub(super) enum Key {
 /// The result of a slice.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum SliceOutcome {
-    /// Nothing that was asked for, or out of order: it is not looked at.
+    /// It was not requested, or is out of order: it is dropped.
     Unasked,
     /// More has to follow.
     Part,
@@ -35,7 +34,7 @@ pub(super) enum SliceOutcome {
     Whole(Key, Vec<u8>),
 }
 
-/// The expected pieces, with the bytes so far.
+/// The expected pieces and trees, with the bytes so far.
 #[derive(Debug, Default)]
 pub(super) struct Slices {
     links: HashMap<u64, OfLink>,
@@ -44,28 +43,29 @@ pub(super) struct Slices {
 #[derive(Debug, Default)]
 struct OfLink {
     parts: BTreeMap<Key, Part>,
-    asked: u64,
+    /// Counts the requests over the link.
+    requests: u64,
 }
 
 #[derive(Debug)]
 struct Part {
-    /// Counts what was asked over the link.
-    asked: u64,
+    /// The number of its last request.
+    request: u64,
     length: u32,
     bytes: Vec<u8>,
 }
 
 impl Slices {
-    /// Something of this length was asked for over a link. Of too much, what was asked first is given up.
+    /// Something of this length was requested over a link. If that is too much, the oldest request is given up.
     pub(super) fn expect(&mut self, link: u64, key: Key, length: u32) {
         let of_link = self.links.entry(link).or_default();
-        of_link.asked += 1;
-        let asked = of_link.asked;
+        of_link.requests += 1;
+        let request = of_link.requests;
         if let Some(part) = of_link.parts.get_mut(&key) {
-            part.asked = asked;
+            part.request = request;
             return;
         }
-        of_link.parts.insert(key, Part { asked, length, bytes: Vec::new() });
+        of_link.parts.insert(key, Part { request, length, bytes: Vec::new() });
         if of_link.parts.len() > MAX_EXPECTED
             && let Some(oldest) = of_link.oldest()
         {
@@ -73,7 +73,7 @@ impl Slices {
         }
     }
 
-    /// A slice came over a link.
+    /// A slice has come over a link.
     pub(super) fn take(&mut self, link: u64, piece: &Piece) -> SliceOutcome {
         let key = match piece.kind {
             PieceKind::Tree => Key::Tree(piece.file),
@@ -99,7 +99,7 @@ impl Slices {
 
 impl OfLink {
     fn oldest(&self) -> Option<Key> {
-        self.parts.iter().min_by_key(|(_, part)| part.asked).map(|(key, _)| *key)
+        self.parts.iter().min_by_key(|(_, part)| part.request).map(|(key, _)| *key)
     }
 }
 

@@ -1,16 +1,16 @@
 //! Models that are passed on to peers.
 //!
-//! A Warren asks for what a model is made of, then for hash trees and pieces, which a task for each link
-//! reads and sends in the order in which they were asked for. A stock peer asks for all of it at once.
+//! A Warren requests a model's manifest, then its hash trees and pieces. A task for each link reads and sends them, in
+//! the order of the requests. A stock peer requests the whole model at once.
 //!
-//! - `asked`: questions that are answered with a message
+//! - `questions`: questions that are answered with one message
 //! - `sender`: hash trees and pieces
 //! - `plain`: the plain form of stock peers
 //! - `outbound`: one transfer
 
-mod asked;
 mod outbound;
 mod plain;
+mod questions;
 mod sender;
 
 use std::{
@@ -30,9 +30,9 @@ use tokio::sync::mpsc;
 
 use self::{
     outbound::Outbound,
-    sender::{Ask, Wanted},
+    sender::{Part, PartRequest},
 };
-use super::{commons::Commons, home::Home};
+use super::shared::Shared;
 use crate::link::Link;
 
 /// The most transfers over one link.
@@ -45,84 +45,74 @@ const IDLE: Duration = Duration::from_secs(60);
 const FORGOTTEN: Duration = Duration::from_secs(600);
 
 /// The most requests for trees and pieces that wait on one link.
-const MAX_ASKS: usize = 64;
+const MAX_REQUESTS: usize = 64;
 
-/// The most pieces that are asked for at once.
+/// The most pieces in one request.
 const MAX_COUNT: u32 = 64;
 
 /// The transfers to peers.
 pub(super) struct Serving {
-    commons: Arc<Commons>,
+    shared: Arc<Shared>,
     links: Mutex<HashMap<u64, OfLink>>,
-    /// Questions that are being looked into.
+    /// The questions that are being answered.
     open: Arc<AtomicUsize>,
 }
 
 #[derive(Default)]
 struct OfLink {
     transfers: Vec<Arc<Outbound>>,
-    asks: Option<mpsc::Sender<Ask>>,
+    requests: Option<mpsc::Sender<PartRequest>>,
 }
 
 impl Serving {
-    pub(super) fn new(commons: Arc<Commons>) -> Self {
-        Self { commons, links: Mutex::default(), open: Arc::default() }
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, links: Mutex::default(), open: Arc::default() }
     }
 
-    /// A tree is asked for.
-    pub(super) fn tree(
-        self: &Arc<Self>,
-        home: &dyn Home,
-        link: &Arc<Link>,
-        request: &ModelTreeRequest,
-    ) {
-        let wanted = Wanted::Tree { file: request.file };
-        self.queue(home, link, &request.transfer_id, wanted);
+    /// Handles a request for a tree.
+    pub(super) fn tree(self: &Arc<Self>, link: &Arc<Link>, request: &ModelTreeRequest) {
+        let part = Part::Tree { file: request.file };
+        self.queue(link, &request.transfer_id, part);
     }
 
-    /// Pieces are asked for.
-    pub(super) fn pieces(
-        self: &Arc<Self>,
-        home: &dyn Home,
-        link: &Arc<Link>,
-        request: &ModelPieceRequest,
-    ) {
+    /// Handles a request for pieces.
+    pub(super) fn pieces(self: &Arc<Self>, link: &Arc<Link>, request: &ModelPieceRequest) {
         let ModelPieceRequest { file, first, count, .. } = *request;
-        let wanted = Wanted::Pieces { file, first, count };
-        self.queue(home, link, &request.transfer_id, wanted);
+        let part = Part::Pieces { file, first, count };
+        self.queue(link, &request.transfer_id, part);
     }
 
-    /// How they all are: the newest last.
+    /// The state of each: the newest last.
     pub(super) fn list(&self) -> Vec<MeshTransfer> {
         let links = self.lock();
         let mut all: Vec<_> = links.values().flat_map(|it| &it.transfers).collect();
         all.sort_by_key(|outbound| outbound.number);
-        all.into_iter().filter(|outbound| outbound.is_known()).map(|it| it.told()).collect()
+        all.into_iter().filter(|outbound| outbound.is_known()).map(|it| it.state()).collect()
     }
 
-    /// Stops the one of this id. Whether there was one.
+    /// Stops the transfer of this id. Returns whether there was one.
     pub(super) fn cancel(&self, id: &WireId) -> bool {
         let mut links = self.lock();
         let stopped: Vec<_> = links.values_mut().flat_map(|it| it.take(id)).collect();
         drop(links);
         for outbound in &stopped {
             refuse(&outbound.link, id, "it was stopped by whoever runs the machine");
-            outbound.end(&self.commons, "cancelled", None);
+            outbound.end(&self.shared, "cancelled", None);
         }
         !stopped.is_empty()
     }
 
-    /// A peer has all of it. Whether there was a transfer.
+    /// A peer has got all of a model. Returns whether there was such a transfer.
     pub(super) fn complete(&self, link: &Link, id: &WireId) -> bool {
         let taken = self.take(link, id);
-        taken.iter().for_each(|outbound| outbound.end(&self.commons, "done", None));
+        taken.iter().for_each(|outbound| outbound.end(&self.shared, "done", None));
         !taken.is_empty()
     }
 
-    /// A peer does not want it any more. Whether there was a transfer.
+    /// A peer does not want a model any more. Returns whether there was such a transfer.
     pub(super) fn unwanted(&self, link: &Link, id: &WireId) -> bool {
         let taken = self.take(link, id);
-        taken.iter().for_each(|outbound| outbound.end(&self.commons, "cancelled", None));
+        taken.iter().for_each(|outbound| outbound.end(&self.shared, "cancelled", None));
         !taken.is_empty()
     }
 
@@ -130,11 +120,11 @@ impl Serving {
     pub(super) fn link_closed(&self, link: &Link) {
         let of_link = self.lock().remove(&link.number).unwrap_or_default();
         for outbound in of_link.transfers {
-            outbound.end(&self.commons, "failed", Some("the link has ended"));
+            outbound.end(&self.shared, "failed", Some("the link has ended"));
         }
     }
 
-    /// Notes a transfer down.
+    /// Enters a transfer into the list, unless there are too many.
     fn begin(&self, link: &Arc<Link>, id: &WireId, model: &str) -> Result<Arc<Outbound>, String> {
         let uuid = id.uuid().ok_or("the transfer's id is no UUID")?;
         let mut links = self.lock();
@@ -151,40 +141,43 @@ impl Serving {
         Ok(outbound)
     }
 
-    /// Takes a transfer off the list.
+    /// Removes a transfer from the list.
     fn take(&self, link: &Link, id: &WireId) -> Vec<Arc<Outbound>> {
         let mut links = self.lock();
         links.get_mut(&link.number).map(|it| it.take(id).collect()).unwrap_or_default()
     }
 
-    fn queue(self: &Arc<Self>, home: &dyn Home, link: &Arc<Link>, id: &WireId, wanted: Wanted) {
-        if let Err(why) = self.try_queue(home, link, id, wanted) {
-            self.commons.counts.refused.one();
+    fn queue(self: &Arc<Self>, link: &Arc<Link>, id: &WireId, part: Part) {
+        if let Err(why) = self.try_queue(link, id, part) {
+            self.shared.counts.refused.one();
             refuse(link, id, why);
         }
     }
 
     fn try_queue(
         self: &Arc<Self>,
-        home: &dyn Home,
         link: &Arc<Link>,
         id: &WireId,
-        wanted: Wanted,
+        part: Part,
     ) -> Result<(), &'static str> {
         let mut links = self.lock();
         let of_link = links.get_mut(&link.number).ok_or(UNKNOWN)?;
         let outbound = of_link.transfers.iter().find(|it| it.id == *id).ok_or(UNKNOWN)?;
         let hashed = outbound.hashed.get().ok_or(UNKNOWN)?;
-        if !wanted.is_inside(hashed) {
+        if !part.is_inside(hashed) {
             return Err("the model has nothing there");
         }
-        let ask = Ask { outbound: Arc::clone(outbound), wanted };
-        let asks = of_link.asks.get_or_insert_with(|| {
-            let (asks, waiting) = mpsc::channel(MAX_ASKS);
-            home.tasks().spawn(sender::send(Arc::clone(self), Arc::clone(link), waiting));
-            asks
+        let request = PartRequest { outbound: Arc::clone(outbound), part };
+        let requests = of_link.requests.get_or_insert_with(|| {
+            let (requests, queue) = mpsc::channel(MAX_REQUESTS);
+            self.shared.machine.tasks.spawn(sender::send(
+                Arc::clone(self),
+                Arc::clone(link),
+                queue,
+            ));
+            requests
         });
-        asks.try_send(ask).map_err(|_| "too many requests wait on this link")
+        requests.try_send(request).map_err(|_| "too many requests wait on this link")
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, OfLink>> {
@@ -204,10 +197,10 @@ impl OfLink {
     }
 }
 
-/// Tells a peer that something cannot be had.
+/// Tells a peer that a transfer cannot begin, or not go on.
 fn refuse(link: &Link, id: &WireId, why: &str) {
     let (transfer_id, error_message) = (id.clone(), why.to_owned());
     let error = ModelTransferError { transfer_id, error_message };
-    // One that is closed is found closed by its own task.
+    // If the link is closed, its own task notices.
     let _ = link.tell(&ClusterMessage::ModelTransferError(error));
 }

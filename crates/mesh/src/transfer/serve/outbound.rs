@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     link::Link,
-    transfer::{commons::Commons, rate::Rate},
+    transfer::{rate::Rate, shared::Shared},
 };
 
 /// A transfer that sent nothing for this long waits for its peer.
@@ -23,7 +23,7 @@ const RUNS: Duration = Duration::from_secs(10);
 
 /// A transfer to a peer.
 pub(super) struct Outbound {
-    /// Counts them.
+    /// Counts the transfers to peers.
     pub(super) number: u64,
     pub(super) id: WireId,
     pub(super) uuid: [u8; 16],
@@ -62,19 +62,19 @@ impl Outbound {
         }
     }
 
-    /// The model is here, with `total` bytes.
-    pub(super) fn is_of(&self, total: u64) {
+    /// The size of the model is known.
+    pub(super) fn set_total(&self, total: u64) {
         self.total.store(total, Ordering::Relaxed);
     }
 
-    /// Whether its parts are known: before, there is nothing to report.
+    /// Whether the size of the model is known. Before, there is nothing to be listed.
     pub(super) fn is_known(&self) -> bool {
         self.total.load(Ordering::Relaxed) > 0
     }
 
     /// `bytes` more bytes were sent.
-    pub(super) fn sent(&self, commons: &Commons, bytes: u64) {
-        commons.counts.bytes_out.add(bytes);
+    pub(super) fn sent(&self, shared: &Shared, bytes: u64) {
+        shared.counts.bytes_out.add(bytes);
         let mut state = self.lock();
         state.sent += bytes;
         state.last = Instant::now();
@@ -89,7 +89,8 @@ impl Outbound {
         self.lock().last.elapsed()
     }
 
-    pub(super) fn told(&self) -> MeshTransfer {
+    /// Its state, for the administrator.
+    pub(super) fn state(&self) -> MeshTransfer {
         let state = self.lock();
         let runs = state.last.elapsed() < RUNS;
         let total = self.total.load(Ordering::Relaxed);
@@ -107,17 +108,17 @@ impl Outbound {
         }
     }
 
-    /// It is over; one that something was sent of is remembered.
-    pub(super) fn end(&self, commons: &Commons, state: &str, why: Option<&str>) {
+    /// Ends the transfer. It is remembered, if anything was sent.
+    pub(super) fn end(&self, shared: &Shared, state: &str, why: Option<&str>) {
         self.stop.cancel();
-        let told = self.told();
-        if told.bytes == 0 {
+        let last = self.state();
+        if last.bytes == 0 {
             return;
         }
         let detail = why.map(str::to_owned);
         let code = why.map(|_| "lost".to_owned());
         let state = state.to_owned();
-        commons.ended(MeshTransfer { state, detail, code, rate: 0, eta_secs: None, ..told });
+        shared.remember(MeshTransfer { state, detail, code, rate: 0, eta_secs: None, ..last });
     }
 
     fn lock(&self) -> MutexGuard<'_, OutboundState> {

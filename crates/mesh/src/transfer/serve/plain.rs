@@ -14,58 +14,54 @@ use protocol::mesh::{
 use tokio::task::spawn_blocking;
 
 use super::{Outbound, Serving, refuse};
-use crate::{
-    link::Link,
-    transfer::{commons::Commons, home::Home},
-};
+use crate::{link::Link, transfer::shared::Shared};
 
 /// The chunks that are read ahead of the sender.
 const AHEAD: usize = 2;
 
 impl Serving {
-    /// All of a model is asked for.
+    /// Handles a request for a whole model.
     pub(in crate::transfer) fn plain(
         self: &Arc<Self>,
-        home: &Arc<dyn Home>,
         link: &Arc<Link>,
         request: ModelTransferRequest,
     ) {
         let ModelTransferRequest { transfer_id, model_id } = request;
-        let begun = self.commons.may_have(&**home, link, &model_id);
+        let begun = self.shared.may_have(link, &model_id);
         let begun = begun.and_then(|()| self.begin(link, &transfer_id, &model_id));
         let outbound = match begun {
             Ok(outbound) => outbound,
-            Err(why) => return not_sent(&self.commons, link, &transfer_id, &why),
+            Err(why) => return not_sent(&self.shared, link, &transfer_id, &why),
         };
         let (serving, link) = (Arc::clone(self), Arc::clone(link));
-        home.tasks().spawn(async move {
+        self.shared.machine.tasks.spawn(async move {
             let sent = tokio::select! {
-                sent = send(&serving.commons, &link, &outbound, &model_id) => sent,
+                sent = send(&serving.shared, &link, &outbound, &model_id) => sent,
                 () = outbound.stop.cancelled() => return,
                 () = link.closed() => return,
             };
             serving.take(&link, &transfer_id);
             match sent {
-                Ok(()) => outbound.end(&serving.commons, "done", None),
+                Ok(()) => outbound.end(&serving.shared, "done", None),
                 Err(why) => {
-                    outbound.end(&serving.commons, "failed", Some(&why));
-                    not_sent(&serving.commons, &link, &transfer_id, &why);
+                    outbound.end(&serving.shared, "failed", Some(&why));
+                    not_sent(&serving.shared, &link, &transfer_id, &why);
                 }
             }
         });
     }
 }
 
-/// Stock peers have one word for errors, whatever was asked, and pass over ids that they do not know.
-fn not_sent(commons: &Commons, link: &Link, id: &WireId, why: &str) {
-    commons.counts.refused.one();
+/// Stock peers know one message for errors, whatever they requested, and ignore one with an id that they do not know.
+fn not_sent(shared: &Shared, link: &Link, id: &WireId, why: &str) {
+    shared.counts.refused.one();
     tracing::info!(peer = %link.peer.short(), why, "a model is not sent to a peer");
     if link.warren {
         return refuse(link, id, why);
     }
     let (request_id, error_message) = (id.clone(), why.to_owned());
     let error = InferenceError { request_id, error_message, code: None, status: None, body: None };
-    // A link that is gone has been noticed elsewhere.
+    // If the link is closed, its own task notices.
     let _ = link.tell(&ClusterMessage::InferenceError(error));
 }
 
@@ -78,13 +74,13 @@ struct Part {
 }
 
 async fn send(
-    commons: &Commons,
+    shared: &Shared,
     link: &Link,
     outbound: &Outbound,
     model: &str,
 ) -> Result<(), String> {
-    let offered = commons.offered(model).await?;
-    outbound.is_of(offered.size());
+    let offered = shared.offered(model).await?;
+    outbound.set_total(offered.size());
     let (id, dialect) = (outbound.id.clone(), link.dialect);
     let parts = stream::iter(offered_files(offered)).then(open).flat_map(stream::iter);
     let chunks = parts.map(move |part| encoded(part, id.clone(), dialect)).buffered(AHEAD);
@@ -92,7 +88,7 @@ async fn send(
     while let Some(chunk) = chunks.next().await {
         let (bytes, length) = chunk.map_err(|error| error.to_string())?;
         link.send_encoded(bytes).await.map_err(|error| error.to_string())?;
-        outbound.sent(commons, length);
+        outbound.sent(shared, length);
     }
     let (transfer_id, model_id) = (outbound.id.clone(), model.to_owned());
     let complete = ModelTransferComplete { transfer_id, model_id };

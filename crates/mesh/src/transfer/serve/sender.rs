@@ -1,4 +1,4 @@
-//! Hash trees and pieces, read ahead of what is sent, in the order in which they were asked for.
+//! Hash trees and pieces, read ahead of the sender, in the order of the requests.
 
 use std::{io, sync::Arc};
 
@@ -11,34 +11,34 @@ use tokio::{sync::mpsc, task::spawn_blocking};
 use super::{MAX_COUNT, Outbound, Serving, refuse};
 use crate::{
     link::{Carrier, Link, LinkClosed},
-    transfer::commons::Commons,
+    transfer::shared::Shared,
 };
 
 /// The pieces that are read ahead of the sender.
 const AHEAD: usize = 3;
 
-/// A slice on the LAN, in bytes. An answer that comes meanwhile waits for one or two of them.
+/// A slice on the LAN, in bytes. An answer that comes meanwhile waits until one or two of them were sent.
 const LAN_SLICE: usize = 128 * 1024;
 
-/// A slice through a relay, in bytes: with what stands around it, it fits into one frame.
+/// A slice through a relay, in bytes: with its envelope it fits into one frame.
 const RELAY_SLICE: usize = 56 * 1024;
 
-/// A request of a peer.
-pub(super) struct Ask {
+/// A request for a part of a model.
+pub(super) struct PartRequest {
     pub(super) outbound: Arc<Outbound>,
-    pub(super) wanted: Wanted,
+    pub(super) part: Part,
 }
 
-/// The requested part of a model.
+/// A part of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum Part {
     /// The hash tree of this file.
     Tree { file: u32 },
     /// `count` pieces of this file.
     Pieces { file: u32, first: u32, count: u32 },
 }
 
-impl Wanted {
+impl Part {
     /// Whether the model has all of it.
     pub(super) fn is_inside(self, hashed: &Hashed) -> bool {
         let tree = |file: u32| hashed.trees.get(file as usize);
@@ -65,16 +65,20 @@ impl Wanted {
     }
 }
 
-/// Something that was read, or could not be.
-type ReadResult = (Ask, io::Result<Vec<u8>>);
+/// A part that was read, or could not be.
+type ReadResult = (PartRequest, io::Result<Vec<u8>>);
 
-/// Sends what is asked for, until nothing more can be.
-pub(super) async fn send(serving: Arc<Serving>, link: Arc<Link>, mut asks: mpsc::Receiver<Ask>) {
-    let asks = stream::poll_fn(move |cx| asks.poll_recv(cx));
-    let each = asks.flat_map(|ask| {
-        let Ask { outbound, wanted } = ask;
+/// Sends the requested parts, until the link is closed.
+pub(super) async fn send(
+    serving: Arc<Serving>,
+    link: Arc<Link>,
+    mut requests: mpsc::Receiver<PartRequest>,
+) {
+    let requests = stream::poll_fn(move |cx| requests.poll_recv(cx));
+    let each = requests.flat_map(|request| {
+        let PartRequest { outbound, part } = request;
         stream::iter(
-            wanted.each().map(move |wanted| Ask { outbound: Arc::clone(&outbound), wanted }),
+            part.each().map(move |part| PartRequest { outbound: Arc::clone(&outbound), part }),
         )
     });
     let mut read = each.map(read).buffered(AHEAD);
@@ -83,14 +87,14 @@ pub(super) async fn send(serving: Arc<Serving>, link: Arc<Link>, mut asks: mpsc:
             next = read.next() => next,
             () = link.closed() => return,
         };
-        let Some((ask, bytes)) = next else { return };
-        if ask.outbound.stop.is_cancelled() {
+        let Some((request, bytes)) = next else { return };
+        if request.outbound.stop.is_cancelled() {
             continue;
         }
         let sent = match bytes {
-            Ok(bytes) => send_slices(&serving.commons, &link, &ask, bytes.into()).await,
+            Ok(bytes) => send_slices(&serving.shared, &link, &request, bytes.into()).await,
             Err(error) => {
-                unreadable(&serving, &link, &ask.outbound, &error).await;
+                unreadable(&serving, &link, &request.outbound, &error).await;
                 Ok(())
             }
         };
@@ -100,30 +104,30 @@ pub(super) async fn send(serving: Arc<Serving>, link: Arc<Link>, mut asks: mpsc:
     }
 }
 
-async fn read(ask: Ask) -> ReadResult {
-    let (outbound, wanted) = (Arc::clone(&ask.outbound), ask.wanted);
+async fn read(request: PartRequest) -> ReadResult {
+    let (outbound, part) = (Arc::clone(&request.outbound), request.part);
     let read = spawn_blocking(move || {
         let hashed = outbound.hashed.get().filter(|_| !outbound.stop.is_cancelled());
-        hashed.map_or(Ok(Vec::new()), |hashed| match wanted {
-            Wanted::Tree { file } => {
+        hashed.map_or(Ok(Vec::new()), |hashed| match part {
+            Part::Tree { file } => {
                 Ok(hashed.trees.get(file as usize).map(|it| it.to_bytes()).unwrap_or_default())
             }
-            Wanted::Pieces { file, first, .. } => hashed.open(file as usize)?.piece(first.into()),
+            Part::Pieces { file, first, .. } => hashed.open(file as usize)?.piece(first.into()),
         })
     });
     let bytes = read.await.unwrap_or_else(|_| Err(io::Error::other("the server is stopping")));
-    (ask, bytes)
+    (request, bytes)
 }
 
 async fn send_slices(
-    commons: &Commons,
+    shared: &Shared,
     link: &Link,
-    ask: &Ask,
+    request: &PartRequest,
     bytes: Bytes,
 ) -> Result<(), LinkClosed> {
-    let (kind, file, piece) = match ask.wanted {
-        Wanted::Tree { file } => (PieceKind::Tree, file, 0),
-        Wanted::Pieces { file, first, .. } => (PieceKind::Data, file, first),
+    let (kind, file, piece) = match request.part {
+        Part::Tree { file } => (PieceKind::Tree, file, 0),
+        Part::Pieces { file, first, .. } => (PieceKind::Data, file, first),
     };
     let at_most = match link.carrier {
         Carrier::Lan(_) => LAN_SLICE,
@@ -132,21 +136,21 @@ async fn send_slices(
     let Ok(length) = u32::try_from(bytes.len()) else { return Ok(()) };
     for start in (0..bytes.len()).step_by(at_most) {
         let slice = bytes.slice(start..bytes.len().min(start + at_most));
-        let transfer = ask.outbound.uuid;
-        // Within the length, which fits.
+        let transfer = request.outbound.uuid;
+        // It fits: it is less than the length.
         let offset = start as u32;
         link.send(Piece { kind, transfer, file, piece, offset, length, slice }).await?;
     }
     if kind == PieceKind::Data {
-        ask.outbound.sent(commons, length.into());
+        request.outbound.sent(shared, length.into());
     }
     Ok(())
 }
 
-/// The files of a manifest cannot be read: they were changed or removed.
+/// The files cannot be read: they were changed or removed since the manifest was sent.
 async fn unreadable(serving: &Serving, link: &Link, outbound: &Outbound, error: &io::Error) {
     tracing::warn!(peer = %link.peer.short(), %error, "a model that is passed on cannot be read");
-    serving.commons.shelf.forget().await;
+    serving.shared.shelf.forget().await;
     serving.take(link, &outbound.id);
     outbound.stop.cancel();
     refuse(link, &outbound.id, "the files were changed, or cannot be read");

@@ -52,12 +52,12 @@ async fn wrong_pieces_and_trees_are_not_taken_and_others_send_them() {
         let (a, b, c) = (Machine::new(1, &a), offering(2, &b), offering(3, &c));
         connect(&a, &b, Kind::WarrenNear, spoil(kind));
         let pull = a.pull("org/m");
-        let met = async || a.inner.commons.counts.read().corrupt > 0;
+        let met = async || a.transfers.shared.counts.read().corrupt > 0;
         testkit::eventually("the first wrong one", Duration::from_secs(20), met).await;
         connect(&a, &c, Kind::WarrenNear, straight());
         assert_eq!(end(pull).await.state, "done");
         assert!(a.arrived("org/m", "a.gguf") == Some(content(3, SIZE)));
-        let corrupt = a.inner.commons.counts.read().corrupt;
+        let corrupt = a.transfers.shared.counts.read().corrupt;
         assert!((1..=MOST_WRONG).contains(&corrupt), "{corrupt}");
     }
 }
@@ -70,7 +70,7 @@ async fn a_pull_from_liars_alone_fails_and_says_so() {
         connect(&a, &b, Kind::WarrenNear, spoil(kind));
         let pull = a.pull("org/m");
         reaches(&pull, "waiting").await;
-        let corrupt = a.inner.commons.counts.read().corrupt;
+        let corrupt = a.transfers.shared.counts.read().corrupt;
         assert!(corrupt <= MOST_WRONG, "{corrupt}");
         while pull.now().state != "failed" {
             pass(5).await;
@@ -96,7 +96,7 @@ async fn a_manifest_that_breaks_a_rule_is_as_none() {
         let (a, b) = (Machine::new(1, &a), offering(2, &b));
         connect(&a, &b, Kind::WarrenNear, lie(change));
         let pull = a.pull("org/m");
-        let told = async || !b.inner.serving.list().is_empty();
+        let told = async || !b.transfers.serving.list().is_empty();
         testkit::eventually("the manifest", Duration::from_secs(20), told).await;
         pass(12).await;
         assert_eq!(end(pull).await.code.as_deref(), Some("not_found"));
@@ -141,7 +141,7 @@ async fn a_source_that_stays_away_for_ten_minutes_is_lost_and_arrived_pieces_sta
     connect(&a, &b, Kind::WarrenNear, straight());
     assert_eq!(end(a.pull("org/m")).await.state, "done");
     assert!(told.bytes > 0);
-    assert_eq!(a.inner.commons.counts.read().bytes_in, SIZE as u64, "nothing was fetched twice");
+    assert_eq!(a.transfers.shared.counts.read().bytes_in, SIZE as u64, "nothing was fetched twice");
 }
 
 #[tokio::test]
@@ -184,7 +184,7 @@ async fn unrequested_pieces_are_counted_and_refused() {
     ] {
         a.receives(&link, message.as_bytes());
     }
-    assert_eq!(a.inner.commons.counts.read().unasked, 6);
+    assert_eq!(a.transfers.shared.counts.read().unasked, 6);
     far.expect_quiet();
     assert!(!a.dir.exists(), "nothing was written");
 }
@@ -196,7 +196,7 @@ async fn asked(dir: &Path) -> (Machine, Arc<Link>, FarEnd, WireId) {
     let transfer_id = WireId::from_random(7);
     let request =
         ModelManifestRequest { transfer_id: transfer_id.clone(), model_id: "org/m".to_owned() };
-    b.inner.message(&b.home, &link, M::ModelManifestRequest(request));
+    b.transfers.message(&link, M::ModelManifestRequest(request));
     let (told, _) = far.hears().await;
     assert!(matches!(told, M::ModelManifest(manifest) if manifest.files.len() == 1));
     (b, link, far, transfer_id)
@@ -222,14 +222,14 @@ async fn pieces_outside_of_a_model_or_a_transfer_are_refused() {
     for (file, first, count) in
         [(1, 0, 1), (0, end, 1), (0, 0, end + 1), (0, u32::MAX, 64), (0, 0, 0), (0, 0, u32::MAX)]
     {
-        b.inner.message(&b.home, &link, pieces(&id, file, first, count));
+        b.transfers.message(&link, pieces(&id, file, first, count));
         assert_eq!(refused(&mut far).await, "the model has nothing there");
     }
     let (transfer_id, model_id) = (WireId::from_random(8), "org/m".to_owned());
     let tree = ModelTreeRequest { transfer_id, model_id, file: 0 };
-    b.inner.message(&b.home, &link, M::ModelTreeRequest(tree));
+    b.transfers.message(&link, M::ModelTreeRequest(tree));
     assert!(refused(&mut far).await.starts_with("there is no such transfer"));
-    assert_eq!(b.inner.commons.counts.read().refused, 7);
+    assert_eq!(b.transfers.shared.counts.read().refused, 7);
 }
 
 #[tokio::test]
@@ -238,34 +238,34 @@ async fn requests_and_transfers_of_a_link_are_bounded_and_end_with_it() {
     let (b, link, mut far, id) = asked(&b).await;
     // Nothing is read, so what is asked for waits: some of it was taken already.
     for _ in 0..80 {
-        b.inner.message(&b.home, &link, pieces(&id, 0, 0, 1));
+        b.transfers.message(&link, pieces(&id, 0, 0, 1));
     }
     assert_eq!(refused(&mut far).await, "too many requests wait on this link");
     for number in 0..16 {
         let (transfer_id, model_id) = (WireId::from_random(100 + number), "org/m".to_owned());
         let request = ModelManifestRequest { transfer_id, model_id };
-        b.inner.message(&b.home, &link, M::ModelManifestRequest(request));
+        b.transfers.message(&link, M::ModelManifestRequest(request));
     }
     let mut last = String::new();
     while last != "too many transfers run over this link" {
         last = refused(&mut far).await;
     }
     link.close("gone");
-    b.inner.link_closed(&link);
-    assert!(b.inner.serving.list().is_empty());
-    b.own.tasks.close();
-    testkit::within("the sender's end", b.own.tasks.wait()).await;
+    b.transfers.link_closed(&link);
+    assert!(b.transfers.serving.list().is_empty());
+    b.machine.tasks.close();
+    testkit::within("the sender's end", b.machine.tasks.wait()).await;
 }
 
 #[tokio::test]
 async fn a_transfer_that_is_not_wanted_any_more_stops() {
     let (_root, [b]) = dirs();
     let (b, link, mut far, id) = asked(&b).await;
-    b.inner.message(&b.home, &link, pieces(&id, 0, 0, 7));
+    b.transfers.message(&link, pieces(&id, 0, 0, 7));
     let error_message = "enough".to_owned();
     let error = ModelTransferError { transfer_id: id.clone(), error_message };
-    b.inner.message(&b.home, &link, M::ModelTransferError(error));
-    assert!(b.inner.serving.list().is_empty());
+    b.transfers.message(&link, M::ModelTransferError(error));
+    assert!(b.transfers.serving.list().is_empty());
     let mut payloads = 0;
     while let Ok(Some(_)) = tokio::time::timeout(Duration::from_millis(300), far.0.next()).await {
         payloads += 1;

@@ -7,77 +7,38 @@ mod pulls;
 use std::{
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        Arc,
+        atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
 use models::{Library, Sources};
 use protocol::{
     admin::mesh::MeshTransfer,
     mesh::cluster::{Piece, decode},
 };
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{Inner, Pull, home::Home};
+use super::{Pull, Transfers};
 use crate::{
     link::Link,
-    peer::{Peer, PeerId, Peers},
-    share::{Doing, Share, Sharing},
-    testing::{FarEnd, Kind, id, link},
+    peer::{PeerId, Peers},
+    settings::Settings,
+    share::{Share, Sharing},
+    testing::{FarEnd, Kind, Server, id, link, machine, settings},
+    this_machine::ThisMachine,
+    wan::Wan,
 };
 
 /// A machine: what it keeps lasts as long as its folder.
 pub(super) struct Machine {
     pub(super) id: PeerId,
-    pub(super) inner: Arc<Inner>,
-    pub(super) home: Arc<dyn Home>,
-    own: Arc<Own>,
+    pub(super) transfers: Arc<Transfers>,
+    pub(super) machine: Arc<ThisMachine>,
+    pub(super) peers: Arc<Peers>,
+    pub(super) wan: Arc<Wan>,
     pub(super) dir: PathBuf,
-}
-
-struct Own {
-    peers: Peers,
-    /// Whether only those are asked that have proved themselves.
-    strict: AtomicBool,
-    /// The link that reaching a peer gives.
-    reached: Mutex<Option<Arc<Link>>>,
-    tasks: TaskTracker,
-    stop: CancellationToken,
-}
-
-impl Home for Arc<Own> {
-    fn peers(&self) -> Vec<Arc<Peer>> {
-        self.peers.all()
-    }
-
-    fn may_ask(&self, peer: &Peer) -> bool {
-        peer.link().is_none_or(|link| self.may_ask_over(&link))
-    }
-
-    fn may_ask_over(&self, link: &Link) -> bool {
-        !self.strict.load(Ordering::Relaxed) || link.proved
-    }
-
-    fn reach(&self, _: Arc<Peer>) -> BoxFuture<'static, Option<Arc<Link>>> {
-        let reached = self.reached.lock().unwrap().take();
-        Box::pin(async { reached })
-    }
-
-    fn doing(&self) -> Doing {
-        Doing { own_load: 0.0, throttle: 100 }
-    }
-
-    fn tasks(&self) -> &TaskTracker {
-        &self.tasks
-    }
-
-    fn stop(&self) -> &CancellationToken {
-        &self.stop
-    }
 }
 
 impl Machine {
@@ -88,19 +49,23 @@ impl Machine {
     }
 
     pub(super) fn sharing(number: u8, dir: &Path, share: Share) -> Self {
+        Self::of(number, dir, Settings { share, ..settings() })
+    }
+
+    pub(super) fn of(number: u8, dir: &Path, settings: Settings) -> Self {
         let folders = vec![dir.join("offered")];
-        let store = dir.join("models");
-        let sources = Sources { folders, store: Some(store.clone()), ..Sources::default() };
-        let inner = Arc::new(Inner::new(share, Arc::new(Library::new(sources)), store));
-        let own = Arc::new(Own {
-            peers: Peers::default(),
-            strict: AtomicBool::default(),
-            reached: Mutex::default(),
-            tasks: TaskTracker::new(),
-            stop: CancellationToken::new(),
-        });
-        let home: Arc<dyn Home> = Arc::new(Arc::clone(&own));
-        Self { id: id(number), inner, home, own, dir: dir.to_owned() }
+        let sources = Sources { folders, store: Some(dir.join("models")), ..Sources::default() };
+        let settings = Settings { data_dir: dir.to_owned(), ..settings };
+        let machine = machine(number, settings, Server::still().scheduler);
+        let peers = Arc::<Peers>::default();
+        let wan = Wan::alone(&machine, &peers);
+        let transfers = Arc::new(Transfers::new(
+            Arc::clone(&machine),
+            Arc::clone(&peers),
+            Arc::clone(&wan),
+            Arc::new(Library::new(sources)),
+        ));
+        Self { id: id(number), transfers, machine, peers, wan, dir: dir.to_owned() }
     }
 
     pub(super) fn offer(&self, model: &str, file: &str, bytes: &[u8]) {
@@ -110,7 +75,7 @@ impl Machine {
     }
 
     pub(super) fn pull(&self, model: &str) -> Pull {
-        self.inner.pulls.pull(Arc::clone(&self.home), model, None).unwrap()
+        self.transfers.pull(model, None).unwrap()
     }
 
     pub(super) fn arrived(&self, model: &str, file: &str) -> Option<Vec<u8>> {
@@ -118,28 +83,28 @@ impl Machine {
     }
 
     pub(super) fn receives(&self, link: &Arc<Link>, payload: &[u8]) {
-        receives(&self.inner, &self.home, link, payload);
+        receives(&self.transfers, link, payload);
     }
 
     /// Stops whatever runs, as at the end of the program.
     pub(super) async fn stops(self) {
-        self.own.stop.cancel();
-        self.own.peers.all().iter().filter_map(|it| it.link()).for_each(|it| it.close("stop"));
-        self.own.tasks.close();
-        testkit::within("the end", self.own.tasks.wait()).await;
+        self.machine.stop.cancel();
+        self.peers.all().iter().filter_map(|it| it.link()).for_each(|it| it.close("stop"));
+        self.machine.tasks.close();
+        testkit::within("the end", self.machine.tasks.wait()).await;
     }
 }
 
-fn receives(inner: &Arc<Inner>, home: &Arc<dyn Home>, link: &Arc<Link>, payload: &[u8]) {
+fn receives(transfers: &Transfers, link: &Arc<Link>, payload: &[u8]) {
     match payload.first() {
         Some(1 | 2) if link.sealed => {
-            inner.piece(link, &Piece::decode(Bytes::copy_from_slice(payload)).unwrap());
+            transfers.piece(link, &Piece::decode(Bytes::copy_from_slice(payload)).unwrap());
         }
-        _ => inner.message(home, link, decode(payload).unwrap().message),
+        _ => transfers.message(link, decode(payload).unwrap().message),
     }
 }
 
-/// A change to a payload on its way (one that is emptied is lost), and whether the link lives on.
+/// What is done to a payload on its way (one that is emptied is lost), and whether the link lives on.
 pub(super) type Meddle = Box<dyn FnMut(&mut Vec<u8>) -> bool + Send>;
 
 /// Links two machines; what the second sends to the first passes through `meddle`. The links' ends.
@@ -151,8 +116,8 @@ pub(super) fn connect(
 ) -> (Arc<Link>, Arc<Link>) {
     let (to_b, from_a) = link(&b.id, kind);
     let (to_a, from_b) = link(&a.id, kind);
-    a.own.peers.link(&to_b, |_, _| true).unwrap();
-    b.own.peers.link(&to_a, |_, _| true).unwrap();
+    a.peers.link(&to_b, |_, _| true).unwrap();
+    b.peers.link(&to_a, |_, _| true).unwrap();
     carry(from_a, b, &to_a, &to_b, Box::new(|_| true));
     carry(from_b, a, &to_b, &to_a, meddle);
     (to_b, to_a)
@@ -160,7 +125,7 @@ pub(super) fn connect(
 
 /// Carries what one end sends to the machine at the other.
 fn carry(mut from: FarEnd, to: &Machine, theirs: &Arc<Link>, ours: &Arc<Link>, mut meddle: Meddle) {
-    let (inner, home, own) = (Arc::clone(&to.inner), Arc::clone(&to.home), Arc::clone(&to.own));
+    let (transfers, peers) = (Arc::clone(&to.transfers), Arc::clone(&to.peers));
     let (theirs, ours) = (Arc::clone(theirs), Arc::clone(ours));
     tokio::spawn(async move {
         while let Some(payload) = from.0.next().await {
@@ -170,16 +135,16 @@ fn carry(mut from: FarEnd, to: &Machine, theirs: &Arc<Link>, ours: &Arc<Link>, m
                 break;
             }
             if !bytes.is_empty() {
-                receives(&inner, &home, &theirs, &bytes);
+                receives(&transfers, &theirs, &bytes);
             }
             tokio::task::yield_now().await;
         }
         ours.close("the other end is gone");
         theirs.close("cut");
-        if let Some(peer) = own.peers.get(&theirs.peer) {
+        if let Some(peer) = peers.get(&theirs.peer) {
             peer.take_link(theirs.number);
         }
-        inner.link_closed(&theirs);
+        transfers.link_closed(&theirs);
     });
 }
 

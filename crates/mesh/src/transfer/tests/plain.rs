@@ -22,7 +22,7 @@ async fn a_model_arrives_in_the_plain_form_too() {
     assert!(a.arrived("org/m", "a.gguf") == Some(content(5, 3 * MIB + 7)));
     assert_eq!(a.arrived("org/m", "b.json").unwrap(), b"{}");
     assert_eq!(a.arrived("org/m", "c").unwrap(), b"");
-    assert_eq!(b.inner.commons.counts.read().bytes_out, 3 * MIB as u64 + 9);
+    assert_eq!(b.transfers.shared.counts.read().bytes_out, 3 * MIB as u64 + 9);
 }
 
 #[tokio::test(start_paused = true)]
@@ -70,8 +70,8 @@ async fn a_stock_peer_is_sent_chunks_as_it_knows_them() {
     let request =
         format!(r#"{{"modelTransferRequest":{{"_0":{{"transferID":"{id}","modelID":"n"}}}}}}"#);
     b.receives(&link, request.as_bytes());
-    b.own.tasks.close();
-    testkit::within("the end", b.own.tasks.wait()).await;
+    b.machine.tasks.close();
+    testkit::within("the end", b.machine.tasks.wait()).await;
     let M::InferenceError(error) = far.hears().await.0 else { panic!("no error") };
     assert_eq!(error.request_id.as_str(), id);
     assert!(error.error_message.contains('n'), "{error:?}");
@@ -81,12 +81,12 @@ async fn a_stock_peer_is_sent_chunks_as_it_knows_them() {
 /// A pull of `m`, of `total` bytes, from a stock peer that the test plays.
 async fn pulling(a: &Machine, total: u64) -> (Pull, Arc<Link>, FarEnd, WireId) {
     let (link, mut far) = link(&id(9), Kind::StockNear);
-    a.own.peers.link(&link, |_, _| true).unwrap();
+    a.peers.link(&link, |_, _| true).unwrap();
     let pull = a.pull("m");
     assert!(matches!(far.hears().await.0, M::ModelQuery(_)));
     let (model_id, total_size_bytes) = ("m".to_owned(), Some(total));
     let has = ModelQueryResponse { model_id, available: true, total_size_bytes };
-    a.inner.message(&a.home, &link, M::ModelQueryResponse(has));
+    a.transfers.message(&link, M::ModelQueryResponse(has));
     let (asked, _) = far.hears().await;
     let M::ModelTransferRequest(ModelTransferRequest { transfer_id, .. }) = asked else {
         panic!("{asked:?}")
@@ -131,9 +131,9 @@ async fn files_of_a_stock_peer_stay_in_the_transfers_folder_and_bounds() {
         let a = Machine::new(1, &a);
         let (pull, link, _far, id) = pulling(&a, 10).await;
         for (name, offset, data) in chunks {
-            a.inner.message(&a.home, &link, chunk(&id, name, *offset, data));
+            a.transfers.message(&link, chunk(&id, name, *offset, data));
         }
-        a.inner.message(&a.home, &link, complete(&id));
+        a.transfers.message(&link, complete(&id));
         let told = end(pull).await;
         assert_eq!(told.code.as_deref(), Some("corrupt"), "{what}: {told:?}");
         let left: Vec<_> = std::fs::read_dir(a.dir.join("models")).unwrap().flatten().collect();
@@ -148,7 +148,7 @@ async fn a_stock_peer_that_falls_silent_is_given_up_unless_all_was_sent() {
         let (_root, [a]) = dirs();
         let a = Machine::new(1, &a);
         let (pull, link, _far, id) = pulling(&a, 2).await;
-        a.inner.message(&a.home, &link, chunk(&id, "a", 0, data));
+        a.transfers.message(&link, chunk(&id, "a", 0, data));
         reaches(&pull, "running").await;
         pass(32).await;
         reaches(&pull, state).await;
@@ -163,11 +163,11 @@ async fn chunks_of_another_peer_are_not_taken() {
     let a = Machine::new(1, &a);
     let (pull, own, _far, id) = pulling(&a, 1).await;
     let (other, _other_far) = link(&super::id(8), Kind::StockNear);
-    a.inner.message(&a.home, &other, chunk(&id, "a", 0, "eQ=="));
-    a.inner.message(&a.home, &other, complete(&id));
-    a.inner.message(&a.home, &own, chunk(&id, "a", 0, "eA=="));
-    a.inner.message(&a.home, &own, complete(&id));
+    a.transfers.message(&other, chunk(&id, "a", 0, "eQ=="));
+    a.transfers.message(&other, complete(&id));
+    a.transfers.message(&own, chunk(&id, "a", 0, "eA=="));
+    a.transfers.message(&own, complete(&id));
     assert_eq!(end(pull).await.state, "done");
     assert_eq!(a.arrived("m", "a").unwrap(), b"x");
-    assert_eq!(a.inner.commons.counts.read().unasked, 2);
+    assert_eq!(a.transfers.shared.counts.read().unasked, 2);
 }

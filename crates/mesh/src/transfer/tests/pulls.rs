@@ -1,7 +1,7 @@
 //! Models between Warrens.
 
 use super::*;
-use crate::transfer::PullError;
+use crate::{testing::with_passcode, transfer::PullError};
 
 const BIG: usize = 9 * MIB + 5;
 
@@ -33,14 +33,15 @@ async fn a_model_arrives_as_it_is_there_and_both_sides_tell_of_it() {
         assert_eq!((told.bytes, told.total), (ALL, Some(ALL)));
         assert_eq!(told.detail.unwrap(), a.dir.join("models/org/m").display().to_string());
         has_all(&a);
-        let counts = a.inner.commons.counts.read();
+        let counts = a.transfers.shared.counts.read();
         assert_eq!((counts.bytes_in, counts.unasked, counts.done), (ALL, 0, 1));
-        assert_eq!(b.inner.commons.counts.read().bytes_out, ALL);
-        let out = async || b.inner.list().iter().any(|it| it.state == "done" && it.bytes == ALL);
+        assert_eq!(b.transfers.shared.counts.read().bytes_out, ALL);
+        let out =
+            async || b.transfers.list().iter().any(|it| it.state == "done" && it.bytes == ALL);
         testkit::eventually("the sender to know", Duration::from_secs(5), out).await;
-        assert_eq!(a.inner.list()[0].direction, "in");
+        assert_eq!(a.transfers.list()[0].direction, "in");
         // What has arrived can be passed on.
-        let here = a.inner.commons.shelf.all().await;
+        let here = a.transfers.shared.shelf.all().await;
         assert_eq!(here.iter().map(|it| it.id.as_str()).collect::<Vec<_>>(), ["org/m"]);
         assert_eq!(end(a.pull("org/m")).await.state, "done", "what is there is not fetched again");
     }
@@ -88,7 +89,7 @@ async fn a_pull_takes_from_several_and_goes_on_when_one_is_lost() {
     let told = end(a.pull("org/m")).await;
     assert_eq!(told.state, "done", "{told:?}");
     has_all(&a);
-    let out = [&b, &c].map(|it| it.inner.commons.counts.read().bytes_out);
+    let out = [&b, &c].map(|it| it.transfers.shared.counts.read().bytes_out);
     assert!(out[0] > 0 && out[1] > 0, "{out:?}");
 }
 
@@ -105,7 +106,7 @@ async fn a_pull_waits_when_nobody_is_left_and_goes_on_when_somebody_comes() {
     connect(&a, &b, Kind::WarrenNear, straight());
     assert_eq!(end(pull).await.state, "done");
     has_all(&a);
-    assert_eq!(a.inner.commons.counts.read().bytes_in, ALL, "nothing was fetched twice");
+    assert_eq!(a.transfers.shared.counts.read().bytes_in, ALL, "nothing was fetched twice");
 }
 
 #[tokio::test]
@@ -121,17 +122,17 @@ async fn a_pull_goes_on_after_any_interruption_of_the_program() {
         let stops = async || {
             matches!(pull.now().state.as_str(), "waiting" | "done" | "failed")
                 || (count < 8
-                    && own.inner.serving.list().is_empty()
-                    && own.own.peers.all().iter().all(|it| it.link().is_none()))
+                    && own.transfers.serving.list().is_empty()
+                    && own.peers.all().iter().all(|it| it.link().is_none()))
         };
         testkit::eventually("the cut", Duration::from_secs(20), stops).await;
         if count == usize::MAX {
             assert_eq!(end(pull).await.state, "done");
             has_all(&own);
         }
-        let inner = Arc::clone(&own.inner);
+        let transfers = Arc::clone(&own.transfers);
         own.stops().await;
-        fetched += inner.commons.counts.read().bytes_in;
+        fetched += transfers.shared.counts.read().bytes_in;
     }
     assert_eq!(fetched, ALL, "nothing was fetched twice");
 }
@@ -145,14 +146,14 @@ async fn a_second_caller_joins_a_pull_and_pulls_at_once_are_bounded() {
     for model in ["n", "o", "p"] {
         a.pull(model);
     }
-    let over = a.inner.pulls.pull(Arc::clone(&a.home), "q", None);
+    let over = a.transfers.pull("q", None);
     assert_eq!(over.unwrap_err(), PullError::TooMany(4));
-    let bad = a.inner.pulls.pull(Arc::clone(&a.home), "../m", None);
+    let bad = a.transfers.pull("../m", None);
     assert!(matches!(bad, Err(PullError::Name(_))));
-    assert!(a.inner.cancel(&first.now().id));
+    assert!(a.transfers.cancel(&first.now().id));
     let told = end(first).await;
     assert_eq!((told.state.as_str(), told.code), ("cancelled", None));
-    assert!(!a.inner.cancel(&told.id));
+    assert!(!a.transfers.cancel(&told.id));
     a.stops().await;
 }
 
@@ -174,7 +175,7 @@ async fn an_unshared_model_looks_missing() {
     offers(&b);
     connect(&a, &b, Kind::WarrenNear, straight());
     assert_eq!(end(a.pull("org/m")).await.code.as_deref(), Some("not_found"));
-    assert!(b.inner.commons.counts.read().refused > 0);
+    assert!(b.transfers.shared.counts.read().refused > 0);
 }
 
 #[tokio::test]
@@ -184,7 +185,7 @@ async fn peers_are_asked_what_they_pass_on() {
     offers(&b);
     connect(&a, &b, Kind::WarrenNear, straight());
     connect(&a, &c, Kind::WarrenNear, straight());
-    let offers = a.inner.offered_by_peers(&a.home, &["org/m".into(), "n".into()]).await;
+    let offers = a.transfers.offered_by_peers(&["org/m".into(), "n".into()]).await;
     assert_eq!(offers.len(), 1);
     assert_eq!((&offers[0].peer, offers[0].model.as_str(), offers[0].bytes), (&b.id, "org/m", ALL));
 }
@@ -212,22 +213,21 @@ fn unproved(number: u8) -> (Arc<Link>, FarEnd) {
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_may_not_be_asked_is_not_asked_for_models_either() {
     let (_root, [a, b]) = dirs();
-    let (a, b) = (Machine::new(1, &a), Machine::new(2, &b));
-    a.own.strict.store(true, Ordering::Relaxed);
+    let (a, b) = (Machine::of(1, &a, with_passcode("swift")), Machine::new(2, &b));
     let (linked, mut linked_end) = unproved(3);
-    a.own.peers.link(&linked, |_, _| true).unwrap();
+    a.peers.link(&linked, |_, _| true).unwrap();
     let (reached, mut reached_end) = unproved(4);
-    *a.own.reached.lock().unwrap() = Some(reached);
-    let listed = a.own.peers.meet(&id(4)).unwrap();
-    listed.listed(&"relay.test".into(), true);
+    a.wan.is_given("relay.test", Arc::clone(&reached));
+    let listed = a.peers.meet(&id(4)).unwrap();
+    listed.set_listed(&"relay.test".into(), true);
     listed.learn(|facts| facts.warren = Some("1".to_owned()));
-    let from = a.inner.pulls.pull(Arc::clone(&a.home), "n", Some(id(3))).unwrap();
+    let from = a.transfers.pull("n", Some(id(3))).unwrap();
     assert!(end(from).await.detail.unwrap().contains("has not proved the passcode"));
     offers(&b);
     connect(&a, &b, Kind::WarrenNear, straight());
     assert_eq!(end(a.pull("n")).await.code.as_deref(), Some("not_found"));
-    assert!(a.own.reached.lock().unwrap().is_none(), "the other was reached");
-    assert!(a.inner.offered_by_peers(&a.home, &["n".into()]).await.is_empty());
+    assert_eq!(Arc::strong_count(&reached), 1, "the other was reached, and let go");
+    assert!(a.transfers.offered_by_peers(&["n".into()]).await.is_empty());
     linked_end.expect_quiet();
     reached_end.expect_quiet();
     // Files are read and written on other threads, which know no paused time.

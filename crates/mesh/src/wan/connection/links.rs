@@ -1,4 +1,4 @@
-//! The links that sessions carry.
+//! The links over relay sessions.
 
 use std::sync::Arc;
 
@@ -9,45 +9,54 @@ use rand::RngExt;
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use super::{Ask, Connection};
+use super::{Ask, Connection, Parts};
 use crate::{
     link::{Carrier, Link, NoLink, Opening},
     liveness::{Kind, Liveness, Step, Usage},
     peer::PeerId,
     wan::{
-        home::Home,
-        outward::{Outward, Used},
+        outward::{LastUse, Outward},
         sessions::{Handle, Opened, Output},
     },
 };
 
-/// The most that wait for one peer.
+/// The most callers that wait for a link to one peer.
 const MAX_WAITING: usize = 1_024;
 
-/// A link that a session carries.
-pub(super) struct Carried {
+/// A link over a session.
+pub(super) struct SessionLink {
     link: Arc<Link>,
     liveness: Liveness,
-    used: Arc<Used>,
+    last_use: Arc<LastUse>,
 }
 
-impl Carried {
-    /// Does what the time has come for.
-    fn look_after(&mut self, home: &dyn Home, now: Instant) {
-        let Self { link, liveness, used } = self;
+impl SessionLink {
+    /// Takes all steps that are due: heartbeats, and the end of a link that is gone or idle.
+    fn check(&mut self, parts: &Parts, now: Instant) {
+        let Self { link, liveness, last_use } = self;
         let _in_span = link.span.enter();
-        let near = link.peer.node().is_some_and(|peer| home.is_near(peer));
-        while let Some(step) = liveness.due(now, Usage { last: used.last(), near }) {
+        let near = link.peer.node().is_some_and(|peer| parts.peers.is_near(peer));
+        while let Some(step) = liveness.due(now, Usage { last: last_use.at(), near }) {
             match step {
                 Step::Beat => {
-                    let beat = ClusterMessage::Heartbeat(Box::new(home.heartbeat()));
-                    // One that is closed is noticed by its own task.
+                    let beat = ClusterMessage::Heartbeat(Box::new(parts.machine.facts.heartbeat()));
+                    // If it is closed, its own task notices.
                     let _ = link.tell(&beat);
                 }
-                Step::Degraded => home.degraded(link, true),
+                Step::Degraded => parts.set_degraded(link, true),
                 Step::Gone => return link.close("nothing was heard for too long"),
                 Step::Idle => return link.close("nobody used it"),
             }
+        }
+    }
+}
+
+impl Parts {
+    /// Sets whether a link is degraded, which changes what the scheduler gives its peer.
+    fn set_degraded(&self, link: &Link, is: bool) {
+        link.set_degraded(is);
+        if let Some(peer) = self.peers.get(&link.peer) {
+            self.events.changed(&peer);
         }
     }
 }
@@ -56,9 +65,11 @@ impl Connection<'_> {
     pub(super) fn ask(&mut self, ask: Ask) {
         let Ask { peer, answer } = ask;
         let mut links = self.links.iter().filter(|(handle, _)| handle.peer == peer);
-        if let Some((_, carried)) = links.find(|(_, carried)| carried.link.is_usable()) {
+        if let Some((_, session_link)) =
+            links.find(|(_, session_link)| session_link.link.is_usable())
+        {
             // The caller may have stopped waiting.
-            let _ = answer.send(Ok(Arc::clone(&carried.link)));
+            let _ = answer.send(Ok(Arc::clone(&session_link.link)));
             return;
         }
         let waiting = self.waiting.entry(peer).or_default();
@@ -71,7 +82,7 @@ impl Connection<'_> {
         self.sessions.open(Instant::now(), peer, who, &fresh_id());
     }
 
-    /// Does what the sessions want done.
+    /// Carries out what the sessions have decided.
     pub(super) fn act(&mut self) {
         while let Some(output) = self.sessions.poll() {
             match output {
@@ -99,7 +110,7 @@ impl Connection<'_> {
             order,
         });
         let now = Instant::now();
-        let used = Arc::new(Used::new(now));
+        let last_use = Arc::new(LastUse::new(now));
         self.send_for(
             handle,
             Outward {
@@ -111,46 +122,44 @@ impl Connection<'_> {
                 outgoing,
                 outbox: self.outbox.clone(),
                 turn: Arc::clone(&self.turn),
-                used: Arc::clone(&used),
+                last_use: Arc::clone(&last_use),
             },
         );
         let liveness = Liveness::new(now, Kind::Session { ours, warren });
-        self.links.insert(handle, Carried { link: Arc::clone(&link), liveness, used });
+        self.links.insert(handle, SessionLink { link: Arc::clone(&link), liveness, last_use });
         self.show_sessions();
-        self.parts.home.opened(&link, hello.as_ref());
-        if let Some(hello) = hello {
-            self.parts.home.told(&link, &hello);
-        }
+        // Before the callers get it: their peer has it by then.
+        self.parts.events.opened(&link, hello.as_ref());
         self.answer_waiting(&handle.peer, &Ok(link));
     }
 
-    /// Begins to send what a link has to send.
+    /// Begins to send what is queued on a link.
     fn send_for(&self, handle: Handle, outward: Outward) {
         let notice = self.notice.clone();
         let span = outward.link.span.clone();
         let sending = async move {
             outward.run().await;
-            // When nobody listens, the connection is gone and the link with it.
+            // If nobody listens, the connection has ended, and the link with it.
             let _ = notice.send(handle).await;
         };
-        self.parts.tasks.spawn(sending.instrument(span));
+        self.parts.machine.tasks.spawn(sending.instrument(span));
     }
 
     fn payload(&mut self, handle: Handle, payload: Bytes) {
-        let Some(carried) = self.links.get_mut(&handle) else { return };
-        carried.used.by(&payload);
-        let link = Arc::clone(&carried.link);
+        let Some(session_link) = self.links.get_mut(&handle) else { return };
+        session_link.last_use.passes(&payload);
+        let link = Arc::clone(&session_link.link);
         let _in_span = link.span.enter();
-        if carried.liveness.heard(Instant::now()) {
-            self.parts.home.degraded(&link, false);
+        if session_link.liveness.heard(Instant::now()) {
+            self.parts.set_degraded(&link, false);
         }
-        self.parts.home.received(&link, payload);
+        self.parts.events.received(&link, payload);
     }
 
     fn ended(&mut self, handle: Handle, why: &str) {
-        if let Some(carried) = self.links.remove(&handle) {
-            let _in_span = carried.link.span.enter();
-            self.parts.home.closed(&carried.link, why);
+        if let Some(session_link) = self.links.remove(&handle) {
+            let _in_span = session_link.link.span.enter();
+            self.parts.events.closed(&session_link.link, why);
         }
         self.show_sessions();
     }
@@ -167,26 +176,26 @@ impl Connection<'_> {
         }
     }
 
-    /// A link was closed on this side, and what was small has been sent.
+    /// A link was closed at this end, and its small messages have been sent.
     pub(super) fn closed_here(&mut self, handle: Handle) {
-        if let Some(carried) = self.links.get(&handle) {
-            let why = carried.link.why_closed().unwrap_or_default();
+        if let Some(session_link) = self.links.get(&handle) {
+            let why = session_link.link.why_closed().unwrap_or_default();
             self.sessions.close(handle, &why);
         }
     }
 
-    pub(super) fn look_after_links(&mut self, now: Instant) {
-        let home = &*self.parts.home;
-        self.links.values_mut().for_each(|carried| carried.look_after(home, now));
+    pub(super) fn check_links(&mut self, now: Instant) {
+        self.links.values_mut().for_each(|link| link.check(self.parts, now));
     }
 
     fn show_sessions(&self) {
         let sessions = self.links.len();
-        self.parts.shown.set(|status| status.sessions = sessions);
+        self.parts.status.set(|status| status.sessions = sessions);
     }
 
     /// Ends everything that went over this connection, with a goodbye to peers if it is still open.
     pub(super) fn leave(&mut self, why: &str, goodbye: bool) {
+        // Peers first, while the connection still takes messages.
         if goodbye {
             self.sessions.all().into_iter().for_each(|handle| self.sessions.close(handle, why));
         }

@@ -1,4 +1,4 @@
-//! The messages of a relay.
+//! Handles the messages of a relay.
 
 use std::time::Duration;
 
@@ -14,7 +14,11 @@ use tokio::time::Instant;
 use wire::Frame;
 
 use super::{Connection, Parts, clip};
-use crate::wan::{registration, sort::Sort};
+use crate::{
+    peer::PeerId,
+    this_machine::ThisMachine,
+    wan::{registration, sort::Sort},
+};
 
 impl Connection<'_> {
     pub(super) fn frame(&mut self, frame: &Frame) {
@@ -22,12 +26,12 @@ impl Connection<'_> {
             Frame::Text(text) => Ok(text.as_str()),
             Frame::Binary(bytes) => std::str::from_utf8(bytes),
         };
-        let Ok(text) = text else { return self.parts.home.bad("a relay's frame that is no text") };
+        let Ok(text) = text else { return self.bad("a relay's frame that is no text") };
         match FromRelay::read(text) {
             Ok(message) => self.message(message),
             Err(fault) => {
                 tracing::debug!(relay = &*self.parts.relay, %fault, "a relay's message was not understood");
-                self.parts.home.bad("a relay's message");
+                self.bad("a relay's message");
             }
         }
     }
@@ -48,7 +52,7 @@ impl Connection<'_> {
     /// Only a Warren's relay sends a challenge, and before anything else.
     fn challenged(&mut self, now: Instant, nonce: String) {
         if self.clock.is_registered() {
-            return self.parts.home.bad("a challenge of a relay that has registered this node");
+            return self.bad("a challenge of a relay that has registered this node");
         }
         self.parts.memory.relay_is(&self.parts.relay, Sort::Warren);
         self.registration.challenged(nonce);
@@ -64,7 +68,7 @@ impl Connection<'_> {
             self.parts.memory.relay_is(&self.parts.relay, Sort::Stock);
         }
         tracing::info!(relay = &*self.parts.relay, challenged, "registered at a relay");
-        self.parts.shown.set(|status| {
+        self.parts.status.set(|status| {
             (status.registered, status.challenged) = (true, challenged);
             status.last_error = None;
         });
@@ -72,36 +76,42 @@ impl Connection<'_> {
 
     pub(super) fn listed(&mut self, now: Instant, list: DiscoverResponse) {
         self.clock.answered(now);
-        (0..list.unreadable).for_each(|_| self.parts.home.bad("an entry of a relay's list"));
+        (0..list.unreadable).for_each(|_| self.bad("an entry of a relay's list"));
         self.roster.begin();
         list.peers.into_iter().for_each(|peer| self.lists(&peer));
         for peer in self.roster.end() {
             self.unlist(&peer);
         }
         let listed = self.roster.all().len();
-        self.parts.shown.set(|status| status.listed = listed);
+        self.parts.status.set(|status| status.listed = listed);
     }
 
     pub(super) fn lists(&mut self, info: &PeerInfo) {
         let Some(peer) = info.node.key() else {
-            return self.parts.home.bad("a node at a relay whose id is no key");
+            return self.bad("a node at a relay whose id is no key");
         };
         if peer == self.own() {
             return;
         }
+        // A peer whose capabilities cannot be read can still be linked to.
         let capabilities = serde_json::from_str::<Capabilities>(info.capabilities.get());
         let Ok(capabilities) = capabilities.or_else(|_| serde_json::from_str("{}")) else { return };
         let has_models = !capabilities.loaded_models.is_empty();
         if !self.roster.lists(peer, capabilities.warren.as_ref(), has_models) {
-            return self.parts.home.bad("a peer too many on a relay's list");
+            return self.bad("a peer too many on a relay's list");
         }
-        let Parts { home, relay, .. } = self.parts;
-        home.listed(relay, &peer, &info.display_name, &capabilities);
+        let Parts { peers, events, relay, .. } = self.parts;
+        let Some(peer) = peers.meet(&PeerId::Node(peer)) else {
+            return self.bad("a peer too many on a relay's list");
+        };
+        peer.learn(|facts| facts.listed(&info.display_name, &capabilities));
+        peer.set_listed(relay, true);
+        events.changed(&peer);
     }
 
-    /// Stock relays announce every registration, even of peers that are already listed. This is news
-    /// only for a peer that had no models: it may have some now. A Warren's relay announces listed
-    /// peers only when their offer has changed.
+    /// A peer has registered. Stock relays announce every registration, even of peers that are listed already: that is
+    /// news only if the peer had no models, as it may have some now. A Warren's relay announces a listed peer only when
+    /// its offer has changed.
     pub(super) fn joined(&mut self, now: Instant, who: &Presence) {
         let peer = who.node.key().filter(|peer| *peer != self.own());
         let tells_changes = self.registration.is_challenged();
@@ -120,7 +130,16 @@ impl Connection<'_> {
     }
 
     pub(super) fn unlist(&self, peer: &NodeId) {
-        self.parts.home.unlisted(&self.parts.relay, peer);
+        let (id, Parts { peers, events, relay, .. }) = (PeerId::Node(*peer), self.parts);
+        let Some(peer) = peers.get(&id) else { return };
+        peer.set_listed(relay, false);
+        events.changed(&peer);
+        peers.forget(&id);
+    }
+
+    /// A message of the relay, or of a node through it, was not understood.
+    fn bad(&self, what: &str) {
+        self.parts.machine.counts.bad(what);
     }
 
     pub(super) fn error(&mut self, now: Instant, error: &RelayError) {
@@ -140,7 +159,7 @@ impl Connection<'_> {
             why,
             "a relay reports an error"
         );
-        self.parts.shown.set(|status| status.last_error = Some(why.clone()));
+        self.parts.status.set(|status| status.last_error = Some(why.clone()));
         if let Some(session) = &error.session_id {
             self.sessions.refused(session, &why);
         } else if error.is(Code::RateLimited) {
@@ -156,7 +175,7 @@ impl Connection<'_> {
         let for_us = RelayNodeId::new(&message.to).is_ok_and(|to| to.key() == Some(own));
         let peer = RelayNodeId::new(&message.from).ok().and_then(|from| from.key());
         let Some(peer) = peer.filter(|peer| for_us && *peer != own) else {
-            return self.parts.home.bad("a forwarded message of nobody, or for somebody else");
+            return self.bad("a forwarded message of nobody, or for somebody else");
         };
         match message.kind {
             ForwardKind::Offer => self.offer(&peer, message),
@@ -170,11 +189,11 @@ impl Connection<'_> {
 
     /// Stock Macs offer a direct connection before they open a session, and wait for an answer.
     pub(super) fn offer(&self, peer: &NodeId, message: &Forward<'_>) {
-        let home = &*self.parts.home;
+        let ThisMachine { settings, identity, .. } = &*self.parts.machine;
         match message.payload::<Offer>() {
-            Ok(_) if home.requires_sealed() => home.bad("an offer of a stock peer"),
-            Ok(offer) => self.send(registration::answer(home.identity(), peer, &offer.session)),
-            Err(_) => home.bad("offer"),
+            Ok(_) if settings.require_sealed => self.bad("an offer of a stock peer"),
+            Ok(offer) => self.send(registration::answer(identity, peer, &offer.session)),
+            Err(_) => self.bad("offer"),
         }
     }
 }

@@ -1,7 +1,7 @@
-//! One connection to a relay: registration, the listed nodes, and the sessions over it.
+//! One connection to a relay: the registration, the listed nodes, and the sessions over it.
 //!
-//! - `messages`: what the relay says
-//! - `links`: the links that sessions carry
+//! - `messages`: handles the relay's messages
+//! - `links`: the links over sessions
 
 mod links;
 mod messages;
@@ -14,43 +14,45 @@ use tokio::{
     sync::{Mutex as Turn, mpsc, oneshot},
     time::{Instant, sleep_until},
 };
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use wire::{Frame, Link as Socket, LinkError, Outbox};
 
-use self::links::Carried;
+use self::links::SessionLink;
 use super::{
     clock::{self, Clock},
-    home::Home,
     memory::Memory,
     registration::Registration,
+    relay::LiveStatus,
     roster::Roster,
     sessions::{Handle, Sessions},
     sort::Sort,
-    status::LiveStatus,
 };
-use crate::link::{Link, NoLink};
+use crate::{
+    link::{Link, LinkEvents, NoLink},
+    peer::Peers,
+    this_machine::ThisMachine,
+};
 
-/// How often links are looked after.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How often it is checked whether links are alive.
+const CHECK_EVERY: Duration = Duration::from_secs(1);
 
-/// The most links whose closing waits to be noticed.
+/// The most notices of closed links that wait.
 const MAX_NOTICES: usize = 256;
 
-/// A relay closed the connection because another one registered with the same key.
+/// The code with which a relay closes the connection when another one registers with the same key.
 const REPLACED: u16 = 1012;
 
-/// A relay that is known as a Warren's is never sent the signature that stock relays are sent.
+/// Said of a relay that is known as a Warren's: it is never sent the signature that stock relays get.
 const NO_CHALLENGE: &str = "the relay sent no challenge within 10 s, though it is known as a Warren's: \
                             somebody in between may hold it back; if a stock relay has taken its \
                             place, restart this server";
 
-/// A link to a peer is wanted.
+/// A request for a link to a peer.
 pub(super) struct Ask {
     pub(super) peer: NodeId,
     pub(super) answer: Waiting,
 }
 
-/// A caller that waits for a link.
+/// The caller of a request, which waits for the link.
 type Waiting = oneshot::Sender<Result<Arc<Link>, NoLink>>;
 
 /// Why a connection ended.
@@ -66,14 +68,13 @@ pub(super) enum Ended {
 
 /// The parts of a connection beside its socket.
 pub(super) struct Parts {
-    pub(super) home: Arc<dyn Home>,
+    pub(super) machine: Arc<ThisMachine>,
+    pub(super) peers: Arc<Peers>,
+    pub(super) events: Arc<dyn LinkEvents>,
     pub(super) memory: Arc<Memory>,
     /// The relay's host, for people.
     pub(super) relay: Arc<str>,
-    pub(super) shown: Arc<LiveStatus>,
-    /// The tasks of sessions.
-    pub(super) tasks: TaskTracker,
-    pub(super) stop: CancellationToken,
+    pub(super) status: Arc<LiveStatus>,
 }
 
 /// One connection to a relay.
@@ -84,14 +85,14 @@ pub(super) struct Connection<'a> {
     registration: Registration,
     roster: Roster,
     sessions: Sessions,
-    links: HashMap<Handle, Carried>,
+    links: HashMap<Handle, SessionLink>,
     waiting: HashMap<NodeId, Vec<Waiting>>,
     turn: Arc<Turn<()>>,
-    /// Links that were closed on this side.
+    /// Gets the links that were closed at this end.
     notice: mpsc::Sender<Handle>,
-    /// When links are looked after next.
-    look: Instant,
-    /// Why the relay does not want this node, once it has said so.
+    /// When the links are checked next.
+    check: Instant,
+    /// Why the relay does not register this node, if it has said so.
     refused: Option<String>,
 }
 
@@ -105,7 +106,7 @@ impl<'a> Connection<'a> {
         let now = Instant::now();
         Self {
             clock: Clock::new(now, registration.sort()),
-            sessions: Sessions::new(Arc::clone(&parts.home), Arc::clone(&parts.memory)),
+            sessions: Sessions::new(Arc::clone(&parts.machine), Arc::clone(&parts.memory)),
             parts,
             outbox,
             registration,
@@ -114,7 +115,7 @@ impl<'a> Connection<'a> {
             waiting: HashMap::new(),
             turn: Arc::default(),
             notice,
-            look: now + LOOK_EVERY,
+            check: now + CHECK_EVERY,
             refused: None,
         }
     }
@@ -153,6 +154,7 @@ impl<'a> Connection<'a> {
             if let Some(ended) = self.due(socket) {
                 return ended;
             }
+            // Before it waits: a step may have left messages to be sent.
             self.act();
             if let Some(why) = self.refused.take() {
                 return Ended::Broken(why);
@@ -166,7 +168,7 @@ impl<'a> Connection<'a> {
                 Some(ask) = asks.recv() => self.ask(ask),
                 Some(handle) = notices.recv() => self.closed_here(handle),
                 () = sleep_until(next) => {}
-                () = self.parts.stop.cancelled() => return Ended::Stopped,
+                () = self.parts.machine.stop.cancelled() => return Ended::Stopped,
             }
         }
     }
@@ -174,33 +176,33 @@ impl<'a> Connection<'a> {
     fn next(&self, heard: Instant) -> Instant {
         let next = self.clock.next(heard);
         let next = self.sessions.next_timeout().map_or(next, |at| next.min(at));
-        if self.links.is_empty() { next } else { next.min(self.look) }
+        if self.links.is_empty() { next } else { next.min(self.check) }
     }
 
-    /// Does what the time has come for.
+    /// Takes all steps that are due. Returns why the connection has to end, if it has to.
     fn due(&mut self, socket: &mut Socket) -> Option<Ended> {
         let now = Instant::now();
         while let Some(step) = self.clock.due(now, socket.heard()) {
             match step {
                 clock::Step::Register => self.register(),
-                clock::Step::Look => self.register_what_changed(),
+                clock::Step::Check => self.register_what_changed(),
                 clock::Step::Discover => self.discover(),
-                // A broken connection shows at the next read.
+                // If the connection is broken, the next read fails.
                 clock::Step::Ping => _ = socket.ping(),
                 clock::Step::Dead => return Some(broken("the relay says nothing any more")),
                 clock::Step::Unregistered => return Some(broken(self.unregistered())),
             }
         }
         self.sessions.expire(now);
-        if now >= self.look {
-            self.look = now + LOOK_EVERY;
-            self.look_after_links(now);
+        if now >= self.check {
+            self.check = now + CHECK_EVERY;
+            self.check_links(now);
         }
         None
     }
 
     fn register(&mut self) {
-        match self.registration.message(&*self.parts.home) {
+        match self.registration.message(&self.parts.machine) {
             Some(text) => self.send(text),
             None => tracing::debug!("no challenge yet"),
         }
@@ -216,7 +218,7 @@ impl<'a> Connection<'a> {
     }
 
     fn register_what_changed(&mut self) {
-        if let Some(text) = self.registration.changed(&*self.parts.home) {
+        if let Some(text) = self.registration.if_changed(&self.parts.machine) {
             self.send(text);
         }
     }
@@ -227,11 +229,11 @@ impl<'a> Connection<'a> {
     }
 
     fn own(&self) -> NodeId {
-        self.parts.home.identity().node_id()
+        self.parts.machine.id()
     }
 
     fn send(&self, text: String) {
-        // A connection that is closed shows when it is read from.
+        // If the connection is closed, the next read fails.
         let _ = self.outbox.push(text);
     }
 }

@@ -1,9 +1,9 @@
 //! The relay sessions at one relay. Pure but for keys and random numbers of handshakes.
 //!
-//! A session is opened with `relayOpen` and answered with `relayReady`. Between Warrens a handshake
-//! follows (0x11 or 0x14, 0x12, and an empty sealed record that proves that the first was not recorded);
-//! stock peers begin with a message in clear text. When two Warrens open a session to each other at once,
-//! the one stays that the lower id opened.
+//! A session is opened with `relayOpen` and answered with `relayReady`. Between Warrens a handshake follows: 0x11 or
+//! 0x14, then 0x12, then an empty sealed record, which proves that message 1 was not a recorded one. Stock peers begin
+//! with a message in clear text. If two Warrens open a session to each other at once, the one stays that the lower id
+//! opened.
 //!
 //! - `session`: one session
 
@@ -28,13 +28,13 @@ use seal::Sealer;
 use tokio::time::Instant;
 
 use self::session::{Context, End, RelaySession};
-use super::{home::Home, memory::Memory, words};
-use crate::link::Order;
+use super::{memory::Memory, words};
+use crate::{link::Order, this_machine::ThisMachine};
 
 /// The time limit for a session to become a link.
 pub(super) const OPENED_WITHIN: Duration = Duration::from_secs(10);
 
-/// How long a stock peer that opened a session may be silent in it.
+/// How long a stock peer that has opened a session may be silent in it: Macs may wait 15 s.
 const STOCK_SPEAKS_WITHIN: Duration = Duration::from_secs(60);
 
 /// The most sessions at one relay.
@@ -45,19 +45,19 @@ const MAX_OF_PEER: usize = 64;
 
 const TOO_MANY: &str = "too many relay sessions are open";
 
-/// Names a session, for as long as its relay's connection stands.
+/// Identifies a session on one connection to a relay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Handle {
     pub(super) peer: NodeId,
     pub(super) number: u64,
 }
 
-/// A relay's view of a peer.
+/// What a relay says of a peer.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RelayedPeer {
     /// Whether it is listed.
     pub(super) listed: bool,
-    /// How it seals its sessions, if it is a Warren.
+    /// If it is a Warren: how it seals its sessions.
     pub(super) warren: Option<Seals>,
 }
 
@@ -80,23 +80,23 @@ pub(super) struct Opened {
     pub(super) order: Order,
 }
 
-/// Something to do.
+/// What the caller has to do.
 pub(super) enum Output {
     /// Send this to the relay.
     Send(String),
-    /// A session is a link.
+    /// Take a session that has become a link.
     Opened(Box<Opened>),
-    /// A link brought something.
+    /// Handle a payload that came over a link.
     Payload(Handle, Bytes),
-    /// A link has ended, and why.
+    /// End a link, for this reason.
     Ended(Handle, String),
-    /// A session with this peer did not become a link, and why.
+    /// A session with this peer has not become a link, for this reason.
     Failed(NodeId, String),
 }
 
 /// The sessions at one relay.
 pub(super) struct Sessions {
-    home: Arc<dyn Home>,
+    machine: Arc<ThisMachine>,
     memory: Arc<Memory>,
     by_peer: HashMap<NodeId, Vec<RelaySession>>,
     count: usize,
@@ -106,9 +106,9 @@ pub(super) struct Sessions {
 }
 
 impl Sessions {
-    pub(super) fn new(home: Arc<dyn Home>, memory: Arc<Memory>) -> Self {
+    pub(super) fn new(machine: Arc<ThisMachine>, memory: Arc<Memory>) -> Self {
         Self {
-            home,
+            machine,
             memory,
             by_peer: HashMap::new(),
             count: 0,
@@ -123,19 +123,18 @@ impl Sessions {
         self.out.pop_front()
     }
 
-    /// When [`Sessions::expire`] is to be called at the latest.
+    /// When [`Sessions::expire`] must be called next.
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         self.deadlines.first().map(|(at, _)| *at)
     }
 
-    /// Opens a session with a peer, unless one is being opened: `Opened` or `Failed` tells what becomes
-    /// of it. `id` is fresh.
+    /// Opens a session with a peer, unless one is being opened. `Opened` or `Failed` follows. `id` is a fresh one.
     pub(super) fn open(&mut self, now: Instant, peer: NodeId, who: RelayedPeer, id: &str) {
         let sessions = self.by_peer.get(&peer).map_or(&[][..], Vec::as_slice);
         if let Some(waiting) = sessions.iter().find(|session| !session.is_live()) {
             let handle = waiting.handle;
             if waiting.is_awaiting() && !self.is_warren(&peer, who) {
-                // It has opened one itself, and takes no second.
+                // The stock peer has opened one itself, and accepts no second.
                 let plain = |session: &mut RelaySession, cx: &mut Context<'_>| {
                     session.begin_plain(cx, Dialect::Wrapped)
                 };
@@ -143,7 +142,7 @@ impl Sessions {
             }
             return;
         }
-        if self.home.requires_sealed() && !self.is_warren(&peer, who) {
+        if self.machine.settings.require_sealed && !self.is_warren(&peer, who) {
             let why = "it cannot seal links, and --require-sealed is set".to_owned();
             return self.out.push_back(Output::Failed(peer, why));
         }
@@ -173,8 +172,10 @@ impl Sessions {
                     words::reason(message).map_or_else(String::new, |said| format!(": {said}"));
                 self.end(handle, format!("the other end closed the session{reason}"));
             }
-            (ForwardKind::RelayReady, None) => self.home.bad("relayReady of an unknown session"),
-            // What crossed our own, or a second one.
+            (ForwardKind::RelayReady, None) => {
+                self.machine.counts.bad("relayReady of an unknown session")
+            }
+            // A close that has crossed this end's own, or has come twice.
             _ => {}
         }
     }
@@ -186,7 +187,7 @@ impl Sessions {
         }
     }
 
-    /// The relay says that a session does not exist, or ends it.
+    /// The relay says that a session does not exist, or ends it. It names the session only.
     pub(super) fn refused(&mut self, id: &str, why: &str) {
         let is = |session: &&RelaySession| session.id.eq_ignore_ascii_case(id);
         let found: Vec<_> =
@@ -196,7 +197,7 @@ impl Sessions {
         }
     }
 
-    /// This end closes a session, and tells the other.
+    /// Closes a session at this end, and tells the other end.
     pub(super) fn close(&mut self, handle: Handle, why: &str) {
         self.say_close(handle, why);
         self.end(handle, why.to_owned());
@@ -212,7 +213,7 @@ impl Sessions {
         }
     }
 
-    /// The connection to the relay has ended: so have all.
+    /// The connection to the relay has ended, and all sessions with it.
     pub(super) fn lost(&mut self, why: &str) {
         let peers: Vec<NodeId> = self.by_peer.keys().copied().collect();
         for peer in peers {
@@ -220,7 +221,7 @@ impl Sessions {
         }
     }
 
-    /// The peers with which sessions are open.
+    /// All sessions.
     pub(super) fn all(&self) -> Vec<Handle> {
         self.by_peer.values().flatten().map(|session| session.handle).collect()
     }
@@ -232,11 +233,11 @@ impl Sessions {
 
     fn opened(&mut self, now: Instant, peer: NodeId, who: RelayedPeer, id: &str) {
         let warren = self.is_warren(&peer, who);
-        if who.listed && !warren && self.home.requires_sealed() {
+        if who.listed && !warren && self.machine.settings.require_sealed {
             return self.refuse(peer, id, session::SEALED_ONLY);
         }
         if warren && self.keeps_own(&peer) {
-            // It takes ours: its id is the higher one.
+            // The other end accepts this end's session: its id is the higher one.
             return;
         }
         let within = if warren || !who.listed { OPENED_WITHIN } else { STOCK_SPEAKS_WITHIN };
@@ -246,12 +247,13 @@ impl Sessions {
         }
     }
 
-    /// Both ends have opened a session at once: whether that of this end stays. If not, it is gone.
+    /// Whether both ends have opened a session at once, and this end's stays. If the other one stays, this end's is
+    /// closed.
     fn keeps_own(&mut self, peer: &NodeId) -> bool {
         let sessions = self.by_peer.get(peer).map_or(&[][..], Vec::as_slice);
         let own = sessions.iter().find(|session| session.ours && !session.is_live());
         let Some(own) = own.map(|session| session.handle) else { return false };
-        if self.home.identity().node_id() < *peer {
+        if self.machine.id() < *peer {
             return true;
         }
         self.say_close(own, "both ends opened a session at once");
@@ -259,22 +261,22 @@ impl Sessions {
         false
     }
 
-    /// An open session is opened again: the peer may have lost the answer.
+    /// The other end opens a session again: it may have lost the answer.
     fn opened_again(&mut self, handle: Handle, who: RelayedPeer) {
         match self.get(handle) {
             Some(session) if !session.ours => self.say(handle, who, ForwardKind::RelayReady),
-            _ => self.home.bad("relayOpen of a session that this node opened"),
+            _ => self.machine.counts.bad("relayOpen of a session that this node opened"),
         }
     }
 
     fn data(&mut self, handle: Handle, who: RelayedPeer, message: &Forward<'_>) {
         match message.data() {
             Ok(data) => self.step(handle, who, |session, cx| session.data(cx, data)),
-            Err(_) => self.home.bad("relayData without data"),
+            Err(_) => self.machine.counts.bad("relayData without data"),
         }
     }
 
-    /// Stock nodes answer in sessions that were never opened, and some open none.
+    /// Data of an unknown session has come. Stock nodes send data without opening a session.
     fn data_of_none(
         &mut self,
         now: Instant,
@@ -282,10 +284,16 @@ impl Sessions {
         who: RelayedPeer,
         message: &Forward<'_>,
     ) {
-        let Ok(data) = message.data() else { return self.home.bad("relayData without data") };
+        let Ok(data) = message.data() else {
+            return self.machine.counts.bad("relayData without data");
+        };
         let plain = data.first() == Some(&b'{');
-        if !plain || !who.listed || self.is_warren(&peer, who) || self.home.requires_sealed() {
-            self.home.bad("relayData of an unknown session");
+        if !plain
+            || !who.listed
+            || self.is_warren(&peer, who)
+            || self.machine.settings.require_sealed
+        {
+            self.machine.counts.bad("relayData of an unknown session");
             return self.refuse(peer, &message.session, "there is no such session");
         }
         match self.add(now, peer, &message.session, false, OPENED_WITHIN) {
@@ -294,7 +302,7 @@ impl Sessions {
         }
     }
 
-    /// Takes a session's step, and ends it if that fails.
+    /// Has a session take a step, and closes it if the step fails.
     fn step(
         &mut self,
         handle: Handle,
@@ -308,12 +316,13 @@ impl Sessions {
         let until = session.until;
         let wants_passcode = match who.warren {
             Some(seals) => seals.psk,
-            // It was a Warren before; most have the same passcode as this one, or none.
-            None => self.home.psk().is_some(),
+            // It was a Warren before. Most likely it has the same passcode as this node, or none as this node.
+            None => self.machine.psk.is_some(),
         };
-        let (home, memory) = (&*self.home, &*self.memory);
-        let mut cx = Context { home, memory, warren, wants_passcode, out: &mut self.out };
+        let (machine, memory) = (&*self.machine, &*self.memory);
+        let mut cx = Context { machine, memory, warren, wants_passcode, out: &mut self.out };
         let taken = take(session, &mut cx);
+        // A session that has become a link has no deadline any more.
         if let (Some(until), None) = (until, session.until) {
             self.deadlines.remove(&(until, handle));
         }
@@ -336,7 +345,7 @@ impl Sessions {
     }
 
     fn refuse(&mut self, peer: NodeId, id: &str, why: &str) {
-        let own = self.home.identity().node_id();
+        let own = self.machine.id();
         self.out.push_back(Output::Send(words::close(&own, &peer, id, why)));
     }
 

@@ -13,8 +13,8 @@ use tokio::time::Instant;
 use crate::{
     greeting,
     link::Order,
+    this_machine::ThisMachine,
     wan::{
-        home::Home,
         memory::Memory,
         words::{self, kind},
     },
@@ -22,16 +22,16 @@ use crate::{
 
 use super::{Handle, Opened, Output};
 
-/// After this many records that do not open, a link is given up: somebody in between meddles with it.
+/// After this many records that do not open, a link is closed: somebody in between changes them.
 const MAX_REFUSED: u64 = 64;
 
-/// The context of a session's steps, and their outputs.
+/// What a session's step needs, and where its outputs go.
 pub(super) struct Context<'a> {
-    pub(super) home: &'a dyn Home,
+    pub(super) machine: &'a ThisMachine,
     pub(super) memory: &'a Memory,
     /// Whether the peer is known as a Warren.
     pub(super) warren: bool,
-    /// Whether it wants the passcode proved, as a relay tells.
+    /// Whether the peer wants the passcode proved, as the relay lists it.
     pub(super) wants_passcode: bool,
     pub(super) out: &'a mut std::collections::VecDeque<Output>,
 }
@@ -42,12 +42,12 @@ pub(super) struct RelaySession {
     pub(super) id: Box<str>,
     /// Whether this end opened it.
     pub(super) ours: bool,
-    /// It has to be a link by then.
+    /// By then it has to be a link; `None` once it is one.
     pub(super) until: Option<Instant>,
     state: SessionState,
 }
 
-/// Why a session ends, for its other end.
+/// A step has failed: the session ends for this reason, which its other end is sent.
 pub(super) struct End(pub(super) String);
 
 impl From<SealError> for End {
@@ -57,15 +57,15 @@ impl From<SealError> for End {
 }
 
 enum SessionState {
-    /// This end opened it and waits for the other.
+    /// This end has opened it, and waits for `relayReady`.
     Opening,
-    /// This end has sent the first message of a handshake, and whether with the passcode.
+    /// This end has sent message 1 of the handshake; and whether with the passcode.
     Greeting(Box<Initiator>, bool),
-    /// The other end opened it; what it says first decides what it becomes.
+    /// The other end has opened it. Its first message decides whether the link is sealed.
     Awaiting,
-    /// This end has sent the second message, and waits for proof that the first was not recorded.
+    /// This end has sent message 2, and waits for the proof that message 1 was not a recorded one.
     Proving(Box<Proving>),
-    /// It is a link, and maybe sealed.
+    /// It is a link, sealed or not.
     Live(Option<Box<Opener>>),
 }
 
@@ -87,21 +87,21 @@ impl RelaySession {
         matches!(self.state, SessionState::Live(_))
     }
 
-    /// Whether it was opened by the other end, which has said nothing in it yet.
+    /// Whether the other end has opened it, and sent nothing in it yet.
     pub(super) fn is_awaiting(&self) -> bool {
         matches!(self.state, SessionState::Awaiting)
     }
 
-    /// The other end is ready.
+    /// The other end has sent `relayReady`.
     pub(super) fn ready(&mut self, cx: &mut Context<'_>) -> Result<(), End> {
         if !matches!(self.state, SessionState::Opening) {
-            cx.home.bad("relayReady of a session that was not waited for");
+            cx.machine.counts.bad("relayReady of a session that was not waited for");
             return Ok(());
         }
         if cx.warren { self.greet(cx) } else { self.begin_plain(cx, Dialect::Wrapped) }
     }
 
-    /// Bytes of the other end.
+    /// Data of the other end has come.
     pub(super) fn data(&mut self, cx: &mut Context<'_>, data: Vec<u8>) -> Result<(), End> {
         match (&mut self.state, data.split_first()) {
             (SessionState::Greeting(..), Some((&kind::SECOND, message))) => {
@@ -122,13 +122,13 @@ impl RelaySession {
                 Ok(())
             }
             _ => {
-                cx.home.bad("relayData that does not belong where its session is");
+                cx.machine.counts.bad("relayData that does not belong where its session is");
                 Ok(())
             }
         }
     }
 
-    /// It becomes a link in clear text.
+    /// Becomes a link in clear text.
     pub(super) fn begin_plain(
         &mut self,
         cx: &mut Context<'_>,
@@ -137,11 +137,11 @@ impl RelaySession {
         if cx.warren {
             return Err(End(NOT_SEALED.to_owned()));
         }
-        if cx.home.requires_sealed() {
+        if cx.machine.settings.require_sealed {
             return Err(End(SEALED_ONLY.to_owned()));
         }
-        // Its id is what the relay says.
-        let proved = cx.home.trusts(&self.handle.peer);
+        // Only the relay says who it is. So it counts as proved only if the settings trust that id.
+        let proved = cx.machine.trusts(&self.handle.peer);
         self.live(None);
         let (hello, sealer, order) = (None, None, Order::default());
         self.opened(
@@ -161,26 +161,27 @@ impl RelaySession {
         Ok(())
     }
 
-    /// Sends the first message of a handshake.
+    /// Sends message 1 of the handshake.
     fn greet(&mut self, cx: &mut Context<'_>) -> Result<(), End> {
         let peer = self.handle.peer;
-        let psk = psk_to_show(cx, &peer)?;
+        let psk = psk_to_prove(cx, &peer)?;
         let prologue = prologue::relay(&own(cx), &peer, &self.id);
-        let mut noise = Initiator::new(cx.home.identity(), &peer, psk, &prologue)?;
-        let first = noise.write(&greeting::write(cx.home.hello(), ClusterMessage::Hello))?;
+        let mut noise = Initiator::new(&cx.machine.identity, &peer, psk, &prologue)?;
+        let first =
+            noise.write(&greeting::write(cx.machine.facts.hello(true), ClusterMessage::Hello))?;
         let kind = if psk.is_some() { kind::FIRST_WITH_PASSCODE } else { kind::FIRST };
         self.send(cx, kind, &first);
         self.state = SessionState::Greeting(Box::new(noise), psk.is_some());
         Ok(())
     }
 
-    /// The second message has come.
+    /// Message 2 has come.
     fn finish(&mut self, cx: &mut Context<'_>, message: &[u8]) -> Result<(), End> {
         let SessionState::Greeting(noise, with_passcode) = self.take() else { return Ok(()) };
         let (sealed, payload) = noise.finish(message)?;
         let hello = greeting::read(&payload, &self.handle.peer)?;
         let (mut sealer, opener) = sealed.split();
-        // That the first message was not a recorded one.
+        // Proves to the other end that message 1 was not a recorded one.
         let proof = sealer.counted(&[])?;
         self.send(cx, kind::SEALED, &proof);
         let proved = with_passcode || no_proof_wanted(cx, &self.handle.peer);
@@ -188,7 +189,7 @@ impl RelaySession {
         Ok(())
     }
 
-    /// The first message has come.
+    /// Message 1 has come.
     fn answer(
         &mut self,
         cx: &mut Context<'_>,
@@ -196,12 +197,12 @@ impl RelaySession {
         with_passcode: bool,
     ) -> Result<(), End> {
         let peer = self.handle.peer;
-        let psk = psk_shown(cx, &peer, with_passcode)?;
+        let psk = psk_that_is_proved(cx, &peer, with_passcode)?;
         let prologue = prologue::relay(&peer, &own(cx), &self.id);
-        let mut noise = Responder::new(cx.home.identity(), psk, &prologue)?;
+        let mut noise = Responder::new(&cx.machine.identity, psk, &prologue)?;
         let payload = noise.read(message, &peer)?;
         let hello = greeting::read(&payload, &peer)?;
-        let own_hello = greeting::write(cx.home.hello(), ClusterMessage::HelloAck);
+        let own_hello = greeting::write(cx.machine.facts.hello(true), ClusterMessage::HelloAck);
         let (second, sealed) = noise.finish(&own_hello)?;
         self.send(cx, kind::SECOND, &second);
         let (sealer, opener) = sealed.split();
@@ -210,10 +211,10 @@ impl RelaySession {
         Ok(())
     }
 
-    /// A record has come that only who made the handshake just now can have sealed, or another.
+    /// A record has come. If it opens, the other end has made this handshake just now.
     fn prove(&mut self, cx: &mut Context<'_>, record: &[u8]) -> Result<(), End> {
         let SessionState::Proving(proving) = &mut self.state else { return Ok(()) };
-        let Some(payload) = open(cx.home, &mut proving.opener, record)? else { return Ok(()) };
+        let Some(payload) = open(cx.machine, &mut proving.opener, record)? else { return Ok(()) };
         let SessionState::Proving(proving) = self.take() else { return Ok(()) };
         let Proving { sealer, opener, hello, proved } = *proving;
         self.begin_sealed(cx, hello, sealer, opener, proved);
@@ -225,7 +226,7 @@ impl RelaySession {
 
     fn record(&mut self, cx: &mut Context<'_>, record: &[u8]) -> Result<(), End> {
         let SessionState::Live(Some(opener)) = &mut self.state else { return Ok(()) };
-        match open(cx.home, opener, record)? {
+        match open(cx.machine, opener, record)? {
             Some(payload) if !payload.is_empty() => {
                 cx.out.push_back(Output::Payload(self.handle, payload));
             }
@@ -276,7 +277,7 @@ impl RelaySession {
         cx.out.push_back(Output::Send(text));
     }
 
-    /// A message about it that carries no bytes.
+    /// Sends a message about the session without data.
     pub(super) fn say(&self, cx: &mut Context<'_>, kind: ForwardKind) {
         let (own, peer) = (own(cx).to_string(), self.handle.peer.to_string());
         let text = protocol::mesh::relay::forward::relay_session(kind, &own, &peer, &self.id);
@@ -284,13 +285,13 @@ impl RelaySession {
     }
 }
 
-/// Opens a record. One that does not open changes nothing, until there were too many.
-fn open(home: &dyn Home, opener: &mut Opener, record: &[u8]) -> Result<Option<Bytes>, End> {
+/// Opens a record. A record that does not open is dropped, as long as there are few: a relay may lose or repeat some.
+fn open(machine: &ThisMachine, opener: &mut Opener, record: &[u8]) -> Result<Option<Bytes>, End> {
     match opener.counted(record) {
         Ok(payload) => Ok(payload),
         Err(SealError::Exhausted) => Err(SealError::Exhausted.into()),
         Err(error) => {
-            home.bad(refused(&error));
+            machine.counts.bad(refused(&error));
             tracing::debug!(%error, "a sealed record was refused");
             if opener.refused() >= MAX_REFUSED { Err(End(MEDDLED.to_owned())) } else { Ok(None) }
         }
@@ -306,32 +307,32 @@ fn refused(error: &SealError) -> &'static str {
 }
 
 fn own(cx: &Context<'_>) -> NodeId {
-    cx.home.identity().node_id()
+    cx.machine.id()
 }
 
 fn no_proof_wanted(cx: &Context<'_>, peer: &NodeId) -> bool {
-    cx.home.psk().is_none() || cx.home.trusts(peer)
+    cx.machine.psk.as_ref().is_none() || cx.machine.trusts(peer)
 }
 
-/// The passcode's key, if either of the two wants it proved. A node without a passcode tries without:
-/// it may be trusted there.
-fn psk_to_show<'a>(cx: &Context<'a>, peer: &NodeId) -> Result<Option<&'a PasscodeKey>, End> {
-    let Some(psk) = cx.home.psk() else { return Ok(None) };
-    match (cx.wants_passcode, cx.home.trusts(peer)) {
+/// The passcode's key, if either end wants it proved. A node without a passcode tries without it: the peer may trust
+/// it.
+fn psk_to_prove<'a>(cx: &Context<'a>, peer: &NodeId) -> Result<Option<&'a PasscodeKey>, End> {
+    let Some(psk) = cx.machine.psk.as_ref() else { return Ok(None) };
+    match (cx.wants_passcode, cx.machine.trusts(peer)) {
         (true, _) => Ok(Some(psk)),
         (false, true) => Ok(None),
         (false, false) => Err(End(ONE_HAS_NONE.to_owned())),
     }
 }
 
-/// The passcode's key, if it is proved.
-fn psk_shown<'a>(
+/// The passcode's key, if the peer proves it.
+fn psk_that_is_proved<'a>(
     cx: &Context<'a>,
     peer: &NodeId,
     with_passcode: bool,
 ) -> Result<Option<&'a PasscodeKey>, End> {
     match with_passcode {
-        true => cx.home.psk().map(Some).ok_or_else(|| End(ONE_HAS_NONE.to_owned())),
+        true => cx.machine.psk.as_ref().map(Some).ok_or_else(|| End(ONE_HAS_NONE.to_owned())),
         false if !no_proof_wanted(cx, peer) => Err(End(ONE_HAS_NONE.to_owned())),
         false => Ok(None),
     }

@@ -3,11 +3,15 @@
 use protocol::mesh::relay::{FromRelay, forward::relay_data, forward::relay_session};
 
 use super::*;
-use crate::wan::fake::FakeHome;
+use crate::{
+    settings::Settings,
+    testing::{settings, with_passcode},
+    wan::fake::FakeNode,
+};
 
 /// One end, and what became of its sessions.
 struct End {
-    home: Arc<FakeHome>,
+    node: Arc<FakeNode>,
     sessions: Sessions,
     who: RelayedPeer,
     opened: Vec<Opened>,
@@ -17,19 +21,19 @@ struct End {
 }
 
 impl End {
-    fn new(home: FakeHome, other: &FakeHome, other_is_warren: bool) -> Self {
-        let home = Arc::new(home);
+    fn new(node: FakeNode, other: &FakeNode, other_is_warren: bool) -> Self {
+        let node = Arc::new(node);
         let who = RelayedPeer {
             listed: true,
-            warren: other_is_warren.then(|| Seals { psk: other.psk.is_some() }),
+            warren: other_is_warren.then(|| Seals { psk: other.machine.psk.is_some() }),
         };
-        let sessions = Sessions::new(Arc::clone(&home) as Arc<dyn Home>, Arc::default());
+        let sessions = Sessions::new(Arc::clone(&node.machine), Arc::default());
         let (opened, payloads) = (Vec::new(), Vec::new());
-        Self { home, sessions, who, opened, payloads, ended: Vec::new(), failed: Vec::new() }
+        Self { node, sessions, who, opened, payloads, ended: Vec::new(), failed: Vec::new() }
     }
 
     fn id(&self) -> NodeId {
-        self.home.id()
+        self.node.id()
     }
 
     fn open(&mut self, peer: NodeId, id: &str) {
@@ -81,17 +85,17 @@ impl End {
 struct Pair(End, End);
 
 impl Pair {
-    fn new(one: FakeHome, other: FakeHome) -> Self {
+    fn new(one: FakeNode, other: FakeNode) -> Self {
         Self::of(one, other, true)
     }
 
-    fn of(one: FakeHome, other: FakeHome, warrens: bool) -> Self {
+    fn of(one: FakeNode, other: FakeNode, warrens: bool) -> Self {
         let (mut first, mut second) = (
-            End::new(FakeHome::new(0), &other, warrens),
-            End::new(FakeHome::new(0), &one, warrens),
+            End::new(FakeNode::new(0), &other, warrens),
+            End::new(FakeNode::new(0), &one, warrens),
         );
-        first.set_home(one);
-        second.set_home(other);
+        first.set_node(one);
+        second.set_node(other);
         Self(first, second)
     }
 
@@ -117,14 +121,14 @@ impl Pair {
 }
 
 impl End {
-    fn set_home(&mut self, home: FakeHome) {
-        self.home = Arc::new(home);
-        self.sessions = Sessions::new(Arc::clone(&self.home) as Arc<dyn Home>, Arc::default());
+    fn set_node(&mut self, node: FakeNode) {
+        self.node = Arc::new(node);
+        self.sessions = Sessions::new(Arc::clone(&self.node.machine), Arc::default());
     }
 }
 
 fn pair() -> Pair {
-    Pair::new(FakeHome::new(1), FakeHome::new(2))
+    Pair::new(FakeNode::new(1), FakeNode::new(2))
 }
 
 /// A stock peer's message in a session.
@@ -144,7 +148,7 @@ fn two_warrens_seal_their_session_and_learn_who_the_other_is() {
         assert_eq!(opened.handle.peer, other.id());
         assert!(opened.sealer.is_some() && opened.proved && opened.dialect == Dialect::Flat);
         let hello = opened.hello.as_ref().unwrap();
-        assert_eq!(hello.device_info.name, other.home.name());
+        assert_eq!(hello.device_info.name, other.node.machine.settings.name);
     }
     assert!(pair.0.opened[0].ours && !pair.1.opened[0].ours);
     let large = vec![b'x'; 300_000];
@@ -178,14 +182,15 @@ fn nothing_of_a_sealed_session_can_be_read_in_between() {
 
 #[test]
 fn a_passcode_is_proved_and_not_sent() {
-    let pair = Pair::new(FakeHome::with_passcode(1, "swift"), FakeHome::with_passcode(2, "swift"));
+    let pair =
+        Pair::new(FakeNode::of(1, with_passcode("swift")), FakeNode::of(2, with_passcode("swift")));
     assert!(pair.opened().1.opened[0].proved);
 }
 
 #[test]
 fn another_passcode_opens_nothing_and_the_other_end_is_told() {
     let mut pair =
-        Pair::new(FakeHome::with_passcode(1, "swift"), FakeHome::with_passcode(2, "slow"));
+        Pair::new(FakeNode::of(1, with_passcode("swift")), FakeNode::of(2, with_passcode("slow")));
     let other = pair.1.id();
     pair.0.open(other, "s");
     pair.settle();
@@ -196,15 +201,15 @@ fn another_passcode_opens_nothing_and_the_other_end_is_told() {
 
 #[test]
 fn a_node_without_the_passcode_is_refused_unless_it_is_trusted() {
-    let mut strangers = Pair::new(FakeHome::new(1), FakeHome::with_passcode(2, "swift"));
+    let mut strangers = Pair::new(FakeNode::new(1), FakeNode::of(2, with_passcode("swift")));
     let other = strangers.1.id();
     strangers.0.open(other, "s");
     strangers.settle();
     assert!(strangers.1.opened.is_empty());
     assert!(strangers.0.failed[0].contains("--mesh-passcode"), "{:?}", strangers.0.failed);
-    let trusted = vec![FakeHome::new(1).id()];
-    let other = FakeHome { trusted, ..FakeHome::with_passcode(2, "swift") };
-    assert!(Pair::new(FakeHome::new(1), other).opened().1.opened[0].proved);
+    let trusted = vec![FakeNode::new(1).id()];
+    let other = FakeNode::of(2, Settings { trusted, ..with_passcode("swift") });
+    assert!(Pair::new(FakeNode::new(1), other).opened().1.opened[0].proved);
 }
 
 #[test]
@@ -217,8 +222,8 @@ fn a_first_message_that_was_recorded_opens_nothing() {
     pair.1.says().iter().for_each(|text| pair.0.hears(text));
     let first = pair.0.says();
     // The relay plays the opening to the same node again, as a new session of that name.
-    let mut later = End::new(FakeHome::new(9), &pair.0.home, true);
-    later.set_home(FakeHome::new(2));
+    let mut later = End::new(FakeNode::new(9), &pair.0.node, true);
+    later.set_node(FakeNode::new(2));
     later.hears(&open[0]);
     later.hears(&first[0]);
     later.says();
@@ -256,9 +261,9 @@ fn replayed_truncated_and_changed_records_change_nothing_and_are_counted() {
     pair.1.hears(&next[0]);
     pair.1.says();
     assert_eq!(pair.1.payloads, ["{\"one\":1}", "{\"two\":2}"]);
-    assert_eq!(pair.1.home.bad("replayed"), 1);
-    assert_eq!(pair.1.home.bad("does not open"), 4);
-    assert_eq!(pair.1.home.bad("does not belong"), 3);
+    assert_eq!(pair.1.node.bad("replayed"), 1);
+    assert_eq!(pair.1.node.bad("does not open"), 4);
+    assert_eq!(pair.1.node.bad("does not belong"), 3);
 }
 
 #[test]
@@ -276,7 +281,7 @@ fn a_session_that_is_played_with_too_much_ends() {
 #[test]
 fn when_both_open_at_once_the_session_of_the_lower_id_stays() {
     for (one, other) in [(1, 2), (2, 1)] {
-        let mut pair = Pair::new(FakeHome::new(one), FakeHome::new(other));
+        let mut pair = Pair::new(FakeNode::new(one), FakeNode::new(other));
         let (first, second) = (pair.0.id(), pair.1.id());
         pair.0.open(second, "of-0");
         pair.1.open(first, "of-1");
@@ -299,29 +304,9 @@ fn a_peer_is_opened_one_session_at_a_time() {
 }
 
 #[test]
-fn a_stock_gateway_is_served_frame_for_frame() {
-    let mut node = End::new(FakeHome::new(1), &FakeHome::new(7), false);
-    let (gateway, own) = (FakeHome::new(7).id(), node.id());
-    node.hears(&stock(ForwardKind::RelayOpen, &gateway, &own));
-    let ready = format!(
-        r#"{{"relayReady":{{"fromNodeID":"{own}","sessionID":"S-1","toNodeID":"{gateway}"}}}}"#
-    );
-    assert_eq!(node.says(), [ready]);
-    let request = br#"{"inferenceRequest":{"_0":{"requestID":"r","request":{"model":"m"}}}}"#;
-    node.hears(&stock_data(&gateway, &own, request));
-    node.says();
-    let opened = &node.opened[0];
-    assert!(opened.sealer.is_none() && opened.hello.is_none() && !opened.proved && !opened.ours);
-    assert_eq!((opened.dialect, &node.payloads[0][..]), (Dialect::Wrapped, &request[..]));
-    node.hears(&stock(ForwardKind::RelayClose, &gateway, &own));
-    assert!(node.says().is_empty());
-    assert_eq!(node.ended, ["the other end closed the session"]);
-}
-
-#[test]
 fn a_stock_peer_that_writes_the_flat_form_is_answered_in_it() {
-    let mut node = End::new(FakeHome::new(1), &FakeHome::new(7), false);
-    let (peer, own) = (FakeHome::new(7).id(), node.id());
+    let mut node = End::new(FakeNode::new(1), &FakeNode::new(7), false);
+    let (peer, own) = (FakeNode::new(7).id(), node.id());
     node.hears(&stock(ForwardKind::RelayOpen, &peer, &own));
     node.hears(&stock_data(&peer, &own, br#"{"heartbeat":{}}"#));
     node.says();
@@ -330,8 +315,8 @@ fn a_stock_peer_that_writes_the_flat_form_is_answered_in_it() {
 
 #[test]
 fn a_stock_peer_may_open_several_sessions_and_speak_in_one_that_it_never_opened() {
-    let mut node = End::new(FakeHome::new(1), &FakeHome::new(7), false);
-    let (peer, own) = (FakeHome::new(7).id(), node.id());
+    let mut node = End::new(FakeNode::new(1), &FakeNode::new(7), false);
+    let (peer, own) = (FakeNode::new(7).id(), node.id());
     let (from, to) = (peer.to_string(), own.to_string());
     for session in ["a", "b", "c"] {
         if session != "c" {
@@ -345,8 +330,8 @@ fn a_stock_peer_may_open_several_sessions_and_speak_in_one_that_it_never_opened(
 
 #[test]
 fn a_stock_node_is_opened_a_session_in_the_clear() {
-    let mut node = End::new(FakeHome::new(1), &FakeHome::new(7), false);
-    let (peer, own) = (FakeHome::new(7).id(), node.id());
+    let mut node = End::new(FakeNode::new(1), &FakeNode::new(7), false);
+    let (peer, own) = (FakeNode::new(7).id(), node.id());
     node.open(peer, "S-1");
     let open = format!(
         r#"{{"relayOpen":{{"fromNodeID":"{own}","sessionID":"S-1","toNodeID":"{peer}"}}}}"#
@@ -360,8 +345,8 @@ fn a_stock_node_is_opened_a_session_in_the_clear() {
 
 #[test]
 fn the_session_that_a_stock_mac_has_opened_is_used_rather_than_a_second_one() {
-    let mut node = End::new(FakeHome::new(1), &FakeHome::new(7), false);
-    let (peer, own) = (FakeHome::new(7).id(), node.id());
+    let mut node = End::new(FakeNode::new(1), &FakeNode::new(7), false);
+    let (peer, own) = (FakeNode::new(7).id(), node.id());
     node.hears(&stock(ForwardKind::RelayOpen, &peer, &own));
     node.says();
     node.open(peer, "ours");
@@ -371,9 +356,9 @@ fn the_session_that_a_stock_mac_has_opened_is_used_rather_than_a_second_one() {
 
 #[test]
 fn nothing_in_the_clear_is_taken_or_opened_where_all_must_be_sealed() {
-    let strict = FakeHome { require_sealed: true, ..FakeHome::new(1) };
-    let mut node = End::new(strict, &FakeHome::new(7), false);
-    let (peer, own) = (FakeHome::new(7).id(), FakeHome::new(1).id());
+    let strict = FakeNode::of(1, Settings { require_sealed: true, ..settings() });
+    let mut node = End::new(strict, &FakeNode::new(7), false);
+    let (peer, own) = (FakeNode::new(7).id(), FakeNode::new(1).id());
     node.hears(&stock(ForwardKind::RelayOpen, &peer, &own));
     let said = node.says();
     assert!(said[0].starts_with("{\"relayClose\"") && said[0].contains("--require-sealed"));
@@ -408,8 +393,8 @@ fn a_relay_cannot_make_two_warrens_speak_in_the_clear_again() {
 
 #[test]
 fn an_answer_in_the_clear_to_a_handshake_ends_the_session() {
-    let mut node = End::new(FakeHome::new(1), &FakeHome::new(2), true);
-    let (peer, own) = (FakeHome::new(2).id(), node.id());
+    let mut node = End::new(FakeNode::new(1), &FakeNode::new(2), true);
+    let (peer, own) = (FakeNode::new(2).id(), node.id());
     node.open(peer, "S-1");
     node.hears(&stock(ForwardKind::RelayReady, &peer, &own));
     node.hears(&stock_data(&peer, &own, b"{\"helloAck\":{}}"));
@@ -419,8 +404,8 @@ fn an_answer_in_the_clear_to_a_handshake_ends_the_session() {
 
 #[test]
 fn a_handshake_that_stops_is_given_up_after_ten_seconds() {
-    let mut node = End::new(FakeHome::new(1), &FakeHome::new(2), true);
-    let (peer, start) = (FakeHome::new(2).id(), Instant::now());
+    let mut node = End::new(FakeNode::new(1), &FakeNode::new(2), true);
+    let (peer, start) = (FakeNode::new(2).id(), Instant::now());
     node.sessions.open(start, peer, node.who, "s");
     let at = node.sessions.next_timeout().unwrap();
     assert_eq!(at - start, OPENED_WITHIN);
@@ -472,12 +457,12 @@ fn when_a_peer_leaves_or_the_relay_says_so_its_sessions_end() {
 
 #[test]
 fn sessions_are_bounded_for_a_peer_and_for_all() {
-    let mut node = End::new(FakeHome::new(1), &FakeHome::new(7), false);
+    let mut node = End::new(FakeNode::new(1), &FakeNode::new(7), false);
     let own = node.id().to_string();
     let open = |from: &str, number: usize| {
         relay_session(ForwardKind::RelayOpen, from, &own, &format!("s-{number}"))
     };
-    let peer = FakeHome::new(7).id().to_string();
+    let peer = FakeNode::new(7).id().to_string();
     (0..=MAX_OF_PEER).for_each(|number| node.hears(&open(&peer, number)));
     let said = node.says();
     assert!(said.last().unwrap().contains("too many relay sessions"));

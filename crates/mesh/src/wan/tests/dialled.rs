@@ -4,23 +4,21 @@ use std::{net::SocketAddr, sync::Arc};
 
 use testkit::{DEADLINE, eventually, mesh::FakeStockRelay, within};
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 
-use super::served::RunningRelay;
+use super::RunningRelay;
 use crate::{
     link::NoLink,
     wan::{
         connection::Parts,
-        fake::{FakeHome, NodeEvent},
-        home::Home,
-        relay::{self, Relay},
-        status::RelayStatus,
+        fake::{FakeNode, NodeEvent},
+        relay::{self, Relay, RelayStatus},
     },
 };
 
 /// A machine that dials a relay.
 struct Dialler {
-    home: Arc<FakeHome>,
+    node: Arc<FakeNode>,
     relay: Relay,
     stop: CancellationToken,
     task: JoinHandle<()>,
@@ -28,20 +26,20 @@ struct Dialler {
 
 impl Dialler {
     fn of(seed: u8, address: SocketAddr) -> Self {
-        let home = Arc::new(FakeHome::new(seed));
-        let url = relay::address(&format!("ws://{address}"), &home.id()).unwrap();
+        let node = Arc::new(FakeNode::new(seed));
+        let url = relay::address(&format!("ws://{address}"), &node.id()).unwrap();
         let (relay, asks) = Relay::new(&url);
-        let stop = CancellationToken::new();
+        let stop = node.machine.stop.clone();
         let parts = Parts {
-            home: Arc::clone(&home) as Arc<dyn Home>,
+            machine: Arc::clone(&node.machine),
+            peers: Arc::clone(&node.peers),
+            events: Arc::<FakeNode>::clone(&node),
             memory: Arc::default(),
             relay: Arc::clone(&relay.host),
-            shown: Arc::clone(&relay.shown),
-            tasks: TaskTracker::new(),
-            stop: stop.clone(),
+            status: Arc::clone(&relay.status),
         };
         let task = tokio::spawn(relay::run(url, parts, asks));
-        Self { home, relay, stop, task }
+        Self { node, relay, stop, task }
     }
 
     #[track_caller]
@@ -53,7 +51,7 @@ impl Dialler {
     }
 
     fn listed(&self) -> usize {
-        self.home.told().iter().filter(|told| matches!(told, NodeEvent::Listed(..))).count()
+        self.node.events().iter().filter(|told| matches!(told, NodeEvent::Listed(..))).count()
     }
 }
 
@@ -62,18 +60,18 @@ async fn nodes_come_back_to_a_relay_that_was_restarted() {
     let served = RunningRelay::anywhere().await;
     let (one, other) = (Dialler::of(1, served.address), Dialler::of(2, served.address));
     one.shows("the other", |status| status.listed == 1).await;
-    let link = within("a link", one.relay.link(other.home.id())).await.unwrap();
+    let link = within("a link", one.relay.link(other.node.id())).await.unwrap();
     assert!(link.sealed && one.relay.status().challenged);
     assert!(one.relay.status().connected_since_ms.is_some());
     let address = served.killed().await;
     one.shows("the end", |status| !status.registered && status.last_error.is_some()).await;
     assert!(link.is_closed());
-    let no_link = within("an answer", one.relay.link(other.home.id())).await.unwrap_err();
+    let no_link = within("an answer", one.relay.link(other.node.id())).await.unwrap_err();
     assert!(!no_link.0.is_empty());
     let served = RunningRelay::at(address).await;
     one.shows("the other again", |status| status.registered && status.listed == 1).await;
     assert!(one.listed() >= 2 && one.relay.status().problem.is_none());
-    let again = within("a link", one.relay.link(other.home.id())).await.unwrap();
+    let again = within("a link", one.relay.link(other.node.id())).await.unwrap();
     assert_ne!(again.number, link.number);
     for dialler in [one, other] {
         dialler.stop.cancel();
@@ -129,7 +127,7 @@ async fn a_link_to_nobody_fails_at_once() {
         status.last_error.is_some_and(|why| why.contains("could not connect"))
     })
     .await;
-    let NoLink(why) = within("an answer", one.relay.link(FakeHome::new(2).id())).await.unwrap_err();
+    let NoLink(why) = within("an answer", one.relay.link(FakeNode::new(2).id())).await.unwrap_err();
     assert!(!why.contains("in time"), "{why}");
     one.stop.cancel();
     within("the end", one.task).await.unwrap();

@@ -13,19 +13,18 @@ use tokio::{
     task::JoinHandle,
     time::timeout,
 };
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 use wire::{Frame, Link as Socket, Outbox, Role};
 
 use crate::{
     link::{Link, NoLink},
     wan::{
         connection::{Ask, Connection, Ended, Parts},
-        fake::{FakeHome, NodeEvent},
-        home::Home,
+        fake::{FakeNode, NodeEvent},
         memory::Memory,
         registration::Registration,
+        relay::LiveStatus,
         sort::Sort,
-        status::LiveStatus,
     },
 };
 
@@ -40,9 +39,9 @@ pub(super) fn relay() -> MeshRelay {
 
 /// A machine with a connection to a relay.
 pub(super) struct Machine {
-    pub(super) home: Arc<FakeHome>,
+    pub(super) node: Arc<FakeNode>,
     memory: Arc<Memory>,
-    pub(super) shown: Arc<LiveStatus>,
+    pub(super) status: Arc<LiveStatus>,
     asks: mpsc::Sender<Ask>,
     pub(super) stop: CancellationToken,
     pub(super) ended: JoinHandle<Ended>,
@@ -50,56 +49,56 @@ pub(super) struct Machine {
 
 impl Machine {
     /// At a Warren's relay.
-    pub(super) fn at(relay: &MeshRelay, home: FakeHome) -> Self {
-        Self::known_at(relay, Arc::new(home))
+    pub(super) fn at(relay: &MeshRelay, node: FakeNode) -> Self {
+        Self::known_at(relay, Arc::new(node))
     }
 
-    pub(super) fn known_at(relay: &MeshRelay, home: Arc<FakeHome>) -> Self {
+    pub(super) fn known_at(relay: &MeshRelay, node: Arc<FakeNode>) -> Self {
         let (here, there) = duplex(PIPE);
         let (link, outbox) = Socket::new(Box::pin(there), Role::Server);
         let relay = relay.clone();
         tokio::spawn(async move { relay.serve(link, outbox, Some(HOST.to_owned())).await });
         let (link, outbox) = Socket::new(Box::pin(here), Role::Client);
-        Self::over(home, link, outbox, Sort::Warren)
+        Self::over(node, link, outbox, Sort::Warren)
     }
 
     /// At a stock relay in the hands of the test.
-    pub(super) fn at_stock(home: FakeHome) -> (Self, StockRelay) {
-        Self::at_some(home, Sort::Stock)
+    pub(super) fn at_stock(node: FakeNode) -> (Self, StockRelay) {
+        Self::at_some(node, Sort::Stock)
     }
 
     /// The same, taken for a relay of this sort.
-    pub(super) fn at_some(home: FakeHome, sort: Sort) -> (Self, StockRelay) {
+    pub(super) fn at_some(node: FakeNode, sort: Sort) -> (Self, StockRelay) {
         let (here, there) = duplex(PIPE);
         let (link, outbox) = Socket::new(Box::pin(here), Role::Client);
-        let home = Arc::new(home);
-        let machine = Self::over(Arc::clone(&home), link, outbox, sort);
+        let node = Arc::new(node);
+        let machine = Self::over(Arc::clone(&node), link, outbox, sort);
         let (link, outbox) = Socket::new(Box::pin(there), Role::Server);
-        (machine, StockRelay::new(link, outbox, home.id()))
+        (machine, StockRelay::new(link, outbox, node.id()))
     }
 
-    fn over(home: Arc<FakeHome>, link: Socket, outbox: Outbox, sort: Sort) -> Self {
+    fn over(node: Arc<FakeNode>, link: Socket, outbox: Outbox, sort: Sort) -> Self {
         let how = Registration::new(sort, HOST.to_owned());
         let memory: Arc<Memory> = Arc::default();
-        let shown = Arc::new(LiveStatus::new(HOST.to_owned(), HOST.into()));
-        let stop = CancellationToken::new();
+        let status = Arc::new(LiveStatus::new(HOST.to_owned(), HOST.into()));
+        let stop = node.machine.stop.clone();
         let (asks, mut questions) = mpsc::channel(16);
         let parts = Parts {
-            home: Arc::clone(&home) as Arc<dyn Home>,
+            machine: Arc::clone(&node.machine),
+            peers: Arc::clone(&node.peers),
+            events: Arc::<FakeNode>::clone(&node),
             memory: Arc::clone(&memory),
             relay: HOST.into(),
-            shown: Arc::clone(&shown),
-            tasks: TaskTracker::new(),
-            stop: stop.clone(),
+            status: Arc::clone(&status),
         };
         let ended = tokio::spawn(async move {
             Connection::run(&parts, link, outbox, how, &mut questions).await
         });
-        Self { home, memory, shown, asks, stop, ended }
+        Self { node, memory, status, asks, stop, ended }
     }
 
     pub(super) fn id(&self) -> NodeId {
-        self.home.id()
+        self.node.id()
     }
 
     /// The sort that it remembers its relay to have.
@@ -126,9 +125,9 @@ impl Machine {
         what: &str,
         is: impl Fn(&NodeEvent) -> bool,
     ) -> impl Future<Output = ()> {
-        let home = Arc::clone(&self.home);
+        let node = Arc::clone(&self.node);
         eventually(what, DEADLINE, move || {
-            let heard = home.told().iter().any(&is);
+            let heard = node.events().iter().any(&is);
             async move { heard }
         })
     }
@@ -137,7 +136,7 @@ impl Machine {
     pub(super) fn lists(&self, peer: NodeId) -> impl Future<Output = ()> {
         self.hears(
             "a peer listed",
-            move |told| matches!(told, NodeEvent::Listed(id, _) if *id == peer),
+            move |event| matches!(event, NodeEvent::Listed(id, _) if *id == peer),
         )
     }
 
@@ -145,29 +144,29 @@ impl Machine {
     pub(super) fn loses(&self, peer: NodeId) -> impl Future<Output = ()> {
         self.hears(
             "a link closed",
-            move |told| matches!(told, NodeEvent::Closed(id, _) if *id == peer),
+            move |event| matches!(event, NodeEvent::Closed(id, _) if *id == peer),
         )
     }
 
     /// Why links have closed.
     pub(super) fn closed(&self) -> Vec<String> {
-        let why = |told| match told {
+        let why = |event| match event {
             NodeEvent::Closed(_, why) => Some(why),
             _ => None,
         };
-        self.home.told().into_iter().filter_map(why).collect()
+        self.node.events().into_iter().filter_map(why).collect()
     }
 
     /// How many links have opened.
     pub(super) fn opened(&self) -> usize {
-        self.home.told().iter().filter(|told| matches!(told, NodeEvent::Opened { .. })).count()
+        self.node.events().iter().filter(|event| matches!(event, NodeEvent::Opened { .. })).count()
     }
 }
 
 /// Two machines that list each other, at one relay.
 pub(super) async fn two(relay: &MeshRelay) -> (Machine, Machine) {
-    let one = Machine::at(relay, FakeHome { echoes: false, ..FakeHome::new(1) });
-    let other = Machine::at(relay, FakeHome::new(2));
+    let one = Machine::at(relay, FakeNode::new(1));
+    let other = Machine::at(relay, FakeNode::new(2));
     one.lists(other.id()).await;
     other.lists(one.id()).await;
     (one, other)
@@ -190,8 +189,8 @@ enum Order {
 impl StockRelay {
     fn new(link: Socket, outbox: Outbox, node: NodeId) -> Self {
         let (heard, frames) = mpsc::channel(1_000);
-        let (orders, told) = mpsc::channel(1);
-        tokio::spawn(serve(link, heard, told));
+        let (orders, queue) = mpsc::channel(1);
+        tokio::spawn(serve(link, heard, queue));
         Self { outbox, node, frames, orders }
     }
 
@@ -268,14 +267,14 @@ impl StockRelay {
     }
 }
 
-async fn serve(mut link: Socket, heard: mpsc::Sender<Frame>, mut told: mpsc::Receiver<Order>) {
+async fn serve(mut link: Socket, heard: mpsc::Sender<Frame>, mut orders: mpsc::Receiver<Order>) {
     loop {
         tokio::select! {
             frame = link.next() => match frame {
                 Ok(Some(frame)) => heard.try_send(frame).unwrap(),
                 _ => return,
             },
-            order = told.recv() => match order {
+            order = orders.recv() => match order {
                 Some(Order::Freeze) => pending().await,
                 Some(Order::Close(code, reason)) => return link.close(code, &reason).await,
                 None => return,

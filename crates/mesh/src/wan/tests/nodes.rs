@@ -4,24 +4,20 @@ use std::sync::{Arc, Mutex};
 
 use base::NodeId;
 use bytes::Bytes;
-use discovery::Reach;
-use models::Library;
 use seal::Identity;
-use store::VolatileStore;
 use testkit::{DEADLINE, eventually, within};
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
-use super::served::RunningRelay;
+use super::RunningRelay;
 use crate::{
     link::{Carrier, Link, NoLink},
-    node::{Mesh, Node, Parts},
+    node::{Mesh, Node},
     parcels::{MOST, NotSent, Receiver},
     peer::{Peer, PeerId},
     settings::Settings,
     share::{Share, Sharing},
-    testing::{Server, ok, rest},
-    wan::reach,
+    testing::{Server, mesh, ok, rest, settings},
 };
 
 /// A node that runs.
@@ -40,38 +36,21 @@ impl Running {
         let data = tempfile::tempdir().unwrap();
         let settings = Settings {
             name: format!("box {seed}"),
-            version: "1",
             listen: listens.then(|| listener.local_addr().unwrap()),
-            passcode: None,
-            plain_passcode: false,
-            require_sealed: false,
-            peers: Vec::new(),
             relays: relays.iter().map(|relay| format!("ws://{}", relay.address)).collect(),
-            advertise: false,
-            reach: Reach::Machine,
             share: Share { with: Sharing::Peers, ..Share::default() },
-            trusted: Vec::new(),
-            model_dirs: Vec::new(),
-            offer_found: false,
             data_dir: data.path().to_owned(),
+            ..settings()
         };
         let server = Server::new();
-        let parts = Parts {
-            identity: Identity::from_seed([seed; 32]),
-            psk: None,
-            scheduler: server.scheduler.clone(),
-            usage: Arc::new(VolatileStore::default()),
-            library: Arc::new(Library::default()),
-            marks: crate::testing::marks(),
-        };
-        let mesh = Mesh::new(settings, parts);
+        let mesh = mesh(seed, settings, &server);
         let (node, stop) = (Arc::clone(&mesh.0), CancellationToken::new());
         let task = tokio::spawn(mesh.run(stop.clone(), listens.then_some(listener)));
         Self { node, server, stop, task, _data: data }
     }
 
     fn id(&self) -> NodeId {
-        self.node.own.id()
+        self.node.machine.id()
     }
 
     fn peer(&self, other: &Self) -> Option<Arc<Peer>> {
@@ -85,7 +64,7 @@ impl Running {
     }
 
     async fn reaches(&self, peer: &Arc<Peer>) -> Result<Arc<Link>, NoLink> {
-        within("a link", reach(&self.node.reach_home(), peer)).await
+        within("a link", self.node.wan.reach(peer)).await
     }
 
     async fn stops(self) {
@@ -129,7 +108,7 @@ async fn peers_that_can_reach_each_other_leave_the_relay() {
     let other = Running::at(2, &[&relay], true).await;
     let addresses = async || {
         let told = |node: &Node| {
-            node.own.facts.hello(true).warren.is_some_and(|it| !it.addresses.is_empty())
+            node.machine.facts.hello(true).warren.is_some_and(|it| !it.addresses.is_empty())
         };
         told(&one.node) && told(&other.node)
     };
@@ -180,10 +159,10 @@ async fn many_that_want_the_same_peer_wait_for_one_link() {
 async fn nobody_is_reached_whom_no_relay_lists() {
     let relay = RunningRelay::anywhere().await;
     let one = Running::at(1, &[&relay, &relay], false).await;
-    let registered = async || one.node.relays.status().iter().any(|status| status.registered);
+    let registered = async || one.node.wan.status().iter().any(|status| status.registered);
     eventually("a registration", DEADLINE, registered).await;
     // The same relay twice is one: the node would throw itself out.
-    assert_eq!(one.node.relays.status().len(), 1);
+    assert_eq!(one.node.wan.status().len(), 1);
     let stranger = one.node.peers.meet(&PeerId::Node(NodeId::new([9; 32]))).unwrap();
     let why = one.reaches(&stranger).await.unwrap_err();
     assert!(why.0.contains("no relay lists it"), "{why}");

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::kit::{HOST, Machine};
-use crate::wan::{connection::Ended, fake::FakeHome, sort::Sort};
+use crate::wan::{connection::Ended, fake::FakeNode, sort::Sort};
 
 const CHALLENGE: &str = r#"{"registerChallenge":{"nonce":"n0"}}"#;
 
@@ -21,21 +21,21 @@ fn is_challenged(machine: &Machine, register: &Value) -> bool {
 
 #[tokio::test(start_paused = true)]
 async fn a_relay_that_agrees_to_everything_is_told_what_stock_relays_are_after_two_seconds() {
-    let (machine, mut relay) = Machine::at_some(FakeHome::new(1), Sort::Unclear);
+    let (machine, mut relay) = Machine::at_some(FakeNode::new(1), Sort::Unclear);
     let start = Instant::now();
     let register = relay.heard_of("register").await;
     assert_eq!(start.elapsed().as_secs(), 2);
     assert!(!is_challenged(&machine, &register));
     relay.acknowledges();
     relay.heard_of("discover").await;
-    assert!(machine.shown.get().registered && !machine.shown.get().challenged);
+    assert!(machine.status.get().registered && !machine.status.get().challenged);
     assert_eq!(machine.remembers(), Some(Sort::Stock));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_warrens_challenge_is_answered_at_once_and_remembered() {
     for (sort, waits) in [(Sort::Warren, 5), (Sort::Unclear, 0), (Sort::Unclear, 1)] {
-        let (machine, mut relay) = Machine::at_some(FakeHome::new(1), sort);
+        let (machine, mut relay) = Machine::at_some(FakeNode::new(1), sort);
         let start = Instant::now();
         tokio::time::sleep(Duration::from_secs(waits)).await;
         relay.says(CHALLENGE);
@@ -44,14 +44,14 @@ async fn a_warrens_challenge_is_answered_at_once_and_remembered() {
         assert!(is_challenged(&machine, &register));
         relay.acknowledges();
         relay.heard_of("discover").await;
-        assert!(machine.shown.get().challenged, "{sort:?}");
+        assert!(machine.status.get().challenged, "{sort:?}");
         assert_eq!(machine.remembers(), Some(Sort::Warren));
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_challenge_that_comes_late_is_answered_too() {
-    let (machine, mut relay) = Machine::at_some(FakeHome::new(1), Sort::Unclear);
+    let (machine, mut relay) = Machine::at_some(FakeNode::new(1), Sort::Unclear);
     assert!(!is_challenged(&machine, &relay.heard_of("register").await));
     relay.says(CHALLENGE);
     assert!(is_challenged(&machine, &relay.heard_of("register").await));
@@ -60,7 +60,7 @@ async fn a_challenge_that_comes_late_is_answered_too() {
 
 #[tokio::test(start_paused = true)]
 async fn a_relay_known_as_a_warrens_never_hears_the_signature_that_can_be_used_again() {
-    let (machine, mut relay) = Machine::at_some(FakeHome::new(1), Sort::Warren);
+    let (machine, mut relay) = Machine::at_some(FakeNode::new(1), Sort::Warren);
     let start = Instant::now();
     let ended = machine.ended.await.unwrap();
     assert_eq!(start.elapsed().as_secs(), 10);
@@ -71,10 +71,10 @@ async fn a_relay_known_as_a_warrens_never_hears_the_signature_that_can_be_used_a
 
 #[tokio::test(start_paused = true)]
 async fn a_challenge_after_the_registration_changes_nothing() {
-    let (machine, mut relay) = Machine::at_stock(FakeHome::new(1));
+    let (machine, mut relay) = Machine::at_stock(FakeNode::new(1));
     relay.registers(&[]).await;
     relay.says(CHALLENGE);
     assert!(!is_challenged(&machine, &relay.heard_of("register").await));
-    assert_eq!(machine.home.bad("a challenge"), 1);
+    assert_eq!(machine.node.bad("a challenge"), 1);
     assert_eq!(machine.remembers(), Some(Sort::Stock));
 }

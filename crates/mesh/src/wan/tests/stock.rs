@@ -11,18 +11,18 @@ use tokio::time::{Instant, sleep};
 use super::kit::{Machine, bytes_of};
 use crate::wan::{
     connection::Ended,
-    fake::{FakeHome, NodeEvent},
+    fake::{FakeNode, NodeEvent},
 };
 
 fn stock_node() -> (base::NodeId, Value) {
     let capabilities =
         json!({"isAvailable": true, "loadedModels": ["qwen/qwen3-8b"], "maxConcurrentRequests": 2});
-    (FakeHome::new(7).id(), capabilities)
+    (FakeNode::new(7).id(), capabilities)
 }
 
 fn warren() -> (base::NodeId, Value) {
     (
-        FakeHome::new(2).id(),
+        FakeNode::new(2).id(),
         json!({"isAvailable": true, "warren": {"mesh": 2, "version": "0", "psk": false}}),
     )
 }
@@ -33,7 +33,7 @@ fn cancel(id: &str) -> ClusterMessage {
 
 #[tokio::test(start_paused = true)]
 async fn a_node_registers_at_a_stock_relay_as_stock_nodes_do() {
-    let (machine, mut relay) = Machine::at_stock(FakeHome::new(0x11));
+    let (machine, mut relay) = Machine::at_stock(FakeNode::new(0x11));
     let register = relay.heard().await["register"].clone();
     let id = "d04ab232742bb4ab3a1368bd4615e4e6d0224ab71a016baf8520a332c9778737";
     assert_eq!((&register["nodeID"], &register["publicKey"]), (&json!(id), &json!(id)));
@@ -47,37 +47,14 @@ async fn a_node_registers_at_a_stock_relay_as_stock_nodes_do() {
         r#"{{"registerAck":{{"nodeID":"{id}","registeredAt":1.5,"ttlSeconds":300}}}}"#
     ));
     assert_eq!(relay.heard().await, json!({"discover": {"requestingNodeID": id}}));
-    assert!(!machine.shown.get().challenged && machine.shown.get().registered);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_stock_relay_is_asked_every_half_minute_and_told_every_minute() {
-    let (_machine, mut relay) = Machine::at_stock(FakeHome::new(1));
-    relay.registers(&[]).await;
-    let start = Instant::now();
-    let mut heard = Vec::new();
-    loop {
-        let frame = relay.heard().await;
-        if start.elapsed() > Duration::from_secs(125) {
-            break;
-        }
-        if frame.get("discover").is_some() {
-            relay.lists(&[]);
-        }
-        heard.push((
-            start.elapsed().as_secs(),
-            frame.as_object().unwrap().keys().next().unwrap().clone(),
-        ));
-    }
-    let times = |name: &str| -> Vec<u64> {
-        heard.iter().filter(|(_, kind)| kind == name).map(|(at, _)| *at).collect()
-    };
-    assert_eq!((times("register"), times("discover")), (vec![60, 120], vec![30, 60, 90, 120]));
+    assert!(!machine.status.get().challenged && machine.status.get().registered);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_flow_of_a_stock_gateway_is_served() {
-    let (machine, mut relay) = Machine::at_stock(FakeHome { echoes: true, ..FakeHome::new(1) });
+    let mut node = FakeNode::new(1);
+    node.echoes = true;
+    let (machine, mut relay) = Machine::at_stock(node);
     let (gateway, capabilities) = stock_node();
     relay.registers(&[(gateway, capabilities)]).await;
     for session in ["39bd65db-a", "39bd65db-b"] {
@@ -103,7 +80,7 @@ async fn the_flow_of_a_stock_gateway_is_served() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stock_node_is_asked_in_one_session_in_the_wrapped_form() {
-    let (machine, mut relay) = Machine::at_stock(FakeHome::new(1));
+    let (machine, mut relay) = Machine::at_stock(FakeNode::new(1));
     let (node, capabilities) = stock_node();
     relay.registers(&[(node, capabilities)]).await;
     machine.lists(node).await;
@@ -131,7 +108,7 @@ async fn a_stock_node_is_asked_in_one_session_in_the_wrapped_form() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stock_macs_offer_is_answered_and_its_session_taken() {
-    let (machine, mut relay) = Machine::at_stock(FakeHome::new(1));
+    let (machine, mut relay) = Machine::at_stock(FakeNode::new(1));
     let (mac, capabilities) = stock_node();
     relay.registers(&[(mac, capabilities)]).await;
     let (own, session) = (machine.id(), "518C794F-0000-4000-8000-000000000000");
@@ -161,7 +138,7 @@ async fn a_stock_macs_offer_is_answered_and_its_session_taken() {
 
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_is_not_there_is_told_at_once_and_taken_off_the_list() {
-    let (machine, mut relay) = Machine::at_stock(FakeHome::new(1));
+    let (machine, mut relay) = Machine::at_stock(FakeNode::new(1));
     let (node, capabilities) = stock_node();
     relay.registers(&[(node, capabilities)]).await;
     machine.lists(node).await;
@@ -177,7 +154,7 @@ async fn a_peer_that_is_not_there_is_told_at_once_and_taken_off_the_list() {
 
 #[tokio::test(start_paused = true)]
 async fn a_node_that_does_not_answer_is_given_up_after_ten_seconds() {
-    let (machine, mut relay) = Machine::at_stock(FakeHome::new(1));
+    let (machine, mut relay) = Machine::at_stock(FakeNode::new(1));
     let (node, capabilities) = stock_node();
     relay.registers(&[(node, capabilities)]).await;
     machine.lists(node).await;
@@ -189,7 +166,7 @@ async fn a_node_that_does_not_answer_is_given_up_after_ten_seconds() {
 
 #[tokio::test(start_paused = true)]
 async fn a_relay_that_freezes_is_noticed_within_thirty_seconds() {
-    let (machine, mut relay) = Machine::at_stock(FakeHome::new(1));
+    let (machine, mut relay) = Machine::at_stock(FakeNode::new(1));
     relay.registers(&[stock_node()]).await;
     machine.lists(stock_node().0).await;
     relay.freezes().await;
@@ -197,12 +174,12 @@ async fn a_relay_that_freezes_is_noticed_within_thirty_seconds() {
     let ended = machine.ended.await.unwrap();
     assert!(matches!(&ended, Ended::Broken(why) if why.contains("says nothing")), "{ended:?}");
     assert!((20..30).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
-    assert!(machine.home.told().contains(&NodeEvent::Unlisted(stock_node().0)));
+    assert!(machine.node.events().contains(&NodeEvent::Unlisted(stock_node().0)));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_relay_that_only_answers_pings_is_no_dead_one() {
-    let (machine, mut relay) = Machine::at_stock(FakeHome::new(1));
+    let (machine, mut relay) = Machine::at_stock(FakeNode::new(1));
     relay.registers(&[]).await;
     sleep(Duration::from_secs(300)).await;
     assert!(!machine.ended.is_finished());
@@ -210,7 +187,7 @@ async fn a_relay_that_only_answers_pings_is_no_dead_one() {
 
 #[tokio::test(start_paused = true)]
 async fn another_registration_with_the_same_key_is_told_from_a_broken_relay() {
-    let (machine, mut relay) = Machine::at_stock(FakeHome::new(1));
+    let (machine, mut relay) = Machine::at_stock(FakeNode::new(1));
     relay.registers(&[]).await;
     relay.closes(1012, "Replaced by newer session").await;
     assert_eq!(machine.ended.await.unwrap(), Ended::Replaced);
@@ -218,7 +195,7 @@ async fn another_registration_with_the_same_key_is_told_from_a_broken_relay() {
 
 #[tokio::test(start_paused = true)]
 async fn a_relay_that_refuses_the_registration_says_why() {
-    let (machine, mut relay) = Machine::at_stock(FakeHome::new(1));
+    let (machine, mut relay) = Machine::at_stock(FakeNode::new(1));
     relay.heard_of("register").await;
     relay.says(r#"{"error":{"code":"not_admitted","message":"members only"}}"#);
     let ended = machine.ended.await.unwrap();
@@ -227,7 +204,7 @@ async fn a_relay_that_refuses_the_registration_says_why() {
 
 #[tokio::test(start_paused = true)]
 async fn a_relay_that_limits_rates_is_left_in_peace_for_as_long_as_it_says() {
-    let (_machine, mut relay) = Machine::at_stock(FakeHome::new(1));
+    let (_machine, mut relay) = Machine::at_stock(FakeNode::new(1));
     relay.registers(&[]).await;
     let start = Instant::now();
     relay.says(r#"{"error":{"code":"rate_limited","message":"slow down","retryAfterSeconds":90}}"#);
@@ -237,7 +214,7 @@ async fn a_relay_that_limits_rates_is_left_in_peace_for_as_long_as_it_says() {
 
 #[tokio::test(start_paused = true)]
 async fn nonsense_of_a_relay_is_counted_and_harms_nothing() {
-    let (machine, mut relay) = Machine::at_stock(FakeHome::new(1));
+    let (machine, mut relay) = Machine::at_stock(FakeNode::new(1));
     relay.registers(&[stock_node()]).await;
     let (own, peer) = (machine.id(), stock_node().0);
     for nonsense in [
@@ -265,15 +242,15 @@ async fn nonsense_of_a_relay_is_counted_and_harms_nothing() {
     relay.lists(&[stock_node()]);
     relay.forwards(ForwardKind::RelayOpen, &peer, "s");
     assert_eq!(relay.heard_of("relayReady").await["sessionID"], "s");
-    let bad = |what| machine.home.bad(what);
+    let bad = |what| machine.node.bad(what);
     assert_eq!((bad("a relay's message"), bad("id is no key"), bad("of nobody")), (9, 2, 3));
     assert_eq!((bad("no text"), machine.opened()), (1, 0));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_relay_that_swallows_what_a_warren_says_loses_the_session_within_thirty_seconds() {
-    let (machine, mut relay) = Machine::at_stock(FakeHome::new(1));
-    let peer = FakeHome::new(2);
+    let (machine, mut relay) = Machine::at_stock(FakeNode::new(1));
+    let peer = FakeNode::new(2);
     relay.registers(&[warren()]).await;
     machine.lists(peer.id()).await;
     let wanted = machine.wants(peer.id()).await;
@@ -282,10 +259,9 @@ async fn a_relay_that_swallows_what_a_warren_says_loses_the_session_within_thirt
     let first = bytes_of(&relay.heard_of("relayData").await);
     assert_eq!(first[0], 0x11);
     let prologue = seal::prologue::relay(&machine.id(), &peer.id(), &session);
-    let mut noise = seal::Responder::new(&peer.identity, None, &prologue).unwrap();
+    let mut noise = seal::Responder::new(&peer.machine.identity, None, &prologue).unwrap();
     noise.read(&first[1..], &machine.id()).unwrap();
-    let hello =
-        crate::greeting::write(crate::wan::home::Home::hello(&peer), ClusterMessage::HelloAck);
+    let hello = crate::greeting::write(peer.machine.facts.hello(true), ClusterMessage::HelloAck);
     let (second, _) = noise.finish(&hello).unwrap();
     relay.forwards_data(&peer.id(), &session, &[&[0x12], &second[..]].concat());
     let link = within("a link", wanted).await.unwrap().unwrap();
@@ -297,7 +273,7 @@ async fn a_relay_that_swallows_what_a_warren_says_loses_the_session_within_thirt
 
 #[tokio::test(start_paused = true)]
 async fn a_relay_that_reads_nothing_holds_up_answers_and_no_memory_grows() {
-    let (machine, mut relay) = Machine::at_stock(FakeHome::new(1));
+    let (machine, mut relay) = Machine::at_stock(FakeNode::new(1));
     let (node, capabilities) = stock_node();
     relay.registers(&[(node, capabilities)]).await;
     machine.lists(node).await;
@@ -318,14 +294,14 @@ async fn a_relay_that_reads_nothing_holds_up_answers_and_no_memory_grows() {
 
 #[tokio::test(start_paused = true)]
 async fn everybody_that_comes_at_once_is_asked_for_once() {
-    let (machine, mut relay) = Machine::at_stock(FakeHome::new(1));
+    let (machine, mut relay) = Machine::at_stock(FakeNode::new(1));
     relay.registers(&[stock_node()]).await;
     machine.lists(stock_node().0).await;
     let start = Instant::now();
     for seed in 20..40 {
         relay.says(format!(
             r#"{{"peerJoined":{{"nodeID":"{}","displayName":"B"}}}}"#,
-            FakeHome::new(seed).id()
+            FakeNode::new(seed).id()
         ));
     }
     relay.heard_of("discover").await;
@@ -336,16 +312,16 @@ async fn everybody_that_comes_at_once_is_asked_for_once() {
     relay.heard_of("discover").await;
     assert!((34..=36).contains(&start.elapsed().as_secs()));
     relay.says(format!(r#"{{"peerLeft":{{"nodeID":"{}","displayName":"B"}}}}"#, stock_node().0));
-    let shown = std::sync::Arc::clone(&machine.home);
+    let shown = std::sync::Arc::clone(&machine.node);
     eventually("that it left", DEADLINE, || async {
-        shown.told().contains(&NodeEvent::Unlisted(stock_node().0))
+        shown.events().contains(&NodeEvent::Unlisted(stock_node().0))
     })
     .await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn models_of_a_peer_that_was_listed_without_any_are_seen_within_seconds() {
-    let (_machine, mut relay) = Machine::at_stock(FakeHome::new(1));
+    let (_machine, mut relay) = Machine::at_stock(FakeNode::new(1));
     let (peer, models) = stock_node();
     relay.registers(&[(peer, json!({"isAvailable": true, "loadedModels": []}))]).await;
     let (start, joined) =
@@ -362,10 +338,10 @@ async fn models_of_a_peer_that_was_listed_without_any_are_seen_within_seconds() 
 
 #[tokio::test(start_paused = true)]
 async fn models_that_come_and_go_are_told_within_seconds() {
-    let (machine, mut relay) = Machine::at_stock(FakeHome::new(1));
+    let (machine, mut relay) = Machine::at_stock(FakeNode::new(1));
     relay.registers(&[]).await;
     let start = Instant::now();
-    *machine.home.models.lock().unwrap() = vec!["brand-new".to_owned()];
+    machine.node.serves("brand-new");
     let told = relay.heard_of("register").await;
     assert_eq!(told["capabilities"]["loadedModels"], json!(["brand-new"]));
     assert!(start.elapsed() <= Duration::from_secs(6), "{:?}", start.elapsed());

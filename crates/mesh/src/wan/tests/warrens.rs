@@ -2,19 +2,18 @@
 
 use std::time::Duration;
 
-use protocol::mesh::{
-    ClusterMessage, WireId,
-    cluster::{Heartbeat, InferenceCancel},
-};
+use protocol::mesh::{ClusterMessage, WireId, cluster::InferenceCancel};
 use testkit::{DEADLINE, eventually, within};
 use tokio::time::sleep;
 
 use super::kit::{Machine, relay, two};
 use crate::{
     link::Carrier,
+    peer::PeerId,
+    testing::{self, Kind},
     wan::{
         connection::Ended,
-        fake::{FakeHome, NodeEvent},
+        fake::{FakeNode, NodeEvent},
     },
 };
 
@@ -30,7 +29,7 @@ fn is_heartbeat(text: &str) -> bool {
 async fn two_nodes_find_each_other_and_speak_sealed() {
     let relay = relay();
     let (one, other) = two(&relay).await;
-    assert!(one.shown.get().registered && one.shown.get().challenged);
+    assert!(one.status.get().registered && one.status.get().challenged);
     let link = one.link(other.id()).await.unwrap();
     assert!(link.sealed && link.warren && link.proved && link.opened_here);
     assert_eq!(link.carrier, Carrier::Relay("relay.test".into()));
@@ -41,17 +40,20 @@ async fn two_nodes_find_each_other_and_speak_sealed() {
             |told| matches!(told, NodeEvent::Received(_, text) if text.contains("r-1")),
         )
         .await;
-    other.home.link().unwrap().tell(&cancel("r-2")).unwrap();
+    other.node.link().unwrap().tell(&cancel("r-2")).unwrap();
     one.hears(
         "what was said",
         |told| matches!(told, NodeEvent::Received(_, text) if text.contains("r-2")),
     )
     .await;
     let hello = Some(
-        one.home.told().iter().any(|told| matches!(told, NodeEvent::Opened { hello: Some(_), .. })),
+        one.node
+            .events()
+            .iter()
+            .any(|told| matches!(told, NodeEvent::Opened { hello: Some(_), .. })),
     );
     assert_eq!(hello, Some(true));
-    assert_eq!((one.shown.get().sessions, one.shown.get().listed), (1, 1));
+    assert_eq!((one.status.get().sessions, one.status.get().listed), (1, 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -61,13 +63,13 @@ async fn a_peer_whose_models_change_is_listed_anew_within_seconds() {
     // All of the beginning has been told.
     sleep(Duration::from_secs(30)).await;
     let listed = || {
-        let told = one.home.told();
+        let told = one.node.events();
         told.iter()
             .filter(|told| matches!(told, NodeEvent::Listed(id, _) if *id == other.id()))
             .count()
     };
     let before = listed();
-    *other.home.models.lock().unwrap() = vec!["brand-new".to_owned()];
+    other.node.serves("brand-new");
     sleep(Duration::from_secs(11)).await;
     assert_eq!(listed(), before + 1);
 }
@@ -119,7 +121,7 @@ async fn long_messages_arrive_whole_and_small_ones_pass_them() {
     });
     link.tell(&cancel("small")).unwrap();
     let received = || {
-        let received = other.home.received();
+        let received = other.node.received();
         received.into_iter().filter(|text| !is_heartbeat(text)).collect::<Vec<_>>()
     };
     eventually("all of it", DEADLINE, || async { received().len() == 4 }).await;
@@ -143,7 +145,7 @@ async fn when_the_relay_ends_so_does_all_that_went_over_it() {
     let ended = within("the end", one.ended).await.unwrap();
     assert!(matches!(&ended, Ended::Broken(why) if why.contains("1001")), "{ended:?}");
     assert!(link.is_closed());
-    let told = one.home.told();
+    let told = one.node.events();
     assert!(told.contains(&NodeEvent::Unlisted(other.id())), "{told:?}");
     assert!(
         told.iter().any(|told| matches!(told, NodeEvent::Closed(_, why) if why.contains("relay")))
@@ -158,19 +160,9 @@ async fn a_peer_that_stops_says_goodbye() {
     other.hears("the link", |told| matches!(told, NodeEvent::Opened { .. })).await;
     other.stop.cancel();
     assert_eq!(within("the end", other.ended).await.unwrap(), Ended::Stopped);
-    one.loses(other.home.id()).await;
+    one.loses(other.node.id()).await;
     assert!(one.closed()[0].contains("this node stops"), "{:?}", one.closed());
     one.hears("that it left", |told| matches!(told, NodeEvent::Unlisted(_))).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn another_machine_with_the_same_key_takes_the_place_and_it_is_told() {
-    let relay = relay();
-    let (one, _other) = two(&relay).await;
-    let second = Machine::at(&relay, FakeHome::new(1));
-    assert_eq!(within("the end", one.ended).await.unwrap(), Ended::Replaced);
-    let shown = std::sync::Arc::clone(&second.shown);
-    eventually("a registration", DEADLINE, || async { shown.get().registered }).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -180,7 +172,7 @@ async fn a_session_that_nobody_uses_is_kept_for_five_minutes_with_heartbeats_and
     let link = one.link(other.id()).await.unwrap();
     sleep(Duration::from_secs(295)).await;
     assert!(link.is_usable());
-    let beats = other.home.received().iter().filter(|text| is_heartbeat(text)).count();
+    let beats = other.node.received().iter().filter(|text| is_heartbeat(text)).count();
     assert!((29..=31).contains(&beats), "{beats}");
     sleep(Duration::from_secs(10)).await;
     assert!(link.is_closed());
@@ -193,7 +185,8 @@ async fn a_session_beside_a_direct_link_is_closed_when_it_falls_silent() {
     let relay = relay();
     let (one, other) = two(&relay).await;
     let link = one.link(other.id()).await.unwrap();
-    one.home.near.store(true, std::sync::atomic::Ordering::Relaxed);
+    let (direct, _far) = testing::link(&PeerId::Node(other.id()), Kind::WarrenNear);
+    one.node.peers.link(&direct, |_, _| true).unwrap();
     sleep(Duration::from_secs(8)).await;
     link.tell(&cancel("still in use")).unwrap();
     sleep(Duration::from_secs(8)).await;
@@ -211,7 +204,7 @@ async fn a_link_that_this_end_closes_ends_at_the_other_with_the_reason() {
     link.close("too slow");
     other.loses(one.id()).await;
     assert!(other.closed()[0].contains("too slow"), "{:?}", other.closed());
-    assert!(other.home.received().iter().any(|text| text.contains("last words")));
+    assert!(other.node.received().iter().any(|text| text.contains("last words")));
     one.loses(other.id()).await;
     // And the next one is a new one.
     let again = one.link(other.id()).await.unwrap();
@@ -222,7 +215,7 @@ async fn a_link_that_this_end_closes_ends_at_the_other_with_the_reason() {
 async fn a_node_that_the_relay_does_not_know_cannot_be_reached() {
     let relay = relay();
     let (one, _other) = two(&relay).await;
-    let why = one.link(FakeHome::new(9).id()).await.unwrap_err();
+    let why = one.link(FakeNode::new(9).id()).await.unwrap_err();
     assert!(why.0.contains("not connected"), "{why}");
 }
 
@@ -230,7 +223,7 @@ async fn a_node_that_the_relay_does_not_know_cannot_be_reached() {
 async fn ten_nodes_all_reach_each_other() {
     let relay = relay();
     let machines: Vec<Machine> =
-        (1..=10).map(|seed| Machine::at(&relay, FakeHome::new(seed))).collect();
+        (1..=10).map(|seed| Machine::at(&relay, FakeNode::new(seed))).collect();
     for one in &machines {
         for other in &machines {
             if one.id() != other.id() {
@@ -246,16 +239,4 @@ async fn ten_nodes_all_reach_each_other() {
         }
     }
     assert!(machines.iter().all(|machine| machine.opened() == 9));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_clock_that_is_off_by_a_day_harms_nothing() {
-    let relay = relay();
-    let (one, other) = two(&relay).await;
-    let link = one.link(other.id()).await.unwrap();
-    let mut beat: Heartbeat = super::super::home::Home::heartbeat(&*one.home);
-    beat.timestamp.0 -= 86_400.0;
-    link.tell(&ClusterMessage::Heartbeat(Box::new(beat))).unwrap();
-    sleep(Duration::from_secs(60)).await;
-    assert!(link.is_usable());
 }

@@ -1,4 +1,4 @@
-//! Questions that are answered with a message: whether a model is here, and what it is made of.
+//! Questions that are answered with one message: whether a model is here, and its manifest.
 
 use std::sync::{
     Arc,
@@ -15,61 +15,55 @@ use super::{Outbound, Serving, refuse};
 use crate::{
     link::Link,
     share::{Asker, Moment},
-    transfer::{commons::Commons, home::Home, queries::carries_models},
+    transfer::{queries::carries_models, shared::Shared},
 };
 
-/// The most questions that are looked into at once.
+/// The most questions that are answered at once.
 const MAX_OPEN: usize = 256;
 
 impl Serving {
-    /// It is asked whether a model is here.
-    pub(in crate::transfer) fn query(
-        self: &Arc<Self>,
-        home: &Arc<dyn Home>,
-        link: &Arc<Link>,
-        query: ModelQuery,
-    ) {
+    /// Answers whether a model is here.
+    pub(in crate::transfer) fn query(self: &Arc<Self>, link: &Arc<Link>, query: ModelQuery) {
         let open = Open::new(&self.open);
-        let refused = self.commons.may_have(&**home, link, &query.model_id).is_err();
+        let refused = self.shared.may_have(link, &query.model_id).is_err();
         let Some(open) = open.filter(|_| !refused) else {
-            self.commons.counts.refused.one();
+            self.shared.counts.refused.one();
             return answer(link, query.model_id, None);
         };
         let (serving, link) = (Arc::clone(self), Arc::clone(link));
-        home.tasks().spawn(async move {
+        self.shared.machine.tasks.spawn(async move {
             let _open = open;
-            let found = serving.commons.shelf.find(&query.model_id).await;
+            let found = serving.shared.shelf.find(&query.model_id).await;
             answer(&link, query.model_id, found.map(|it| it.size()));
         });
     }
 
-    /// It is asked what a model is made of.
+    /// Answers with a model's manifest, which begins a transfer.
     pub(in crate::transfer) fn manifest(
         self: &Arc<Self>,
-        home: &Arc<dyn Home>,
         link: &Arc<Link>,
         request: ModelManifestRequest,
     ) {
         let ModelManifestRequest { transfer_id, model_id } = request;
-        let begun = self.commons.may_have(&**home, link, &model_id);
+        let begun = self.shared.may_have(link, &model_id);
         let begun = begun.and_then(|()| self.begin(link, &transfer_id, &model_id));
         let outbound = match begun {
             Ok(outbound) => outbound,
             Err(why) => {
-                self.commons.counts.refused.one();
+                self.shared.counts.refused.one();
                 return refuse(link, &transfer_id, &why);
             }
         };
         let (serving, link) = (Arc::clone(self), Arc::clone(link));
-        home.tasks().spawn(async move {
-            let told = tokio::select! {
-                told = tell(&serving.commons, &link, &outbound, &model_id) => told,
-                // Hashing goes on: the next request has it sooner.
+        self.shared.machine.tasks.spawn(async move {
+            let sent = tokio::select! {
+                sent = send_manifest(&serving.shared, &link, &outbound, &model_id) => sent,
+                // Hashing goes on, for the next request.
                 () = outbound.stop.cancelled() => return,
                 () = link.closed() => return,
             };
-            if let Err(why) = told {
-                serving.commons.counts.refused.one();
+            if let Err(why) = sent {
+                serving.shared.counts.refused.one();
                 serving.take(&link, &transfer_id);
                 refuse(&link, &transfer_id, &why);
             }
@@ -77,18 +71,22 @@ impl Serving {
     }
 }
 
-impl Commons {
-    /// Whether models are passed on over this link, this one among them; and in words why not.
-    pub(super) fn may_have(&self, home: &dyn Home, link: &Link, model: &str) -> Result<(), String> {
-        if !self.share.models_offered || !self.share.offers(model) {
+impl Shared {
+    /// Checks whether this model is passed on over this link.
+    ///
+    /// # Errors
+    /// Why not, in words for the peer.
+    pub(super) fn may_have(&self, link: &Link, model: &str) -> Result<(), String> {
+        if !self.machine.settings.share.models_offered || !self.machine.settings.share.offers(model)
+        {
             return Err("this machine does not pass the model on".to_owned());
         }
         if !carries_models(link) {
             return Err("models pass over sealed links only".to_owned());
         }
         let asker = Asker { peer: &link.peer, proved: link.proved, sealed: link.sealed };
-        self.share.lets_in(asker).map_err(|refusal| refusal.words)?;
-        let paused = self.share.pauses(Moment::now(), home.doing());
+        self.machine.settings.share.lets_in(asker).map_err(|refusal| refusal.words)?;
+        let paused = self.machine.settings.share.pauses(Moment::now(), self.machine.facts.doing());
         paused.map_or(Ok(()), |refusal| Err(refusal.words))
     }
 
@@ -104,24 +102,24 @@ impl Commons {
 fn answer(link: &Link, model_id: String, total_size_bytes: Option<u64>) {
     let available = total_size_bytes.is_some();
     let response = ModelQueryResponse { model_id, available, total_size_bytes };
-    // One that is closed is found closed by its own task.
+    // If the link is closed, its own task notices.
     let _ = link.tell(&ClusterMessage::ModelQueryResponse(response));
 }
 
-async fn tell(
-    commons: &Commons,
+async fn send_manifest(
+    shared: &Shared,
     link: &Link,
     outbound: &Outbound,
     model: &str,
 ) -> Result<(), String> {
-    let offered = commons.offered(model).await?;
-    let hashed = commons.shelf.hashed(offered).await?;
+    let offered = shared.offered(model).await?;
+    let hashed = shared.shelf.hashed(offered).await?;
     let manifest = manifest(outbound, &hashed);
-    outbound.is_of(hashed.manifest.total());
-    // Asked once for each transfer.
+    outbound.set_total(hashed.manifest.total());
+    // Set once: each transfer has one such task.
     let _ = outbound.hashed.set(hashed);
-    let said = link.say(&ClusterMessage::ModelManifest(manifest)).await;
-    said.map_err(|error| error.to_string())
+    let sent = link.say(&ClusterMessage::ModelManifest(manifest)).await;
+    sent.map_err(|error| error.to_string())
 }
 
 fn manifest(outbound: &Outbound, hashed: &Hashed) -> ModelManifest {
@@ -137,7 +135,7 @@ fn manifest(outbound: &Outbound, hashed: &Hashed) -> ModelManifest {
     }
 }
 
-/// A question that is looked into.
+/// A question that is being answered.
 struct Open(Arc<AtomicUsize>);
 
 impl Open {

@@ -1,4 +1,4 @@
-//! A peer's offer to the dispatcher.
+//! What a peer offers the dispatcher now.
 
 use std::time::Duration;
 
@@ -15,28 +15,28 @@ use crate::{
 /// The largest request that a peer is sent, in bytes: in base64 it still fits a frame of a stock relay.
 pub(super) const MAX_REQUEST: u64 = 10 * 1024 * 1024;
 
-/// How long a heartbeat that says "busy" counts. Heartbeats are seconds apart, and the queue
-/// may be empty long before the next one; a peer that is asked too early queues the request itself.
-const BELIEVED: Duration = Duration::from_secs(2);
+/// How long a reported load counts. Heartbeats are seconds apart, and the peer's queue may be empty long before
+/// the next one; a peer that is asked too early queues the request itself.
+const LOAD_COUNTS: Duration = Duration::from_secs(2);
 
-/// A peer's offer to the dispatcher.
+/// What a peer offers the dispatcher now.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Wanted {
+pub(super) struct PeerStatus {
     pub(super) models: Vec<ModelName>,
     pub(super) capacity: u32,
     pub(super) distance: Distance,
-    /// Requests that it counts itself.
+    /// Requests that wait there, as the peer has reported.
     pub(super) load: u32,
-    /// When that is too old to count; `None` while it counts none.
+    /// When that is too old to count; `None` while none wait.
     pub(super) load_until: Option<Instant>,
     /// In thousandths of a token a second.
     pub(super) speed: Option<u32>,
-    /// In per cent; 0: it is given nothing now.
+    /// In per cent; 0: it gets no jobs now.
     pub(super) throttle: u8,
 }
 
-impl Wanted {
-    /// `None`: there is no way to it.
+impl PeerStatus {
+    /// `None` if nothing leads to it.
     pub(super) fn of(peer: &Peer) -> Option<Self> {
         let link = peer.link();
         let listed = matches!(peer.id, PeerId::Node(_)) && !peer.relays().is_empty();
@@ -46,7 +46,7 @@ impl Wanted {
         let lan = matches!(link.as_ref().map(|link| &link.carrier), Some(Carrier::Lan(_)));
         let distance = if lan { Distance::Near } else { Distance::Far };
         let usable = link.as_ref().is_none_or(|link| link.is_usable());
-        // What it said on a link that is gone is old.
+        // Whatever it reported over a link that is gone is old.
         Some(Self::new(&peer.facts(), distance, usable, link.is_some()))
     }
 
@@ -69,16 +69,16 @@ impl Wanted {
         }
     }
 
-    /// Whether there is anything to be had of it.
-    pub(super) fn is_worth_a_seat(&self) -> bool {
+    /// Whether it can be given jobs.
+    pub(super) fn is_serving(&self) -> bool {
         self.throttle > 0 && !self.models.is_empty()
     }
 
-    /// It says that it takes no more.
+    /// It takes no more requests for the moment.
     pub(super) fn fill(&mut self) {
-        // One more than it takes: the job that it refuses is about to be taken off.
+        // One more than it takes: the scheduler is about to subtract the job that it refuses.
         self.load = self.capacity.saturating_add(1);
-        self.load_until = Instant::now().checked_add(BELIEVED);
+        self.load_until = Instant::now().checked_add(LOAD_COUNTS);
     }
 
     pub(super) fn offer(&self) -> Offer {
@@ -98,13 +98,13 @@ impl Wanted {
     }
 }
 
-/// How long what it has said to wait there counts, if any does now.
+/// Until when the load that it has reported counts, if it does now.
 fn busy_until(facts: &PeerFacts) -> Option<Instant> {
-    let until = facts.queue_told?.checked_add(BELIEVED)?;
+    let until = facts.queue_reported?.checked_add(LOAD_COUNTS)?;
     (facts.queue_depth > 0 && until > Instant::now()).then_some(until)
 }
 
-/// How much a peer gives at this heat, as stock peers count it.
+/// The throttle of a peer at this heat, as stock peers count it.
 fn cooled(throttle: u8, thermal: Thermal) -> u8 {
     let percent = match thermal {
         Thermal::Nominal => 100,
@@ -112,7 +112,7 @@ fn cooled(throttle: u8, thermal: Thermal) -> u8 {
         Thermal::Serious => 30,
         Thermal::Critical => 0,
     };
-    // At most 100: it fits. A peer that gives anything is not taken as paused.
+    // At most 100: it fits. Rounding down must not pause a peer that serves.
     let least = u16::from(throttle > 0 && percent > 0);
     (u16::from(throttle.min(100)) * percent / 100).max(least) as u8
 }
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn heat_lowers_what_a_peer_gives_and_pauses_it_in_the_end() {
+    fn heat_lowers_the_throttle_of_a_peer_and_pauses_it_in_the_end() {
         use Thermal::{Critical, Fair, Nominal, Serious};
         assert_eq!(
             [Nominal, Fair, Serious, Critical].map(|heat| cooled(75, heat)),
@@ -137,31 +137,32 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_is_worth_a_seat_while_it_gives_anything() {
-        let wanted = |facts: &PeerFacts, usable| Wanted::new(facts, Distance::Near, usable, true);
-        assert!(wanted(&facts(), true).is_worth_a_seat());
-        assert!(!wanted(&facts(), false).is_worth_a_seat());
-        assert!(!wanted(&PeerFacts { available: false, ..facts() }, true).is_worth_a_seat());
-        assert!(!wanted(&PeerFacts { throttle: 0, ..facts() }, true).is_worth_a_seat());
-        assert!(!wanted(&PeerFacts { models: Vec::new(), ..facts() }, true).is_worth_a_seat());
+    fn a_peer_is_serving_while_it_gives_anything() {
+        let status =
+            |facts: &PeerFacts, usable| PeerStatus::new(facts, Distance::Near, usable, true);
+        assert!(status(&facts(), true).is_serving());
+        assert!(!status(&facts(), false).is_serving());
+        assert!(!status(&PeerFacts { available: false, ..facts() }, true).is_serving());
+        assert!(!status(&PeerFacts { throttle: 0, ..facts() }, true).is_serving());
+        assert!(!status(&PeerFacts { models: Vec::new(), ..facts() }, true).is_serving());
     }
 
     #[test]
     fn facts_from_a_lost_link_do_not_count() {
-        let queue_told = Some(Instant::now());
+        let queue_reported = Some(Instant::now());
         let paused =
-            PeerFacts { throttle: 0, queue_depth: 5, queue_told, speed: Some(1.5), ..facts() };
-        let wanted = Wanted::new(&paused, Distance::Far, true, false);
-        assert_eq!((wanted.throttle, wanted.load, wanted.speed), (100, 0, Some(1_500)));
+            PeerFacts { throttle: 0, queue_depth: 5, queue_reported, speed: Some(1.5), ..facts() };
+        let status = PeerStatus::new(&paused, Distance::Far, true, false);
+        assert_eq!((status.throttle, status.load, status.speed), (100, 0, Some(1_500)));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_load_that_was_told_of_counts_for_two_seconds() {
-        let queue_told = Some(Instant::now());
-        let busy = PeerFacts { queue_depth: 5, queue_told, ..facts() };
-        let load = || Wanted::new(&busy, Distance::Far, true, true).load;
+    async fn a_reported_load_counts_for_two_seconds() {
+        let queue_reported = Some(Instant::now());
+        let busy = PeerFacts { queue_depth: 5, queue_reported, ..facts() };
+        let load = || PeerStatus::new(&busy, Distance::Far, true, true).load;
         assert_eq!(load(), 5);
-        tokio::time::advance(BELIEVED - Duration::from_millis(1)).await;
+        tokio::time::advance(LOAD_COUNTS - Duration::from_millis(1)).await;
         assert_eq!(load(), 5);
         tokio::time::advance(Duration::from_millis(1)).await;
         assert_eq!(load(), 0);

@@ -1,4 +1,4 @@
-//! The hardware of a machine, in the peers' form.
+//! The hardware of this machine, in the peers' form.
 
 use base::NodeId;
 use hardware::Machine;
@@ -12,7 +12,20 @@ pub(crate) fn device_id(id: &NodeId) -> WireId {
     WireId::from_random(u128::from_be_bytes(half))
 }
 
-pub(super) fn hardware(machine: &Machine) -> Hardware {
+/// The hardware of this machine.
+pub(super) struct MachineFacts {
+    pub(super) hardware: Hardware,
+    pub(super) max_model_size_gb: f64,
+}
+
+impl MachineFacts {
+    pub(super) fn of(machine: &Machine) -> Self {
+        let max_model_size_gb = machine.max_model_size_gb();
+        Self { hardware: hardware(machine), max_model_size_gb }
+    }
+}
+
+fn hardware(machine: &Machine) -> Hardware {
     Hardware {
         chip_family: machine.chip_family.to_owned(),
         chip_name: machine.chip_name.clone(),

@@ -1,4 +1,4 @@
-//! The facts that peers send about themselves. Peers may be strangers: their fields are bounded and cleaned here.
+//! The facts that peers send about themselves. Peers may be strangers: here their fields are bounded and cleaned.
 
 use base::plain::stripped;
 use protocol::{
@@ -21,7 +21,7 @@ const MAX_NAME: usize = 200;
 /// The most requests that a peer is given at once.
 const MAX_CAPACITY: u32 = 1_024;
 
-/// No machine is faster, in tokens a second.
+/// The highest speed that is believed, in tokens a second.
 const MAX_SPEED: f64 = 1_000_000.0;
 
 impl PeerFacts {
@@ -52,16 +52,16 @@ impl PeerFacts {
         self.throttle = heartbeat.throttle_level.min(100);
         self.thermal = heartbeat.thermal_level;
         self.queue_depth = heartbeat.queue_depth;
-        self.queue_told = Some(Instant::now());
+        self.queue_reported = Some(Instant::now());
         self.generating = heartbeat.is_generating;
         let speed = heartbeat.ewma_tokens_per_second;
         self.speed = speed.filter(|speed| *speed > 0.0).map(|speed| speed.min(MAX_SPEED));
         self.takes(heartbeat.max_concurrent_requests);
     }
 
-    /// Takes in what a relay lists. What the peer itself tells is newer, as long as it does.
-    pub(crate) fn listed(&mut self, told: &str, capabilities: &Capabilities) {
-        self.name = name(told);
+    /// Takes in what a relay lists. While the peer itself sends heartbeats, those are newer.
+    pub(crate) fn listed(&mut self, listed_name: &str, capabilities: &Capabilities) {
+        self.name = name(listed_name);
         self.hardware = hardware(&capabilities.hardware);
         let warren = capabilities.warren.as_ref();
         self.warren = warren.map(|warren| name(&warren.version));
@@ -74,7 +74,7 @@ impl PeerFacts {
         self.at_full_speed();
     }
 
-    /// Its last link has ended: from now on relays know more of it than is known from itself.
+    /// Its last link has ended: from now on a relay's list is newer than its own heartbeats.
     pub(crate) fn unlinked(&mut self) {
         self.beats = false;
     }
@@ -83,7 +83,7 @@ impl PeerFacts {
         self.capacity = requests.unwrap_or(self.capacity).clamp(1, MAX_CAPACITY);
     }
 
-    /// Until it says otherwise.
+    /// A peer that has sent no heartbeat yet is not paused.
     fn at_full_speed(&mut self) {
         if !self.beats {
             self.throttle = 100;
@@ -92,29 +92,29 @@ impl PeerFacts {
 }
 
 /// A text without what would confuse a terminal, of a bounded length.
-fn name(told: &str) -> String {
-    stripped(clip(told.trim(), MAX_NAME))
+fn name(text: &str) -> String {
+    stripped(clip(text.trim(), MAX_NAME))
 }
 
-/// The models that can be asked for. `*`, by which a provider would offer every model, is left out.
-fn models(told: &[String]) -> Vec<String> {
+/// The models that can be asked for. `*` is left out: by it a provider offers every model.
+fn models(names: &[String]) -> Vec<String> {
     let fits = |model: &&String| {
         let plain = !model.chars().any(char::is_control) && !model.trim().is_empty();
         plain && model.len() <= MAX_NAME && *model != "*"
     };
-    let mut models: Vec<_> = told.iter().filter(fits).take(MAX_MODELS).cloned().collect();
+    let mut models: Vec<_> = names.iter().filter(fits).take(MAX_MODELS).cloned().collect();
     models.sort_unstable();
     models.dedup();
     models
 }
 
-fn hardware(told: &Hardware) -> Hardware {
+fn hardware(claimed: &Hardware) -> Hardware {
     Hardware {
-        chip_family: name(&told.chip_family),
-        chip_name: name(&told.chip_name),
-        gpu_backend: told.gpu_backend.as_deref().map(name),
-        platform: told.platform.as_deref().map(name),
-        ..told.clone()
+        chip_family: name(&claimed.chip_family),
+        chip_name: name(&claimed.chip_name),
+        gpu_backend: claimed.gpu_backend.as_deref().map(name),
+        platform: claimed.platform.as_deref().map(name),
+        ..claimed.clone()
     }
 }
 
@@ -141,8 +141,8 @@ mod tests {
         }
     }
 
-    fn capabilities(told: &Value) -> Capabilities {
-        serde_json::from_value(told.clone()).unwrap()
+    fn capabilities(fields: &Value) -> Capabilities {
+        serde_json::from_value(fields.clone()).unwrap()
     }
 
     #[test]

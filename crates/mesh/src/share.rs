@@ -1,20 +1,65 @@
-//! Whether a request of a peer is taken now.
+//! The rules of sharing: which peers may ask this machine, when, and how much. Pure.
 
 use std::collections::HashMap;
 
+use base::NodeId;
 use protocol::mesh::cluster::ErrorCode;
 
-use super::{Hours, Share, Sharing};
 use crate::peer::PeerId;
 
+/// What this machine shares with peers.
+#[derive(Debug, Clone, Default)]
+pub struct Share {
+    /// The peers that may ask.
+    pub with: Sharing,
+    /// The only models that they may ask for; empty: all.
+    pub models: Vec<String>,
+    /// When, in local time; empty: always.
+    pub hours: Vec<Hours>,
+    /// No request is taken while this machine's own jobs use more of its capacity than this, from 0 to 1.
+    pub max_load: Option<f64>,
+    /// Requests at once, of each peer.
+    pub jobs_per_peer: Option<u32>,
+    /// Requests at once, of all peers.
+    pub jobs: Option<u32>,
+    /// Tokens a day, of each peer; the day begins at midnight UTC, as budgets of keys do.
+    pub tokens_per_day: Option<u64>,
+    /// Whether nothing is taken on battery.
+    pub pause_on_battery: bool,
+    /// Whether models are passed on, too.
+    pub models_offered: bool,
+    /// Nodes that may ask under [`Sharing::Peers`] though they proved no passcode.
+    pub trusted: Vec<NodeId>,
+}
+
+/// The peers that may ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sharing {
+    /// Nobody.
+    #[default]
+    Off,
+    /// Peers that completed a hello, with the passcode where one is set, and those that are trusted.
+    Peers,
+    /// Anybody who reaches this machine.
+    Anyone,
+}
+
+/// A span of the day, in minutes since midnight; one that ends before it begins goes over midnight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hours {
+    /// Its first minute.
+    pub from: u16,
+    /// The minute after its last.
+    pub to: u16,
+}
+
 /// Milliseconds of a day.
-pub(super) const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// Peers that are remembered beside those that ask for something now. One that is forgotten has its
-/// tokens read from the ledger again.
-pub(super) const MAX_REMEMBERED: usize = 10_000;
+/// The most peers whose use of this day is remembered. The ledger is asked about a forgotten one when it asks again.
+const MAX_REMEMBERED: usize = 10_000;
 
-/// A moment, as the rules see it.
+/// The time, as the rules need it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Moment {
     /// Milliseconds since 1970.
@@ -37,12 +82,12 @@ impl Moment {
     }
 }
 
-/// How this machine is doing, as the rules see it.
+/// What the rules need to know of this machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Doing {
     /// The share of its capacity that its own jobs use, from 0 to 1.
     pub(crate) own_load: f64,
-    /// How much heat and battery let it do for others, in per cent; 0 for nothing.
+    /// How much of its speed heat and battery leave for others, in per cent; 0: nothing.
     pub(crate) throttle: u8,
 }
 
@@ -53,17 +98,17 @@ pub(crate) struct Asker<'a> {
     pub(crate) peer: &'a PeerId,
     /// Whether it has completed a hello, and proved the passcode where one is set.
     pub(crate) proved: bool,
-    /// Whether it is who it says.
+    /// Whether the link is sealed, so that its id is proved.
     pub(crate) sealed: bool,
 }
 
-/// A request is not taken: why.
+/// Why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{words}")]
 pub(crate) struct Refusal {
-    /// For programs.
+    /// The code for programs.
     pub(crate) code: ErrorCode,
-    /// For people.
+    /// The text for people.
     pub(crate) words: String,
 }
 
@@ -73,7 +118,7 @@ impl Refusal {
     }
 }
 
-/// Counts what peers have, and lets in what the rules allow.
+/// Counts what peers use, and admits what the rules allow.
 #[derive(Debug)]
 pub(crate) struct Gate {
     share: Share,
@@ -88,7 +133,7 @@ struct PeerUsage {
     /// The midnight since which tokens are counted; 0 before the ledger was asked.
     since_ms: u64,
     tokens: u64,
-    /// The same of the day before: it counts again when a clock that jumped is put right.
+    /// The same of the day before, which counts again if a clock that jumped ahead is set back.
     before: (u64, u64),
 }
 
@@ -97,22 +142,22 @@ impl Gate {
         Self { share, peers: HashMap::new(), running: 0 }
     }
 
-    /// Whether it must be asked of the ledger what the peer has used today, before it is let in.
+    /// Whether the ledger must be asked first what the peer has used today.
     pub(crate) fn wants_used(&self, peer: &PeerId) -> bool {
-        // A day that begins while it is known begins with nothing used.
+        // Of a peer that is known all its use of this day was counted here.
         self.share.tokens_per_day.is_some() && !self.peers.contains_key(peer)
     }
 
     /// The ledger's count of the peer's tokens since the last midnight.
     pub(crate) fn used(&mut self, now: Moment, peer: &PeerId, tokens: u64) {
         self.make_room();
-        let held = self.peers.entry(peer.clone()).or_default();
-        if held.since_ms != now.midnight_ms() {
-            (held.since_ms, held.tokens) = (now.midnight_ms(), tokens);
+        let usage = self.peers.entry(peer.clone()).or_default();
+        if usage.since_ms != now.midnight_ms() {
+            (usage.since_ms, usage.tokens) = (now.midnight_ms(), tokens);
         }
     }
 
-    /// Lets a request in, which then counts until [`Gate::settle`].
+    /// Admits a request, which counts until [`Gate::settle`].
     ///
     /// # Errors
     /// The [`Refusal`] when a rule forbids it.
@@ -124,23 +169,23 @@ impl Gate {
     ) -> Result<(), Refusal> {
         self.share.lets_in(asker)?;
         self.share.pauses(now, doing).map_or(Ok(()), Err)?;
-        let held = self.held(now, asker.peer);
-        self.within(held)?;
+        let usage = self.usage(now, asker.peer);
+        self.within(usage)?;
         self.make_room();
         self.running += 1;
-        let held = PeerUsage { running: held.running + 1, ..held };
-        self.peers.insert(asker.peer.clone(), held);
+        let usage = PeerUsage { running: usage.running + 1, ..usage };
+        self.peers.insert(asker.peer.clone(), usage);
         Ok(())
     }
 
     /// An admitted request has ended and used `tokens` tokens.
     pub(crate) fn settle(&mut self, now: Moment, peer: &PeerId, tokens: u64) {
-        let mut held = self.held(now, peer);
+        let mut usage = self.usage(now, peer);
         self.running = self.running.saturating_sub(1);
-        held.running = held.running.saturating_sub(1);
-        held.tokens = held.tokens.saturating_add(tokens);
-        if held.running > 0 || self.share.tokens_per_day.is_some() {
-            self.peers.insert(peer.clone(), held);
+        usage.running = usage.running.saturating_sub(1);
+        usage.tokens = usage.tokens.saturating_add(tokens);
+        if usage.running > 0 || self.share.tokens_per_day.is_some() {
+            self.peers.insert(peer.clone(), usage);
         } else {
             self.peers.remove(peer);
         }
@@ -153,49 +198,51 @@ impl Gate {
 
     /// How many peers are remembered.
     #[cfg(test)]
-    pub(super) fn remembered(&self) -> usize {
+    fn remembered(&self) -> usize {
         self.peers.len()
     }
 
-    fn held(&self, now: Moment, peer: &PeerId) -> PeerUsage {
-        let mut held = self.peers.get(peer).copied().unwrap_or_default();
-        if held.since_ms != now.midnight_ms() {
-            let left = (held.since_ms, held.tokens);
-            let is_back = held.before.0 == now.midnight_ms();
-            held.tokens = if is_back { held.before.1 } else { 0 };
-            (held.since_ms, held.before) = (now.midnight_ms(), left);
+    /// The use of a peer as of now: a new day begins with none.
+    fn usage(&self, now: Moment, peer: &PeerId) -> PeerUsage {
+        let mut usage = self.peers.get(peer).copied().unwrap_or_default();
+        if usage.since_ms != now.midnight_ms() {
+            let last_day = (usage.since_ms, usage.tokens);
+            let is_back = usage.before.0 == now.midnight_ms();
+            usage.tokens = if is_back { usage.before.1 } else { 0 };
+            (usage.since_ms, usage.before) = (now.midnight_ms(), last_day);
         }
-        held
+        usage
     }
 
-    fn within(&self, held: PeerUsage) -> Result<(), Refusal> {
+    fn within(&self, usage: PeerUsage) -> Result<(), Refusal> {
         let full = |words: &str| Err(Refusal::new(ErrorCode::QueueFull, words));
         let is_over = |limit: Option<u32>, has: u32| limit.is_some_and(|limit| has >= limit);
         if is_over(self.share.jobs, self.running) {
             return full("as many requests of peers are being answered as this machine allows");
         }
-        if is_over(self.share.jobs_per_peer, held.running) {
+        if is_over(self.share.jobs_per_peer, usage.running) {
             return full("as many of your requests are being answered as this machine allows");
         }
-        if self.share.tokens_per_day.is_some_and(|limit| held.tokens >= limit) {
+        if self.share.tokens_per_day.is_some_and(|limit| usage.tokens >= limit) {
             let words = "you have used the tokens of this day; the next begins at midnight UTC";
             return Err(Refusal::new(ErrorCode::Unavailable, words));
         }
         Ok(())
     }
 
+    /// Peers with running requests stay: their counts would be lost.
     fn make_room(&mut self) {
         if self.peers.len() >= MAX_REMEMBERED {
-            self.peers.retain(|_, held| held.running > 0);
+            self.peers.retain(|_, usage| usage.running > 0);
         }
     }
 }
 
 impl Share {
-    /// Whether a peer may ask at all.
+    /// Checks whether a peer may ask at all.
     ///
     /// # Errors
-    /// The [`Refusal`], when it may not.
+    /// The [`Refusal`] if it may not.
     pub(crate) fn lets_in(&self, asker: Asker<'_>) -> Result<(), Refusal> {
         let trusted = asker.sealed && asker.peer.node().is_some_and(|id| self.trusted.contains(id));
         match self.with {
@@ -213,7 +260,7 @@ impl Share {
         }
     }
 
-    /// Why nothing is taken now, if that is so.
+    /// Why requests of all peers are refused now, if they are.
     pub(crate) fn pauses(&self, now: Moment, doing: Doing) -> Option<Refusal> {
         let paused = |words: &str| Some(Refusal::new(ErrorCode::Unavailable, words));
         if doing.throttle == 0 {
@@ -238,8 +285,11 @@ impl Share {
 
 impl Hours {
     /// Whether this minute of the day is in the span. One that begins where it ends is the whole day.
-    pub(super) fn has(self, minute: u16) -> bool {
+    fn has(self, minute: u16) -> bool {
         let Self { from, to } = self;
         if from < to { (from..to).contains(&minute) } else { minute >= from || minute < to }
     }
 }
+
+#[cfg(test)]
+mod tests;

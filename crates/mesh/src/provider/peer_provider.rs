@@ -1,7 +1,7 @@
-//! The place of one peer, and the jobs that it has.
+//! One peer as a provider of the scheduler, and the jobs that it has.
 //!
-//! Lock order: the place's, then the scheduler's. What the scheduler calls under its own lock leaves
-//! notes, which the place's task takes in.
+//! Lock order: the provider's, then the scheduler's. So what the scheduler calls under its own lock only
+//! queues notes, which the provider's task handles.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -27,128 +27,130 @@ use tokio::{
 use super::{
     Shared,
     peer_job::PeerJob,
-    request::{self, WORKED_ON_AT_ONCE},
+    request::{self, READ_INLINE},
     sender::{Note, Sender},
     state::ProviderState,
-    wanted::Wanted,
+    status::PeerStatus,
 };
 use crate::{
     link::{Carrier, Link},
     peer::Peer,
 };
 
-/// So long a link to a peer may take that has none.
+/// How long a link to a peer that has none may take.
 const REACHED_WITHIN: Duration = Duration::from_secs(10);
 
-/// The place of one peer.
-pub(super) struct Seat {
+/// One peer as a provider.
+pub(super) struct PeerProvider {
     shared: Arc<Shared>,
     peer: Arc<Peer>,
     state: Mutex<ProviderState>,
     /// Notified when the peer has reported its load.
-    load_told: Notify,
+    load_changed: Notify,
 }
 
-impl Seat {
-    /// Takes a place for a peer.
-    pub(super) fn join(shared: &Arc<Shared>, peer: &Arc<Peer>, wanted: Wanted) -> Arc<Self> {
-        let seat = Arc::new(Self {
+impl PeerProvider {
+    /// Joins the scheduler for a peer.
+    pub(super) fn join(shared: &Arc<Shared>, peer: &Arc<Peer>, status: PeerStatus) -> Arc<Self> {
+        let provider = Arc::new(Self {
             shared: Arc::clone(shared),
             peer: Arc::clone(peer),
             state: Mutex::default(),
-            load_told: Notify::new(),
+            load_changed: Notify::new(),
         });
         let (sender, notes) = Sender::new(&peer.id);
         let id = ProviderId::from_random(rand::rng().random());
-        tracing::info!(%id, peer = %peer.id.short(), models = wanted.models.len(),
-            capacity = wanted.capacity, distance = wanted.distance.as_str(), "a peer serves");
-        let membership = shared.scheduler.join(id, wanted.offer(), Arc::new(sender));
-        membership.condition(wanted.speed, wanted.throttle);
-        let mut state = seat.lock();
-        (state.membership, state.told) = (Some(membership), Some(wanted));
+        tracing::info!(%id, peer = %peer.id.short(), models = status.models.len(),
+            capacity = status.capacity, distance = status.distance.as_str(), "a peer serves");
+        let membership = shared.scheduler.join(id, status.offer(), Arc::new(sender));
+        membership.condition(status.speed, status.throttle);
+        let mut state = provider.lock();
+        (state.membership, state.reported) = (Some(membership), Some(status));
         drop(state);
-        shared.tasks.spawn(Arc::clone(&seat).run(notes));
-        seat
+        shared.machine.tasks.spawn(Arc::clone(&provider).run(notes));
+        provider
     }
 
-    /// Tells the scheduler what the peer is now. Whether it keeps its place.
-    pub(super) fn adjust(&self, wanted: Option<Wanted>) -> bool {
+    /// Reports the peer's status to the scheduler; `None` leaves it. Returns whether the provider stays.
+    pub(super) fn update(&self, status: Option<PeerStatus>) -> bool {
         let mut state = self.lock();
-        let Some(mut wanted) = wanted else {
+        let Some(mut status) = status else {
             state.leave(&self.peer);
             return false;
         };
-        if !wanted.is_worth_a_seat() {
-            if state.asked.is_empty() {
+        if !status.is_serving() {
+            if state.jobs.is_empty() {
                 state.leave(&self.peer);
                 return false;
             }
-            // What it has, it may finish.
-            wanted.throttle = 0;
+            // It gets nothing new, and may finish what it has.
+            status.throttle = 0;
         }
-        state.tell(wanted);
-        self.load_told.notify_one();
+        state.report(status);
+        self.load_changed.notify_one();
         true
     }
 
-    /// Takes in a part of an answer. Whether anybody waits for it.
+    /// Handles a part of an answer. Returns whether anybody waits for it.
     pub(super) fn answered(&self, link: &Arc<Link>, message: ClusterMessage) -> bool {
         let mut state = self.lock();
         match message {
             ClusterMessage::InferenceChunk(chunk) => {
-                let Some(asked) = state.on(link, &chunk.request_id) else { return false };
-                if let Err(trouble) = asked.chunk(&chunk)
-                    && let Some(asked) = state.take(&chunk.request_id)
+                let Some(job) = state.job_on(link, &chunk.request_id) else { return false };
+                if let Err(trouble) = job.chunk(&chunk)
+                    && let Some(job) = state.take(&chunk.request_id)
                 {
                     self.stop(&state, link, chunk.request_id);
-                    asked.give_up(trouble);
+                    job.give_up(trouble);
                 }
             }
             ClusterMessage::InferenceComplete(complete) => {
-                let Some(asked) = state.take_on(link, &complete.request_id) else { return false };
-                asked.complete(&complete, link.warren);
+                let Some(job) = state.take_on(link, &complete.request_id) else { return false };
+                job.complete(&complete, link.warren);
             }
             ClusterMessage::InferenceError(error) => {
-                let Some(asked) = state.take_on(link, &error.request_id) else { return false };
+                let Some(job) = state.take_on(link, &error.request_id) else { return false };
                 if error.code == Some(ErrorCode::QueueFull) {
+                    // Before the job is passed on: it would come back to this peer.
                     state.mark_full();
-                    self.load_told.notify_one();
+                    self.load_changed.notify_one();
                 }
-                asked.error(&error);
+                job.error(&error);
             }
             _ => return false,
         }
         true
     }
 
-    /// A part of an answer came that makes no sense: what is left of it is no answer.
+    /// A part of an answer came that makes no sense: the rest is of no use.
     pub(super) fn garbled(&self, link: &Arc<Link>, id: &WireId, why: &str) {
         let mut state = self.lock();
-        let Some(asked) = state.take_on(link, id) else { return };
+        let Some(job) = state.take_on(link, id) else { return };
         self.stop(&state, link, id.clone());
-        asked.fail(why);
+        job.fail(why);
     }
 
-    /// Ends the requests over this link as failed, unless the place was given up with it.
+    /// A link has ended: the jobs that were sent over it fail. A provider that has left has none any more.
     pub(super) fn link_closed(&self, link: &Link) {
         let mut state = self.lock();
-        let on = state.asked.iter().filter(|(_, asked)| asked.is_on(link));
+        let on = state.jobs.iter().filter(|(_, job)| job.is_on(link));
         let lost: Vec<_> = on.map(|(id, _)| id.clone()).collect();
         for id in lost {
-            if let Some(asked) = state.take(&id) {
-                asked.fail("the link to the peer was lost");
+            if let Some(job) = state.take(&id) {
+                job.fail("the link to the peer was lost");
             }
         }
     }
 
-    /// Until the scheduler has let go of it.
+    /// Handles what the scheduler wants, until it drops its end.
     async fn run(self: Arc<Self>, mut notes: mpsc::Receiver<Note>) {
         loop {
             let load_until = self.lock().load_until();
             tokio::select! {
                 biased;
                 () = at(load_until) => self.lock().forget_load(),
-                () = self.load_told.notified() => {}
+                // Only to look at the new deadline.
+                () = self.load_changed.notified() => {}
                 note = notes.recv() => match note {
                     Some(Note::Assigned(assignment)) => self.assigned(*assignment),
                     Some(Note::Canceled(job)) => self.canceled(job),
@@ -160,34 +162,36 @@ impl Seat {
 
     fn assigned(self: &Arc<Self>, assignment: Assignment) {
         let Assignment { job, request, endpoint, answer: writer, .. } = assignment;
-        let asked = PeerJob::new(job, writer, request.streaming);
+        let peer_job = PeerJob::new(job, writer, request.streaming);
         if request.method != Method::POST {
             let words = "whoever answered this cannot be asked with this method";
             let body = error_body(words, "invalid_request_error", None, None);
-            return asked.pass_on(StatusCode::NOT_IMPLEMENTED, body);
+            return peer_job.pass_on(StatusCode::NOT_IMPLEMENTED, body);
         }
         if endpoint != Endpoint::ChatCompletions {
-            return asked.unserved();
+            return peer_job.unserved();
         }
         let id = request::new_id();
         let mut state = self.lock();
         if state.left {
-            return asked.abandon();
+            return peer_job.abandon();
         }
         state.ids.insert(job, id.clone());
-        state.asked.insert(id.clone(), asked);
+        state.jobs.insert(id.clone(), peer_job);
         drop(state);
         self.ask(id, request);
     }
 
-    /// At once, where there is a link and little to do.
+    /// Sends the request: at once, where there is a link and the request is small.
     fn ask(self: &Arc<Self>, id: WireId, request: Arc<JobRequest>) {
-        match self.shared.link(&self.peer) {
-            Some(link) if request.body.len() <= WORKED_ON_AT_ONCE => {
+        match self.link() {
+            Some(link) if request.body.len() <= READ_INLINE => {
                 let message = request::message(id.clone(), &request, link.warren);
                 self.send(&id, &link, message);
             }
-            _ => drop(self.shared.tasks.spawn(Arc::clone(self).ask_later(id, request))),
+            _ => {
+                drop(self.shared.machine.tasks.spawn(Arc::clone(self).ask_later(id, request)));
+            }
         }
     }
 
@@ -204,13 +208,17 @@ impl Seat {
         }
     }
 
+    /// The link over which requests may go, if there is one.
+    fn link(&self) -> Option<Arc<Link>> {
+        self.peer.link().filter(|link| self.shared.machine.may_ask_over(link))
+    }
+
     async fn reach(&self) -> Result<Arc<Link>, String> {
-        if let Some(link) = self.shared.link(&self.peer) {
+        if let Some(link) = self.link() {
             return Ok(link);
         }
-        let node = self.shared.node.upgrade().ok_or("this machine leaves the mesh")?;
-        match timeout(REACHED_WITHIN, Arc::clone(&node).reach(Arc::clone(&self.peer))).await {
-            Ok(Ok(link)) if node.may_ask_over(&link) => Ok(link),
+        match timeout(REACHED_WITHIN, self.shared.wan.reach(&self.peer)).await {
+            Ok(Ok(link)) if self.shared.machine.may_ask_over(&link) => Ok(link),
             Ok(Ok(_)) => Err("the peer has not proved the passcode, and is not trusted".to_owned()),
             Ok(Err(why)) => Err(format!("the peer cannot be reached: {why}")),
             Err(_) => Err("the peer cannot be reached: it did not answer in time".to_owned()),
@@ -220,52 +228,48 @@ impl Seat {
     fn send(&self, id: &WireId, link: &Arc<Link>, message: Result<InferenceRequest, String>) {
         let mut state = self.lock();
         // It may have been cancelled meanwhile.
-        let Some(asked) = state.asked.get_mut(id) else { return };
-        asked.link = Some(Arc::clone(link));
-        let told = match message {
-            Ok(message) => link
-                .tell(&ClusterMessage::InferenceRequest(message))
-                .map_err(|_| "the link to the peer was lost".to_owned()),
-            Err(why) => Err(why),
-        };
-        if let (Err(why), Some(asked)) =
-            (told.as_ref(), told.is_err().then(|| state.take(id)).flatten())
+        let Some(job) = state.jobs.get_mut(id) else { return };
+        // Before the message goes, so that its answer finds the job.
+        job.link = Some(Arc::clone(link));
+        let sent = message.and_then(|message| {
+            let sent = link.tell(&ClusterMessage::InferenceRequest(message));
+            sent.map_err(|_| "the link to the peer was lost".to_owned())
+        });
+        if let Err(why) = sent
+            && let Some(job) = state.take(id)
         {
-            asked.fail(why);
+            job.fail(&why);
         }
     }
 
     fn fail(&self, id: &WireId, why: &str) {
-        let asked = self.lock().take(id);
-        if let Some(asked) = asked {
-            asked.fail(why);
+        let job = self.lock().take(id);
+        if let Some(job) = job {
+            job.fail(why);
         }
     }
 
     fn canceled(&self, job: JobId) {
         let mut state = self.lock();
         let Some(id) = state.ids.get(&job).cloned() else { return };
-        let Some(asked) = state.take(&id) else { return };
-        if let Some(link) = &asked.link {
+        let Some(job) = state.take(&id) else { return };
+        if let Some(link) = &job.link {
             self.stop(&state, link, id);
         }
-        asked.abandon();
+        job.abandon();
     }
 
-    /// Has the peer stop answering. Stock peers know no word for it: a relay session that nothing
-    /// else needs is closed, and on the LAN what still comes is passed over.
+    /// Has the peer stop answering. Stock peers know no message for it: a relay session that nothing
+    /// else needs is closed, and on the LAN the rest of the answer is ignored.
     fn stop(&self, state: &ProviderState, link: &Arc<Link>, request_id: WireId) {
         if link.warren {
             // A closed link has stopped it already.
             let _ = link.tell(&ClusterMessage::InferenceCancel(InferenceCancel { request_id }));
             return;
         }
-        let idle = !state.asked.values().any(|asked| asked.is_on(link));
-        let answers = || {
-            let node = self.shared.node.upgrade();
-            node.is_some_and(|node| node.answers_on(link))
-        };
-        if idle && matches!(link.carrier, Carrier::Relay(_)) && !answers() {
+        let idle = !state.jobs.values().any(|job| job.is_on(link));
+        let is_relayed = matches!(link.carrier, Carrier::Relay(_));
+        if idle && is_relayed && !self.shared.inbound.answers_on(link) {
             link.close("what was asked over it is not wanted any more");
         }
     }
