@@ -1,14 +1,14 @@
-//! A token bucket whose time comes in.
+//! A token bucket. Pure: the time is passed in.
 
 use std::time::{Duration, Instant};
 
 use crate::settings::Rate;
 
-/// The rest of a [`Rate`].
+/// What is left of a [`Rate`].
 ///
-/// Not a limiter of `governor`: that admits or refuses, but a frame that was read already is owed,
-/// even one larger than a whole burst. It also counts a cell's time in whole nanoseconds, which is
-/// off by several percent for rates in bytes.
+/// This is not a limiter of `governor`: that admits or refuses, but a frame that was read already must be passed on,
+/// even if it is larger than a whole burst. Also, `governor` counts in whole nanoseconds, which is wrong by several
+/// percent for rates in bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct Bucket {
     rate: Rate,
@@ -21,10 +21,10 @@ impl Bucket {
         Self { rate, left: rate.burst, filled: now }
     }
 
-    /// Takes one, if there is one.
+    /// Takes one token, if there is one.
     ///
     /// # Errors
-    /// How long until there is.
+    /// How long until there is one.
     pub(crate) fn take(&mut self, now: Instant) -> Result<(), Duration> {
         self.fill(now);
         if self.left < 1.0 {
@@ -34,7 +34,7 @@ impl Bucket {
         Ok(())
     }
 
-    /// Takes as much as is wanted, and says how long to wait until it is made up for.
+    /// Takes this many tokens, also more than there are. Returns how long to wait until they are made up for.
     pub(crate) fn owe(&mut self, now: Instant, wanted: f64) -> Duration {
         self.fill(now);
         self.left -= wanted;
@@ -48,7 +48,7 @@ impl Bucket {
     }
 
     fn until(&self, lack: f64) -> Duration {
-        // However slowly it fills, an hour is as good as for ever.
+        // A bucket that fills very slowly must not make a wait that overflows.
         let seconds = (lack / self.rate.per_second).clamp(0.0, 3600.0);
         Duration::from_secs_f64(if seconds.is_nan() { 3600.0 } else { seconds })
     }

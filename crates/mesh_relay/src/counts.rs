@@ -7,19 +7,19 @@ use protocol::mesh::relay::Code;
 /// The counts of a relay since its start.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Connections that stand.
+    /// Open connections.
     pub connections: usize,
-    /// Nodes that are registered.
+    /// Registered nodes.
     pub registered: usize,
-    /// Relay sessions that are open.
+    /// Open relay sessions.
     pub sessions: usize,
-    /// Messages that nodes sent.
+    /// Messages received from nodes.
     pub received: u64,
     /// Messages passed on from one node to another.
     pub frames: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Messages sent to nodes, passed on or the relay's own.
+    /// Messages sent to nodes: those passed on, and the relay's own.
     pub sent: u64,
     /// Refusals, by reason.
     pub refused: BTreeMap<Code, u64>,
@@ -27,7 +27,7 @@ pub struct Counts {
     pub untold: u64,
     /// How often a sender had to wait for its receiver, or for its rate.
     pub waits: u64,
-    /// Messages lost on their way through the relay. There is no such way: this stays 0.
+    /// Messages lost within the relay. It loses none: this stays 0.
     pub dropped: u64,
 }
 

@@ -1,17 +1,16 @@
-//! The relay of the mesh: nodes that cannot reach each other meet at it.
+//! The mesh relay, where nodes meet that cannot reach each other.
 //!
-//! A node registers, asks who else is there, and speaks with another in relay sessions, whose
-//! content the relay passes on unread. What it decides is a pure machine; a shell around it owns
-//! the sockets, one task for each.
+//! A node registers, asks for the other nodes, and speaks with them in relay sessions, whose content the relay passes on
+//! unread. A pure machine decides; a shell around it owns the sockets, with a task for each.
 //!
 //! - [`MeshRelay`]: the shell: from an HTTP request to a node's link
-//! - [`switchboard`]: the registered nodes, their rights, and the messages to each
-//! - [`Settings`]: admission, and each node's limits
-//! - [`Remember`]: which nodes have proved themselves with a challenge before
-//! - [`Counts`]: what metrics and health show
+//! - [`switchboard`]: the pure machine: the registered nodes, their rights, and the messages to each
+//! - [`Settings`]: admission, and the limits of each node
+//! - [`Remember`]: the nodes that have answered a challenge before
+//! - [`Counts`]: the counts for metrics and health
 //!
-//! Nothing is lost silently: a sender whose receiver does not read is read no further, and when
-//! that lasts too long, the relay session ends and both ends are told.
+//! Nothing is lost silently. If a receiver does not read, its sender is not read either. If that lasts too long, the
+//! relay session ends, and both ends get the reason.
 
 mod bucket;
 mod counts;

@@ -1,4 +1,4 @@
-//! The way to a connection, for the tasks of the others.
+//! A connection, as the tasks of the other connections have it.
 
 use std::sync::Arc;
 
@@ -7,15 +7,15 @@ use wire::{Outbox, OutboxClosed, Utf8Bytes};
 
 use crate::switchboard::Connection;
 
-/// With which code and reason a connection is to be closed.
+/// The code and the reason with which a connection is closed.
 pub(crate) type Goodbye = (u16, &'static str);
 
-/// The way to a connection.
+/// A connection, as the tasks of the other connections have it.
 #[derive(Debug)]
 pub(crate) struct Port {
     outbox: Outbox,
-    /// Those who wait for room take turns: otherwise all of them would send at once when there is
-    /// some, and one of them might never get any.
+    /// Locked by the sender that waits for room. The lock is fair: otherwise all would try at once when there is room,
+    /// and one might never get any.
     turn: Arc<Mutex<()>>,
     goodbye: oneshot::Sender<Goodbye>,
 }
@@ -36,7 +36,7 @@ impl Port {
         (Self { outbox, turn: Arc::default(), goodbye }, closing)
     }
 
-    /// Sends a message of the relay's own. To a link that is gone nothing need be sent.
+    /// Sends a message of the relay's own. If the link is closed, the message is dropped.
     pub(crate) fn push(&self, text: Utf8Bytes) {
         let _ = self.outbox.push(wire::Frame::Text(text));
     }
@@ -45,14 +45,14 @@ impl Port {
         Delivery { to, outbox: self.outbox.clone(), turn: Arc::clone(&self.turn), text }
     }
 
-    /// Has its task close it. One that has ended already is closed.
+    /// Has the task of the connection close it.
     pub(crate) fn close(self, goodbye: Goodbye) {
         let _ = self.goodbye.send(goodbye);
     }
 }
 
 impl Delivery {
-    /// Sends it once there is room.
+    /// Sends the message once there is room.
     pub(crate) async fn send(self) -> Result<(), OutboxClosed> {
         let _turn = self.turn.lock().await;
         self.outbox.send(wire::Frame::Text(self.text)).await

@@ -1,4 +1,4 @@
-//! The relay as others see it.
+//! The relay: from an HTTP request to a node's link.
 
 use std::{
     collections::HashMap,
@@ -26,7 +26,7 @@ use crate::{
     },
 };
 
-/// The longest message, in bytes, of who has not registered.
+/// The longest message of a connection that has not registered, in bytes.
 const MAX_OF_A_STRANGER: usize = 64 * 1024;
 
 /// A relay keeps the buffers of thousands of links that are mostly idle.
@@ -57,7 +57,7 @@ struct Board {
 }
 
 impl MeshRelay {
-    /// A relay at which nobody is yet. `memory`: which nodes must answer a challenge.
+    /// A relay without nodes. `memory` knows which nodes must answer a challenge.
     pub fn new(settings: Settings, memory: Box<dyn Remember>) -> Self {
         let (hosts, patience) = (settings.hosts.clone(), settings.patience);
         let switchboard = Switchboard::new(settings, seal::verify_hex, memory);
@@ -66,14 +66,14 @@ impl MeshRelay {
         Self { shared, links: TaskTracker::new() }
     }
 
-    /// The same; the tasks of its links are among `links`, so that somebody can wait for their end.
+    /// The same. The tasks of its links are in `links`, so that the caller can wait for their end.
     #[must_use]
     pub fn tracked_by(self, links: TaskTracker) -> Self {
         Self { links, ..self }
     }
 
-    /// Answers a request for an upgrade: `101`, and a link of its own task. A request that is no
-    /// proper upgrade is refused.
+    /// Answers a request for an upgrade with `101`, and serves the link in a task of its own. A request that is no valid
+    /// upgrade is refused.
     pub fn connect<B>(&self, request: &mut Request<B>) -> Response<String> {
         let upgrade = match Upgrade::new(request, &[SUBPROTOCOL]) {
             Ok(upgrade) => upgrade,
@@ -185,8 +185,8 @@ impl Shared {
 }
 
 impl Board {
-    /// Under the lock, so that what is decided first leaves first. Of one message at most one
-    /// waits: it is left to the task of its sender.
+    /// Carries the outputs out under the lock, so that they leave in the order in which they were decided. At most one of
+    /// them has to wait for room: it is left to the task of its sender.
     fn carry_out(&mut self) -> Option<Delivery> {
         let mut waiting = None;
         while let Some(output) = self.switchboard.poll_output() {

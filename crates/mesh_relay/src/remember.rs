@@ -1,4 +1,4 @@
-//! Which nodes have proved themselves with a challenge before.
+//! The nodes that have answered a challenge before.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -7,17 +7,17 @@ use std::{
 
 use base::NodeId;
 
-/// How long a node that has answered a challenge is refused with the stock signature, which is
-/// always the same and can be sent by anybody who has seen it.
+/// How long the stock signature of a node is refused after it has answered a challenge. That signature is always the
+/// same, and anybody who has seen it can send it.
 pub const REMEMBERED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// Which nodes have proved themselves with a challenge, and when; times are milliseconds since
-/// 1970. Called under the relay's lock: it does not wait.
+/// Remembers which nodes have answered a challenge, and when, in milliseconds since 1970. Its methods are called under
+/// the relay's lock, and must not wait.
 pub trait Remember: Send {
-    /// This node did, now.
+    /// A node has answered a challenge now.
     fn proved(&mut self, node: NodeId, unix_ms: u64);
 
-    /// When this node last did.
+    /// When a node last answered a challenge.
     fn last_proof(&self, node: &NodeId) -> Option<u64>;
 }
 

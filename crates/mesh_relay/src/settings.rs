@@ -1,4 +1,4 @@
-//! Admission, and each node's limits.
+//! Admission, and the limits of each node.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -14,7 +14,7 @@ pub enum Admission {
 }
 
 impl Admission {
-    /// Whether a node may register; `None` is one whose id is no key.
+    /// Whether a node may register; `None` stands for a node whose id is no key.
     pub(crate) fn admits(&self, key: Option<NodeId>) -> bool {
         match self {
             Self::Open => true,
@@ -32,7 +32,7 @@ pub struct Rate {
     pub burst: f64,
 }
 
-/// How a relay treats its nodes.
+/// The settings of a relay.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Which nodes may register.
@@ -40,37 +40,37 @@ pub struct Settings {
     /// Whether a registration without a signature is accepted. A wrong signature never is.
     pub accept_unsigned: bool,
     /// The names by which the relay is dialled, in the form of
-    /// [`relay_host`](protocol::mesh::relay::relay_host). A challenge is answered for one of them
-    /// only. When there are none, whatever name a connection was dialled by is taken, and then a
-    /// relay in between could pass a challenge of this one on to its own nodes.
+    /// [`relay_host`](protocol::mesh::relay::relay_host). An answer to a challenge must be for one of them. If there are
+    /// none, the name by which the connection was dialled counts; then a relay in between could pass this relay's
+    /// challenge on to its own nodes, and register as one of them.
     pub hosts: Vec<String>,
-    /// Nodes at once.
+    /// The most nodes.
     pub max_nodes: usize,
-    /// Connections at once that have not registered.
+    /// The most connections that have not registered.
     pub max_strangers: usize,
-    /// Relay sessions of one node at once.
+    /// The most relay sessions of one node.
     pub max_sessions: usize,
-    /// Of them, those with one and the same other node, so that none takes all that another may
-    /// have. Stock gateways open one for each request, and have eight on their way.
+    /// The most of them with the same other node, so that no node can take all sessions that another may have. Stock
+    /// gateways open one for each request, and have eight at once.
     pub max_sessions_of_pair: usize,
-    /// Messages of a node that are not `relayData`. More are refused.
+    /// The rate of a node's messages other than `relayData`. More are refused.
     pub control: Rate,
-    /// Lists of nodes that a node may ask for. More are refused.
+    /// The rate of a node's requests for the list of nodes. More are refused.
     pub discover: Rate,
-    /// `relayData` of a node, in messages. A node that sends more is read more slowly.
+    /// The rate of a node's `relayData`, in messages. A node that sends more is read more slowly.
     pub data: Rate,
-    /// `relayData` of a node, in bytes. A node that sends more is read more slowly.
+    /// The rate of a node's `relayData`, in bytes. A node that sends more is read more slowly.
     pub bytes: Rate,
     /// The bound on announcements of a node's changed offers. The other nodes find the rest when they
     /// ask for nodes again.
     pub changes: Rate,
-    /// The bound on joins that a node is told. It finds the others when it asks for nodes again.
+    /// The bound on joins that are announced to a node. It finds the rest when it asks for nodes again.
     pub joins: Rate,
-    /// The bound on leaves that a node is told, beside those of the other ends of its relay sessions.
+    /// The bound on leaves that are announced to a node, beside those of the other ends of its relay sessions.
     pub leaves: Rate,
     /// After this much silence a node is gone.
     pub ttl: Duration,
-    /// How long a connection may stand without registering.
+    /// How long a connection may be open without registering.
     pub register_within: Duration,
     /// How long a sender waits for its receiver to read.
     pub patience: Duration,

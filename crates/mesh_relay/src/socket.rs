@@ -1,4 +1,4 @@
-//! One connection, by its task.
+//! The task of one connection.
 
 use std::{
     future::poll_fn,
@@ -21,29 +21,29 @@ use crate::{
     switchboard::{Challenge, Connection, ReceivedMessage, Standing},
 };
 
-/// How often a node is asked for a sign of life.
+/// How often a node is pinged.
 const PING: Duration = Duration::from_secs(15);
 
 /// After this much time without a sign of life a node is gone.
 const DEAD: Duration = Duration::from_secs(45);
 
-/// Texts up to this size, in bytes, are copied: a slice would keep the whole buffer that it was
-/// read into for as long as its receiver takes.
+/// Texts up to this size, in bytes, are copied. A slice would keep the whole buffer that it was read into until its
+/// receiver has taken it.
 const COPIED: usize = 8 * 1024;
 
-/// Messages taken in one go before anything else is looked at.
+/// The most messages that are handled before anything else is.
 const BATCH: usize = 32;
 
-/// Less than this is not waited for: timers are not that exact.
+/// A shorter pause is skipped: timers are not that exact.
 const LEAST_PAUSE: Duration = Duration::from_millis(2);
 
 /// Why a connection ends.
 enum End {
-    /// We close it.
+    /// The relay closes it.
     Goodbye(Goodbye),
     /// The node has closed it.
     Closed,
-    /// It broke.
+    /// It failed.
     Broken(LinkError),
     /// Its node gives no sign of life.
     Dead,
@@ -56,7 +56,7 @@ struct Socket<'a> {
     outbox: Outbox,
     closing: oneshot::Receiver<Goodbye>,
     ticks: Interval,
-    /// Until when nothing was read of what may have come.
+    /// Until when nothing was read, though something may have come.
     deaf_until: Instant,
     registered: bool,
 }
@@ -72,7 +72,7 @@ pub(crate) async fn run(
         Ok(connected) => connected,
         Err((code, reason)) => return link.close(code, reason).await,
     };
-    // Whatever becomes of this task, its node is not here any more.
+    // However this task ends, its node is not at the relay any more.
     let _gone = DisconnectOnDrop { shared, connection };
     let mut ticks = interval(PING);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -182,12 +182,12 @@ impl Socket<'_> {
         self.without_reading(pause).await
     }
 
-    /// Hands a message to its receiver. Nothing is read of its sender until there is room for it.
+    /// Hands a message to its receiver. Until there is room for it, nothing more is read from its sender.
     async fn deliver(&mut self, delivery: Delivery, session: &str) -> Result<(), End> {
         let to = delivery.to;
         let mut sending = pin!(delivery.send());
         if poll_fn(|cx| Poll::Ready(sending.as_mut().poll(cx).is_ready())).await {
-            // The switchboard reports a receiver that is gone.
+            // If the receiver is gone, the switchboard says so.
             return Ok(());
         }
         self.shared.waits.fetch_add(1, Ordering::Relaxed);
@@ -199,7 +199,7 @@ impl Socket<'_> {
         Ok(())
     }
 
-    /// Waits for something, and meanwhile writes but does not read.
+    /// Waits for something. Meanwhile it writes, but does not read.
     async fn without_reading<T>(&mut self, wait: impl Future<Output = T>) -> Result<T, End> {
         let waited = tokio::select! {
             biased;
@@ -216,7 +216,7 @@ fn end_of(goodbye: Result<Goodbye, oneshot::error::RecvError>) -> Result<(), End
     Err(goodbye.map_or(End::Closed, End::Goodbye))
 }
 
-/// A message's text, however it was framed. `None` when it is not text.
+/// The text of a frame of either kind. `None` if it is no text.
 fn text_of(frame: Frame) -> Option<Utf8Bytes> {
     match frame {
         Frame::Text(text) if text.len() <= COPIED => Some(text.as_str().into()),

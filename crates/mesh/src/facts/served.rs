@@ -15,9 +15,9 @@ pub(crate) struct ServedModels {
     pub(crate) models: Vec<String>,
     /// How many requests of a peer are answered at once; at least 1.
     pub(crate) capacity: u32,
-    /// How many requests are answered at once, whoever sends them.
+    /// How many requests are answered at once, those of this machine included.
     pub(crate) of_all: u32,
-    /// Requests that are being answered, whoever sent them.
+    /// Requests that are being answered, those of this machine included.
     pub(crate) in_flight: u32,
     /// Requests that wait.
     pub(crate) queue_depth: u32,

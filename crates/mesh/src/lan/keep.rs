@@ -17,7 +17,7 @@ use super::{
 };
 use crate::peer::PeerId;
 
-/// After a link that lasted this long, the delays begin anew.
+/// After a link that lasted this long, the delays start over.
 const GOOD: Duration = Duration::from_secs(30);
 
 /// The time limit for resolving a name.

@@ -115,7 +115,7 @@ fn named(peer: &str) -> Target {
     Target { name: peer.to_owned(), address, expects: None, peer: None, wait: Duration::ZERO }
 }
 
-/// The link on the LAN to a node: the one that there is, or a new one to this address. Whoever else answers
+/// The link on the LAN to a node: the one that there is, or a new one to this address. Another node that answers
 /// there is refused. Takes at most 5 s.
 ///
 /// # Errors

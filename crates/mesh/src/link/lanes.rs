@@ -98,7 +98,7 @@ impl Lanes {
 
     /// From now on nothing is queued. Small messages that wait are still sent.
     pub(super) fn close(&self, why: &str) {
-        // Before the semaphores: whoever still gets room finds it closed.
+        // Before the semaphores: a sender that still gets room finds it closed.
         self.lock().closed.get_or_insert_with(|| why.to_owned());
         self.answers.close();
         self.pieces.close();

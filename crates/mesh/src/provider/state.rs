@@ -16,7 +16,7 @@ pub(super) struct ProviderState {
     /// `None` before it has joined the scheduler, and after it has left.
     pub(super) membership: Option<Membership>,
     pub(super) left: bool,
-    /// What the scheduler was last told of the peer.
+    /// The status that the scheduler last got.
     pub(super) reported: Option<PeerStatus>,
     /// The jobs, by the ids that the peer knows them by.
     pub(super) jobs: HashMap<WireId, PeerJob>,

@@ -111,7 +111,7 @@ impl Wan {
     ) {
         let own = self.machine.settings.listen.map(|address| address.ip());
         self.memory.reachable_at(peer, direct::usable(addresses, own));
-        // Whoever has not proved the passcode could send this node to any address.
+        // A peer without the passcode could otherwise have this node dial any address.
         if link.proved && !addresses.is_empty() {
             direct::begin(self, *peer, link.opened_here);
         }
@@ -170,7 +170,7 @@ fn addresses(machine: &ThisMachine) -> Vec<url::Url> {
                 tracing::warn!(relay = redacted, "a relay is in the settings twice");
             }
             Ok(_) if urls.len() == MAX_RELAYS => {
-                tracing::warn!(relay = redacted, "a relay too many")
+                tracing::warn!(relay = redacted, "a relay too many");
             }
             Ok(url) => urls.push(url),
         }

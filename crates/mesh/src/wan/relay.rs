@@ -100,7 +100,7 @@ pub(super) async fn run(url: Url, parts: Parts, mut asks: mpsc::Receiver<Ask>) {
         let stood = begun.elapsed();
         report(&parts, replaced, &why, stood);
         let delay = retry.after(stood, replaced, wire::dial::jitter());
-        // Whoever asks meanwhile is answered at once, and can try another relay.
+        // Callers that ask meanwhile are refused at once, and can try another relay.
         let wait = deny(&mut asks, &why, sleep(delay));
         if parts.machine.stop.run_until_cancelled(wait).await.is_none() {
             return;

@@ -9,13 +9,13 @@ use wire::Utf8Bytes;
 
 use super::{Connection, Now, Switchboard};
 
-/// Why a message does not pass.
+/// Why a message is not passed on.
 enum Refusal {
     Stranger,
     NotItself,
     Absent,
     NoSession,
-    /// Which of the bounds was reached.
+    /// The bound that was reached.
     TooMany(&'static str),
 }
 
@@ -24,7 +24,7 @@ const TOO_MANY_OF_PAIR: &str =
     "The two nodes have as many relay sessions with each other as they may";
 
 impl Switchboard {
-    /// Passes a message on, or tells its sender why not. How long the sender is to pause.
+    /// Passes a message on, or tells its sender why not. Returns how long to read nothing from the sender.
     pub(super) fn forward(
         &mut self,
         now: Now,
@@ -41,7 +41,7 @@ impl Switchboard {
                 self.passed(now, from, message, size)
             }
             Err(refusal) => {
-                if message.is_control() || self.may_be_told(now, from) {
+                if message.is_control() || self.may_get_error(now, from) {
                     self.explain(from, message, &refusal);
                 }
                 Duration::ZERO
@@ -49,7 +49,7 @@ impl Switchboard {
         }
     }
 
-    /// The receiver did not read for too long: the session ends, and both ends are told.
+    /// A receiver has not read for too long: the session ends, and both ends get the reason.
     pub fn give_up(&mut self, from: Connection, to: Connection, session: &str) {
         let words = "The other end reads too slowly: the relay session is closed";
         let error = RelayError::new(Code::PeerTooSlow, words).in_session(session);
@@ -118,7 +118,7 @@ impl Switchboard {
         Ok(())
     }
 
-    /// Ends a session in the name of the relay: each end hears it from the other.
+    /// Ends a session for the relay. Each end gets a close that comes from the other end: peers know no other.
     fn end_session(&mut self, a: Connection, b: Connection, session: &str) {
         if !self.sessions.close(a, b, session) {
             return;
@@ -149,8 +149,8 @@ impl Switchboard {
         }
     }
 
-    /// An error for each `relayData` would be as many messages as a node likes to send.
-    fn may_be_told(&mut self, now: Now, from: Connection) -> bool {
+    /// Counts an error against the rate of messages. Otherwise a node could cause errors without end by `relayData`.
+    fn may_get_error(&mut self, now: Now, from: Connection) -> bool {
         let Some(line) = self.lines.get_mut(&from) else { return false };
         let paid = line.control.take(now.instant);
         paid.map_err(|wait| self.strike(now, from, wait)).is_ok()
@@ -164,7 +164,7 @@ impl Switchboard {
         };
         let (code, error) = match refusal {
             Refusal::Stranger => return self.refuse_stranger(from),
-            // The other end closed it first: nothing is lost, and nobody waits for an answer.
+            // The other end has closed it first: nothing is lost, and nobody waits for an answer.
             Refusal::NoSession if message.kind == ForwardKind::RelayClose => {
                 return self.refused(Code::SessionNotFound);
             }

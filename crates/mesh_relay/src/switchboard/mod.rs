@@ -1,13 +1,13 @@
 //! The registered nodes, their rights, and the messages to each.
 //!
-//! A plain state machine without socket, task or clock. Its driver
+//! A pure state machine. Its driver
 //!
-//! 1. tells it of connections ([`Switchboard::connected`], [`Switchboard::gone`]) and of
-//!    their messages ([`Switchboard::heard`]), and calls [`Switchboard::sweep`] every few seconds,
-//! 2. carries out each [`Output`] in order after every call.
+//! 1. passes in connections ([`Switchboard::connected`], [`Switchboard::gone`]) and their messages
+//!    ([`Switchboard::heard`]), and calls [`Switchboard::sweep`] every few seconds,
+//! 2. carries out each [`Output`], in order, after every call.
 //!
 //! - `register`: registrations; `presence`: their announcements
-//! - `forward`: what passes from one node to another; `sessions`: relay sessions
+//! - `forward`: messages from one node to another; `sessions`: relay sessions
 
 mod forward;
 mod presence;
@@ -42,13 +42,13 @@ pub struct Connection(u64);
 /// The current time.
 #[derive(Debug, Clone, Copy)]
 pub struct Now {
-    /// By a clock that only goes on.
+    /// By the monotonic clock.
     pub instant: Instant,
     /// By the calendar, in milliseconds since 1970.
     pub unix_ms: u64,
 }
 
-/// Something for the driver to do.
+/// What the driver has to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
     /// Send a message.
@@ -57,7 +57,7 @@ pub enum Output {
         to: Connection,
         /// The message.
         text: Utf8Bytes,
-        /// Whether its sender is to wait until there is room for it.
+        /// Whether its sender is not read until there is room for it.
         waits: bool,
     },
     /// Close a connection. It gets no more outputs.
@@ -91,16 +91,16 @@ pub struct ReceivedMessage<'a> {
     pub has_room: bool,
 }
 
-/// How a connection stands after a message.
+/// The state of a connection after a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Standing {
     /// Whether its node is registered.
     pub registered: bool,
-    /// How long to read no further, since its rate is used up.
+    /// How long to read nothing, since its rate is used up.
     pub pause: Duration,
 }
 
-/// Whether a signature of a node over a text is good.
+/// Checks the signature of a node over a text.
 pub type Verify = fn(&NodeId, &str, &str) -> bool;
 
 /// A connection that is refused this often in a row for its rate is closed.
@@ -124,7 +124,7 @@ pub struct Switchboard {
     next: u64,
     lines: HashMap<Connection, Line>,
     nodes: HashMap<RelayNodeId, Connection>,
-    /// The connections that want to hear of joins and leaves.
+    /// The connections that get joins and leaves, since they have asked for the list of nodes.
     watchers: BTreeSet<Connection>,
     sessions: Sessions,
     outputs: VecDeque<Output>,
@@ -134,7 +134,7 @@ pub struct Switchboard {
 /// A connection.
 struct Line {
     challenge: Option<Challenge>,
-    /// When it was opened, or when something was last said on it.
+    /// When it was opened, or when a message last came over it.
     heard: Instant,
     control: Bucket,
     discover: Bucket,
@@ -161,7 +161,7 @@ struct Node {
 }
 
 impl Switchboard {
-    /// Nobody is here yet.
+    /// A switchboard without connections.
     pub fn new(settings: Settings, verify: Verify, memory: Box<dyn Remember>) -> Self {
         Self {
             settings,
@@ -177,8 +177,7 @@ impl Switchboard {
         }
     }
 
-    /// A connection stands. One with a challenge must answer it to register. `None` when there
-    /// are too many.
+    /// A connection was opened. If it has a challenge, its registration must answer it. `None` when there are too many.
     pub fn connected(&mut self, now: Now, challenge: Option<Challenge>) -> Option<Connection> {
         let strangers = self.lines.len().saturating_sub(self.nodes.len());
         if strangers >= self.settings.max_strangers {
@@ -195,7 +194,7 @@ impl Switchboard {
         Some(connection)
     }
 
-    /// A message came.
+    /// Handles a message of a connection.
     pub fn heard(
         &mut self,
         now: Now,
@@ -229,7 +228,7 @@ impl Switchboard {
         self.watchers.remove(&connection);
     }
 
-    /// Drops connections that were silent for too long.
+    /// Closes the connections that were silent for too long.
     pub fn sweep(&mut self, now: Now) {
         let Settings { ttl, register_within, .. } = self.settings;
         let silence = |line: &Line| now.instant.saturating_duration_since(line.heard);
@@ -243,7 +242,7 @@ impl Switchboard {
         }
     }
 
-    /// The next thing to be done.
+    /// The next output. Call it until there is none.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
@@ -277,6 +276,7 @@ impl Switchboard {
         if let Err(wait) = line.control.take(now.instant) {
             return self.strike(now, connection, wait);
         }
+        // Strikes are counted in a row: a node that heeds the limit now and then is not closed.
         line.strikes = 0;
         match message {
             Err(fault) => self.refuse(connection, fault.code(), &fault.reply()),

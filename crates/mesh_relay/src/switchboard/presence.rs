@@ -1,4 +1,4 @@
-//! Which node hears of which joins and leaves.
+//! Announcements of joins and leaves, and the list of nodes.
 
 use std::collections::BTreeSet;
 
@@ -15,8 +15,8 @@ use crate::bucket::Bucket;
 const MAX_EARLY: usize = 256;
 
 impl Switchboard {
-    /// Tells who is there. A node that asks before it registers is answered once it has registered:
-    /// stock gateways ask this early, and ask again only 10 s later.
+    /// Answers a request for the list of nodes. If it comes before the registration, it is answered after that: stock
+    /// gateways ask this early, and ask again only 10 s later.
     pub(super) fn discover(
         &mut self,
         now: Now,
@@ -51,7 +51,7 @@ impl Switchboard {
         self.refuse(connection, Code::NotRegistered, &error);
     }
 
-    /// A node has come, or offers something else than before.
+    /// Announces a node that has come, or whose offer has changed.
     pub(super) fn tell_joined(&mut self, now: Now, connection: Connection) {
         let Some(node) = self.node(connection) else { return };
         let text = Utf8Bytes::from(node.presence().joined());
@@ -60,8 +60,8 @@ impl Switchboard {
         self.tell(now, &watchers, &text, |line| &mut line.joins);
     }
 
-    /// A node goes; its connection may stand. The ends of its relay sessions hear of it whether
-    /// they have asked for that or not.
+    /// Announces that a node goes; its connection may stay open. The other ends of its relay sessions always get it, also
+    /// those that have not asked for announcements.
     pub(super) fn leave(&mut self, now: Now, connection: Connection) {
         let node = self.lines.get_mut(&connection).and_then(|line| line.node.take());
         let Some(node) = node else { return };
@@ -75,8 +75,8 @@ impl Switchboard {
         self.tell(now, &watchers, &text, |line| &mut line.leaves);
     }
 
-    /// Tells those who watch, but none of them too often: when all nodes of a large mesh come or go
-    /// at once, each would hear of all others.
+    /// Sends an announcement to all watchers within their bounds. Without these, if all nodes of a large mesh came or went
+    /// at once, each would get a message about each other one.
     fn tell(
         &mut self,
         now: Now,

@@ -48,11 +48,11 @@ impl Switchboard {
         if let (Some(_), Some(key)) = (&line.challenge, id.key()) {
             self.memory.proved(key, now.unix_ms);
         }
-        // Others choose by its facts: of one that has changed they hear as of one that comes.
+        // Others choose by its facts: a change is announced as a join, which stock peers know.
         let changed = line.node.as_ref().is_some_and(|before| before.facts != node.facts);
-        let told = changed && line.changes.take(now.instant).is_ok();
+        let is_announced = changed && line.changes.take(now.instant).is_ok();
         line.node = Some(node);
-        if self.nodes.insert(id, connection).is_none() || told {
+        if self.nodes.insert(id, connection).is_none() || is_announced {
             self.tell_joined(now, connection);
         }
         if let Some(filter) = early {

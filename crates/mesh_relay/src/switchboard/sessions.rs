@@ -56,7 +56,7 @@ impl Sessions {
         self.open.get(&ends(a, b)).map_or(0, HashMap::len)
     }
 
-    /// Whether there is this session. It has been used, then.
+    /// Whether there is this session. Counts as a use of it.
     pub(super) fn used(&mut self, a: Connection, b: Connection, id: &str, now: Instant) -> bool {
         let session = self.open.get_mut(&ends(a, b)).and_then(|open| open.get_mut(&*key(id)));
         session.map(|used| *used = now).is_some()
@@ -75,7 +75,7 @@ impl Sessions {
         }
     }
 
-    /// Ends a session. Whether there was one.
+    /// Ends a session. Returns whether there was one.
     pub(super) fn close(&mut self, a: Connection, b: Connection, id: &str) -> bool {
         let Some(open) = self.open.get_mut(&ends(a, b)) else { return false };
         if open.remove(&*key(id)).is_none() {
@@ -105,8 +105,7 @@ impl Sessions {
         others
     }
 
-    /// The session of a node that was not used for the longest time, if that is long: the other
-    /// end and the id.
+    /// The session of a node that has been idle for the longest time, if that is long: its other end and its id.
     pub(super) fn idle(&self, node: Connection, now: Instant) -> Option<(Connection, Box<str>)> {
         let others = self.of.get(&node)?.others.iter();
         let open = others.filter_map(|other| Some((other, self.open.get(&ends(node, *other))?)));
@@ -115,7 +114,7 @@ impl Sessions {
         is_idle(*at, now).then(|| (*other, id.clone()))
     }
 
-    /// The same, of those that two nodes have with each other.
+    /// The same among the sessions of two nodes with each other.
     pub(super) fn idle_between(
         &self,
         a: Connection,
@@ -143,7 +142,7 @@ fn is_idle(used: Instant, now: Instant) -> bool {
     now.saturating_duration_since(used) >= IDLE
 }
 
-/// Each end with the other. A node may speak with itself, and is then one end.
+/// Each end, with the other one. A session of a node with itself has one end.
 fn both(a: Connection, b: Connection) -> impl Iterator<Item = (Connection, Connection)> {
     std::iter::once((a, b)).chain((a != b).then_some((b, a)))
 }

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{greeting, link::Order, peer::PeerId};
 
-/// Greets whoever has connected. A refused peer is sent the reason.
+/// Greets a peer that has connected. A refused peer is sent the reason.
 pub(in crate::lan) async fn accept<R, W>(
     frames: &mut Frames<R, W>,
     local: &Local<'_>,
@@ -163,7 +163,7 @@ fn psk<'a>(
     }
 }
 
-/// Waits for a record that can only be sealed by whoever made this handshake just now.
+/// Waits for a record that only the other end of this very handshake can have sealed.
 async fn proof<R, W>(frames: &mut Frames<R, W>, opener: &mut Opener) -> Result<(), Failure>
 where
     R: AsyncRead + Unpin,

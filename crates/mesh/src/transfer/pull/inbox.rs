@@ -36,7 +36,7 @@ pub(super) enum Event {
     Closed(u64),
 }
 
-/// A piece or a tree that is to be checked and written.
+/// A piece or a tree, to be checked and written.
 pub(super) struct Write {
     pub(super) from: PeerId,
     pub(super) key: Key,

@@ -137,7 +137,7 @@ impl Pulling {
         self.last = Some(failure);
     }
 
-    /// Fetches these files. `None` if the search has to begin anew.
+    /// Fetches these files. `None` if the search has to start over.
     async fn fetch(&mut self, manifest: Arc<Manifest>) -> Result<Option<PathBuf>, Failure> {
         let arrival = Arc::new(self.open(&manifest).await?);
         let writes = self.job.inbox.open();

@@ -173,7 +173,7 @@ impl Sessions {
                 self.end(handle, format!("the other end closed the session{reason}"));
             }
             (ForwardKind::RelayReady, None) => {
-                self.machine.counts.bad("relayReady of an unknown session")
+                self.machine.counts.bad("relayReady of an unknown session");
             }
             // A close that has crossed this end's own, or has come twice.
             _ => {}
