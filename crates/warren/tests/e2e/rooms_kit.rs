@@ -1,16 +1,10 @@
-//! What the tests of rooms share: a room, a participant in it, the shapes of answers, a stream of
-//! events, and requests that come from another machine.
+//! What the tests of rooms share: a room, a participant in it, the shapes of answers, and a stream of
+//! events.
 
 use serde_json::{Value, json};
-use testkit::{
-    Client, Daemon, FakeParticipant, Put, Request, Response, Streaming, TunnelAsk, within,
-};
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpSocket,
-};
+use testkit::{Client, Daemon, FakeParticipant, Put, Response, Streaming, TunnelAsk, within};
 
-use crate::common::{Posted, ask_for, post, serve};
+use crate::common::{ask_for, post, serve};
 
 /// A room that was made.
 #[derive(Debug, Clone)]
@@ -19,7 +13,6 @@ pub(crate) struct Room {
     pub(crate) code: String,
     /// The code to say aloud.
     pub(crate) spoken: String,
-    pub(crate) id: String,
     pub(crate) host_token: String,
 }
 
@@ -30,14 +23,8 @@ pub(crate) async fn make_room(client: &Client, body: &Value) -> Room {
     Room {
         code: text(&made["room"]["code"]),
         spoken: text(&made["room"]["spokenCode"]),
-        id: text(&made["room"]["id"]),
         host_token: text(&made["hostToken"]),
     }
-}
-
-/// Asks a room for an answer of this model, in the background.
-pub(crate) fn chat(client: &Client, room: &Room, model: &str) -> Posted {
-    post(client, room.chat(), ask_for(model, false))
 }
 
 /// A room without a password.
@@ -85,17 +72,6 @@ pub(crate) async fn tunnel(put: Put) -> FakeParticipant {
 /// A participant of this id with the model `m`.
 pub(crate) async fn friend(daemon: &Daemon, room: &Room, id: &str) -> FakeParticipant {
     tunnel(room.put(daemon, id)).await
-}
-
-/// A participant that answers each chat, in the background, with its own id.
-pub(crate) async fn answering(daemon: &Daemon, room: &Room, id: &'static str) {
-    let mut participant = friend(daemon, room, id).await;
-    tokio::spawn(async move {
-        loop {
-            let ask = participant.expect_request().await;
-            participant.answer(&ask, 200, &completion(id)).await;
-        }
-    });
 }
 
 /// Answers a request with a chat that says `text`.
@@ -162,150 +138,51 @@ pub(crate) fn message(response: &Response, status: u16, kind: &str) -> Value {
     body
 }
 
-/// Checks that an answer is exactly this JSON text.
-#[track_caller]
-pub(crate) fn assert_text(response: &Response, status: u16, text: &str) {
-    assert_eq!((response.status, response.text().as_str()), (status, text));
-    assert_eq!(response.header("content-type"), Some("application/json"));
-}
-
-/// The names of an object's fields, sorted.
-pub(crate) fn fields(value: &Value) -> Vec<&str> {
-    let mut names: Vec<_> =
-        value.as_object().expect("an object").keys().map(String::as_str).collect();
-    names.sort_unstable();
-    names
-}
-
 /// A stream of events.
 pub(crate) struct Events {
     answer: Streaming,
     read: String,
 }
 
-/// One event, as it was written.
-#[derive(Debug)]
-pub(crate) struct Frame {
-    pub(crate) text: String,
-    pub(crate) name: Option<String>,
-    pub(crate) id: Option<u64>,
-    pub(crate) json: Value,
-}
-
 impl Events {
     pub(crate) async fn open(client: &Client, path: &str) -> Self {
-        Self::of(client.request("GET", path)).await
-    }
-
-    pub(crate) async fn of(request: Request) -> Self {
-        let answer = request.header("accept", "text/event-stream").start().await;
-        if answer.status != 200 {
-            panic!("{}", answer.finish().await.text());
-        }
-        assert_eq!(answer.header("content-type"), Some("text/event-stream"));
+        let answer =
+            client.request("GET", path).header("accept", "text/event-stream").start().await;
+        assert_eq!(answer.status, 200, "{path}");
         Self { answer, read: String::new() }
     }
 
-    /// The next event; nothing when the stream is over.
-    pub(crate) async fn next(&mut self) -> Option<Frame> {
+    /// The JSON of the next event of this type; others are passed over.
+    pub(crate) async fn until(&mut self, kind: &str) -> Value {
         // Signs of life are no events: they put off no deadline.
-        within("the next event", self.read_next()).await
+        let wanted = async {
+            loop {
+                let event = self.next().await.expect("the stream stands");
+                if event["type"] == kind {
+                    return event;
+                }
+            }
+        };
+        within(kind, wanted).await
     }
 
-    async fn read_next(&mut self) -> Option<Frame> {
+    /// Reads the stream to its end.
+    pub(crate) async fn end(mut self) {
+        within("the end of a stream", async { while self.next().await.is_some() {} }).await;
+    }
+
+    /// The JSON of the next event; nothing when the stream is over.
+    async fn next(&mut self) -> Option<Value> {
         loop {
             while let Some(end) = self.read.find("\n\n") {
-                let text: String = self.read.drain(..end + 2).collect();
-                if !text.starts_with(':') {
-                    return Some(Frame::of(text));
+                let frame: String = self.read.drain(..end + 2).collect();
+                if let Some(data) = frame.lines().find_map(|line| line.strip_prefix("data: ")) {
+                    return Some(serde_json::from_str(data).expect("JSON"));
                 }
             }
             let chunk = self.answer.next_chunk().await?;
             self.read.push_str(std::str::from_utf8(&chunk).expect("whole characters"));
         }
-    }
-
-    /// The JSON of the next event of this type; others are passed over.
-    pub(crate) async fn until(&mut self, kind: &str) -> Frame {
-        let mut passed = Vec::new();
-        loop {
-            match self.next().await {
-                Some(frame) if frame.json["type"] == kind => return frame,
-                Some(frame) => passed.push(frame.json["type"].clone()),
-                None => panic!("the stream ended before {kind}, after {passed:?}"),
-            }
-        }
-    }
-
-    /// Reads the stream to its end.
-    pub(crate) async fn rest(mut self) -> Vec<Frame> {
-        let mut frames = Vec::new();
-        while let Some(frame) = self.next().await {
-            frames.push(frame);
-        }
-        frames
-    }
-}
-
-impl Frame {
-    fn of(text: String) -> Self {
-        let line =
-            |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
-        let json = serde_json::from_str(&line("data: ").expect("data")).expect("JSON");
-        let id = line("id: ").map(|id| id.parse().expect("a number"));
-        Self { name: line("event: "), id, json, text }
-    }
-
-    pub(crate) fn kind(&self) -> &str {
-        self.json["type"].as_str().expect("a type")
-    }
-}
-
-/// A client whose requests come from another machine, by way of a proxy.
-pub(crate) fn elsewhere(daemon: &Daemon) -> Client {
-    daemon.client().with_header("x-forwarded-for", "203.0.113.9")
-}
-
-/// Sends a request from another address of this machine: the status and the body.
-pub(crate) async fn send_from(daemon: &Daemon, from: [u8; 4], request: Request) -> (u16, Value) {
-    let exchange = async {
-        let socket = TcpSocket::new_v4()?;
-        socket.bind((from, 0).into())?;
-        let mut stream = socket.connect(daemon.address()).await?;
-        stream.write_all(&request.header("connection", "close").bytes()).await?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await?;
-        std::io::Result::Ok(answer)
-    };
-    let answer = within("an answer", exchange).await.expect("the server answers");
-    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
-    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
-    (status.expect("a status"), serde_json::from_str(body).unwrap_or_default())
-}
-
-/// Another room that is used while strangers do what they do.
-pub(crate) struct Neighbour {
-    room: Room,
-    participant: FakeParticipant,
-    events: Events,
-}
-
-impl Neighbour {
-    pub(crate) async fn new(daemon: &Daemon) -> Self {
-        let room = open_room(daemon).await;
-        let participant = friend(daemon, &room, "neighbour").await;
-        let mut events = Events::open(&daemon.client(), &room.plane("/events")).await;
-        assert_eq!(events.next().await.unwrap().kind(), "connected");
-        Self { room, participant, events }
-    }
-
-    /// Asserts that the next events of the room are its own.
-    pub(crate) async fn assert_untouched(&mut self, daemon: &Daemon) {
-        assert_answers(daemon, &self.room, &mut self.participant).await;
-        assert_eq!(self.events.next().await.unwrap().kind(), "llm.request");
-        assert_eq!(self.events.next().await.unwrap().kind(), "llm.complete");
-        let participants = data(&daemon.client().get(&self.room.plane("/participants")).await, 200);
-        assert_eq!(participants.as_array().unwrap().len(), 1);
     }
 }
 
@@ -315,8 +192,7 @@ pub(crate) async fn assert_answers(
     room: &Room,
     participant: &mut FakeParticipant,
 ) {
-    let (client, path) = (daemon.client(), room.chat());
-    let asked = tokio::spawn(async move { client.post_json(&path, &ask_for("*", false)).await });
+    let asked = post(&daemon.client(), room.chat(), ask_for("*", false));
     let ask = participant.expect_request().await;
     say(participant, &ask, "good").await;
     let answer = asked.await.unwrap();
