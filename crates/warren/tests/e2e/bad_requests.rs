@@ -1,12 +1,9 @@
 //! Requests that cannot be served are told why, in the form of their API.
 
 use serde_json::json;
-use testkit::{Connect, Form};
+use testkit::{Connect, Form, Room};
 
-use crate::{
-    common::{CHAT, MESSAGES, ask, join, openai_error, post, serve, with_lender},
-    rooms_kit::make_room,
-};
+use crate::common::{CHAT, MESSAGES, ask, join, openai_error, post, serve, with_lender};
 
 /// What is said to be too long is refused before it is sent.
 #[tokio::test]
@@ -171,7 +168,7 @@ async fn a_path_that_can_mean_only_one_thing_is_understood() {
     for path in ["/models", "/v1/v1/models", "/models/m"] {
         assert_eq!(client.get(path).await.status, 200, "{path}");
     }
-    let room = make_room(&client, &json!({"name": "r"})).await;
+    let room = Room::make(&client, &json!({"name": "r"})).await;
     let in_room = format!("/rooms/{}/models", room.code);
     assert_eq!(client.get(&in_room).await.status, 200);
     assert_eq!(client.get("/v1/v1/admin/keys").await.status, 404);
@@ -183,7 +180,7 @@ async fn messages_without_v1_are_anthropics_by_their_header_and_are_led_there_by
     let post = |path: &str| daemon.client().post(path, &ask(false));
     let answer = post("/messages").header("anthropic-version", "2023-06-01").send().await;
     assert_eq!(answer.status, 200, "{}", answer.text());
-    let room = make_room(&daemon.client(), &json!({"name": "r"})).await;
+    let room = Room::make(&daemon.client(), &json!({"name": "r"})).await;
     for base in [String::new(), format!("/rooms/{}", room.code)] {
         let told = post(&format!("{base}/messages")).send().await;
         let body = told.json();

@@ -6,7 +6,9 @@
 use serde_json::{Value, json};
 use testkit::{
     ChildProcess, Counts, DEADLINE, Daemon, FakeNode, Form, Gate, Knock, MockBackend, NodeMessage,
-    NodeServer, Refused, Reply, Streaming, eventually,
+    NodeServer, Refused, Reply, Streaming,
+    chat::{delta, said},
+    eventually,
 };
 
 use crate::common::{CHAT, MESSAGES, RESPONSES, ask, assert_fields, binary, join, post, serve};
@@ -214,12 +216,8 @@ async fn chat_only() -> MockBackend {
 
 /// A streamed chat completion of these pieces.
 fn stream(pieces: &[&str], gate: &Gate) -> Reply {
-    let chunk = |piece: &&str| {
-        let delta = json!({"choices": [{"index": 0, "delta": {"content": piece}}]});
-        format!("data: {delta}\n\n")
-    };
     let done = "data: [DONE]\n\n".to_owned();
-    Reply::stream(pieces.iter().map(chunk).chain([done]), gate)
+    Reply::stream(pieces.iter().map(|piece| delta(piece)).chain([done]), gate)
 }
 
 #[tokio::test]
@@ -248,15 +246,6 @@ async fn a_node_without_a_token_is_a_wrong_use() {
     worker.line_with("the server's node token is needed").await;
 }
 
-/// The text of a streamed chat completion.
-fn streamed_text(body: &str) -> String {
-    let data = body.lines().filter_map(|line| line.strip_prefix("data: "));
-    let chunks = data.filter_map(|data| serde_json::from_str::<Value>(data).ok());
-    chunks
-        .filter_map(|chunk| Some(chunk["choices"][0]["delta"]["content"].as_str()?.to_owned()))
-        .collect()
-}
-
 #[tokio::test]
 async fn warren_serves_its_consumers_from_warrens_node_also_after_a_restart() {
     let (mut daemon, backend) = (with_nodes().await, chat_only().await);
@@ -267,7 +256,7 @@ async fn warren_serves_its_consumers_from_warrens_node_also_after_a_restart() {
     let whole = client.post_json(CHAT, &ask(false)).await;
     assert_eq!(whole.json()["choices"][0]["message"]["content"], "gr\u{fc}n \u{1f40d}");
     let streamed = client.post_json(CHAT, &ask(true)).await.text();
-    assert_eq!(streamed_text(&streamed), "gr\u{fc}n \u{1f40d}");
+    assert_eq!(said(&streamed), "gr\u{fc}n \u{1f40d}");
     let message = client.post_json(MESSAGES, &ask(false)).await;
     assert_eq!(message.json()["content"][0]["text"], "gr\u{fc}n \u{1f40d}", "{}", message.text());
     let response = client.post_json(RESPONSES, &json!({"model": "m", "input": "Hi"})).await;
@@ -277,5 +266,5 @@ async fn warren_serves_its_consumers_from_warrens_node_also_after_a_restart() {
     daemon.kill_and_restart().await;
     daemon.has_workers(1).await;
     let again = daemon.client().post_json(CHAT, &ask(true)).await.text();
-    assert_eq!(streamed_text(&again), "gr\u{fc}n \u{1f40d}", "the node has come back");
+    assert_eq!(said(&again), "gr\u{fc}n \u{1f40d}", "the node has come back");
 }

@@ -7,15 +7,12 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use testkit::{DEADLINE, Gate, MockBackend, Reply, eventually};
+use testkit::{DEADLINE, Gate, MockBackend, Reply, Room, RoomEvents, chat::delta, eventually};
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::{
     common::{CHAT, ask_for, post, serve},
-    rooms_kit::{
-        Events, Room, assert_answers, data, delta, friend, make_room, message, open_room, refused,
-        say, tunnel, with_room,
-    },
+    rooms_kit::{assert_answers, data, message, open_room, refused, say, with_room},
 };
 
 #[tokio::test]
@@ -24,9 +21,9 @@ async fn rooms_and_who_is_in_them_outlive_the_server() {
     let client = daemon.client();
     let defaults = json!({"temperature": 0.5, "instructions": "secret words"});
     let body = json!({"name": "kept", "password": "pw", "defaults": defaults, "public": true});
-    let room = make_room(&client, &body).await;
+    let room = Room::make(&client, &body).await;
     let put = room.put(&daemon, "p1").field("password", json!("pw"));
-    let before = tunnel(put.clone()).await;
+    let before = put.clone().heard().await;
     let session = before.joined["sessionToken"].as_str().unwrap().to_owned();
     let summary = data(&client.get(&room.plane("")).await, 200);
     daemon.kill_and_restart().await;
@@ -44,7 +41,7 @@ async fn rooms_and_who_is_in_them_outlive_the_server() {
         daemon.client().with_token("no").get(&room.plane("/participants")).await.status,
         401
     );
-    let mut back = tunnel(put.field("sessionToken", json!(session))).await;
+    let mut back = put.field("sessionToken", json!(session)).heard().await;
     assert_eq!(back.joined["sessionToken"], session, "it is known still");
     let asked = post(&member, room.chat(), ask_for("*", false));
     let ask = back.expect_request().await;
@@ -62,9 +59,9 @@ async fn a_room_that_nobody_uses_ends_and_one_with_a_participant_does_not() {
     let daemon = serve().set("--room-idle-secs", "1").start().await;
     let (client, unused) = (daemon.client(), open_room(&daemon).await);
     let used = open_room(&daemon).await;
-    let own = make_room(&client, &json!({"name": "long", "expiresSecs": 600})).await;
-    let mut member = friend(&daemon, &used, "p1").await;
-    let mut watching = Events::open(&client, &unused.plane("/events")).await;
+    let own = Room::make(&client, &json!({"name": "long", "expiresSecs": 600})).await;
+    let mut member = used.friend(&daemon, "p1").await;
+    let mut watching = RoomEvents::open(&client, &unused.plane("/events")).await;
     let codes = async || {
         let rooms = data(&client.get("/v1/rooms").await, 200);
         let codes = rooms.as_array().unwrap().iter().map(|room| room["code"].clone());
@@ -72,7 +69,7 @@ async fn a_room_that_nobody_uses_ends_and_one_with_a_participant_does_not() {
     };
     let ended = async || codes().await == [json!(used.code), json!(own.code)];
     eventually("an unused room's end", DEADLINE + Duration::from_secs(5), ended).await;
-    let closed = watching.until("room.closed").await;
+    let closed = watching.until("room.closed").await.pop().unwrap().json;
     assert!(closed["data"]["reason"].as_str().unwrap().contains("nobody"), "{closed}");
     member.ping(1).await;
     member.expect_pong().await;
@@ -83,9 +80,9 @@ async fn a_room_that_nobody_uses_ends_and_one_with_a_participant_does_not() {
 async fn a_stop_of_the_server_ends_streams_and_tunnels_in_order() {
     let mut daemon = serve().start().await;
     let (client, room) = (daemon.client(), open_room(&daemon).await);
-    let named = Events::open(&client, &room.plane("/events")).await;
-    let all = Events::open(&client, "/events?role=tui").await;
-    let mut participant = friend(&daemon, &room, "p1").await;
+    let named = RoomEvents::open(&client, &room.plane("/events")).await;
+    let all = RoomEvents::open(&client, "/events?role=tui").await;
+    let mut participant = room.friend(&daemon, "p1").await;
     participant.fall_silent();
     daemon.sigterm();
     assert_eq!(participant.expect_close().await.map(|close| close.0), Some(1001));
@@ -100,9 +97,9 @@ async fn a_stop_of_the_server_ends_streams_and_tunnels_in_order() {
 async fn no_credential_of_a_room_is_logged() {
     let mut daemon = serve().set("--log", "trace").start().await;
     let room =
-        make_room(&daemon.client(), &json!({"name": "a", "password": "hunter2-hunter2"})).await;
+        Room::make(&daemon.client(), &json!({"name": "a", "password": "hunter2-hunter2"})).await;
     let put = room.put(&daemon, "p1").field("password", json!("hunter2-hunter2"));
-    let participant = tunnel(put).await;
+    let participant = put.heard().await;
     let query = format!("{}?password=hunter2-hunter2", room.path("/v1/models"));
     assert_eq!(daemon.client().get(&query).await.status, 200);
     daemon.client().with_token("hunter2-wrong").get(&room.path("/v1/models")).await;
@@ -181,7 +178,7 @@ async fn an_endpoint_at_the_address_that_joins_is_called_and_streams() {
 #[tokio::test]
 async fn a_participant_that_floods_fills_neither_memory_nor_the_log() {
     let (daemon, client, room) = with_room().await;
-    let mut participant = friend(&daemon, &room, "p1").await;
+    let mut participant = room.friend(&daemon, "p1").await;
     let unread = client.post(&room.chat(), &ask_for("*", true)).open().await;
     let ask = participant.expect_request().await;
     participant.start(&ask, 200, "text/event-stream").await;

@@ -1,35 +1,13 @@
-//! What the tests of rooms share: a room, a participant in it, the shapes of answers, and a stream of
-//! events.
+//! What the tests of rooms share: a server with a room, and the shapes of answers.
 
 use serde_json::{Value, json};
-use testkit::{Client, Daemon, FakeParticipant, Put, Response, Streaming, TunnelAsk, within};
+use testkit::{Client, Daemon, FakeParticipant, Response, Room, TunnelAsk, chat::completion};
 
 use crate::common::{ask_for, post, serve};
 
-/// A room that was made.
-#[derive(Debug, Clone)]
-pub(crate) struct Room {
-    /// Its six characters.
-    pub(crate) code: String,
-    /// The code to say aloud.
-    pub(crate) spoken: String,
-    pub(crate) host_token: String,
-}
-
-pub(crate) async fn make_room(client: &Client, body: &Value) -> Room {
-    let made = client.post_json("/v1/rooms", body).await;
-    let made = data(&made, 201);
-    let text = |value: &Value| value.as_str().expect("text").to_owned();
-    Room {
-        code: text(&made["room"]["code"]),
-        spoken: text(&made["room"]["spokenCode"]),
-        host_token: text(&made["hostToken"]),
-    }
-}
-
 /// A room without a password.
 pub(crate) async fn open_room(daemon: &Daemon) -> Room {
-    make_room(&daemon.client(), &json!({"name": "friends"})).await
+    Room::make(&daemon.client(), &json!({"name": "friends"})).await
 }
 
 /// A server with defaults, a client of it, and a room without a password.
@@ -40,66 +18,10 @@ pub(crate) async fn with_room() -> (Daemon, Client, Room) {
     (daemon, client, room)
 }
 
-impl Room {
-    /// A path of the room below `/v1/rooms`.
-    pub(crate) fn plane(&self, rest: &str) -> String {
-        format!("/v1/rooms/{}{rest}", self.code)
-    }
-
-    /// A path of the room below `/rooms`.
-    pub(crate) fn path(&self, rest: &str) -> String {
-        format!("/rooms/{}{rest}", self.code)
-    }
-
-    /// Where it is asked for a chat.
-    pub(crate) fn chat(&self) -> String {
-        self.path("/v1/chat/completions")
-    }
-
-    /// A participant to be, of this id.
-    pub(crate) fn put(&self, daemon: &Daemon, id: &str) -> Put {
-        Put::new(daemon.address(), &self.code).id(id)
-    }
-}
-
-/// A participant once the server has heard it on its tunnel.
-pub(crate) async fn tunnel(put: Put) -> FakeParticipant {
-    let mut participant = put.join().await;
-    participant.expect_pong().await;
-    participant
-}
-
-/// A participant of this id with the model `m`.
-pub(crate) async fn friend(daemon: &Daemon, room: &Room, id: &str) -> FakeParticipant {
-    tunnel(room.put(daemon, id)).await
-}
-
 /// Answers a request with a chat that says `text`.
 pub(crate) async fn say(participant: &mut FakeParticipant, ask: &TunnelAsk, text: &str) {
     participant.answer(ask, 200, &completion(text)).await;
 }
-
-/// A chat completion.
-pub(crate) fn completion(text: &str) -> Value {
-    json!({
-        "id": "chatcmpl-1", "object": "chat.completion", "created": 0, "model": "m",
-        "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}],
-        "usage": {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7},
-    })
-}
-
-/// A piece of a streamed chat.
-pub(crate) fn delta(text: &str) -> String {
-    let chunk = json!({"choices": [{"index": 0, "delta": {"content": text}}]});
-    format!("data: {chunk}\n\n")
-}
-
-/// The end of a streamed chat.
-pub(crate) const FINISH: &str = concat!(
-    "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}],",
-    "\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":4,\"total_tokens\":7}}\n\n",
-    "data: [DONE]\n\n",
-);
 
 /// What a good answer of the plane holds.
 #[track_caller]
@@ -136,54 +58,6 @@ pub(crate) fn message(response: &Response, status: u16, kind: &str) -> Value {
     let body = response.json();
     assert_eq!((response.status, body["type"].as_str()), (status, Some(kind)), "{body}");
     body
-}
-
-/// A stream of events.
-pub(crate) struct Events {
-    answer: Streaming,
-    read: String,
-}
-
-impl Events {
-    pub(crate) async fn open(client: &Client, path: &str) -> Self {
-        let answer =
-            client.request("GET", path).header("accept", "text/event-stream").start().await;
-        assert_eq!(answer.status, 200, "{path}");
-        Self { answer, read: String::new() }
-    }
-
-    /// The JSON of the next event of this type; others are passed over.
-    pub(crate) async fn until(&mut self, kind: &str) -> Value {
-        // Signs of life are no events: they put off no deadline.
-        let wanted = async {
-            loop {
-                let event = self.next().await.expect("the stream stands");
-                if event["type"] == kind {
-                    return event;
-                }
-            }
-        };
-        within(kind, wanted).await
-    }
-
-    /// Reads the stream to its end.
-    pub(crate) async fn end(mut self) {
-        within("the end of a stream", async { while self.next().await.is_some() {} }).await;
-    }
-
-    /// The JSON of the next event; nothing when the stream is over.
-    async fn next(&mut self) -> Option<Value> {
-        loop {
-            while let Some(end) = self.read.find("\n\n") {
-                let frame: String = self.read.drain(..end + 2).collect();
-                if let Some(data) = frame.lines().find_map(|line| line.strip_prefix("data: ")) {
-                    return Some(serde_json::from_str(data).expect("JSON"));
-                }
-            }
-            let chunk = self.answer.next_chunk().await?;
-            self.read.push_str(std::str::from_utf8(&chunk).expect("whole characters"));
-        }
-    }
 }
 
 /// Asks a participant for a chat, which it answers.
