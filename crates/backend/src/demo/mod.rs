@@ -18,7 +18,7 @@ mod text;
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
-    time::{SystemTime, UNIX_EPOCH},
+    time::SystemTime,
 };
 
 use base::{Endpoint, Endpoints};
@@ -109,8 +109,7 @@ impl DemoBackend {
         let most = question.max_tokens.unwrap_or(usize::MAX);
         let cut = most < all.len();
         let number = self.answers.fetch_add(1, Ordering::Relaxed);
-        // A clock before 1970 is no reason not to answer.
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = base::since_1970(SystemTime::now());
         let id = format!("{:08x}{:04x}{:016x}", now.as_secs(), number & 0xffff, question.hash);
         let words = all.into_iter().take(most).collect();
         Reply { id, created: now.as_secs(), question, words, cut }
