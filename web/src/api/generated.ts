@@ -500,6 +500,17 @@ export type ConnectionKind =
   /** Over a link that it opened itself. */
   | "tunnel";
 
+/**
+ * How a model server goes on with the beginning of an answer: what it has to be sent beside that.
+ *
+ * A server that knows either of these also continues the prompt of a text completion as it is.
+ */
+export type Continuation =
+  /** It goes on with the last message whenever that is the assistant's, as llama.cpp does. */
+  | "last_message"
+  /** It does so when `continue_final_message` is true and `add_generation_prompt` false, as vLLM does. */
+  | "final_message";
+
 /** Body of `POST /admin/keys`. */
 export interface CreateKey {
   /** Its name. */
@@ -1435,6 +1446,8 @@ export interface ModelFacts {
   load_ms?: number;
   /** When it was last asked, in milliseconds since 1970. */
   last_used_ms?: number;
+  /** How its backend goes on with an answer that has begun; `None` when it cannot, or does not say. */
+  continuation?: Continuation;
 }
 
 /** Money that may be spent in each period. */
