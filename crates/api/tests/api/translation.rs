@@ -177,6 +177,11 @@ async fn a_model_without_a_provider_of_any_shape_is_not_served() {
     let response = kit.send(request).await;
     assert_eq!(response.status(), 404);
     assert!(text(response).await.contains("no worker that serves m serves this endpoint"));
+    let body = Body::from(r#"{"model":"m","input":"hi"}"#);
+    let response = chat_only().send(Request::post("/v1/embeddings").body(body).unwrap()).await;
+    assert_eq!(response.status(), 404);
+    let error: Value = serde_json::from_str(&text(response).await).unwrap();
+    assert_eq!(error["error"]["code"], "endpoint_not_served");
 }
 
 #[tokio::test(start_paused = true)]
