@@ -173,7 +173,7 @@ async fn an_endpoint_at_the_address_that_joins_is_called_and_streams() {
     backend.aborted(1).await;
 }
 
-/// Nobody reads, and it sends on; a chunk that is too large; frames that are none: the server's
+/// Nobody reads, and it sends on; a chunk that is too large; frames that cannot be read: the server's
 /// memory and its log stay what they were, and the participant itself stays.
 #[tokio::test]
 async fn a_participant_that_floods_fills_neither_memory_nor_the_log() {
