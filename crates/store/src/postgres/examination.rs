@@ -3,7 +3,7 @@
 use std::{
     future::poll_fn,
     path::Path,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime},
 };
 
 use base::{Secret, error::chain};
