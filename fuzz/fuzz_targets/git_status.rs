@@ -4,11 +4,12 @@
 
 use files::git::status::parse;
 use libfuzzer_sys::fuzz_target;
+use protocol::workspace::ProjectId;
 
 fuzz_target!(|data: &[u8]| {
     let Some((&length, rest)) = data.split_first() else { return };
     let (prefix, output) = rest.split_at(usize::from(length).min(rest.len()));
-    let Ok(status) = parse(output, prefix) else { return };
+    let Ok(status) = parse(ProjectId::from_random(1), output, prefix) else { return };
     let records = output.split(|byte| *byte == 0).count();
     assert!(status.staged.len() + status.unstaged.len() <= 2 * records);
     assert!(status.untracked.len() <= records);

@@ -1,6 +1,6 @@
 //! Wall-clock and monotonic time together.
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime};
 
 /// A moment by two clocks. Keys expire and budgets restart by the calendar; rates are measured
 /// by the monotonic clock.
@@ -20,8 +20,7 @@ impl Moment {
 
     /// The moment at which the two clocks showed this.
     pub fn of(steady: Instant, wall: SystemTime) -> Self {
-        let wall = wall.duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self { wall_ms: u64::try_from(wall.as_millis()).unwrap_or(u64::MAX), steady }
+        Self { wall_ms: base::unix_ms(wall), steady }
     }
 
     /// Seconds since 1970.

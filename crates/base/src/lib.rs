@@ -20,7 +20,7 @@
 //! - [`money`]: amounts of money as whole numbers
 //! - [`trace`]: where a request is in a distributed trace
 //! - [`usage`]: by what usage is summed up
-//! - [`time`]: spans of time as numbers
+//! - [`time`]: spans and points of time as numbers
 //! - [`error`]: errors as text
 //! - [`plain`]: makes text from others safe to show on a terminal
 //! - [`secret`]: text that never shows itself, and URLs without their tokens
@@ -61,5 +61,5 @@ pub use money::{Currency, Money, MoneyBudget, NotMoney};
 pub use node_id::{NodeId, NotANodeId};
 pub use pace::Pace;
 pub use secret::{NoSecret, Secret, redact_url};
-pub use time::millis;
+pub use time::{millis, since_1970, unix_ms};
 pub use usage::UsageBy;

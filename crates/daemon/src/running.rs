@@ -5,7 +5,7 @@ use std::{
     io::{self, Write},
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     path::{Path, PathBuf},
-    time::{SystemTime, UNIX_EPOCH},
+    time::SystemTime,
 };
 
 use serde::{Deserialize, Serialize};
@@ -43,7 +43,7 @@ impl ServerFile {
     /// The server of this process, which listens at `address`. `certificate`: the file of the certificate
     /// that it shows, if it speaks TLS.
     pub(crate) fn own(address: SocketAddr, certificate: Option<&Path>) -> Self {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = base::since_1970(SystemTime::now());
         let own = Self {
             pid: std::process::id(),
             urls: urls(address, certificate.is_some()),

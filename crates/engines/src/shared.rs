@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
-    time::{Instant, SystemTime, UNIX_EPOCH},
+    time::{Instant, SystemTime},
 };
 
 use backend::{BackendError, Claim, HttpBackend};
@@ -379,7 +379,7 @@ impl Shared {
         let last_used_ms = view.last_used.map(|used| {
             let (instant, time) = self.start;
             let used = time + used.saturating_duration_since(instant);
-            base::millis(used.duration_since(UNIX_EPOCH).unwrap_or_default())
+            base::unix_ms(used)
         });
         let known = ModelFacts {
             memory_bytes: Some(view.need.total()),

@@ -6,7 +6,7 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime},
 };
 
 use base::{ModelName, Scope};
@@ -202,7 +202,7 @@ impl RememberedModels {
 }
 
 fn seconds(time: SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+    base::since_1970(time).as_secs()
 }
 
 fn oldest(now: SystemTime) -> u64 {
@@ -215,7 +215,7 @@ mod tests {
     use crate::VolatileStore;
 
     fn at(secs: u64) -> SystemTime {
-        UNIX_EPOCH + MEMORY + Duration::from_secs(secs)
+        SystemTime::UNIX_EPOCH + MEMORY + Duration::from_secs(secs)
     }
 
     fn memory(store: &Arc<VolatileStore>, now: SystemTime) -> ModelMemory {

@@ -12,6 +12,7 @@
 //! - [`node_server`]: a stock-shaped API server in the hands of a test
 //! - [`relay_server`]: a stock-shaped relay server in the hands of a test
 //! - [`participant`]: a stock participant of a room in the hands of a test
+//! - [`room`]: a room of a server, and the stream of its events
 //! - [`hub`]: a stock-shaped server of rooms in the hands of a test
 //! - [`model_hub`]: a hub that models are fetched from, in the hands of a test
 //! - [`mesh`]: stock-shaped peers of the mesh, and a relay as stock ones are
@@ -24,6 +25,7 @@
 //! - [`daemon`]: `warren serve` and `warren worker`, the real binary
 //! - [`collector`]: a collector of OpenTelemetry in the hands of a test
 //! - [`clock`]: servers whose clock is wrong
+//! - [`chat`]: chats as OpenAI's API has them: what is asked, and what a model says
 //! - [`client`]: an HTTP client that sees bytes as they arrive and hangs up where a test wants
 //! - [`http1`]: just enough HTTP/1.1 to read either side of a connection
 //! - [`lab`]: the harness of the soak programs
@@ -48,6 +50,7 @@
 
 pub mod agents;
 pub mod backend;
+pub mod chat;
 pub mod client;
 pub mod clock;
 pub mod collector;
@@ -71,6 +74,7 @@ pub mod processes;
 pub mod random;
 pub mod raw;
 pub mod relay_server;
+pub mod room;
 mod sockets;
 pub mod wait;
 pub mod worker;
@@ -95,5 +99,6 @@ pub use process::ChildProcess;
 pub use random::Random;
 pub use raw::{RawConnection, RawRequest, RawServer};
 pub use relay_server::{RelayAnswer, RelayLink, RelayServer};
+pub use room::{Room, RoomEvent, RoomEvents};
 pub use wait::{DEADLINE, eventually, within};
 pub use worker::{Connect, FakeWorker, Form, Job, Refused};

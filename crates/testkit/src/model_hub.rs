@@ -136,20 +136,6 @@ impl FakeModelHub {
         self.asked().into_iter().filter(|asked| asked.is_files).collect()
     }
 
-    /// Waits until `count` requests for files have come.
-    pub async fn until_fetched(&self, count: usize) {
-        crate::within("requests for files", async {
-            loop {
-                let notified = self.state.1.notified();
-                if self.fetched().len() >= count {
-                    return;
-                }
-                notified.await;
-            }
-        })
-        .await;
-    }
-
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.0.lock().unwrap()
     }

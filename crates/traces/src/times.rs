@@ -1,14 +1,13 @@
 //! Moments as spans have them, and new ids.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use base::trace::{SpanId, TraceId};
 use rand::RngExt;
 
 /// A moment in nanoseconds since 1970.
 pub fn nanoseconds(at: SystemTime) -> u64 {
-    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+    u64::try_from(base::since_1970(at).as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// The id of a new trace.

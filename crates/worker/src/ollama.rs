@@ -5,7 +5,7 @@
 
 use std::{
     hash::{BuildHasher, RandomState},
-    time::{SystemTime, UNIX_EPOCH},
+    time::SystemTime,
 };
 
 use backend::{Answer, AnswerBody, BackendRequest, Change};
@@ -119,7 +119,7 @@ fn headed(mut headers: HeaderMap, kind: Body) -> HeaderMap {
 
 fn context(asked: &str, body: &[u8]) -> Context {
     let random = || RandomState::new().hash_one(asked);
-    let created = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let created = base::since_1970(SystemTime::now()).as_secs();
     let streaming = openai::peek(body).is_ok_and(|peek| peek.stream);
     let id = format!("{:016x}{:016x}", random(), random());
     Context { id, created, model: asked.to_owned(), streaming }

@@ -5,7 +5,7 @@
 //!
 //! A raw prompt is refused where every provider of the model has nothing but chat.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use axum::response::Response;
 use base::{Endpoint, Endpoints, ModelName};
@@ -75,7 +75,7 @@ fn no_raw(model: &ModelName) -> ApiError {
 }
 
 fn written(endpoint: Endpoint, model: &ModelName, unloads: bool) -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = base::since_1970(SystemTime::now());
     let now = timestamp(now.as_secs(), now.subsec_nanos());
     match endpoint {
         Endpoint::OllamaEmbed => reply::nothing_embedded(model.as_str()),

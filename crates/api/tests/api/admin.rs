@@ -40,6 +40,17 @@ async fn health_tells_strangers_little() {
     let foreign: Value = serde_json::from_str(&foreign).unwrap();
     assert!(foreign["workers"].is_null() && foreign["ok"] == true);
     assert_eq!(get(&kit, "/health", &[("accept", "text/plain")]).await.1, "ok");
+    for open in [false, true] {
+        let kit = Kit::with(|rules, _| rules.open = open);
+        let key = kit.key(None, &[]);
+        for (bearer, is_long) in [(key.expose(), true), ("sk-other", false)] {
+            let bearer = format!("Bearer {bearer}");
+            let headers = [("x-forwarded-for", "10.0.0.1"), ("authorization", bearer.as_str())];
+            let (_, health) = get(&kit, "/health", &headers).await;
+            let health: Value = serde_json::from_str(&health).unwrap();
+            assert_eq!(health["models"].is_array(), is_long, "{health}");
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]

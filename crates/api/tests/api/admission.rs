@@ -20,16 +20,73 @@ async fn bad_bodies_are_told_apart() {
     let bad = [
         ("", None),
         ("{", None),
+        ("not json", None),
         ("[]", None),
+        ("\"m\"", None),
+        ("null", None),
         ("{\"messages\":[]}", Some("model")),
         ("{\"model\":7}", Some("model")),
+        ("{\"model\":null}", Some("model")),
+        ("{\"model\":\"\"}", Some("model")),
+        ("{\"model\":[\"m\"]}", Some("model")),
         ("{\"model\":\"m\",\"stream\":\"yes\"}", Some("stream")),
+        ("{\"model\":\"m\",\"stream\":1}", Some("stream")),
+        ("{\"model\":\"m\"} trailing", None),
     ];
     for (body, param) in bad {
-        let (status, error) = refused(&kit, "/v1/chat/completions", body).await;
-        assert_eq!(status, 400, "{body}");
-        assert_eq!(error["error"]["type"], "invalid_request_error");
-        assert_eq!(error["error"]["param"].as_str(), param, "{body}: {error}");
+        for path in ["/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/responses"] {
+            let (status, error) = refused(&kit, path, body).await;
+            assert_eq!(status, 400, "{body}");
+            assert_eq!(error["error"]["type"], "invalid_request_error");
+            assert_eq!(error["error"]["param"].as_str(), param, "{body}: {error}");
+        }
+        let (status, error) = refused(&kit, "/v1/messages", body).await;
+        assert_eq!((status, &error["type"]), (400, &Value::from("error")), "{body}");
+        assert_eq!(error["error"]["type"], "invalid_request_error", "{body}: {error}");
+    }
+    let (_, error) = refused(&kit, "/v1/chat/completions", "{\n  \"model\": m}").await;
+    assert!(error["error"]["message"].as_str().unwrap().contains("line 2"), "{error}");
+    let long = format!("{{\"model\":\"{}\"}}", "m".repeat(1_000));
+    assert_eq!(refused(&kit, "/v1/chat/completions", &long).await.0, 400);
+    let latin: &[u8] = b"{\"model\":\"m\xe9\"}";
+    let latin = Request::post("/v1/chat/completions").body(Body::from(latin)).unwrap();
+    assert_eq!(kit.send(latin).await.status(), 400);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_over_the_limit_is_told_in_each_apis_shape() {
+    let kit = Kit::new();
+    let of = |length: usize| {
+        let body = |pad: usize| format!(r#"{{"model":"nobody","pad":"{}"}}"#, "x".repeat(pad));
+        body(length - body(0).len())
+    };
+    let (limit, over) = (of(1 << 20), of((1 << 20) + 1));
+    assert_eq!(refused(&kit, "/v1/chat/completions", &limit).await.0, 404, "it is read");
+    assert_eq!(refused(&kit, "/v1/chat/completions", &over).await.0, 413);
+    let (status, error) = refused(&kit, "/v1/messages", &over).await;
+    assert_eq!((status, &error["error"]["type"]), (413, &Value::from("request_too_large")));
+    // In pieces, so that the length is not known before it is too long.
+    let pieces = over.into_bytes();
+    let pieces: Vec<_> =
+        pieces.chunks(9_999).map(|piece| Ok::<_, std::io::Error>(piece.to_vec())).collect();
+    let pieces = Body::from_stream(futures_util::stream::iter(pieces));
+    let request = Request::post("/v1/chat/completions").body(pieces).unwrap();
+    assert_eq!(kit.send(request).await.status(), 413);
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_json_is_read_however_it_is_written() {
+    let kit = Kit::new();
+    for (content_type, status) in [
+        ("text/plain", 415),
+        ("multipart/form-data; boundary=x", 415),
+        ("application/xml", 415),
+        ("application/json; charset=utf-8", 404),
+        ("Application/JSON", 404),
+    ] {
+        let request = Request::post("/v1/chat/completions").header("content-type", content_type);
+        let request = request.body(Body::from(r#"{"model":"nobody"}"#)).unwrap();
+        assert_eq!(kit.send(request).await.status().as_u16(), status, "{content_type}");
     }
 }
 
@@ -54,9 +111,13 @@ async fn wrong_methods_and_paths_are_told() {
     let kit = Kit::new();
     let cases = [
         (Method::GET, "/v1/chat/completions", 405),
+        (Method::PUT, "/v1/chat/completions", 405),
+        (Method::DELETE, "/v1/chat/completions", 405),
+        (Method::PATCH, "/v1/chat/completions", 405),
         (Method::PUT, "/v1/messages", 405),
         (Method::POST, "/v1/models", 405),
         (Method::POST, "/v1/nothing", 404),
+        (Method::POST, "/v1/chat", 404),
         (Method::GET, "/v1/chat/completions/", 404),
     ];
     for (method, path, status) in cases {

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::{
     kit::{Kit, head, sent, text},
-    room_kit::{EVENTS, JSON, chat, path, post, told, with_bearer},
+    room_kit::{EVENTS, JSON, chat, nonsense, path, post, told, with_bearer},
 };
 
 const CHAT: &[Endpoint] = &[Endpoint::ChatCompletions];
@@ -74,10 +74,13 @@ async fn a_bad_body_is_told_as_json_at_every_api() {
     let _lent = kit.lends(&room, "one", &["a"], CHAT);
     let paths = Endpoint::ALL.map(|endpoint| path(&room, endpoint.path()));
     for path in &paths {
-        for body in ["", "{", "[]", "{}", r#"{"model":""}"#, r#"{"model":7}"#, "\u{1}"] {
+        let models = ["{}", r#"{"model":""}"#, r#"{"model":7}"#, r#"{"model":["*"]}"#];
+        for body in models.map(|body| body.as_bytes().to_vec()).into_iter().chain(nonsense()) {
+            let shown = String::from_utf8_lossy(&body[..body.len().min(60)]).into_owned();
             let (status, error) = kit.told(post(path, body)).await;
-            assert_eq!(status, 400, "{path} {body}");
-            assert!(error["error"].is_string(), "{path} {body}: {error}");
+            let no_model = status == 404 && path.contains("/v1beta/");
+            assert!(status == 400 || no_model, "{path} {shown}: {status}");
+            assert!(error["error"].is_string(), "{path} {shown}: {error}");
         }
     }
     let (status, error) = kit.told(Request::get(&paths[0]).body(Body::empty()).unwrap()).await;
@@ -154,9 +157,14 @@ async fn a_password_is_asked_for_use_and_for_the_list() {
     let room = kit.room(Some("sesame"));
     let _lent = kit.lends(&room, "one", &["a"], CHAT);
     let list = || Request::get(path(&room, "/v1/models")).body(Body::empty()).unwrap();
-    for request in [chat(&room, "*"), with_bearer(chat(&room, "*"), "open"), list()] {
+    let others = ["/v1/responses", "/v1/messages", "/api/chat", "/v1/embeddings"];
+    let others = others.map(|api| post(&path(&room, api), r#"{"model":"*","input":"hi"}"#));
+    let again = Request::get(path(&room, "/v1/responses/resp_1")).body(Body::empty()).unwrap();
+    let wrong = with_bearer(chat(&room, "*"), "open");
+    for request in [chat(&room, "*"), wrong, list(), again].into_iter().chain(others) {
+        let uri = request.uri().clone();
         let (status, error) = kit.told(request).await;
-        assert_eq!(status, 401);
+        assert_eq!(status, 401, "{uri}");
         assert!(error["error"].is_string(), "{error}");
     }
     let (status, _) = kit.told(with_bearer(list(), "sesame")).await;
@@ -266,6 +274,40 @@ async fn messages_are_counted_in_a_room_too() {
     let (status, counted) = kit.told(post(&path(&room, "/v1/messages/count_tokens"), body)).await;
     assert_eq!(status, 200);
     assert!(counted["input_tokens"].as_u64().unwrap() > 0, "{counted}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_api_is_served_by_a_participant_that_has_chat_alone() {
+    let mut kit = Kit::new();
+    let room = kit.room(None);
+    let _lent = kit.lends(&room, "one", &["a"], CHAT);
+    let said = "/choices/0/message/content";
+    let messages = r#""messages":[{"role":"user","content":"hi"}]"#;
+    let apis = [
+        ("/v1/chat/completions", format!(r#"{{"model":"one",{messages}}}"#), said),
+        (
+            "/v1/messages",
+            format!(r#"{{"model":"model:a","max_tokens":9,{messages}}}"#),
+            "/content/0/text",
+        ),
+        ("/v1/responses", r#"{"model":"*","input":"hi"}"#.to_owned(), "/output/0/content/0/text"),
+        ("/api/chat", format!(r#"{{"model":"a","stream":false,{messages}}}"#), "/message/content"),
+        (
+            "/api/generate",
+            r#"{"model":"a:latest","prompt":"hi","stream":false}"#.to_owned(),
+            "/response",
+        ),
+    ];
+    let whole = r#"{"choices":[{"message":{"content":"hello"},"finish_reason":"stop"}]}"#;
+    for (api, body, place) in apis {
+        let response = kit.post_for_all(&path(&room, api), &body, head(&[JSON]), whole).await;
+        let (status, answer) = told(response).await;
+        assert_eq!(
+            (status, answer.pointer(place)),
+            (200, Some(&json!("hello"))),
+            "{api}: {answer}"
+        );
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -160,6 +160,19 @@ pub(crate) fn post(path: &str, body: impl Into<Body>) -> Request<Body> {
     Request::post(path).body(body.into()).unwrap()
 }
 
+/// Bodies that are nothing.
+pub(crate) fn nonsense() -> Vec<Vec<u8>> {
+    let texts = ["", " ", "null", "7", "\"text\"", "[]", "{", "{}}", "{\"type\"", "<html>"];
+    let deep =
+        ["[", "{\"a\":", "{\"name\":[", "{\"participant\":{"].map(|open| open.repeat(50_000));
+    let mut bodies: Vec<Vec<u8>> = texts.into_iter().map(Into::into).collect();
+    bodies.extend(deep.map(String::into_bytes));
+    bodies.push(b"{\"name\":\"\xff\xfe\",\"type\":\"room:create\",\"model\":\"m\"}".to_vec());
+    bodies.push(b"{\"name\":\"\\ud800\",\"type\":\"room:create\",\"model\":\"\\ud800\"}".to_vec());
+    bodies.push(vec![0; 1000]);
+    bodies
+}
+
 /// The same request with a credential.
 pub(crate) fn with_bearer(mut request: Request<Body>, credential: &str) -> Request<Body> {
     let value = format!("Bearer {credential}").parse().unwrap();

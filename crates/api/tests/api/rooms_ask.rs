@@ -33,12 +33,12 @@ fn delta(text: &str) -> Bytes {
     format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n").into()
 }
 
-/// Answers a job with `Hel`, `lo`, and this end.
+/// Answers a job with `Hel`, `lö`, and this end, cut anywhere, also within a character.
 fn answer(mut assignment: Assignment, end: &'static str) {
-    let mut write = |chunk: Bytes| assignment.answer.chunk(chunk).unwrap();
-    write(delta("Hel"));
-    write(delta("lo"));
-    write(Bytes::from_static(end.as_bytes()));
+    let whole = [&delta("Hel")[..], &delta("lö"), end.as_bytes()].concat();
+    for piece in whole.chunks(7) {
+        assignment.answer.chunk(Bytes::copy_from_slice(piece)).unwrap();
+    }
     assignment.answer.end();
 }
 
@@ -98,7 +98,7 @@ async fn a_request_is_accepted_and_its_tokens_are_told_to_the_room() {
         json!({ "type": "llm:token", "requestId": "r1", "participantId": "p1", "token": text,
             "seq": seq })
     };
-    assert_eq!(seen[..2], [token("Hel", 0), token("lo", 1)]);
+    assert_eq!(seen[..2], [token("Hel", 0), token("lö", 1)]);
     let [_, _, complete] = &seen[..] else { panic!("{seen:?}") };
     assert_eq!(complete["requestId"], "r1");
     assert_eq!(

@@ -119,6 +119,9 @@ async fn a_returning_watcher_gets_the_missed_events() {
         all.push_str(&frames(&mut stale).await);
     }
     assert!(all.contains("p1"), "all that is kept: {all}");
+    for nonsense in ["nonsense", "99999999999999999999"] {
+        drop(watch(&kit, &format!("{}?after={nonsense}", events_of(&room))).await);
+    }
 }
 
 #[tokio::test(start_paused = true)]

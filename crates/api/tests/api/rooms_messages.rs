@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     kit::Kit,
-    room_kit::{post, with_bearer},
+    room_kit::{nonsense, post, with_bearer},
     rooms_plane::from_afar,
 };
 
@@ -100,7 +100,10 @@ async fn a_bad_message_gets_an_error_that_names_its_fault() {
         let (status, words) = refusal(&kit, message("/messages", &body)).await;
         assert!(status == 400 && words.contains(named), "{body}: {status} {words}");
     }
-    assert_eq!(refusal(&kit, post("/messages", "{")).await.0, 400);
+    for body in nonsense() {
+        let shown = String::from_utf8_lossy(&body[..body.len().min(60)]).into_owned();
+        assert_eq!(refusal(&kit, post("/messages", body)).await.0, 400, "{shown}");
+    }
     assert_eq!(refusal(&kit, post("/messages", vec![b' '; (1 << 20) + 1])).await.0, 413);
     let get = Request::get("/messages").body(Body::empty()).unwrap();
     assert_eq!(refusal(&kit, get).await.0, 404);
@@ -112,10 +115,17 @@ async fn a_bad_message_gets_an_error_that_names_its_fault() {
 async fn an_endpoint_is_not_called_for_who_comes_by_way_of_a_proxy() {
     let kit = Kit::new();
     let code = kit.room(None).spoken_code().to_owned();
-    let mut request = message("/messages", &join(&code, HERE));
-    request.headers_mut().insert("x-forwarded-for", "10.0.0.7".parse().unwrap());
-    let (status, words) = refusal(&kit, request).await;
-    assert!(status == 400 && words.contains("proxy"), "{words}");
+    for (name, value) in [
+        ("x-forwarded-for", "10.0.0.7"),
+        ("forwarded", "for=10.0.0.7"),
+        ("x-real-ip", "10.0.0.7"),
+        ("via", "1.1 proxy"),
+    ] {
+        let mut request = message("/messages", &join(&code, HERE));
+        request.headers_mut().insert(name, value.parse().unwrap());
+        let (status, words) = refusal(&kit, request).await;
+        assert!(status == 400 && words.contains("proxy"), "{name}: {words}");
+    }
 }
 
 /// A page can have a name that leads to this machine.
@@ -140,10 +150,16 @@ async fn an_endpoint_is_called_only_where_the_servers_owner_allows_it() {
     }
     let foreign = from_afar(message("/messages", &join(&code, HERE)));
     assert_eq!(refusal(&kit, foreign).await.0, 400, "nobody has this machine called");
-    let off = Kit::with_room_rules(|rules| {
-        let endpoints = rooms::Endpoints::Off;
-        rules.permissions.set(RoomPermissions { open: false, endpoints });
-    });
+    let ruled = |endpoints| {
+        Kit::with_room_rules(|rules| {
+            rules.permissions.set(RoomPermissions { open: false, endpoints });
+        })
+    };
+    let any = ruled(rooms::Endpoints::Any);
+    let code = any.room(None).spoken_code().to_owned();
+    let foreign = from_afar(message("/messages", &join(&code, HERE)));
+    assert_eq!(any.told(foreign).await.0, 201);
+    let off = ruled(rooms::Endpoints::Off);
     let code = off.room(None).spoken_code().to_owned();
     let (status, words) = refusal(&off, message("/messages", &join(&code, HERE))).await;
     assert!(status == 400 && words.contains("warren room join"), "{words}");

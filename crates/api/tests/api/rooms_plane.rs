@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{
     kit::{Kit, text},
-    room_kit::{now, told, with_bearer},
+    room_kit::{nonsense, now, post, told, with_bearer},
 };
 
 /// Somebody who is not on this machine.
@@ -142,10 +142,12 @@ async fn a_bad_room_is_refused_by_name_and_not_stored() {
         assert!(!error["details"][detail].is_null(), "{body}: {error}");
         assert!(error["hint"].is_string(), "{body}: {error}");
     }
-    let broken = Request::post("/v1/rooms").body(Body::from("{\"name\":")).unwrap();
-    let (status, error) = send(&kit, broken).await;
-    assert_eq!(status, 400);
-    assert!(error["details"]["cause"].is_string(), "{error}");
+    for body in nonsense() {
+        let shown = String::from_utf8_lossy(&body[..body.len().min(60)]).into_owned();
+        let (status, error) = send(&kit, post("/v1/rooms", body)).await;
+        assert_eq!((status, &error["code"]), (400, &json!("INVALID_REQUEST")), "{shown}");
+        assert!(error["details"].is_object(), "{shown}: {error}");
+    }
     let large = Request::post("/v1/rooms").body(Body::from(vec![b' '; (1 << 20) + 1])).unwrap();
     assert_eq!(refused(&kit, large).await, code("INVALID_REQUEST", 413));
     assert!(kit.rooms.list().is_empty(), "none of them was kept");
@@ -156,6 +158,9 @@ async fn from_another_machine_making_a_room_needs_a_key_for_it() {
     let kit = Kit::new();
     let post = || from_afar(request("POST", "/v1/rooms", &json!({ "name": "n" })));
     assert_eq!(refused(&kit, post()).await, code("UNAUTHORIZED", 401));
+    let mut page = request("POST", "/v1/rooms", &json!({ "name": "n" }));
+    page.headers_mut().insert("origin", "https://evil.example".parse().unwrap());
+    assert_eq!(refused(&kit, page).await, code("UNAUTHORIZED", 403), "nor does a page");
     let inference = kit.key(None, &[]);
     let refusal = refused(&kit, with_bearer(post(), inference.expose())).await;
     assert_eq!(refusal, code("UNAUTHORIZED", 403));
@@ -294,22 +299,29 @@ async fn a_bad_participant_gets_an_error_that_names_its_fault() {
     right["password"] = json!("sesame");
     assert_eq!(send(&kit, put(&right)).await.0, 201);
     assert_eq!(send(&kit, with_bearer(put(&ann()), "sesame")).await.0, 200);
-    let nobody = request("PUT", &path.replace("/a", "/%20"), &right);
-    assert_eq!(refused(&kit, nobody).await, code("INVALID_REQUEST", 400));
+    let long = "x".repeat(129);
+    for id in ["%20", "%1b%5b2J", "%0a", "%00", &long, "%e2%80%ae"] {
+        let nobody = request("PUT", &path.replace("/a", &format!("/{id}")), &right);
+        assert_eq!(refused(&kit, nobody).await, code("INVALID_REQUEST", 400), "{id}");
+    }
+    let broken = request("PUT", &path.replace("/a", "/%ff"), &right);
+    assert_eq!(refused(&kit, broken).await, code("INVALID_REQUEST", 404));
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_password_guards_who_is_there() {
     let kit = Kit::new();
-    let room = kit.room(Some("sesame"));
+    let room = kit.room(Some("open sesame"));
     kit.joins(&room, "a", &["m1"]);
     let list = format!("/v1/rooms/{}/participants", room.short_code());
     for path in [list.clone(), format!("{list}/a")] {
         assert_eq!(refused(&kit, get(&path)).await, code("INVALID_PASSWORD", 401), "{path}");
-        assert_eq!(send(&kit, with_bearer(get(&path), "sesame")).await.0, 200);
-        assert_eq!(send(&kit, get(&format!("{path}?password=sesame"))).await.0, 200);
+        assert_eq!(send(&kit, with_bearer(get(&path), "open sesame")).await.0, 200);
+        for written in ["open%20s%65same", "open+sesame"] {
+            assert_eq!(send(&kit, get(&format!("{path}?password={written}"))).await.0, 200);
+        }
         let mut keyed = get(&path);
-        keyed.headers_mut().insert("x-api-key", "sesame".parse().unwrap());
+        keyed.headers_mut().insert("x-api-key", "open sesame".parse().unwrap());
         assert_eq!(send(&kit, keyed).await.0, 200);
     }
     let beat = request("POST", &format!("{list}/a/heartbeat"), &Value::Null);
@@ -345,12 +357,22 @@ async fn paths_and_methods_that_are_none_are_told_as_stock_servers_do() {
         request("POST", "/v1/rooms/ABCDEF", &json!({})),
         request("POST", "/v1/health", &json!({})),
         get("/v1/rooms/%ff"),
+        get("/v1/rooms/%ff/events"),
+        request("POST", "/v1/rooms/ABCDEF/participants/a/tunnel", &json!({})),
+        request("PATCH", "/v1/rooms/ABCDEF/participants/a", &json!({})),
     ];
     for request in nowhere {
         let uri = request.uri().clone();
         let (status, error) = send(&kit, request).await;
         let told = (status, error["code"].as_str(), error["message"].as_str());
         assert_eq!(told, (404, Some("INVALID_REQUEST"), Some("Route not found.")), "{uri}");
+    }
+    let long = "A".repeat(5_000);
+    for odd in ["%00", "..", "%2e%2e", "a%2fb", "%27%20or%201=1", "%f0%9f%90%87", &long] {
+        for path in [format!("/v1/rooms/{odd}"), format!("/rooms/{odd}/v1/models")] {
+            let told = told(kit.send(from_afar(get(&path))).await).await;
+            assert!([404, 429].contains(&told.0) && !told.1["error"].is_null(), "{path}: {told:?}");
+        }
     }
     let elsewhere = kit.send(get("/v1/nothing")).await;
     assert!(text(elsewhere).await.contains("there is nothing at"), "the consumer APIs' own form");

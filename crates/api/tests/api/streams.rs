@@ -63,6 +63,20 @@ async fn messages_are_kept_alive_by_pings_and_nobody_is_when_it_is_off() {
 const LATE: &str = "data: late\n\ngarbage";
 
 #[tokio::test(start_paused = true)]
+async fn silence_in_an_answer_that_is_no_stream_brings_nothing() {
+    let mut kit = Kit::new();
+    let json = head(&[("content-type", "application/json")]);
+    let (response, mut assignment) =
+        kit.post_for("/v1/chat/completions", r#"{"model":"m"}"#, json).await;
+    assignment.answer.chunk(Bytes::from_static(b"{\"a\":\n\n")).unwrap();
+    let whole = tokio::spawn(text(response));
+    tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+    assignment.answer.chunk(Bytes::from_static(b"1}")).unwrap();
+    assignment.answer.end();
+    assert_eq!(whole.await.unwrap(), "{\"a\":\n\n1}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn nothing_follows_the_logical_end_of_a_stream() {
     let plain = CHAT.replace(r#""stream_options":{"include_usage":true},"#, "");
     let done = "data: {\"choices\":[]}\n\ndata: [DONE]\n\n";

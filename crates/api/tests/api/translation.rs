@@ -130,6 +130,13 @@ async fn unsupported_fields_are_refused_by_name_before_any_provider_is_asked() {
     let error: Value = serde_json::from_str(&text(response).await).unwrap();
     assert_eq!(error["error"]["param"], "previous_response_id", "{error}");
     assert_eq!(error["error"]["type"], "invalid_request_error");
+    for kind in ["file_search", "mcp"] {
+        let body = format!(r#"{{"model":"m","input":"hi","tools":[{{"type":"{kind}"}}]}}"#);
+        let request = Request::post("/v1/responses").body(Body::from(body)).unwrap();
+        let error: Value = serde_json::from_str(&text(kit.send(request).await).await).unwrap();
+        assert_eq!(error["error"]["param"], "tools[0].type", "{error}");
+        assert!(error["error"]["message"].as_str().unwrap().contains(kind), "{error}");
+    }
     assert!(kit.scheduler.is_idle());
 }
 
@@ -170,6 +177,11 @@ async fn a_model_without_a_provider_of_any_shape_is_not_served() {
     let response = kit.send(request).await;
     assert_eq!(response.status(), 404);
     assert!(text(response).await.contains("no worker that serves m serves this endpoint"));
+    let body = Body::from(r#"{"model":"m","input":"hi"}"#);
+    let response = chat_only().send(Request::post("/v1/embeddings").body(body).unwrap()).await;
+    assert_eq!(response.status(), 404);
+    let error: Value = serde_json::from_str(&text(response).await).unwrap();
+    assert_eq!(error["error"]["code"], "endpoint_not_served");
 }
 
 #[tokio::test(start_paused = true)]

@@ -18,7 +18,7 @@ mod text;
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
-    time::{SystemTime, UNIX_EPOCH},
+    time::SystemTime,
 };
 
 use base::{Continuation, Endpoint, Endpoints, FactsByModel, ModelFacts};
@@ -115,8 +115,7 @@ impl DemoBackend {
         let most = question.max_tokens.unwrap_or(usize::MAX);
         let cut = most < all.len();
         let number = self.answers.fetch_add(1, Ordering::Relaxed);
-        // A clock before 1970 is no reason not to answer.
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = base::since_1970(SystemTime::now());
         let hash = text::hash(&question.prompt);
         let id = format!("{:08x}{:04x}{hash:016x}", now.as_secs(), number & 0xffff);
         let words = all.into_iter().take(most).collect();

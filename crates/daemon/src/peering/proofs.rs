@@ -9,11 +9,11 @@ use std::{
     path::{Path, PathBuf},
     sync::mpsc::{Receiver, SyncSender, sync_channel},
     thread,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime},
 };
 
 use anyhow::Context;
-use base::{NodeId, millis};
+use base::{NodeId, millis, unix_ms};
 use mesh_relay::{InMemory, REMEMBERED, Remember};
 
 use crate::data::private;
@@ -46,7 +46,7 @@ impl Proofs {
     /// # Errors
     /// When it cannot be read or written.
     pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
-        let kept = load(path, unix_ms())?;
+        let kept = load(path, unix_ms(SystemTime::now()))?;
         store(path, &kept)?;
         let mut memory = InMemory::new(MOST);
         for (at, node) in &kept {
@@ -82,10 +82,6 @@ impl Remember for Proofs {
     }
 }
 
-fn unix_ms() -> u64 {
-    millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
-}
-
 /// Appends lines until the channel closes.
 fn write(path: &Path, lines: &Receiver<Proof>, mut count: usize) {
     while let Ok((at, node)) = lines.recv() {
@@ -94,7 +90,7 @@ fn write(path: &Path, lines: &Receiver<Proof>, mut count: usize) {
             if count < MOST_LINES {
                 return Ok(());
             }
-            let kept = load(path, unix_ms())?;
+            let kept = load(path, unix_ms(SystemTime::now()))?;
             count = kept.len();
             store(path, &kept)
         });
@@ -177,7 +173,7 @@ mod tests {
     #[test]
     fn a_proof_is_known_after_a_restart_for_thirty_days() {
         let (_directory, path) = file();
-        let (now, day) = (unix_ms(), 24 * 60 * 60 * 1000);
+        let (now, day) = (unix_ms(SystemTime::now()), 24 * 60 * 60 * 1000);
         let old = now - millis(REMEMBERED) - 2 * day;
         let lines = format!("{old} {}\nnonsense\n{} {}\n{now}", node(1), now - day, node(2));
         fs::write(&path, lines).unwrap();
@@ -190,7 +186,7 @@ mod tests {
     #[test]
     fn a_clock_that_is_far_ahead_forgets_no_proof() {
         let (_directory, path) = file();
-        let now = unix_ms();
+        let now = unix_ms(SystemTime::now());
         fs::write(&path, format!("{now} {}\n", node(1))).unwrap();
         let jumped = now + 20 * millis(REMEMBERED);
         assert_eq!(load(&path, jumped).unwrap(), [(now, node(1))]);
@@ -216,7 +212,7 @@ mod tests {
         let (lines, taken) = sync_channel(WAITING);
         let memory = InMemory::new(MOST);
         let mut proofs = Proofs { memory, written: HashMap::new(), lines };
-        let now = unix_ms();
+        let now = unix_ms(SystemTime::now());
         let day = millis(WRITTEN_EVERY);
         for at in [now, now + 1, now + day - 1, now + day] {
             proofs.proved(node(1), at);
@@ -232,7 +228,7 @@ mod tests {
     #[test]
     fn a_long_file_is_rewritten() {
         let (_directory, path) = file();
-        let now = unix_ms();
+        let now = unix_ms(SystemTime::now());
         fs::write(&path, format!("{now} {}\n", node(1)).repeat(10)).unwrap();
         let (lines, taken) = sync_channel(1);
         lines.send((now, node(2))).unwrap();

@@ -30,10 +30,11 @@ mod work_tree;
 
 use std::{ffi::OsString, fmt, io, path::Path, sync::Arc, time::Duration};
 
+use protocol::workspace::{GitStatus, ProjectId};
 use tokio::{process::Command, sync::Semaphore};
 
+pub use self::error::GitError;
 use self::{disarm::Disarmed, turns::Turns, work_tree::WorkTree};
-pub use self::{error::GitError, status::Status};
 use crate::path::RelPath;
 
 /// The variables of this process that are passed on to git.
@@ -108,18 +109,25 @@ impl Git {
         Self { settings, turns: Arc::new(Turns::default()), running }
     }
 
-    /// The status of the work tree that a project is in; `None` when it is in no repository (or in
-    /// a bare one). A project in a part of a work tree gets the status of that part.
+    /// The status of the work tree that a project is in; that of no repository when it is in none (or
+    /// in a bare one). A project in a part of a work tree gets the status of that part.
     ///
     /// # Errors
     ///
     /// [`GitError`], also when there is no git.
-    pub async fn status(&self, root: &Path, runner: &Runner) -> Result<Option<Status>, GitError> {
-        let Some(tree) = WorkTree::find(self, root, runner).await? else { return Ok(None) };
+    pub async fn status(
+        &self,
+        project_id: ProjectId,
+        root: &Path,
+        runner: &Runner,
+    ) -> Result<GitStatus, GitError> {
+        let Some(tree) = WorkTree::find(self, root, runner).await? else {
+            return Ok(GitStatus::no_repository(project_id));
+        };
         let _turn = self.turn(&tree).await?;
         let disarmed = tree.disarmed(self, runner).await?;
         let output = self.ask(runner, &tree, &disarmed, Disarmed::status).await?;
-        status::parse(&output, tree.prefix()).map(Some).map_err(GitError::from)
+        status::parse(project_id, &output, tree.prefix()).map_err(GitError::from)
     }
 
     /// The unified diff of one file or directory, staged or unstaged. It is empty for a file that

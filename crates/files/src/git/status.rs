@@ -7,94 +7,57 @@ use protocol::workspace::{
 
 use crate::write::is_temporary;
 
-/// The status of a work tree, or of the part of it that is the project.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Status {
-    /// The branch, even before its first commit; `None` when the head is detached.
-    pub branch: Option<String>,
-    /// The branch that it tracks.
-    pub upstream: Option<String>,
-    /// Commits that only the branch has.
-    pub ahead: u64,
-    /// Commits that only the upstream has.
-    pub behind: u64,
-    /// Changes in the next commit.
-    pub staged: Vec<GitChange>,
-    /// Changes that are not staged, conflicts included.
-    pub unstaged: Vec<GitChange>,
-    /// Untracked paths; a directory with only untracked entries ends in a slash.
-    pub untracked: Vec<String>,
-}
-
-impl Status {
-    /// The protocol's answer for a project.
-    #[must_use]
-    pub fn of(self, project_id: ProjectId) -> GitStatus {
-        let Self { branch, upstream, ahead, behind, staged, unstaged, untracked } = self;
-        let is_repo = true;
-        GitStatus {
-            project_id,
-            is_repo,
-            branch,
-            upstream,
-            ahead,
-            behind,
-            staged,
-            unstaged,
-            untracked,
-        }
-    }
-}
-
 /// A record of a known kind that lacks a field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a record of its status is cut short: {0:?}")]
 pub struct Unreadable(String);
 
-/// Parses git's output. `prefix`, the project's path in the work tree, is cut off paths;
-/// bytes that are not UTF-8 are replaced. Records of unknown kinds are skipped.
+/// Parses git's output about the work tree that a project is in. `prefix`, the project's path in the work
+/// tree, is cut off paths; bytes that are not UTF-8 are replaced. Records of unknown kinds are skipped.
 ///
 /// # Errors
 ///
 /// [`Unreadable`] when a record of a known kind lacks a field.
-pub fn parse(output: &[u8], prefix: &[u8]) -> Result<Status, Unreadable> {
-    let mut status = Status::default();
+pub fn parse(project_id: ProjectId, output: &[u8], prefix: &[u8]) -> Result<GitStatus, Unreadable> {
+    let status = GitStatus { is_repo: true, ..GitStatus::no_repository(project_id) };
+    let mut reader = Reader { prefix, status };
     let mut records = output.split(|byte| *byte == 0);
     while let Some(record) = records.next() {
         let read = match record {
-            [b'#', b' ', header @ ..] => status.header(header),
-            [b'1', b' ', rest @ ..] => status.changed(rest, 6, prefix, None),
-            [b'2', b' ', rest @ ..] => status.changed(rest, 7, prefix, records.next()),
-            [b'u', b' ', rest @ ..] => status.unmerged(rest, prefix),
-            [b'?', b' ', path @ ..] => status.unknown(path, prefix),
+            [b'#', b' ', header @ ..] => reader.header(header),
+            [b'1', b' ', rest @ ..] => reader.changed(rest, 6, None),
+            [b'2', b' ', rest @ ..] => reader.changed(rest, 7, records.next()),
+            [b'u', b' ', rest @ ..] => reader.unmerged(rest),
+            [b'?', b' ', path @ ..] => reader.unknown(path),
             _ => Some(()),
         };
         read.ok_or_else(|| Unreadable(text(&record[..record.len().min(200)])))?;
     }
-    Ok(status)
+    Ok(reader.status)
 }
 
-impl Status {
+/// What has been read so far.
+struct Reader<'a> {
+    prefix: &'a [u8],
+    status: GitStatus,
+}
+
+impl Reader<'_> {
     fn header(&mut self, header: &[u8]) -> Option<()> {
         let header = text(header);
         match header.split_once(' ') {
             Some(("branch.head", "(detached)")) => {}
-            Some(("branch.head", branch)) => self.branch = Some(branch.to_owned()),
-            Some(("branch.upstream", upstream)) => self.upstream = Some(upstream.to_owned()),
-            Some(("branch.ab", counts)) => (self.ahead, self.behind) = both(counts)?,
+            Some(("branch.head", branch)) => self.status.branch = Some(branch.to_owned()),
+            Some(("branch.upstream", upstream)) => self.status.upstream = Some(upstream.to_owned()),
+            Some(("branch.ab", counts)) => (self.status.ahead, self.status.behind) = both(counts)?,
             _ => {}
         }
         Some(())
     }
 
     /// A change: two letters, `fields` fields, the path. `from` is its former name.
-    fn changed(
-        &mut self,
-        rest: &[u8],
-        fields: usize,
-        prefix: &[u8],
-        from: Option<&[u8]>,
-    ) -> Option<()> {
+    fn changed(&mut self, rest: &[u8], fields: usize, from: Option<&[u8]>) -> Option<()> {
+        let prefix = self.prefix;
         let (&[staged, unstaged], path) = rest.split_first_chunk::<2>()?;
         let path = skip(path.strip_prefix(b" ")?, fields)?;
         let change = |letter| {
@@ -103,23 +66,23 @@ impl Status {
             let from = from.filter(|_| renamed).map(|from| text(without(from, prefix)));
             Some(GitChange { path: text(without(path, prefix)), status, from })
         };
-        self.staged.extend(change(staged));
-        self.unstaged.extend(change(unstaged));
+        self.status.staged.extend(change(staged));
+        self.status.unstaged.extend(change(unstaged));
         Some(())
     }
 
-    fn unmerged(&mut self, rest: &[u8], prefix: &[u8]) -> Option<()> {
+    fn unmerged(&mut self, rest: &[u8]) -> Option<()> {
         let path = skip(rest, 9)?;
-        let path = text(without(path, prefix));
-        self.unstaged.push(GitChange { path, status: ChangeStatus::Unmerged, from: None });
+        let path = text(without(path, self.prefix));
+        self.status.unstaged.push(GitChange { path, status: ChangeStatus::Unmerged, from: None });
         Some(())
     }
 
     /// An untracked path. Unfinished files of ours are no user's.
-    fn unknown(&mut self, path: &[u8], prefix: &[u8]) -> Option<()> {
+    fn unknown(&mut self, path: &[u8]) -> Option<()> {
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
         if !is_temporary(name) {
-            self.untracked.push(text(without(path, prefix)));
+            self.status.untracked.push(text(without(path, self.prefix)));
         }
         Some(())
     }

@@ -18,6 +18,14 @@ use tempfile::TempDir;
 
 use super::*;
 
+/// The project of all these statuses.
+const PROJECT: ProjectId = ProjectId::from_random(1);
+
+/// The status of a work tree without changes, on no branch.
+fn clean() -> GitStatus {
+    GitStatus { is_repo: true, ..GitStatus::no_repository(PROJECT) }
+}
+
 /// A directory with a home of its own and a repository in it.
 struct Repository {
     base: TempDir,
@@ -78,8 +86,10 @@ impl Repository {
         assert!(self.run(&["commit", "-q", "-m", message]));
     }
 
-    async fn status(&self) -> Status {
-        self.git.status(&self.root(), &self.runner).await.unwrap().unwrap()
+    async fn status(&self) -> GitStatus {
+        let status = self.git.status(PROJECT, &self.root(), &self.runner).await.unwrap();
+        assert!(status.is_repo);
+        status
     }
 
     async fn diff(&self, path: &str, staged: bool) -> String {

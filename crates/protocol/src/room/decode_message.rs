@@ -5,13 +5,13 @@ use serde_json::value::RawValue;
 
 use super::{
     config::GenerationConfig,
-    decode_plane::{config, expires_secs, max_concurrent, password, specs},
+    decode_plane::{RawRoom, config, max_concurrent, password, specs},
     event::EventEnvelope,
     invalid::{Invalid, object},
     limits::{self, MAX_CODE, MAX_REQUEST_ID, MAX_SELECTOR, line},
     message::{
-        ClientMessage, HostRegister, JoiningParticipant, ListRooms, LlmRequest, RoomCreate,
-        RoomJoin, ServerMessage, TuiRegister,
+        ClientMessage, HostRegister, JoiningParticipant, ListRooms, LlmRequest, RoomJoin,
+        ServerMessage, TuiRegister,
     },
 };
 use crate::json::{clip, fields::Text};
@@ -92,7 +92,11 @@ impl Raw<'_> {
 
     fn message(&self, kind: &'static str, invalid: &mut Invalid) -> ClientMessage {
         match kind {
-            "room:create" => ClientMessage::RoomCreate(self.room_create(invalid)),
+            "room:create" => {
+                let Self { name, password, defaults, public, expires_secs, .. } = *self;
+                let room = RawRoom { name, password, defaults, public, expires_secs };
+                ClientMessage::RoomCreate(room.read(invalid))
+            }
             "room:join" => ClientMessage::RoomJoin(self.room_join(invalid)),
             "llm:request" => ClientMessage::LlmRequest(self.llm_request(invalid)),
             "tui:register" => {
@@ -103,16 +107,6 @@ impl Raw<'_> {
                 ClientMessage::HostRegister(HostRegister { room_id })
             }
             _ => ClientMessage::ListRooms(ListRooms {}),
-        }
-    }
-
-    fn room_create(&self, invalid: &mut Invalid) -> RoomCreate {
-        RoomCreate {
-            name: invalid.text("name", self.name, limits::room_name).trim().to_owned(),
-            password: password(self.password, invalid).filter(|text| !text.is_empty()),
-            defaults: config("defaults", self.defaults, invalid),
-            public: invalid.optional("public", self.public).unwrap_or_default(),
-            expires_secs: expires_secs(self.expires_secs, invalid),
         }
     }
 

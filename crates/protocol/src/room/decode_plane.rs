@@ -20,14 +20,7 @@ impl CreateRoom {
     pub fn decode(body: &[u8]) -> Result<Self, Invalid> {
         let raw: RawRoom<'_> = object(body)?;
         let mut invalid = Invalid::default();
-        let name = invalid.text("name", raw.name, limits::room_name);
-        let room = Self {
-            name: name.trim().to_owned(),
-            password: password(raw.password, &mut invalid).filter(|text| !text.is_empty()),
-            defaults: config("defaults", raw.defaults, &mut invalid),
-            public: invalid.optional("public", raw.public).unwrap_or_default(),
-            expires_secs: expires_secs(raw.expires_secs, &mut invalid),
-        };
+        let room = raw.read(&mut invalid);
         invalid.or(room)
     }
 }
@@ -80,12 +73,24 @@ impl PutParticipant {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-struct RawRoom<'a> {
-    name: Option<&'a RawValue>,
-    password: Option<&'a RawValue>,
-    defaults: Option<&'a RawValue>,
-    public: Option<&'a RawValue>,
-    expires_secs: Option<&'a RawValue>,
+pub(super) struct RawRoom<'a> {
+    pub(super) name: Option<&'a RawValue>,
+    pub(super) password: Option<&'a RawValue>,
+    pub(super) defaults: Option<&'a RawValue>,
+    pub(super) public: Option<&'a RawValue>,
+    pub(super) expires_secs: Option<&'a RawValue>,
+}
+
+impl RawRoom<'_> {
+    pub(super) fn read(self, invalid: &mut Invalid) -> CreateRoom {
+        CreateRoom {
+            name: invalid.text("name", self.name, limits::room_name).trim().to_owned(),
+            password: password(self.password, invalid).filter(|text| !text.is_empty()),
+            defaults: config("defaults", self.defaults, invalid),
+            public: invalid.optional("public", self.public).unwrap_or_default(),
+            expires_secs: expires_secs(self.expires_secs, invalid),
+        }
+    }
 }
 
 #[derive(Deserialize)]

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     config::{GenerationConfig, RuntimeConfig},
+    plane::CreateRoom,
     types::{LlmMetrics, MachineSpecs, ParticipantInfo, RoomInfo, RoomSummary},
 };
 
@@ -13,9 +14,9 @@ use super::{
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type")]
 pub enum ClientMessage {
-    /// Make a room.
+    /// Make a room (spec, "RoomCreateMessage"); all but the name is ours.
     #[serde(rename = "room:create")]
-    RoomCreate(RoomCreate),
+    RoomCreate(CreateRoom),
     /// Join a room with a model.
     #[serde(rename = "room:join")]
     RoomJoin(RoomJoin),
@@ -31,26 +32,6 @@ pub enum ClientMessage {
     /// Request the list of rooms.
     #[serde(rename = "list:rooms")]
     ListRooms(ListRooms),
-}
-
-/// Make a room (spec, "RoomCreateMessage").
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RoomCreate {
-    /// Its name.
-    pub name: String,
-    /// Its password. Ours.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub password: Option<String>,
-    /// The default generation parameters of its participants. Ours.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub defaults: Option<RuntimeConfig>,
-    /// Whether it is listed publicly. Ours.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub public: bool,
-    /// After how many seconds without use it ends. Ours.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expires_secs: Option<u64>,
 }
 
 /// Join a room with a model (spec, "RoomJoinMessage").

@@ -2,7 +2,7 @@
 
 use std::{
     sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime},
 };
 
 use base::{Endpoint, JobId};
@@ -261,7 +261,7 @@ fn refuse(job: JobId, writer: AnswerWriter, status: StatusCode, bad: &BadRequest
 }
 
 fn context(job: JobId, model: String, streaming: bool) -> Context {
-    let created = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let created = base::since_1970(SystemTime::now()).as_secs();
     Context { id: job.digits(), created, model, streaming }
 }
 

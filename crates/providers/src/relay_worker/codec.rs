@@ -2,7 +2,7 @@
 
 use std::{
     sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime},
 };
 
 use base::JobId;
@@ -112,7 +112,9 @@ impl Codec for RelayCodec {
         if now.duration_since(heard) >= self.heartbeat * SILENT_INTERVALS {
             return None;
         }
-        self.sender.send(&ServerMessage::Ping(Ping { timestamp_unix_ms: Some(unix_ms()) }));
+        self.sender.send(&ServerMessage::Ping(Ping {
+            timestamp_unix_ms: Some(base::unix_ms(SystemTime::now())),
+        }));
         Some(now + self.heartbeat)
     }
 
@@ -408,9 +410,4 @@ impl RelayCodec {
 /// The head of an answer, if it can be sent to a client. Its values share the memory of the frame.
 fn checked(head: &ResponseHead) -> Result<scheduler::Head, BadHead> {
     head::head(head.status_code, head.headers.iter(), |value| head.headers.share(value))
-}
-
-fn unix_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

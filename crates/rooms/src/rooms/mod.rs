@@ -24,7 +24,7 @@ use std::{
 };
 
 use base::{KeyId, Live, RoomId, Scope, Secret};
-use protocol::room::{RuntimeConfig, limits::MAX_EXPIRY_SECS};
+use protocol::room::{RuntimeConfig, limits::MAX_EXPIRY_SECS, plane::CreateRoom};
 use store::{RoomHome, RoomRecord, RoomStore, StoreError};
 use tokio::sync::Notify;
 
@@ -74,6 +74,16 @@ pub struct NewRoom {
     pub idle: Option<Duration>,
     /// The key that creates it.
     pub owner: Option<KeyId>,
+}
+
+impl NewRoom {
+    /// What a client has asked for, with the key that it has shown.
+    #[must_use]
+    pub fn asked(room: CreateRoom, owner: Option<KeyId>) -> Self {
+        let CreateRoom { name, password, defaults, public, expires_secs } = room;
+        let (password, idle) = (password.map(Secret::from), expires_secs.map(Duration::from_secs));
+        Self { name, password, defaults, public, idle, owner }
+    }
 }
 
 /// A newly created room.

@@ -3,7 +3,7 @@
 use std::{
     future::poll_fn,
     path::Path,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime},
 };
 
 use base::{Secret, error::chain};
@@ -127,6 +127,5 @@ async fn in_time_of<T>(asked: impl Future<Output = Result<T, Failure>>) -> Resul
 }
 
 fn now() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(now.as_secs()).unwrap_or(i64::MAX)
+    i64::try_from(base::since_1970(SystemTime::now()).as_secs()).unwrap_or(i64::MAX)
 }

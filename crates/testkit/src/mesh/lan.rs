@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use serde_json::Value;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpListener, TcpStream},
+    net::TcpStream,
 };
 
 use super::{
@@ -27,11 +27,6 @@ impl LanPeer {
         Self::on(stream.expect("the listener takes connections"))
     }
 
-    pub async fn accept(listener: &TcpListener) -> Self {
-        let accepted = within("a connection", listener.accept()).await;
-        Self::on(accepted.expect("the listener is there").0)
-    }
-
     fn on(stream: TcpStream) -> Self {
         stream.set_nodelay(true).expect("a TCP connection");
         Self { stream, device: uuid() }
@@ -39,17 +34,8 @@ impl LanPeer {
 
     /// Says hello, wrapped, as a stock peer with these models; a hash goes with it if there is one.
     pub async fn hello(&mut self, models: &[&str], hash: Option<&str>) {
-        self.greet("hello", models, hash).await;
-    }
-
-    /// Says the same as the answer to a hello.
-    pub async fn hello_ack(&mut self, models: &[&str], hash: Option<&str>) {
-        self.greet("helloAck", models, hash).await;
-    }
-
-    async fn greet(&mut self, kind: &str, models: &[&str], hash: Option<&str>) {
         let body = greeting(&self.device, models, hash);
-        self.say(&wrapped(kind, &body)).await;
+        self.say(&wrapped("hello", &body)).await;
     }
 
     /// Connects, says hello and takes the answer, which it returns.

@@ -6,7 +6,7 @@
 //! - [`FakeMac`]: a Mac on the LAN, which knows only the wrapped form
 //! - [`FakeMeshNode`]: a node behind a relay, which answers one message after the other
 //! - [`FakeGateway`]: a consumer behind a relay, with a relay session for each request
-//! - [`FakeStockRelay`]: a relay that checks nothing; with a [`Hostile`] in it, one that meddles
+//! - [`FakeStockRelay`]: a relay that checks nothing
 //! - [`LanPeer`]: a TCP connection on which a test says whatever it likes
 //! - [`RelaySocket`]: the same at a relay
 //! - [`MeshKey`]: the identity of a node
@@ -32,7 +32,7 @@ pub use self::{
     lan::LanPeer,
     mac::{FakeMac, MacLink, MacSettings},
     node::{FakeMeshNode, NodeSettings},
-    relay::{FakeStockRelay, Forwarded, Hostile},
+    relay::{FakeStockRelay, Forwarded},
     script::Script,
     socket::RelaySocket,
     wire::{CHUNK, apple_now, passcode_hash, sha256_hex},

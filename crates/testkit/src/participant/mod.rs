@@ -17,7 +17,7 @@ use std::{
 
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
-use tokio_tungstenite::{client_async, tungstenite::Error};
+use tokio_tungstenite::client_async;
 
 use self::speak::Socket;
 pub use self::speak::TunnelAsk;
@@ -92,7 +92,7 @@ impl Put {
         let joined = response.json()["data"].clone();
         let url = joined["tunnel"]["url"].as_str().expect("where the tunnel is").to_owned();
         let token = joined["tunnel"]["token"].as_str().expect("a token").to_owned();
-        let socket = self.open(&url, &token).await.expect("the tunnel is opened");
+        let socket = self.open(&url, &token).await;
         let path = format!("/v1/rooms/{}/participants/{}", self.code, self.id);
         let client = Client::new(self.address);
         let ended = Arc::new(AtomicBool::new(false));
@@ -101,20 +101,18 @@ impl Put {
         FakeParticipant { joined, path, client, socket, beating, ended }
     }
 
-    async fn open(&self, url: &str, token: &str) -> Result<Socket, Error> {
-        let stream = TcpStream::connect(self.address).await.expect("the server listens");
-        let upgrade = client_async(format!("{url}?token={token}"), stream);
-        let (socket, _) = within("the upgrade", upgrade).await?;
-        Ok(Socket::new(socket))
+    /// The same, once the server has heard it on its tunnel.
+    pub async fn heard(self) -> FakeParticipant {
+        let mut participant = self.join().await;
+        participant.expect_pong().await;
+        participant
     }
 
-    /// Tries to open a tunnel at this URL with this token: the status of the refusal, or 101.
-    pub async fn try_tunnel(&self, url: &str, token: &str) -> u16 {
-        match self.open(url, token).await {
-            Ok(_) => 101,
-            Err(Error::Http(response)) => response.status().as_u16(),
-            Err(other) => panic!("{other}"),
-        }
+    async fn open(&self, url: &str, token: &str) -> Socket {
+        let stream = TcpStream::connect(self.address).await.expect("the server listens");
+        let upgrade = client_async(format!("{url}?token={token}"), stream);
+        let (socket, _) = within("the upgrade", upgrade).await.expect("the tunnel is opened");
+        Socket::new(socket)
     }
 }
 

@@ -54,7 +54,6 @@ pub struct FakeWorker {
     inbox: Inbox,
     begun: HashSet<u32>,
     credit: HashMap<u32, u64>,
-    answers_pings: bool,
 }
 
 impl FakeWorker {
@@ -82,11 +81,6 @@ impl FakeWorker {
     /// The form it speaks: the binary one only when the server has agreed.
     pub fn form(&self) -> Form {
         self.form
-    }
-
-    /// Answers no more pings, as a worker that hangs.
-    pub fn ignore_pings(&mut self) {
-        self.answers_pings = false;
     }
 }
 

@@ -7,16 +7,7 @@ use futures_util::SinkExt;
 use protocol::relay::binary::{JobFailure, ResponseEnd, ResponseHead, Version, WorkerFrame};
 use serde_json::{Map, Value, json};
 use tokio::net::TcpStream;
-use tokio_tungstenite::{
-    WebSocketStream,
-    tungstenite::{
-        Message,
-        protocol::frame::{
-            Frame,
-            coding::{Data, OpCode},
-        },
-    },
-};
+use tokio_tungstenite::{WebSocketStream, tungstenite::Message};
 
 use super::{FakeWorker, Form, Job, inbox::Inbox};
 use crate::wait::within;
@@ -33,7 +24,6 @@ impl FakeWorker {
             inbox: Inbox::default(),
             begun: HashSet::new(),
             credit: HashMap::new(),
-            answers_pings: true,
         }
     }
 
@@ -47,12 +37,6 @@ impl FakeWorker {
 
     pub async fn send_binary(&mut self, bytes: impl Into<Bytes>) {
         self.put(Message::Binary(bytes.into())).await;
-    }
-
-    /// Sends a text message whose bytes need not be valid UTF-8.
-    pub async fn send_as_text(&mut self, bytes: impl Into<Bytes>) {
-        let frame = Frame::message(bytes, OpCode::Data(Data::Text), true);
-        self.put(Message::Frame(frame)).await;
     }
 
     pub async fn pong(&mut self, load: u32) {

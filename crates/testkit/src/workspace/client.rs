@@ -124,11 +124,6 @@ impl WorkspaceClient {
         drop(said);
     }
 
-    pub async fn say_bytes(&mut self, bytes: &[u8]) {
-        let said = within("saying it", self.socket.send(Message::binary(bytes.to_vec()))).await;
-        drop(said);
-    }
-
     /// Sends this many bytes of a message, and never finishes it.
     pub async fn begin(&mut self, bytes: usize) {
         let fragment = Frame::message(vec![b'x'; bytes], OpCode::Data(Data::Text), false);

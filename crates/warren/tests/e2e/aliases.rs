@@ -47,45 +47,6 @@ async fn an_alias_is_listed_served_and_falls_back() {
 }
 
 #[tokio::test]
-async fn the_next_target_takes_over_before_the_first_byte() {
-    let (_directory, path) = config("[models.fast]\ntargets = ['big', 'm']\n");
-    let daemon = serve_with(&path).start().await;
-    let mut worker = join(&daemon, Form::Binary, "w", 2).await;
-    let mut big = testkit::Connect::to(&daemon).form(Form::Binary).join("big", &["big"], 1).await;
-    let asked = post(&daemon.client(), CHAT, ask_for("fast", false));
-    let job = big.expect_job().await;
-    assert_eq!(job.model, "big");
-    big.fail(&job, "backend_error", "out of memory").await;
-    let job = worker.expect_job().await;
-    assert_eq!(job.model, "m");
-    worker.complete(&job, 200, &json!({"it": "works"})).await;
-    assert_eq!(asked.await.unwrap().status, 200);
-}
-
-#[tokio::test]
-async fn the_next_target_takes_over_from_a_worker_that_is_lost_and_from_one_that_never_came() {
-    let (_directory, path) = config("[models.fast]\ntargets = ['big', 'm']\n");
-    let daemon = serve_with(&path).start().await;
-    let mut big = testkit::Connect::to(&daemon).form(Form::Binary).join("big", &["big"], 1).await;
-    let held = post(&daemon.client(), CHAT, ask_for("fast", false));
-    assert_eq!(big.expect_job().await.model, "big");
-    let waiting = post(&daemon.client(), CHAT, ask_for("fast", false));
-    daemon.has_queued(1).await;
-    big.vanish();
-    daemon.has_workers(0).await;
-    let mut worker = join(&daemon, Form::Binary, "w", 2).await;
-    for _ in 0..2 {
-        let job = worker.expect_job().await;
-        assert_eq!(job.model, "m");
-        worker.complete(&job, 200, &json!({"it": "works"})).await;
-    }
-    for asked in [held, waiting] {
-        assert_eq!(asked.await.unwrap().status, 200);
-    }
-    daemon.is_idle().await;
-}
-
-#[tokio::test]
 async fn a_wrong_alias_keeps_the_server_from_starting_and_is_named() {
     let cases = [
         ("[models.fast]\ntargets = []\n", "[models.\"fast\"] names no model"),

@@ -1,95 +1,9 @@
 //! Requests that cannot be served are told why, in the form of their API.
 
 use serde_json::json;
-use testkit::{Client, Connect, Form, Response};
+use testkit::{Connect, Form, Room};
 
-use crate::{
-    common::{CHAT, MESSAGES, ask, join, openai_error, post, serve, with_lender},
-    rooms_kit::make_room,
-};
-
-async fn send(client: &Client, path: &str, body: &'static str) -> Response {
-    client.request("POST", path).header("content-type", "application/json").body(body).send().await
-}
-
-#[tokio::test]
-async fn a_body_that_makes_no_sense_is_a_400() {
-    let daemon = serve().start().await;
-    let client = daemon.client();
-    let bodies = [
-        "",
-        "{",
-        "not json",
-        "[]",
-        "\"m\"",
-        "null",
-        "{}",
-        r#"{"model":7}"#,
-        r#"{"model":null}"#,
-        r#"{"model":""}"#,
-        r#"{"model":["m"]}"#,
-        r#"{"model":"m","stream":"yes"}"#,
-        r#"{"model":"m","stream":1}"#,
-        r#"{"model":"m"} trailing"#,
-    ];
-    for body in bodies {
-        for path in [CHAT, "/v1/completions", "/v1/embeddings", "/v1/responses"] {
-            let error = openai_error(&send(&client, path, body).await, 400);
-            assert_eq!(error["type"], "invalid_request_error", "{body}");
-        }
-        let answer = send(&client, MESSAGES, body).await;
-        assert_eq!(answer.status, 400, "{body}");
-        assert_eq!(answer.json()["type"], "error", "{body}");
-        assert_eq!(answer.json()["error"]["type"], "invalid_request_error", "{body}");
-    }
-    let long = json!({"model": "m".repeat(1_000)});
-    openai_error(&client.post_json(CHAT, &long).await, 400);
-    let latin: &[u8] = b"{\"model\":\"m\xe9\"}";
-    let request = client.request("POST", CHAT).header("content-type", "application/json");
-    openai_error(&request.body(latin).send().await, 400);
-    assert_eq!(daemon.health().await["status"], "ok");
-}
-
-#[tokio::test]
-async fn the_error_says_what_is_wrong_and_where() {
-    let daemon = serve().start().await;
-    let error = openai_error(&send(&daemon.client(), CHAT, "{}").await, 400);
-    assert!(error["message"].as_str().unwrap().contains("model"), "{error}");
-    assert_eq!(error["param"], "model", "{error}");
-    let body = r#"{"model":"m","stream":"yes"}"#;
-    let error = openai_error(&send(&daemon.client(), CHAT, body).await, 400);
-    assert_eq!(error["param"], "stream", "{error}");
-    let error = openai_error(&send(&daemon.client(), CHAT, "{\n  \"model\": m}").await, 400);
-    assert!(error["message"].as_str().unwrap().contains("line 2"), "{error}");
-}
-
-#[tokio::test]
-async fn a_body_over_the_limit_is_a_413() {
-    let daemon = serve().set("--max-body-mib", "1").start().await;
-    let mut worker = join(&daemon, Form::Stock, "w", 1).await;
-    let padded = |length: usize| {
-        let body = |pad: usize| json!({"model": "m", "pad": "x".repeat(pad)}).to_string();
-        body(length - body(0).len())
-    };
-    let request = daemon.client().request("POST", CHAT).header("content-type", "application/json");
-    let mib = 1024 * 1024;
-    let answer = tokio::spawn(request.clone().body(padded(mib)).send());
-    let job = worker.expect_job().await;
-    assert_eq!(job.body.len(), mib);
-    worker.complete(&job, 200, &json!({})).await;
-    assert_eq!(answer.await.unwrap().status, 200);
-    openai_error(&request.clone().body(padded(mib + 1)).send().await, 413);
-    let on_messages = daemon.client().request("POST", MESSAGES);
-    let on_messages = on_messages.header("content-type", "application/json");
-    let answer = on_messages.body(padded(mib + 1)).send().await;
-    assert_eq!((answer.status, &answer.json()["type"]), (413, &json!("error")));
-    assert_eq!(answer.json()["error"]["type"], "request_too_large");
-    // Chunked, so that the length is not known before it is too long.
-    let chunked = format!("{:x}\r\n{}\r\n0\r\n\r\n", mib + 1, padded(mib + 1));
-    let request = request.header("transfer-encoding", "chunked");
-    openai_error(&request.body(chunked).send().await, 413);
-    daemon.is_idle().await;
-}
+use crate::common::{CHAT, MESSAGES, ask, join, openai_error, post, serve, with_lender};
 
 /// A body that is said to be too long is refused before it is sent.
 #[tokio::test]
@@ -138,43 +52,6 @@ async fn a_large_body_reaches_a_stock_worker() {
     assert!(job.body == body.to_string(), "the body has changed");
     stock.complete(&job, 200, &json!({})).await;
     assert_eq!(answer.await.unwrap().status, 200);
-}
-
-#[tokio::test]
-async fn a_wrong_method_is_a_405() {
-    let daemon = serve().start().await;
-    for method in ["GET", "PUT", "DELETE", "PATCH"] {
-        let answer = daemon.client().request(method, CHAT).send().await;
-        openai_error(&answer, 405);
-        let allowed = answer.header("allow").expect("an Allow header");
-        assert!(allowed.contains("POST"), "{allowed}");
-    }
-    let answer = daemon.client().request("POST", "/v1/models").send().await;
-    openai_error(&answer, 405);
-    let answer = daemon.client().request("GET", MESSAGES).send().await;
-    assert_eq!((answer.status, &answer.json()["type"]), (405, &json!("error")));
-}
-
-#[tokio::test]
-async fn a_wrong_content_type_is_a_415() {
-    let daemon = serve().start().await;
-    for content_type in ["text/plain", "multipart/form-data; boundary=x", "application/xml"] {
-        let request = daemon.client().request("POST", CHAT).header("content-type", content_type);
-        openai_error(&request.body(r#"{"model":"m"}"#).send().await, 415);
-    }
-    // Written another way, it is still JSON: what follows is the unknown model.
-    for content_type in ["application/json; charset=utf-8", "Application/JSON"] {
-        let request = daemon.client().request("POST", CHAT).header("content-type", content_type);
-        openai_error(&request.body(r#"{"model":"m"}"#).send().await, 404);
-    }
-}
-
-#[tokio::test]
-async fn an_unknown_path_is_a_404_in_json() {
-    let daemon = serve().start().await;
-    for path in ["/v1/nothing", "/v1/chat", "/v1/chat/completions/"] {
-        openai_error(&daemon.client().post_json(path, &ask(false)).await, 404);
-    }
 }
 
 #[tokio::test]
@@ -291,7 +168,7 @@ async fn a_path_that_can_mean_only_one_thing_is_understood() {
     for path in ["/models", "/v1/v1/models", "/models/m"] {
         assert_eq!(client.get(path).await.status, 200, "{path}");
     }
-    let room = make_room(&client, &json!({"name": "r"})).await;
+    let room = Room::make(&client, &json!({"name": "r"})).await;
     let in_room = format!("/rooms/{}/models", room.code);
     assert_eq!(client.get(&in_room).await.status, 200);
     assert_eq!(client.get("/v1/v1/admin/keys").await.status, 404);
@@ -303,7 +180,7 @@ async fn messages_without_v1_are_anthropics_by_their_header_and_are_led_there_by
     let post = |path: &str| daemon.client().post(path, &ask(false));
     let answer = post("/messages").header("anthropic-version", "2023-06-01").send().await;
     assert_eq!(answer.status, 200, "{}", answer.text());
-    let room = make_room(&daemon.client(), &json!({"name": "r"})).await;
+    let room = Room::make(&daemon.client(), &json!({"name": "r"})).await;
     for base in [String::new(), format!("/rooms/{}", room.code)] {
         let told = post(&format!("{base}/messages")).send().await;
         let body = told.json();

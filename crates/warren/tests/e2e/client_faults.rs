@@ -1,41 +1,9 @@
 //! Clients that leave at every point of a request's way: the backend sees the abort, the slot is
 //! free.
 
-use serde_json::json;
-use testkit::{Connection, Daemon, Form, Gate, MockBackend, Reply, WorkerProcess};
+use testkit::{Connection, Daemon, Gate, MockBackend, Reply, WorkerProcess};
 
-use crate::common::{CHAT, ask, both_forms, catch_up, post, with_lender, with_worker};
-
-both_forms!(one_that_leaves_the_queue_never_reaches_a_worker, one_that_leaves_before_the_head);
-
-async fn one_that_leaves_the_queue_never_reaches_a_worker(form: Form) {
-    let (daemon, mut worker) = with_worker(form, 1).await;
-    let first = post(&daemon.client(), CHAT, ask(false));
-    let job = worker.expect_job().await;
-    for stream in [false, true] {
-        let waiting = daemon.client().post(CHAT, &ask(stream)).open().await;
-        daemon.has_queued(1).await;
-        drop(waiting);
-        daemon.has_queued(0).await;
-    }
-    worker.complete(&job, 200, &json!({})).await;
-    assert_eq!(first.await.unwrap().status, 200);
-    catch_up(&daemon, &mut worker).await;
-    assert!(!worker.has_unread(), "the worker was given a request that nobody waits for");
-    daemon.is_idle().await;
-}
-
-async fn one_that_leaves_before_the_head(form: Form) {
-    let (daemon, mut worker) = with_worker(form, 1).await;
-    for stream in [false, true] {
-        let asked = daemon.client().post(CHAT, &ask(stream)).open().await;
-        let job = worker.expect_job().await;
-        asked.reset();
-        let cancelled = (job.request_id, json!("client_disconnect"));
-        assert_eq!(worker.expect_cancel().await, cancelled);
-        daemon.is_idle().await;
-    }
-}
+use crate::common::{CHAT, ask, with_lender};
 
 /// A server with one slot, whose backend's next reply is held back.
 struct BlockedServer {

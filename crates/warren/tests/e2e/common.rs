@@ -8,7 +8,8 @@ use testkit::{
     Serve, Streaming, WorkerProcess, clock::WrongClock, eventually,
 };
 
-pub(crate) const CHAT: &str = "/v1/chat/completions";
+pub(crate) use testkit::chat::{CHAT, ask as ask_for};
+
 pub(crate) const MESSAGES: &str = "/v1/messages";
 pub(crate) const RESPONSES: &str = "/v1/responses";
 
@@ -122,13 +123,6 @@ pub(crate) fn ask_unfiltered() -> Value {
     let mut ask = ask(true);
     ask["stream_options"] = json!({"include_usage": true});
     ask
-}
-
-pub(crate) fn ask_for(model: &str, stream: bool) -> Value {
-    json!({
-        "model": model, "stream": stream, "max_tokens": 9,
-        "messages": [{"role": "user", "content": "hi"}],
-    })
 }
 
 /// Posts in the background, so that the test can go on meanwhile.

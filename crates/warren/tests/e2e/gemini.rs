@@ -1,7 +1,7 @@
 //! Gemini's API through the binary: a worker whose backend has Chat Completions and Embeddings only.
 
 use serde_json::{Value, json};
-use testkit::{Daemon, MockBackend, Reply, WorkerProcess};
+use testkit::{Daemon, MockBackend, WorkerProcess};
 
 use crate::common::{CHAT, lend, serve};
 
@@ -60,23 +60,4 @@ async fn a_key_in_the_query_is_in_no_log_and_goes_to_no_backend() {
     assert!(!format!("{asked:?}").contains(secret), "{asked:?}");
     assert!(daemon.log().contains("TRACE"), "all there is to log is logged");
     assert!(!daemon.log().contains(secret), "{}", daemon.log());
-}
-
-#[tokio::test]
-async fn contents_are_embedded() {
-    let (daemon, backend, _worker) = house().await;
-    backend.answer_with(|received| match &*received.target {
-        EMBEDDINGS => {
-            let inputs = received.json()["input"].as_array().map_or(0, Vec::len);
-            let data: Vec<_> =
-                (0..inputs).map(|n| json!({"index": n, "embedding": [n, 0.5]})).collect();
-            Reply::json(200, &json!({"data": data, "usage": {"prompt_tokens": 2}}))
-        }
-        _ => Reply::file_not_found(),
-    });
-    let one = |text: &str| json!({"content": {"parts": [{"text": text}]}});
-    let asked = json!({"requests": [one("a"), one("b")]});
-    let several = daemon.client().post_json("/v1beta/models/m:batchEmbedContents", &asked).await;
-    let expected = json!({"embeddings": [{"values": [0, 0.5]}, {"values": [1, 0.5]}]});
-    assert_eq!(several.json(), expected, "{}", several.text());
 }

@@ -4,7 +4,10 @@
 use std::{fs, net::SocketAddr};
 
 use serde_json::json;
-use testkit::{Client, Connect, DEADLINE, Daemon, Form, MockBackend, Response, eventually};
+use testkit::{
+    Client, Connect, DEADLINE, Daemon, Form, MockBackend, Response, Room, chat::completion,
+    eventually,
+};
 use tokio::{
     io::copy_bidirectional,
     net::{TcpListener, TcpStream},
@@ -12,7 +15,7 @@ use tokio::{
 
 use crate::{
     common::{CHAT, MESSAGES, RESPONSES, ask, ask_for, join, lend, post, serve, start_worker},
-    rooms_kit::{Room, completion, data, friend, message, open_room, with_room},
+    rooms_kit::{data, message, open_room, with_room},
 };
 
 const VIA: &str = "x-warren-via";
@@ -150,7 +153,7 @@ async fn every_sort_of_provider_is_told_where_a_request_has_been() {
         daemon.has_workers(0).await;
     }
     let room = open_room(&daemon).await;
-    let mut participant = friend(&daemon, &room, "p1").await;
+    let mut participant = room.friend(&daemon, "p1").await;
     let asked = post(&client, room.chat(), ask_for("m", false));
     let told = participant.expect_request().await;
     let via = told.json["headers"][VIA].as_str().expect("a mark").to_owned();

@@ -1,8 +1,9 @@
 //! Black-box tests of the real binary over real sockets, written from the protocol's walkthroughs
 //! and the contract of the command line and the port.
 //!
-//! Each walkthrough is a file, run in both forms of the relay protocol; the rest is sorted by
-//! what goes wrong.
+//! Each walkthrough is a file, told in both forms of the relay protocol. The rest has one test for
+//! each path through the program, and what only a process shows: its disk, memory, log and end. What
+//! the parts do with bad input is tested in their crates.
 
 #![expect(
     clippy::expect_used,
@@ -16,7 +17,6 @@ mod aliases;
 mod ask;
 mod backup;
 mod bad_requests;
-mod bad_workers;
 mod chat;
 mod cli;
 mod client_faults;
@@ -43,11 +43,7 @@ mod model_engines;
 mod model_loads;
 mod model_pull;
 mod network;
-mod node_chat;
-mod node_entry;
-mod node_faults;
-mod node_tasks;
-mod node_worker;
+mod nodes;
 mod observe;
 mod ollama;
 mod ollama_backend;
@@ -61,17 +57,8 @@ mod room_cli;
 mod room_lend;
 mod room_people;
 mod room_stock;
-mod rooms_access;
-mod rooms_bad_input;
-mod rooms_endpoints;
-mod rooms_events;
-mod rooms_hostile;
-mod rooms_inference;
+mod rooms;
 mod rooms_kit;
-mod rooms_life;
-mod rooms_messages;
-mod rooms_plane;
-mod rooms_waiting;
 mod routing;
 mod secrets;
 mod series;

@@ -145,11 +145,6 @@ async fn answers(client: &Client, model: &str) {
     assert_eq!(said, &format!("{model}.0 {model}.1 "), "the right model answers");
 }
 
-/// Room for this number of models of the tests.
-fn room(models: u32) -> String {
-    format!("memory = '{}MiB'\n[worker.engines.model.'*']\nmemory = '100MiB'", models * 100 + 50)
-}
-
 #[tokio::test]
 async fn one_command_and_a_model_file_are_a_model_server() {
     let place = Place::with(&["rabbit"]);
@@ -169,84 +164,6 @@ async fn one_command_and_a_model_file_are_a_model_server() {
 }
 
 #[tokio::test]
-async fn requests_that_come_while_a_model_loads_wait_for_the_one_load() {
-    let place = Place::with(&["slow+loads-600"]);
-    let (_process, client) = up(&place, &["slow+loads-600"], "").await;
-    let asked = (0..8).map(|_| {
-        let client = client.clone();
-        tokio::spawn(async move { answers(&client, "slow+loads-600").await })
-    });
-    for answer in asked.collect::<Vec<_>>() {
-        answer.await.unwrap();
-    }
-    assert_eq!(place.starts("slow+loads-600"), 1);
-}
-
-#[tokio::test]
-async fn models_take_turns_where_memory_has_room_for_one() {
-    let place = Place::with(&["a", "b"]);
-    let (_process, client) = up(&place, &["a", "b"], &room(1)).await;
-    for _ in 0..2 {
-        answers(&client, "a").await;
-        answers(&client, "b").await;
-    }
-    let told: Vec<_> =
-        place.journal().iter().map(|(what, name)| format!("{what} {name}")).collect();
-    let turns = ["started a", "ended a", "started b", "ended b"];
-    assert_eq!(told[..4], turns);
-    assert_eq!(place.engines().len(), 1);
-}
-
-#[tokio::test]
-async fn a_model_that_answers_is_not_unloaded_for_another() {
-    let place = Place::with(&["a+thinks-50", "b"]);
-    let (_process, client) = up(&place, &["a+thinks-50", "b"], &room(1)).await;
-    let asked = client.post(CHAT, &question("a+thinks-50", 20, true));
-    let mut stream = asked.start().await;
-    stream.next_chunk().await.expect("a word");
-    let other = tokio::spawn({
-        let client = client.clone();
-        async move { answers(&client, "b").await }
-    });
-    let text = stream.finish().await.text();
-    assert!(text.ends_with("data: [DONE]\n\n") && text.contains("thinks-50.19 "), "{text}");
-    other.await.unwrap();
-}
-
-#[tokio::test]
-async fn an_engine_that_is_killed_fails_what_it_was_doing_and_is_started_again() {
-    let place = Place::with(&["a+thinks-50"]);
-    let (_process, client) = up(&place, &["a+thinks-50"], "").await;
-    let asked = client.post(CHAT, &question("a+thinks-50", 200, true));
-    let mut stream = asked.start().await;
-    stream.next_chunk().await.expect("a word");
-    let engines = place.engines();
-    assert_eq!(engines.len(), 1, "{engines:?}");
-    processes::kill9(engines[0].pid);
-    let text = stream.finish().await.text();
-    assert!(text.contains("\"error\"") && !text.contains("[DONE]"), "{text}");
-    answers(&client, "a+thinks-50").await;
-    assert_eq!(place.starts("a+thinks-50"), 2);
-}
-
-#[tokio::test]
-async fn an_engine_that_ends_while_it_loads_is_told_with_its_last_words() {
-    let place = Place::with(&["new+exits-loading", "odd+exits", "good"]);
-    let models = ["new+exits-loading", "odd+exits", "good"];
-    let (_process, client) = up(&place, &models, "").await;
-    for (model, words) in [
-        ("new+exits-loading", "unknown model architecture"),
-        ("odd+exits", "this engine exits at once"),
-    ] {
-        let answer = ask(&client, model).await;
-        assert!((500..600).contains(&answer.status), "{}", answer.text());
-        let why = answer.json()["error"]["message"].as_str().unwrap().to_owned();
-        assert!(why.contains(model) && why.contains(words), "{why}");
-    }
-    answers(&client, "good").await;
-}
-
-#[tokio::test]
 async fn a_missing_program_is_said_with_how_to_get_it() {
     let place = Place::with(&["a"]);
     fs::remove_file(place.path("bin/llama-server")).unwrap();
@@ -257,28 +174,6 @@ async fn a_missing_program_is_said_with_how_to_get_it() {
     assert!(log.contains("llama-server was not found"), "{log}");
     assert!(log.contains("github.com/ggml-org/llama.cpp/releases"), "{log}");
     assert!(log.contains("--engine"), "{log}");
-}
-
-#[tokio::test]
-async fn a_file_that_is_no_model_is_said_with_the_reason() {
-    let place = Place::with(&["whole"]);
-    let cut = place.path("models/cut.gguf");
-    let bytes = GgufFile::model().bytes(0);
-    fs::write(&cut, &bytes[..bytes.len() / 2]).unwrap();
-    is_old(&cut);
-    fs::write(place.path("models/text.gguf"), "no model at all").unwrap();
-    is_old(&place.path("models/text.gguf"));
-    let text = place.model("text");
-    let mut alone = place.start(&["up", "--listen", "127.0.0.1:0", "--gguf", &text], "");
-    assert_eq!(alone.exit().await, Some(2), "{}", alone.log());
-    assert!(alone.log().contains("text.gguf: it is no GGUF file"), "{}", alone.log());
-    let folder = place.text("models");
-    let process = place.start(&["up", "--listen", "127.0.0.1:0", "--models", &folder], "");
-    let client = Client::new(process.listening("http").await);
-    offers(&client, "whole").await;
-    assert_eq!(list(&client).await, ["whole"]);
-    process.line_with("cut.gguf").await;
-    answers(&client, "whole").await;
 }
 
 #[tokio::test]

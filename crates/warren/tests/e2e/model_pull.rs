@@ -7,11 +7,10 @@ use std::{
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use testkit::{ChildProcess, DEADLINE, Daemon, FakeModelHub, GgufFile, HubFault, eventually};
+use testkit::{DEADLINE, Daemon, FakeModelHub, GgufFile, eventually};
 
 use crate::{
     cli::{Ran, warren_at},
-    common::binary,
     mesh::servers::{lan_address, mesh, node},
 };
 
@@ -84,28 +83,6 @@ async fn quantizations_are_listed_with_what_they_take() {
     let table = pull(&hub, data.path(), &[REPO, "--list"]).await;
     assert!(table.out.contains("QUANTIZATION") && table.out.contains("yes, proposed"), "{table:?}");
     assert!(!data.path().join("models").exists());
-}
-
-#[tokio::test]
-async fn a_pull_that_is_killed_goes_on_where_it_was() {
-    let (hub, data) = (hub().await, TempDir::new().unwrap());
-    hub.fail(FILE, &[HubFault::Stall(300_000)]);
-    let data_dir = data.path().to_str().unwrap();
-    let args = ["model", "pull", ID, "--endpoint", &hub.url, "--data-dir", data_dir, "--only-hub"];
-    let mut running = ChildProcess::start("a pull", binary(), &args);
-    let there = data.path().join("models/.arriving");
-    eventually("300,000 bytes on the disk", DEADLINE, async || {
-        let folders = fs::read_dir(&there).into_iter().flatten().flatten();
-        let lengths = folders.filter_map(|folder| fs::metadata(folder.path().join("files/0")).ok());
-        lengths.map(|meta| meta.len()).sum::<u64>() == 300_000
-    })
-    .await;
-    running.kill9().await;
-    let ran = pull(&hub, data.path(), &[ID, "--only-hub"]).await;
-    assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert_eq!(fs::read(installed(data.path())).unwrap(), model());
-    let fetched = hub.fetched();
-    assert_eq!(fetched.last().unwrap().head.header("range"), Some("bytes=300000-"));
 }
 
 #[tokio::test]

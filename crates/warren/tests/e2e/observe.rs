@@ -7,7 +7,7 @@ use testkit::{Daemon, Form, eventually};
 
 use crate::{
     common::{CHAT, ask, join, post, serve, with_lender},
-    node_entry::{NODE_TOKEN, join_node},
+    nodes::{NODE_TOKEN, join_node},
 };
 
 #[tokio::test]

@@ -1,16 +1,11 @@
 //! Ollama's API through the binary, with a worker's backend that has OpenAI's only.
 
 use serde_json::{Value, json};
-use testkit::{Form, Gate, MockBackend, Reply};
+use testkit::{Form, Gate, MockBackend, Reply, chat::delta};
 
 use crate::common::{CHAT, join, lend, serve};
 
 const FINISH: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
-
-fn word(text: &str) -> String {
-    let chunk = json!({"choices": [{"index": 0, "delta": {"content": text}}]});
-    format!("data: {chunk}\n\n")
-}
 
 fn ask() -> Value {
     json!({"model": "m:latest", "messages": [{"role": "user", "content": "hi"}], "options": {"num_predict": 7}})
@@ -22,7 +17,7 @@ async fn lines_come_as_they_are_written_and_leaving_stops_the_backend() {
     let backend = MockBackend::start(&["m"]).await;
     backend.answers_only(&[CHAT]);
     let _worker = lend(&daemon, &backend, 1).await;
-    let stream = [word("hel"), word("lo"), FINISH.to_owned()];
+    let stream = [delta("hel"), delta("lo"), FINISH.to_owned()];
     backend.then(Reply::stream(stream, &Gate::opened()));
     let answer = daemon.client().post_json("/api/chat", &ask()).await;
     assert_eq!((answer.status, answer.header("content-type")), (200, Some("application/x-ndjson")));
@@ -38,7 +33,7 @@ async fn lines_come_as_they_are_written_and_leaving_stops_the_backend() {
         "{asked}"
     );
     let gate = Gate::closed();
-    backend.then(Reply::stream([word("hel"), word("lo")], &gate));
+    backend.then(Reply::stream([delta("hel"), delta("lo")], &gate));
     let asked = daemon.client().post("/api/chat", &ask()).open().await;
     gate.open(1);
     let answer = asked.answer().await;

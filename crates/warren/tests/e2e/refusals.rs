@@ -9,93 +9,11 @@ use testkit::{Connect, DEADLINE, Daemon, FakeWorker, Form, Gate, MockBackend, Re
 
 use crate::{
     cli::{make_key, with_key},
-    common::{CHAT, MESSAGES, ask, ask_for, both_forms, join, lend, post, serve},
+    common::{CHAT, ask, ask_for, join, lend, post, serve},
 };
-
-both_forms!(
-    a_backends_error_goes_to_the_next_provider,
-    the_last_ones_error_is_passed_on_as_it_is,
-    a_backends_429_goes_to_who_is_free_and_to_nobody_else,
-    a_refusal_of_the_request_itself_is_passed_on_at_once,
-);
 
 fn broken(by: &str) -> Value {
     json!({"error": {"message": format!("out of memory: {by}")}})
-}
-
-async fn a_backends_error_goes_to_the_next_provider(form: Form) {
-    let daemon = serve().start().await;
-    let mut first = join(&daemon, form, "first", 1).await;
-    for (status, stream) in [(500, false), (503, true), (502, false)] {
-        let answer = post(&daemon.client(), CHAT, ask(stream));
-        let job = first.expect_job().await;
-        let mut second = join(&daemon, form, "second", 1).await;
-        first.complete(&job, status, &broken("first")).await;
-        let again = second.expect_job().await;
-        assert_eq!((&again.body, again.streaming), (&job.body, stream));
-        second.complete(&again, 200, &json!({"by": "second"})).await;
-        let answer = answer.await.unwrap();
-        assert_eq!((answer.status, answer.json()), (200, json!({"by": "second"})));
-        second.close().await;
-        daemon.has_workers(1).await;
-    }
-    daemon.is_idle().await;
-    let counted = daemon.metrics().await;
-    assert!(counted.contains("warren_requeues_total{model=\"m\"} 3"), "{counted}");
-}
-
-async fn the_last_ones_error_is_passed_on_as_it_is(form: Form) {
-    let daemon = serve().start().await;
-    let mut first = join(&daemon, form, "first", 1).await;
-    let answer = post(&daemon.client(), MESSAGES, ask(false));
-    let job = first.expect_job().await;
-    let mut second = join(&daemon, form, "second", 1).await;
-    first.complete(&job, 500, &broken("first")).await;
-    let again = second.expect_job().await;
-    second.complete(&again, 529, &broken("second")).await;
-    let answer = answer.await.unwrap();
-    assert_eq!((answer.status, answer.json()), (529, broken("second")));
-    daemon.is_idle().await;
-}
-
-async fn a_backends_429_goes_to_who_is_free_and_to_nobody_else(form: Form) {
-    let daemon = serve().start().await;
-    let mut first = join(&daemon, form, "first", 1).await;
-    let busy = post(&daemon.client(), CHAT, ask(false));
-    let held = first.expect_job().await;
-    let mut second = join(&daemon, form, "second", 1).await;
-    let answer = post(&daemon.client(), CHAT, ask(false));
-    let job = second.expect_job().await;
-    second.complete(&job, 429, &broken("second")).await;
-    let answer = answer.await.unwrap();
-    assert_eq!((answer.status, answer.json()), (429, broken("second")), "the other is busy");
-    first.complete(&held, 200, &json!({})).await;
-    assert_eq!(busy.await.unwrap().status, 200);
-    daemon.is_idle().await;
-    let answer = post(&daemon.client(), CHAT, ask(false));
-    let (mut throttled, mut idle) = (first, second);
-    // Of two free workers, the one that has been idle for longer is asked.
-    let job = throttled.expect_job().await;
-    throttled.complete(&job, 429, &broken("throttled")).await;
-    let again = idle.expect_job().await;
-    idle.complete(&again, 200, &json!({"by": "idle"})).await;
-    assert_eq!(answer.await.unwrap().json(), json!({"by": "idle"}));
-}
-
-async fn a_refusal_of_the_request_itself_is_passed_on_at_once(form: Form) {
-    let daemon = serve().start().await;
-    let mut first = join(&daemon, form, "first", 1).await;
-    for status in [400, 401, 403, 409, 413, 422] {
-        let answer = post(&daemon.client(), CHAT, ask(false));
-        let job = first.expect_job().await;
-        let second = join(&daemon, form, "second", 1).await;
-        first.complete(&job, status, &broken("first")).await;
-        let answer = answer.await.unwrap();
-        assert_eq!((answer.status, answer.json()), (status, broken("first")));
-        assert!(!second.has_unread());
-        second.close().await;
-        daemon.has_workers(1).await;
-    }
 }
 
 /// With an alias whose targets are `big`, then `m`.

@@ -18,7 +18,6 @@ use crate::common::serve;
 /// A worker in a room, in this process.
 struct Lender {
     events: mpsc::Receiver<Event>,
-    shutdown: CancellationToken,
     task: JoinHandle<WorkerEnd>,
 }
 
@@ -48,8 +47,7 @@ impl Bench {
         let (told, events) = mpsc::channel(1024);
         let tell = Arc::new(move |event: &Event| drop(told.try_send(event.clone())));
         let worker = Worker::new(config, NetDialer).unwrap().observed_by(tell);
-        let shutdown = CancellationToken::new();
-        Lender { events, task: tokio::spawn(worker.run(shutdown.clone())), shutdown }
+        Lender { events, task: tokio::spawn(worker.run(CancellationToken::new())) }
     }
 
     fn ann(&self) -> JoinRoom {
@@ -198,44 +196,4 @@ async fn a_server_that_restarts_gets_its_participants_back() {
         eventually("an answer after the restart", DEADLINE, answers).await;
     }
     lenders.iter().for_each(|lender| lender.task.abort());
-}
-
-#[tokio::test]
-async fn a_taken_id_is_refused_as_such() {
-    let bench = Bench::new(json!({"name": "Room"})).await;
-    let mut first = bench.lend(Protocol::Relay, None, bench.ann());
-    first.joined().await;
-    for protocol in [Protocol::Relay, Protocol::Tunnel] {
-        let second = bench.lend(protocol, None, bench.ann());
-        match within("the end", second.task).await.unwrap().gave_up {
-            Some(GiveUpReason::Refused(words)) => assert!(words.contains("ann"), "{words}"),
-            other => panic!("{other:?}"),
-        }
-    }
-    first.task.abort();
-}
-
-#[tokio::test]
-async fn a_participant_that_leaves_is_removed_and_one_that_is_lost_is_offline() {
-    let bench = Bench::new(json!({"name": "Room", "password": "pw"})).await;
-    let cases = [
-        (Protocol::Relay, "a", false),
-        (Protocol::Tunnel, "b", false),
-        (Protocol::Relay, "c", true),
-        (Protocol::Tunnel, "d", true),
-    ];
-    for (protocol, id, stay) in cases {
-        let join = JoinRoom { stay, ..JoinRoom::new(&bench.code, id, id) };
-        let mut lender = bench.lend(protocol, Some("pw"), join);
-        lender.joined().await;
-        lender.shutdown.cancel();
-        let ended = within("the end", lender.task).await.unwrap();
-        assert_eq!((ended.cut_off, ended.gave_up), (0, None));
-        let left = async || {
-            let there = bench.participants("pw").await;
-            let status = there.iter().find(|one| one["id"] == id).map(|one| one["status"].clone());
-            status == stay.then(|| json!("offline"))
-        };
-        eventually("the participant's leaving", DEADLINE, left).await;
-    }
 }

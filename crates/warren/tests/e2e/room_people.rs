@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use testkit::{ChildProcess, Gate, MockBackend, Reply, process::settings, within};
+use testkit::{ChildProcess, Gate, MockBackend, Reply, chat::delta, process::settings, within};
 use tokio::process::Command;
 
 use crate::{cli::Ran, common::binary, terminal::Terminal};
@@ -101,13 +101,9 @@ impl Person {
 pub(crate) async fn saying(words: &'static [&'static str]) -> MockBackend {
     let backend = MockBackend::start(&["m"]).await;
     backend.answer_with(move |_| {
-        let chunk = |word: &&str| {
-            let chunk = json!({"choices": [{"index": 0, "delta": {"content": word}}]});
-            format!("data: {chunk}\n\n")
-        };
         let usage = json!({"choices": [], "usage": {"prompt_tokens": 2, "completion_tokens": 7}});
         let end = format!("data: {usage}\n\ndata: [DONE]\n\n");
-        Reply::stream(words.iter().map(chunk).chain([end]), &Gate::opened())
+        Reply::stream(words.iter().map(|word| delta(word)).chain([end]), &Gate::opened())
     });
     backend
 }

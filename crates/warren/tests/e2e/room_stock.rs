@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use testkit::{Client, Daemon, FakeParticipant, Put, Streaming, eventually, within};
+use testkit::{Daemon, FakeParticipant, Put, Streaming, eventually, within};
 
 use crate::common::serve;
 
@@ -367,95 +367,4 @@ async fn tunnel_frames_are_as_captured() {
     let failed = within("the failure", asked).await.unwrap();
     assert_eq!(failed.status, 502);
     assert!(failed.json()["error"].is_string(), "{}", failed.text());
-}
-
-#[tokio::test]
-async fn a_tunnels_token_is_good_once_and_for_an_upgrade() {
-    let (daemon, code) = room().await;
-    let put = Put::new(daemon.address(), &code);
-    let joined = put.put().await.json()["data"]["tunnel"].clone();
-    let (url, token) = (joined["url"].as_str().unwrap(), joined["token"].as_str().unwrap());
-    let path = format!("/v1/rooms/{code}/participants/p1/tunnel");
-    let plain = daemon.client().get(&format!("{path}?token={token}")).await;
-    assert_eq!((plain.status, &plain.json()["error"]["code"]), (400, &json!("INTERNAL_ERROR")));
-    let without = daemon.client().get(&path).await;
-    assert_eq!(
-        (without.status, &without.json()["error"]["code"]),
-        (400, &json!("INVALID_REQUEST"))
-    );
-    assert_eq!(put.try_tunnel(url, "wrong").await, 401);
-    assert_eq!(put.try_tunnel(url, token).await, 101, "the plain request did not spend it");
-    assert_eq!(put.try_tunnel(url, token).await, 401, "it is spent");
-}
-
-#[tokio::test]
-async fn a_second_tunnel_supersedes_the_first() {
-    let (daemon, code) = room().await;
-    let mut first = online(Put::new(daemon.address(), &code)).await;
-    first.fall_silent();
-    let session = first.joined["sessionToken"].clone();
-    let put = Put::new(daemon.address(), &code).field("sessionToken", session);
-    let mut second = online(put).await;
-    let (close, reason) = first.expect_close().await.unwrap();
-    assert_eq!(close, 1000, "{reason}");
-    assert!(reason.contains("superseded"), "{reason}");
-    let asked = ask(&daemon, &code, chat(false));
-    let request = second.expect_request().await;
-    second.answer(&request, 200, &json!({})).await;
-    assert_eq!(within("the answer", asked).await.unwrap().status, 200);
-}
-
-#[tokio::test]
-async fn a_request_for_a_busy_participant_is_queued_and_not_refused() {
-    let (daemon, code) = room().await;
-    let mut participant = online(Put::new(daemon.address(), &code)).await;
-    let first = ask(&daemon, &code, chat(false));
-    let one = participant.expect_request().await;
-    let second = ask(&daemon, &code, chat(false));
-    daemon.has_queued(1).await;
-    participant.answer(&one, 200, &json!({"n": 1})).await;
-    let two = participant.expect_request().await;
-    participant.answer(&two, 200, &json!({"n": 2})).await;
-    for asked in [first, second] {
-        assert_eq!(within("an answer", asked).await.unwrap().status, 200);
-    }
-}
-
-#[tokio::test]
-async fn several_requests_at_once_where_a_participant_takes_them() {
-    let (daemon, code) = room().await;
-    let put = Put::new(daemon.address(), &code).field("maxConcurrent", json!(2));
-    let mut participant = online(put).await;
-    let asked = [ask(&daemon, &code, chat(false)), ask(&daemon, &code, chat(false))];
-    let (one, two) = (participant.expect_request().await, participant.expect_request().await);
-    assert_ne!(one.id, two.id);
-    participant.answer(&two, 200, &json!({})).await;
-    participant.answer(&one, 200, &json!({})).await;
-    for asked in asked {
-        assert_eq!(within("an answer", asked).await.unwrap().status, 200);
-    }
-}
-
-#[tokio::test]
-async fn after_a_hang_up_what_still_comes_is_ignored_and_its_end_frees_the_participant() {
-    let (daemon, code) = room().await;
-    let mut participant = online(Put::new(daemon.address(), &code)).await;
-    let path = format!("/rooms/{code}/v1/chat/completions");
-    let asked = Client::new(daemon.address()).post(&path, &chat(true)).open().await;
-    let gone = participant.expect_request().await;
-    participant.start(&gone, 200, "text/event-stream").await;
-    participant.chunk(&gone, "data: {}\n\n").await;
-    let mut stream = asked.answer().await;
-    stream.next_chunk().await.expect("its beginning");
-    stream.reset();
-    daemon.is_idle().await;
-    let asked = ask(&daemon, &code, chat(false));
-    daemon.has_queued(1).await;
-    participant.chunk(&gone, "data: {}\n\n").await;
-    participant.end(&gone).await;
-    let next = participant.expect_request().await;
-    participant.chunk(&gone, "data: {}\n\n").await;
-    participant.answer(&next, 200, &json!({"n": 2})).await;
-    let answer = within("the answer", asked).await.unwrap();
-    assert_eq!((answer.status, answer.json()), (200, json!({"n": 2})));
 }

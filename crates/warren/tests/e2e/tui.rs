@@ -3,12 +3,17 @@
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
-use testkit::{ChildProcess, Daemon, Form, RefusingPort, eventually, workspace::WorkspaceClient};
+use testkit::{
+    ChildProcess, Daemon, Form, RefusingPort, Room,
+    chat::{FINISH, delta},
+    eventually,
+    workspace::WorkspaceClient,
+};
 
 use crate::{
     common::{binary, join, serve},
     room_people::Person,
-    rooms_kit::{FINISH, delta, friend, make_room, open_room},
+    rooms_kit::open_room,
     terminal::Terminal,
 };
 
@@ -53,7 +58,7 @@ async fn events_of_a_room_are_shown_as_they_happen() {
     let mut tui = tui(&daemon, &["--room", &room.spoken]);
     tui.shows(&format!("{} / {}", room.spoken, room.code)).await;
     tui.shows("Nobody is here").await;
-    let mut ada = friend(&daemon, &room, "ada").await;
+    let mut ada = room.friend(&daemon, "ada").await;
     tui.shows("joined with m").await;
     tui.shows("online").await;
     // Asked aloud, the whole room sees the answer: on this screen, too.
@@ -97,7 +102,7 @@ async fn a_room_is_found_on_the_server_on_which_it_was_made_here() {
 async fn a_room_with_a_password_asks_for_it() {
     let daemon = serve().start().await;
     let locked = json!({"name": "friends", "password": "open sesame"});
-    let room = make_room(&daemon.client(), &locked).await;
+    let room = Room::make(&daemon.client(), &locked).await;
     let mut tui = tui(&daemon, &[]);
     tui.press("2").await;
     tui.shows("needs its password").await;

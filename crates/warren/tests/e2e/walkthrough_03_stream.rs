@@ -7,7 +7,7 @@ use testkit::{Daemon, FakeWorker, Form, Gate, Reply};
 
 use crate::common::{CHAT, MESSAGES, ask, ask_unfiltered, both_forms, with_lender, with_worker};
 
-both_forms!(chunks_pass_one_by_one_and_unchanged, a_refused_stream_keeps_its_status);
+both_forms!(chunks_pass_one_by_one_and_unchanged);
 
 /// Chunks that no framing of ours would make: a comment, two events in one, half an event, CRLF.
 const CHUNKS: [&str; 5] = [
@@ -37,28 +37,6 @@ async fn chunks_pass_one_by_one_and_unchanged(form: Form) {
     worker.finish(&job).await;
     assert_eq!(answer.next_chunk().await, None);
     daemon.is_idle().await;
-}
-
-/// A backend that answers a stream request with a status has that status and its headers reach the
-/// client, also when a stock worker sends the body as a chunk before it tells them.
-async fn a_refused_stream_keeps_its_status(form: Form) {
-    let (daemon, mut worker) = with_worker(form, 1).await;
-    let slow_down = json!({"error": {"message": "slow down"}});
-    let headers = [("content-type", "application/json"), ("retry-after", "7")];
-    for body_as_chunk in [false, true] {
-        let asked = daemon.client().post(CHAT, &ask(true)).open().await;
-        let job = worker.expect_job().await;
-        if body_as_chunk && form == Form::Stock {
-            worker.chunk(&job, &slow_down.to_string()).await;
-            worker.complete_with(&job, 429, &headers, "").await;
-        } else {
-            worker.complete_with(&job, 429, &headers, &slow_down.to_string()).await;
-        }
-        let answer = asked.answer().await.finish().await;
-        assert_eq!((answer.status, answer.json()), (429, slow_down.clone()));
-        assert_eq!(answer.header("content-type"), Some("application/json"));
-        assert_eq!(answer.header("retry-after"), Some("7"));
-    }
 }
 
 #[tokio::test]

@@ -4,11 +4,10 @@ use serde_json::json;
 use testkit::Form;
 
 use crate::common::{
-    CHAT, all_read, ask, begin_backend_stream, begin_stream, both_forms, catch_up, post,
-    with_lender, with_worker,
+    CHAT, ask, begin_backend_stream, begin_stream, both_forms, post, with_lender, with_worker,
 };
 
-both_forms!(the_worker_is_told_and_its_slot_is_free, late_chunks_of_a_cancelled_worker_are_ignored,);
+both_forms!(the_worker_is_told_and_its_slot_is_free);
 
 async fn the_worker_is_told_and_its_slot_is_free(form: Form) {
     let (daemon, mut worker) = with_worker(form, 1).await;
@@ -18,25 +17,6 @@ async fn the_worker_is_told_and_its_slot_is_free(form: Form) {
     assert_eq!(worker.expect_cancel().await, cancelled);
     daemon.is_idle().await;
     // A stock worker says nothing back, and is given the next request all the same.
-    let next = post(&daemon.client(), CHAT, ask(false));
-    let job = worker.expect_job().await;
-    worker.complete(&job, 200, &json!({"next": 1})).await;
-    assert_eq!(next.await.unwrap().json(), json!({"next": 1}));
-}
-
-async fn late_chunks_of_a_cancelled_worker_are_ignored(form: Form) {
-    let (daemon, mut worker) = with_worker(form, 1).await;
-    let asked = daemon.client().post(CHAT, &ask(true)).open().await;
-    let job = worker.expect_job().await;
-    worker.chunk(&job, "data: 1\n\n").await;
-    asked.answer().await.reset();
-    worker.expect_cancel().await;
-    worker.chunk(&job, "data: 2\n\n").await;
-    worker.finish(&job).await;
-    worker.fail(&job, "canceled", "it was cancelled").await;
-    all_read(&daemon, &mut worker).await;
-    catch_up(&daemon, &mut worker).await;
-    assert!(!worker.has_unread());
     let next = post(&daemon.client(), CHAT, ask(false));
     let job = worker.expect_job().await;
     worker.complete(&job, 200, &json!({"next": 1})).await;

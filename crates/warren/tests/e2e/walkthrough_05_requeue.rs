@@ -3,16 +3,9 @@
 use serde_json::json;
 use testkit::{Form, MockBackend, Reply};
 
-use crate::common::{
-    CHAT, ask, assert_openai_error, both_forms, join, lend, post, serve, with_worker,
-};
+use crate::common::{CHAT, ask, assert_openai_error, both_forms, join, lend, post, serve};
 
-both_forms!(
-    another_worker_answers,
-    an_idle_worker_is_given_the_request_at_once,
-    after_four_losses_the_client_is_told,
-    a_worker_that_closes_in_order_is_lost_too,
-);
+both_forms!(another_worker_answers, a_worker_that_closes_in_order_is_lost_too);
 
 async fn another_worker_answers(form: Form) {
     let daemon = serve().start().await;
@@ -26,34 +19,6 @@ async fn another_worker_answers(form: Form) {
     assert_eq!((again.body.clone(), again.path.clone()), (job.body, job.path));
     second.complete(&again, 200, &json!({"by": "second"})).await;
     assert_eq!(answer.await.unwrap().json(), json!({"by": "second"}));
-    daemon.is_idle().await;
-}
-
-async fn an_idle_worker_is_given_the_request_at_once(form: Form) {
-    let daemon = serve().start().await;
-    let mut first = join(&daemon, form, "first", 1).await;
-    let answer = post(&daemon.client(), CHAT, ask(true));
-    first.expect_job().await;
-    let mut second = join(&daemon, form, "second", 1).await;
-    first.vanish();
-    let again = second.expect_job().await;
-    second.chunk(&again, "data: second\n\n").await;
-    second.finish(&again).await;
-    let answer = answer.await.unwrap();
-    assert_eq!((answer.status, answer.text().as_str()), (200, "data: second\n\n"));
-}
-
-async fn after_four_losses_the_client_is_told(form: Form) {
-    let (daemon, mut worker) = with_worker(form, 1).await;
-    let answer = post(&daemon.client(), CHAT, ask(false));
-    for _ in 0..3 {
-        worker.expect_job().await;
-        worker.vanish();
-        worker = join(&daemon, form, "w", 1).await;
-    }
-    worker.expect_job().await;
-    worker.vanish();
-    assert_openai_error(&answer.await.unwrap(), 503, "requeue attempts exhausted");
     daemon.is_idle().await;
 }
 

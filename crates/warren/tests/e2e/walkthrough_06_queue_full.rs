@@ -7,7 +7,7 @@ use crate::common::{
     CHAT, MESSAGES, ask, assert_anthropic_error, assert_openai_error, both_forms, join, post, serve,
 };
 
-both_forms!(a_key_fills_half_of_a_queue, a_full_queue_is_full_for_all);
+both_forms!(a_key_fills_half_of_a_queue);
 
 async fn a_key_fills_half_of_a_queue(form: Form) {
     let daemon = serve().set("--max-queue-len", "2").start().await;
@@ -28,20 +28,6 @@ async fn a_key_fills_half_of_a_queue(form: Form) {
     worker.complete(&job, 200, &json!({})).await;
     assert_eq!(waiting.await.unwrap().status, 200);
     daemon.is_idle().await;
-}
-
-async fn a_full_queue_is_full_for_all(form: Form) {
-    let daemon = serve().set("--max-queue-len", "2").set("--client-token", "key-1").start().await;
-    let mut worker = join(&daemon, form, "w", 1).await;
-    let _first = post(&daemon.client(), CHAT, ask(false));
-    worker.expect_job().await;
-    let _waiting = post(&daemon.client(), CHAT, ask(false));
-    daemon.has_queued(1).await;
-    let keyed = daemon.client().with_token("key-1");
-    let _other = post(&keyed, CHAT, ask(false));
-    daemon.has_queued(2).await;
-    assert_openai_error(&keyed.post_json(CHAT, &ask(false)).await, 429, "queue full");
-    assert_openai_error(&daemon.client().post_json(CHAT, &ask(false)).await, 429, "queue full");
 }
 
 #[track_caller]

@@ -10,11 +10,7 @@ use crate::common::{
     post, serve,
 };
 
-both_forms!(
-    an_unknown_model_is_refused_at_once,
-    a_known_model_is_waited_for,
-    a_wildcard_serves_every_model,
-);
+both_forms!(an_unknown_model_is_refused_at_once, a_wildcard_serves_every_model);
 
 async fn an_unknown_model_is_refused_at_once(form: Form) {
     let daemon = serve().start().await;
@@ -28,13 +24,6 @@ async fn an_unknown_model_is_refused_at_once(form: Form) {
     assert_anthropic_error(&refused, 404, "not_found_error", words);
     let missing = daemon.client().get("/v1/models/llama3-8b").await;
     assert_eq!(missing.status, 404);
-}
-
-async fn a_known_model_is_waited_for(form: Form) {
-    let daemon = serve().start().await;
-    join(&daemon, form, "w", 1).await.close().await;
-    daemon.has_workers(0).await;
-    waits_for_m_alone(&daemon, form).await;
 }
 
 /// A request for `m` waits for a worker; one for another model does not.

@@ -3,13 +3,9 @@
 use serde_json::json;
 use testkit::{Daemon, FakeWorker, Form, Gate, Reply};
 
-use crate::common::{CHAT, ask, both_forms, join, post, serve, with_lender, with_worker};
+use crate::common::{CHAT, ask, both_forms, join, post, serve, with_lender};
 
-both_forms!(
-    jobs_in_flight_finish_then_the_link_closes,
-    an_idle_worker_is_closed_at_once,
-    at_the_end_of_the_grace_the_request_goes_elsewhere,
-);
+both_forms!(jobs_in_flight_finish_then_the_link_closes);
 
 async fn drain(daemon: &Daemon, id: &str) {
     let path = format!("/admin/workers/{id}/drain");
@@ -49,31 +45,6 @@ async fn jobs_in_flight_finish_then_the_link_closes(form: Form) {
     assert_eq!(code, 1000);
     assert!(!draining.has_unread());
     daemon.has_workers(1).await;
-}
-
-async fn an_idle_worker_is_closed_at_once(form: Form) {
-    let (daemon, mut worker) = with_worker(form, 1).await;
-    drain(&daemon, worker.id()).await;
-    expect_shutdown(&mut worker).await;
-    let (code, _) = worker.expect_close().await.expect("a close frame");
-    assert_eq!(code, 1000);
-    daemon.has_workers(0).await;
-}
-
-async fn at_the_end_of_the_grace_the_request_goes_elsewhere(form: Form) {
-    let daemon = serve().set("--drain-timeout-secs", "0.5").start().await;
-    let mut draining = join(&daemon, form, "draining", 1).await;
-    let answer = post(&daemon.client(), CHAT, ask(false));
-    let job = draining.expect_job().await;
-    let mut other = join(&daemon, form, "other", 1).await;
-    drain(&daemon, draining.id()).await;
-    let cancelled = draining.expect_cancel().await;
-    assert_eq!(cancelled, (job.request_id, json!("graceful_shutdown")));
-    let moved = other.expect_job().await;
-    other.complete(&moved, 200, &json!({"by": "other"})).await;
-    assert_eq!(answer.await.unwrap().json(), json!({"by": "other"}));
-    draining.expect_close().await.expect("a close frame");
-    daemon.is_idle().await;
 }
 
 #[tokio::test]

@@ -6,14 +6,10 @@ use serde_json::{Value, json};
 use testkit::{Daemon, Form, MockBackend, WorkerProcess, eventually};
 
 use crate::common::{
-    CHAT, ask, ask_for, assert_openai_error, binary, both_forms, join, post, serve, with_worker,
+    CHAT, ask, ask_for, assert_openai_error, binary, both_forms, join, post, serve,
 };
 
-both_forms!(
-    an_update_changes_list_and_routing,
-    an_update_starts_what_waits,
-    the_server_asks_for_an_update,
-);
+both_forms!(an_update_changes_list_and_routing);
 
 async fn models(daemon: &Daemon) -> Vec<String> {
     let list = daemon.client().get("/v1/models").await.json();
@@ -47,29 +43,6 @@ async fn an_update_changes_list_and_routing(form: Form) {
     // Its only worker says that it has `m` no more, so nobody waits for it.
     let words = "no provider for model m: it was last seen at w and is gone; GET /v1/models lists those that are here";
     assert_openai_error(&daemon.client().post_json(CHAT, &ask(false)).await, 404, words);
-}
-
-async fn an_update_starts_what_waits(form: Form) {
-    let (daemon, mut worker) = with_worker(form, 1).await;
-    worker.update_models(&[], 0).await;
-    lists(&daemon, &[]).await;
-    let answer = post(&daemon.client(), CHAT, ask(false));
-    daemon.has_queued(1).await;
-    worker.update_models(&["m"], 0).await;
-    let job = worker.expect_job().await;
-    worker.complete(&job, 200, &json!({})).await;
-    assert_eq!(answer.await.unwrap().status, 200);
-}
-
-async fn the_server_asks_for_an_update(form: Form) {
-    let (daemon, mut worker) = with_worker(form, 1).await;
-    let path = format!("/admin/workers/{}/refresh", worker.id());
-    let asked = daemon.admin().post_json(&path, &json!({})).await;
-    assert!((200..300).contains(&asked.status), "{}", asked.text());
-    worker.expect_message("models_refresh").await;
-    worker.update_models(&["m", "n"], 1).await;
-    lists(&daemon, &["m", "n"]).await;
-    assert_eq!(daemon.workers().await[0]["reported_load"], 1);
 }
 
 /// Without `--models` a worker offers what its backend lists, and notices changes.

@@ -4,11 +4,11 @@ use serde_json::json;
 use testkit::{Form, Gate, MockBackend, Reply};
 
 use crate::common::{
-    CHAT, MESSAGES, all_read, ask, assert_anthropic_error, assert_openai_error, begin_stream,
-    both_forms, catch_up, join, lend, post, serve,
+    CHAT, MESSAGES, all_read, ask, assert_anthropic_error, assert_openai_error, both_forms,
+    catch_up, join, lend, post, serve,
 };
 
-both_forms!(worker_and_client_are_told, a_stream_that_has_begun_is_not_cut);
+both_forms!(worker_and_client_are_told);
 
 async fn worker_and_client_are_told(form: Form) {
     let daemon = serve().set("--request-timeout-secs", "0.3").start().await;
@@ -26,22 +26,6 @@ async fn worker_and_client_are_told(form: Form) {
     let job = worker.expect_job().await;
     assert_eq!(worker.expect_cancel().await, (job.request_id, json!("timeout")));
     assert_anthropic_error(&answer.await.unwrap(), 504, "timeout_error", "request timeout");
-}
-
-/// The request time-out is for the head; after it only silence counts.
-async fn a_stream_that_has_begun_is_not_cut(form: Form) {
-    let daemon =
-        serve().set("--request-timeout-secs", "0.3").set("--busy-timeout-secs", "0.6").start();
-    let daemon = daemon.await;
-    let mut worker = join(&daemon, form, "w", 1).await;
-    let (job, mut answer) = begin_stream(&daemon, &mut worker).await;
-    // A second request waits longer than the request time-out, and so does the stream.
-    let waited = daemon.client().post_json(CHAT, &ask(false)).await;
-    assert_eq!(waited.status, 504);
-    worker.chunk(&job, "data: 2\n\n").await;
-    answer.expect("data: 2\n\n").await;
-    worker.finish(&job).await;
-    assert_eq!(answer.next_chunk().await, None);
 }
 
 #[tokio::test]

@@ -1,12 +1,11 @@
 //! The web page: its files, signing in, and what a session of a browser may do.
 
 use serde_json::{Value, json};
-use testkit::{Client, Daemon, Form, Response};
+use testkit::{Client, Daemon, Form, Response, Room};
 
 use crate::{
     cli::{make_key, revoke, warren},
     common::{CHAT, ask, join, openai_error, post, serve},
-    rooms_kit::make_room,
 };
 
 const HTML: &str = "text/html,application/xhtml+xml,*/*;q=0.8";
@@ -260,9 +259,9 @@ async fn behind_a_trusted_proxy_the_cookie_is_for_tls_and_for_the_pages_path() {
 async fn a_session_opens_no_room_and_shuts_none() {
     let daemon = serve().start().await;
     let browser = signed_in(&daemon, json!({"token": admin_token(&daemon)})).await;
-    let open = make_room(&daemon.client(), &json!({"name": "open"})).await;
+    let open = Room::make(&daemon.client(), &json!({"name": "open"})).await;
     let locked = json!({"name": "locked", "password": "secret"});
-    let locked = make_room(&daemon.client(), &locked).await;
+    let locked = Room::make(&daemon.client(), &locked).await;
     let models = |code: &str| format!("/rooms/{code}/v1/models");
     assert_eq!(status(&browser, &models(&open.code)).await, 200);
     for _ in 0..6 {
@@ -275,7 +274,7 @@ async fn a_session_opens_no_room_and_shuts_none() {
 #[tokio::test]
 async fn a_browser_that_follows_an_invitation_to_a_room_gets_to_the_page_for_guests() {
     let daemon = serve().start().await;
-    let room = make_room(&daemon.client(), &json!({"name": "open"})).await;
+    let room = Room::make(&daemon.client(), &json!({"name": "open"})).await;
     let path = format!("/rooms/{}", room.code);
     let led = daemon.client().request("GET", &path).header("accept", HTML).send().await;
     assert_eq!(

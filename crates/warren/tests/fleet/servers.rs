@@ -6,12 +6,11 @@ use std::{
 };
 
 use serde_json::{Value, json};
+pub(crate) use testkit::chat::{CHAT, completion, delta};
 use testkit::{
     Client, Connect, DEADLINE, Daemon, FakeWorker, Form, Job, Serve, Streaming, eventually,
     nats::NatsServer,
 };
-
-pub(crate) const CHAT: &str = "/v1/chat/completions";
 
 /// The administrator's token of all servers.
 pub(crate) const OWNER: &str = "wa_the-owners-of-all";
@@ -95,7 +94,7 @@ pub(crate) async fn worker(at: &Daemon, slots: u32, others: &[&Daemon]) -> FakeW
 }
 
 pub(crate) fn ask(stream: bool) -> Value {
-    json!({"model": "m", "stream": stream, "messages": [{"role": "user", "content": "hi"}]})
+    testkit::chat::ask("m", stream)
 }
 
 /// A request on its way; its answer is read later.
@@ -116,22 +115,4 @@ pub(crate) async fn begun(home: &Daemon, worker: &mut FakeWorker) -> (Streaming,
     let mut answer = answer.await.unwrap();
     answer.expect(&delta("a")).await;
     (answer, job)
-}
-
-pub(crate) fn usage() -> Value {
-    json!({"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7})
-}
-
-/// An answer of a model.
-pub(crate) fn completion(text: &str) -> Value {
-    let message = json!({"role": "assistant", "content": text});
-    let choice = json!({"index": 0, "message": message, "finish_reason": "stop"});
-    json!({"id": "c", "object": "chat.completion", "model": "m", "choices": [choice], "usage": usage()})
-}
-
-/// An event of a model's stream.
-pub(crate) fn delta(text: &str) -> String {
-    let delta = json!({"content": text});
-    let chunk = json!({"id": "c", "model": "m", "choices": [{"index": 0, "delta": delta}]});
-    format!("data: {chunk}\n\n")
 }

@@ -3,12 +3,11 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
+pub(crate) use testkit::chat::CHAT;
 use testkit::{
     Client, Connect, DEADLINE, Daemon, FakeWorker, Form, Response, Serve, eventually,
     postgres::PostgresServer,
 };
-
-pub(crate) const CHAT: &str = "/v1/chat/completions";
 
 pub(crate) fn binary() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_warren"))
@@ -60,7 +59,7 @@ pub(crate) async fn worker(daemon: &Daemon) -> FakeWorker {
 }
 
 pub(crate) fn ask(stream: bool) -> Value {
-    json!({"model": "m", "stream": stream, "messages": [{"role": "user", "content": "hi"}]})
+    testkit::chat::ask("m", stream)
 }
 
 /// A request with a key, which a worker answers.

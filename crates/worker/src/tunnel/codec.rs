@@ -2,7 +2,7 @@
 
 use std::{
     pin::Pin,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime},
 };
 
 use protocol::{
@@ -169,7 +169,7 @@ impl Codec for TunnelCodec<'_> {
             let within = self.context.heartbeat;
             self.heartbeat = Some(Box::pin(heartbeat(self.room, within)));
         }
-        self.send(&FromParticipant::Ping(Tick { timestamp: now_ms() }));
+        self.send(&FromParticipant::Ping(Tick { timestamp: base::unix_ms(SystemTime::now()) }));
         let too_long = self.silence.beat(heard) >= SILENT_BEATS;
         too_long.then(|| self.lost(silent(heard)))
     }
@@ -218,9 +218,4 @@ async fn answered(heartbeat: &mut Option<Heartbeat<'_>>) -> Result<(), Heartbeat
         Some(heartbeat) => heartbeat.await,
         None => std::future::pending().await,
     }
-}
-
-fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

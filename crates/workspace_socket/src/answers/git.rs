@@ -9,7 +9,7 @@ use std::{
 use files::{RelPath, Runner};
 use process::User;
 use protocol::workspace::{
-    GitStatus, ServerMessage,
+    ServerMessage,
     client::{GitDiff, GitDiffResult, OfProject},
 };
 use tokio::{process::Command, task};
@@ -21,10 +21,8 @@ pub(crate) async fn status(asker: &Asker, asked: OfProject) -> Answer {
     let project_id = asked.project_id;
     let folder = asker.services.projects.folder_soon(project_id).await?;
     let (dir, runner) = as_its_user(folder).await?;
-    let status = asker.services.git.status(&dir, &runner).await;
+    let status = asker.services.git.status(project_id, &dir, &runner).await;
     let status = status.map_err(|error| Refusal::failed(&error))?;
-    let nothing = || GitStatus::no_repository(project_id);
-    let status = status.map_or_else(nothing, |status| status.of(project_id));
     Ok(Some(ServerMessage::GitStatusResult(status)))
 }
 

@@ -5,7 +5,7 @@
 
 mod llm;
 
-use std::{borrow::Cow, time::Duration};
+use std::borrow::Cow;
 
 use access::is_forwarded;
 use axum::{
@@ -14,15 +14,15 @@ use axum::{
     response::{IntoResponse, Response},
     routing::post,
 };
-use base::{Endpoint, Secret};
+use base::Endpoint;
 use http::{StatusCode, request::Parts};
 use protocol::room::{
     BadMessage, Capabilities, ClientMessage, ParticipantInfo, RoomSummary, ServerMessage,
     message::{
-        HostRegister, HostRegistered, JoiningParticipant, ListRoomsResponse, RoomCreate,
-        RoomCreated, RoomJoin, RoomJoined, TuiRegister, TuiRegistered,
+        HostRegister, HostRegistered, JoiningParticipant, ListRoomsResponse, RoomCreated, RoomJoin,
+        RoomJoined, TuiRegister, TuiRegistered,
     },
-    plane::ErrorCode,
+    plane::{CreateRoom, ErrorCode},
 };
 use rooms::{Created, Endpoints, Joining, NewRoom, Reached, Room, RoomError, Sight};
 use serde::de::IgnoredAny;
@@ -101,15 +101,12 @@ impl Posted<'_> {
         answer.unwrap_or_else(Failure::message)
     }
 
-    async fn create(&self, create: RoomCreate) -> Result<Response, Failure> {
+    async fn create(&self, create: CreateRoom) -> Result<Response, Failure> {
         if self.code.is_some() {
             return Err(Failure::invalid("This is the path of one room: post to /messages."));
         }
         let owner = maker(self.api, self.parts)?;
-        let RoomCreate { name, password, defaults, public, expires_secs } = create;
-        let idle = expires_secs.map(Duration::from_secs);
-        let password = password.map(Secret::from);
-        let new = NewRoom { name, password, defaults, public, idle, owner };
+        let new = NewRoom::asked(create, owner);
         let Created { room, host_token } = make(self.api, self.parts, new).await?;
         let created = RoomCreated {
             code: room.spoken_code().to_owned(),

@@ -1,10 +1,9 @@
 //! `/v1/rooms` and `/v1/rooms/{code}`.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use access::Moment;
 use axum::extract::{Request, State};
-use base::Secret;
 use http::{StatusCode, request::Parts};
 use protocol::room::plane::{ChangeRoom, CreateRoom, CreatedRoom, ErrorCode, Success};
 use rooms::{Created, NewRoom, Room};
@@ -25,10 +24,7 @@ pub(super) async fn create(State(api): State<Api>, request: Request) -> Answer {
     let (parts, body) = request.into_parts();
     let body = read_body(&api, &parts, body).await?;
     let owner = maker(&api, &parts)?;
-    let CreateRoom { name, password, defaults, public, expires_secs } = CreateRoom::decode(&body)?;
-    let idle = expires_secs.map(Duration::from_secs);
-    let password = password.map(Secret::from);
-    let new = NewRoom { name, password, defaults, public, idle, owner };
+    let new = NewRoom::asked(CreateRoom::decode(&body)?, owner);
     let Created { room, host_token } = make(&api, &parts, new).await?;
     let (room, host_token) = (room.summary(), Some(host_token.expose().to_owned()));
     let host_id = room.room.host_id.clone();

@@ -15,8 +15,8 @@ fn then(repository: &Repository, action: &str) -> Runner {
     ))
 }
 
-async fn status(repository: &Repository, runner: &Runner) -> Result<Option<Status>, GitError> {
-    repository.git.status(&repository.root(), runner).await
+async fn status(repository: &Repository, runner: &Runner) -> Result<GitStatus, GitError> {
+    repository.git.status(PROJECT, &repository.root(), runner).await
 }
 
 #[tokio::test]
@@ -112,7 +112,7 @@ async fn an_answer_that_is_too_large_is_an_error_and_ends_git() {
 async fn however_much_it_complains_it_is_not_stopped_by_that() {
     let repository = Repository::without();
     let runner = then(&repository, "head -c 3000000 /dev/zero >&2; printf '? f\\000'");
-    assert_eq!(status(&repository, &runner).await.unwrap().unwrap().untracked, ["f"]);
+    assert_eq!(status(&repository, &runner).await.unwrap().untracked, ["f"]);
 }
 
 #[tokio::test]
@@ -125,10 +125,10 @@ async fn one_repository_is_asked_once_at_a_time() {
     let mut running = tokio::task::JoinSet::new();
     for _ in 0..8 {
         let (git, root, runner) = (repository.git.clone(), repository.root(), runner.clone());
-        running.spawn(async move { git.status(&root, &runner).await });
+        running.spawn(async move { git.status(PROJECT, &root, &runner).await });
     }
     for ended in running.join_all().await {
-        assert_eq!(ended.unwrap().unwrap().untracked, ["f"]);
+        assert_eq!(ended.unwrap().untracked, ["f"]);
     }
 }
 
@@ -141,7 +141,7 @@ async fn no_more_commands_run_at_once_than_is_said() {
     let mut running = tokio::task::JoinSet::new();
     for repository in &repositories {
         let (git, root, runner) = (git.clone(), repository.root(), then(repository, &action));
-        running.spawn(async move { git.status(&root, &runner).await });
+        running.spawn(async move { git.status(PROJECT, &root, &runner).await });
     }
     for ended in running.join_all().await {
         assert!(ended.is_ok(), "{ended:?}");
@@ -155,7 +155,7 @@ async fn too_many_requests_for_one_repository_are_refused() {
     let mut running = tokio::task::JoinSet::new();
     for _ in 0..40 {
         let (git, root, runner) = (repository.git.clone(), repository.root(), runner.clone());
-        running.spawn(async move { git.status(&root, &runner).await });
+        running.spawn(async move { git.status(PROJECT, &root, &runner).await });
     }
     let first = running.join_next().await.unwrap().unwrap();
     assert!(matches!(first, Err(GitError::Busy)), "{first:?}");

@@ -148,7 +148,7 @@ async fn a_submodule_that_git_cannot_read_hides_no_other_change() {
 async fn a_work_tree_somewhere_else_is_refused() {
     let repository = Repository::new();
     repository.run(&["config", "core.worktree", "/etc"]);
-    let refused = repository.git.status(&repository.root(), &repository.runner).await;
+    let refused = repository.git.status(PROJECT, &repository.root(), &repository.runner).await;
     assert!(matches!(refused, Err(GitError::Elsewhere(_) | GitError::Failed(_))), "{refused:?}");
     let path = RelPath::parse("passwd").unwrap();
     let refused = repository.git.diff(&repository.root(), &path, false, &repository.runner).await;

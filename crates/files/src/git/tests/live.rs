@@ -17,8 +17,8 @@ fn one(path: &str, status: ChangeStatus) -> Vec<(String, ChangeStatus)> {
 #[tokio::test]
 async fn a_directory_without_a_repository_is_no_error() {
     let repository = Repository::without();
-    let none = repository.git.status(&repository.root(), &repository.runner).await;
-    assert_eq!(none.unwrap(), None);
+    let none = repository.git.status(PROJECT, &repository.root(), &repository.runner).await;
+    assert_eq!(none.unwrap(), GitStatus::no_repository(PROJECT));
     let path = RelPath::parse("f").unwrap();
     let diff = repository.git.diff(&repository.root(), &path, false, &repository.runner).await;
     assert!(matches!(diff, Err(GitError::NoRepository)));
@@ -28,14 +28,14 @@ async fn a_directory_without_a_repository_is_no_error() {
 async fn a_bare_repository_has_no_status() {
     let repository = Repository::without();
     repository.run(&["init", "-q", "--bare"]);
-    let none = repository.git.status(&repository.root(), &repository.runner).await;
-    assert_eq!(none.unwrap(), None);
+    let none = repository.git.status(PROJECT, &repository.root(), &repository.runner).await;
+    assert_eq!(none.unwrap(), GitStatus::no_repository(PROJECT));
 }
 
 #[tokio::test]
 async fn a_missing_directory_is_an_error() {
     let repository = Repository::without();
-    let gone = repository.git.status(&repository.at("gone"), &repository.runner).await;
+    let gone = repository.git.status(PROJECT, &repository.at("gone"), &repository.runner).await;
     assert!(matches!(gone, Err(GitError::Failed(_))), "{gone:?}");
 }
 
@@ -118,7 +118,7 @@ async fn a_detached_head_has_no_branch() {
     repository.write("f", "one");
     repository.commit("one");
     repository.run(&["switch", "-q", "--detach"]);
-    assert_eq!(repository.status().await, Status::default());
+    assert_eq!(repository.status().await, clean());
 }
 
 #[tokio::test]
@@ -178,7 +178,7 @@ async fn a_project_in_a_part_of_a_work_tree_gets_the_status_of_that_part() {
     repository.write("part/new", "");
     repository.write("new", "");
     let part = repository.at("part");
-    let status = repository.git.status(&part, &repository.runner).await.unwrap().unwrap();
+    let status = repository.git.status(PROJECT, &part, &repository.runner).await.unwrap();
     assert_eq!(letters(&status.unstaged), one("deep/f", ChangeStatus::Modified));
     assert_eq!(status.untracked, ["new"]);
     let path = RelPath::parse("deep/f").unwrap();

@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 use protocol::workspace::client::{ChangeStatus, GitChange};
 
-use super::super::status::{Status, parse};
+use protocol::workspace::GitStatus;
+
+use super::{super::status::parse, PROJECT, clean};
 
 const RECORDED: &[u8] = b"# branch.oid 5b1c2e5b1c2e5b1c2e5b1c2e5b1c2e5b1c2e5b1c\0\
 # branch.head main\0# branch.upstream origin/main\0# branch.ab +2 -13\0# stash 1\0\
@@ -28,7 +30,7 @@ fn change(path: &str, status: ChangeStatus, from: Option<&str>) -> GitChange {
 #[test]
 fn a_recorded_status_is_read() {
     use ChangeStatus::{Added, Copied, Modified, Renamed, TypeChanged, Unmerged};
-    let status = parse(RECORDED, b"").unwrap();
+    let status = parse(PROJECT, RECORDED, b"").unwrap();
     assert_eq!(status.branch.as_deref(), Some("main"));
     assert_eq!(status.upstream.as_deref(), Some("origin/main"));
     assert_eq!((status.ahead, status.behind), (2, 13));
@@ -57,17 +59,17 @@ fn a_recorded_status_is_read() {
 
 #[test]
 fn an_unborn_branch_and_a_detached_head_are_read() {
-    let unborn = parse(b"# branch.oid (initial)\0# branch.head trunk\0", b"").unwrap();
-    assert_eq!(unborn, Status { branch: Some("trunk".to_owned()), ..Status::default() });
-    let detached = parse(b"# branch.oid aaaa\0# branch.head (detached)\0", b"").unwrap();
-    assert_eq!(detached, Status::default());
-    assert_eq!(parse(b"", b"").unwrap(), Status::default());
+    let unborn = parse(PROJECT, b"# branch.oid (initial)\0# branch.head trunk\0", b"").unwrap();
+    assert_eq!(unborn, GitStatus { branch: Some("trunk".to_owned()), ..clean() });
+    let detached = parse(PROJECT, b"# branch.oid aaaa\0# branch.head (detached)\0", b"").unwrap();
+    assert_eq!(detached, clean());
+    assert_eq!(parse(PROJECT, b"", b"").unwrap(), clean());
 }
 
 #[test]
 fn paths_lose_the_prefix_that_they_have() {
     let output = b"? part/f\0? parted/f\x002 R. N... 1 1 1 a a R100 part/to\0elsewhere/from\0";
-    let status = parse(output, b"part/").unwrap();
+    let status = parse(PROJECT, output, b"part/").unwrap();
     assert_eq!(status.untracked, ["f", "parted/f"]);
     assert_eq!(status.staged, [change("to", ChangeStatus::Renamed, Some("elsewhere/from"))]);
 }
@@ -77,16 +79,16 @@ fn a_record_cut_short_is_an_error_and_an_unknown_one_is_passed_over() {
     for cut in
         ["1 M. N... 1 1 1 a b", "1 M", "2 R. N... 1 1 1 a b R100", "u UU x", "1 M. N... 1 1 1 a b "]
     {
-        assert!(parse(cut.as_bytes(), b"").is_err(), "{cut}");
+        assert!(parse(PROJECT, cut.as_bytes(), b"").is_err(), "{cut}");
     }
-    assert!(parse(b"# branch.ab +x -1\0", b"").is_err());
-    assert_eq!(parse(b"3 what will be\0# new.header\0x\0", b"").unwrap(), Status::default());
+    assert!(parse(PROJECT, b"# branch.ab +x -1\0", b"").is_err());
+    assert_eq!(parse(PROJECT, b"3 what will be\0# new.header\0x\0", b"").unwrap(), clean());
 }
 
 proptest! {
     #[test]
     fn any_bytes_are_read_or_refused(output in proptest::collection::vec(any::<u8>(), 0..300)) {
-        let _ = parse(&output, b"");
+        let _ = parse(PROJECT, &output, b"");
     }
 
     #[test]
@@ -98,6 +100,6 @@ proptest! {
         let mut output = RECORDED.to_vec();
         output[at] = byte;
         output.truncate(cut);
-        let _ = parse(&output, b"src/");
+        let _ = parse(PROJECT, &output, b"src/");
     }
 }

@@ -17,12 +17,14 @@ async fn a_missing_parameter_is_told_in_the_stock_words() {
     let words = (4001, "Missing token, model, max_concurrency, or name".to_owned());
     assert_eq!(closed("token=good&model=m&max_concurrency=1").await, words);
     assert_eq!(closed("token=good&model=&max_concurrency=1&name=a").await, words);
+    assert_eq!(closed("token=good").await, words);
+    assert_eq!(closed("model=m&name=a").await, words);
     assert_eq!(closed("").await, words);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_absurd_concurrency_is_told() {
-    for absurd in ["0", "-1", "10001", "many", "99999999999999999999"] {
+    for absurd in ["0", "-1", "10001", "1e9", "many", "99999999999999999999"] {
         let (code, reason) =
             closed(&format!("token=good&model=m&max_concurrency={absurd}&name=a")).await;
         assert_eq!(code, 4001, "{absurd}");

@@ -23,7 +23,12 @@ async fn garbage_is_passed_over_and_the_tunnel_stays() {
         far.say(&json!({"type": 7}));
         far.say(&json!([1, 2]));
         far.say(&json!({"type": "tunnel.ping", "timestamp": "now"}));
+        far.say(&json!({"type": "tunnel.ping", "timestamp": -1e99}));
         far.say(&json!({"type": "tunnel.request", "requestId": "x"}));
+        far.say(&json!({"type": "tunnel.response.start", "requestId": [id], "status": 200}));
+    }
+    for deep in ["[".repeat(100_000), "{\"type\":".repeat(50_000)] {
+        far.send(deep);
     }
     far.answer(&id);
     far.settle().await;
@@ -71,6 +76,11 @@ async fn a_bad_frame_about_a_request_fails_that_request_alone() {
             json!({"type": "tunnel.response.start", "requestId": id, "status": "many"}),
             json!({"type": "tunnel.response.start", "requestId": id, "status": 1000}),
             json!({"type": "tunnel.response.start", "requestId": id, "status": 101}),
+            json!({"type": "tunnel.response.start", "requestId": id, "status": 0}),
+            json!({"type": "tunnel.response.start", "requestId": id, "status": 99}),
+            json!({"type": "tunnel.response.start", "requestId": id, "status": -1}),
+            json!({"type": "tunnel.response.start", "requestId": id, "status": "200"}),
+            json!({"type": "tunnel.response.start", "requestId": id, "status": null}),
             json!({"type": "tunnel.response.start", "requestId": id, "status": 200, "headers": 7}),
             json!({"type": "tunnel.response.error", "requestId": id, "message": 7}),
             json!({"type": "tunnel.response.unheard_of", "requestId": id}),
@@ -142,6 +152,31 @@ async fn headers_without_end_are_no_harm() {
     let read = read(&mut answer).await;
     assert_eq!(read.whole(), (200, "hi"));
     assert!(read.head.unwrap().headers.is_empty());
+}
+
+/// A header with a line break would be one more header of the client's answer.
+#[tokio::test(start_paused = true)]
+async fn a_header_that_is_none_is_left_out_or_fails_its_request() {
+    for headers in [
+        json!({"bad name\n": "x"}),
+        json!({"retry-after": "7\r\nset-cookie: b=c"}),
+        json!({"content-type": 7}),
+    ] {
+        let mut kit = Kit::new();
+        let mut far = kit.participant("a", 1).await;
+        let mut answer = kit.ask();
+        let id = far.request().await;
+        far.say(&json!({
+            "type": "tunnel.response.start", "requestId": id, "status": 200, "headers": headers,
+        }));
+        far.chunk(&id, "aGk=");
+        far.end(&id);
+        far.settle().await;
+        match read(&mut answer).await {
+            told if told.failure.is_some() => assert!(told.head.is_none(), "{headers}"),
+            told => assert!(told.head.unwrap().headers.is_empty(), "{headers}"),
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 use dispatch::Ending;
-use protocol::relay::binary::{HeaderFields, JobFailure, ResponseHead, Version, WorkerFrame};
+use protocol::relay::binary::{
+    HeaderFields, JobFailure, ResponseEnd, ResponseHead, Version, WorkerFrame,
+};
 use serde_json::json;
 
 use super::kit::{Kit, read};
@@ -14,9 +16,28 @@ async fn garbage_is_passed_over() {
     let mut answer = kit.submit(false);
     let id = worker.request().await;
     let unknown = "r-000000000000000000000000000000ff";
-    worker.send("no json".to_owned());
-    worker.send(Bytes::from_static(b"\x00\x01binary"));
-    worker.say(&json!({"type": "unheard_of"}));
+    for text in [
+        "no json",
+        "",
+        "{}",
+        "[]",
+        r#"{"type":7}"#,
+        r#"{"type":"unheard_of"}"#,
+        r#"{"type":"pong"}"#,
+        r#"{"type":"pong","current_load":-1}"#,
+        r#"{"type":"pong","current_load":99999999999999999999}"#,
+        r#"{"type":"models_update","models":null,"current_load":0}"#,
+        r#"{"type":"response_chunk"}"#,
+        r#"{"type":"request","request_id":"r","model":"m"}"#,
+        r#"{"type":"error","code":"oops","message":"about nothing"}"#,
+        r#"{"type":"error","request_id":"r-1","code":"x","message":"y"}"#,
+    ] {
+        worker.send(text.to_owned());
+    }
+    worker.send("[".repeat(100_000));
+    for bytes in [&b""[..], b"\x00", b"\x11\0\0\0", b"\x11\0\0\0\x07{", b"\xff\0\0\0\x01garbage"] {
+        worker.send(Bytes::from_static(bytes));
+    }
     worker.say(
         &json!({"type": "register", "worker_name": "again", "models": [], "max_concurrent": 1}),
     );
@@ -45,13 +66,15 @@ async fn a_bad_message_about_a_job_fails_that_job() {
 
 #[tokio::test(start_paused = true)]
 async fn an_impossible_status_is_the_workers_fault() {
-    let mut kit = Kit::new();
-    let mut worker = kit.worker(false).await;
-    let mut answer = kit.submit(false);
-    let id = worker.request().await;
-    worker.complete(&id, 1000, "{}");
-    let _driver = worker.drive();
-    assert_eq!(read(&mut answer).await.2.unwrap().ending, Ending::ProviderFailed);
+    for status in [0, 99, 101, 1000] {
+        let mut kit = Kit::new();
+        let mut worker = kit.worker(false).await;
+        let mut answer = kit.submit(false);
+        let id = worker.request().await;
+        worker.complete(&id, status, "{}");
+        let _driver = worker.drive();
+        assert_eq!(read(&mut answer).await.2.unwrap().ending, Ending::ProviderFailed, "{status}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -139,6 +162,28 @@ async fn binary_frames_out_of_order_cost_their_job() {
     );
     let _driver = worker.drive();
     assert_eq!(read(&mut answer).await.2.unwrap().ending, Ending::ProviderFailed);
+    assert_eq!(kit.scheduler.status().workers.len(), 1);
+}
+
+/// What came before its end is whole, and another job of the same number is not touched.
+#[tokio::test(start_paused = true)]
+async fn frames_after_the_end_of_their_job_cost_nothing() {
+    let mut kit = Kit::new();
+    let worker = kit.worker(true).await;
+    let mut answer = kit.submit(true);
+    let chunk = |bytes| {
+        WorkerFrame::Chunk { job: 1, bytes: Bytes::from_static(bytes) }.encode(Version::Three)
+    };
+    let head = ResponseHead { status_code: 200, headers: HeaderFields::default() };
+    worker.send(WorkerFrame::Head { job: 1, head }.encode(Version::Three));
+    worker.send(chunk(b"data: 1\n\n"));
+    for _ in 0..2 {
+        worker
+            .send(WorkerFrame::End { job: 1, end: ResponseEnd::default() }.encode(Version::Three));
+        worker.send(chunk(b"data: 2\n\n"));
+    }
+    let _driver = worker.drive();
+    assert_eq!(read(&mut answer).await, (200, "data: 1\n\n".to_owned(), None));
     assert_eq!(kit.scheduler.status().workers.len(), 1);
 }
 

@@ -23,6 +23,7 @@ async fn a_first_frame_that_is_no_registration_ends_the_link() {
         "{}".to_owned(),
         "no json".to_owned(),
         json!({"type": "pong", "current_load": 0}).to_string(),
+        json!({"type": "register"}).to_string(),
         json!({"type": "register", "worker_name": "w", "models": null, "max_concurrent": 1})
             .to_string(),
         json!({"type": "register", "worker_name": "w", "models": [], "max_concurrent": 1,
@@ -32,8 +33,13 @@ async fn a_first_frame_that_is_no_registration_ends_the_link() {
     for first in bad {
         let mut worker = kit.link(false);
         worker.send(first.clone());
-        assert_eq!(worker.closed().await.0, 1002, "{first}");
+        let closed = (1002, "worker registration protocol error".to_owned());
+        assert_eq!(worker.closed().await, closed, "{first}");
     }
+    let mut worker = kit.link(true);
+    worker.send(bytes::Bytes::from_static(b"\x11\0\0\0\0"));
+    assert_eq!(worker.closed().await.0, 1002);
+    assert!(kit.scheduler.status().workers.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -50,7 +56,14 @@ async fn the_known_versions_and_none_are_accepted_and_echoed() {
         assert_eq!(ack["models"], json!(["m"]));
         assert_eq!(ack["warnings"], json!(["worker_name was empty after trimming"]));
         assert!(ack["worker_id"].as_str().unwrap().starts_with("w-"));
+        assert_eq!(kit.scheduler.status().workers[0].max_concurrent, 1, "0 counts as 1");
     }
+    let mut worker = kit.link(false);
+    worker.say(&json!({
+        "type": "register", "worker_name": "w", "models": [" "], "max_concurrent": 1,
+    }));
+    let warnings = json!(["worker registered without any routable models"]);
+    assert_eq!(worker.hear().await["warnings"], warnings);
 }
 
 #[tokio::test(start_paused = true)]

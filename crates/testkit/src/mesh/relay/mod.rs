@@ -3,13 +3,10 @@
 //! It verifies nothing and believes every sender; the last who registers an id has it; it forwards word
 //! for word what anybody says to anybody; it tells everybody of every registration, and honours no
 //! filter. Its WebSocket server agrees to the first subprotocol that it is offered, whatever it is.
-//! Data that does not fit into its own buffer for a slow receiver is lost silently. With a [`Hostile`]
-//! in it, it meddles with the data of relay sessions as well.
+//! Data that does not fit into its own buffer for a slow receiver is lost silently.
 //!
 //! - `state`: the registered nodes, and the messages to each
-//! - `meddle`: what a hostile relay does to data
 
-mod meddle;
 mod state;
 
 use std::{net::SocketAddr, sync::Arc};
@@ -25,8 +22,8 @@ use tokio_tungstenite::{
     tungstenite::{Message, protocol::WebSocketConfig},
 };
 
+pub use self::state::Forwarded;
 use self::state::RelayState;
-pub use self::{meddle::Hostile, state::Forwarded};
 use crate::{
     sockets::{Task, accept, agree, any_port, listen, stop},
     wait::{DEADLINE, eventually},
@@ -76,11 +73,6 @@ impl FakeStockRelay {
 
     pub fn url(&self) -> String {
         format!("ws://{}/ws", self.address)
-    }
-
-    /// From now on it does this to the data of relay sessions.
-    pub fn meddle(&self, how: Hostile) {
-        self.state.meddle(how);
     }
 
     /// Sends this to a registered node, under any sender's name.

@@ -5,6 +5,7 @@ use std::{
     sync::{Mutex, MutexGuard},
 };
 
+use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_tungstenite::tungstenite::{
@@ -12,7 +13,6 @@ use tokio_tungstenite::tungstenite::{
     protocol::{CloseFrame, frame::coding::CloseCode},
 };
 
-use super::meddle::{Hostile, Meddler, bytes};
 use crate::mesh::wire::apple_now;
 
 /// The most messages that are remembered.
@@ -61,16 +61,11 @@ struct Inner {
     registrations: usize,
     forwarded: Vec<Forwarded>,
     kept: usize,
-    meddler: Meddler,
 }
 
 impl RelayState {
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().unwrap()
-    }
-
-    pub(super) fn meddle(&self, how: Hostile) {
-        self.inner().meddler.how = how;
     }
 
     pub(super) fn say_to(&self, node: &str, message: &Value) {
@@ -181,16 +176,8 @@ impl Inner {
             session: text("sessionID"),
             data: bytes(body),
         });
-        let bodies = match kind {
-            "relayData" => self.meddler.pass(body.clone()),
-            _ => vec![body.clone()],
-        };
-        for body in bodies {
-            // What was held back may be for another node.
-            let to = body["toNodeID"].as_str().and_then(|to| self.nodes.get(to));
-            if let Some(node) = to {
-                say(&node.out, &json!({ kind: body }));
-            }
+        if let Some(node) = body["toNodeID"].as_str().and_then(|to| self.nodes.get(to)) {
+            say(&node.out, &json!({ kind: body }));
         }
     }
 
@@ -203,6 +190,11 @@ impl Inner {
             self.forwarded.push(forwarded);
         }
     }
+}
+
+/// What a `relayData` carries.
+fn bytes(body: &Value) -> Vec<u8> {
+    body["data"].as_str().and_then(|data| BASE64_STANDARD.decode(data).ok()).unwrap_or_default()
 }
 
 /// A node's record in the answer to a discovery.

@@ -5,7 +5,9 @@ use std::{net::SocketAddr, path::Path};
 use serde_json::{Value, json};
 use testkit::{
     ChildProcess, Client, DEADLINE, Daemon, Gate, MockBackend, Reply, Response, Serve,
-    WorkerProcess, eventually,
+    WorkerProcess,
+    chat::{FINISH, delta},
+    eventually,
 };
 
 use super::wire::Wire;
@@ -293,25 +295,6 @@ pub(super) fn saying(text: &str, stream: bool) -> Value {
     json!({"model": "m", "stream": stream, "messages": [{"role": "user", "content": text}]})
 }
 
-/// A chunk of an answer, as backends send it.
-pub(super) fn delta(text: &str) -> String {
-    let choice = json!({"index": 0, "delta": {"content": text}, "finish_reason": null});
-    sse(&chunk_of(&choice))
-}
-
-/// The last chunk of an answer, and the end of the stream.
-pub(super) fn done() -> String {
-    let choice = json!({"index": 0, "delta": {}, "finish_reason": "stop"});
-    sse(&chunk_of(&choice)) + "data: [DONE]\n\n"
-}
-
-fn chunk_of(choice: &Value) -> Value {
-    json!({
-        "id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m",
-        "choices": [choice],
-    })
-}
-
 pub(super) fn sse(data: &Value) -> String {
     format!("data: {data}\n\n")
 }
@@ -320,7 +303,7 @@ pub(super) fn sse(data: &Value) -> String {
 /// needs one more.
 pub(super) fn words(words: &[&str], gate: &Gate) -> Reply {
     let mut chunks: Vec<String> = words.iter().map(|word| delta(word)).collect();
-    chunks.last_mut().expect("a word").push_str(&done());
+    chunks.last_mut().expect("a word").push_str(FINISH);
     Reply::stream(chunks, gate)
 }
 
@@ -335,13 +318,6 @@ pub(super) fn always(mock: &MockBackend, text: &'static str) {
 /// The data of the events of a stream.
 pub(super) fn events(text: &str) -> Vec<&str> {
     text.lines().filter_map(|line| line.strip_prefix("data: ")).collect()
-}
-
-/// The text of an answer that came as a stream.
-pub(super) fn streamed(text: &str) -> String {
-    let chunks = events(text).into_iter().filter_map(|data| serde_json::from_str(data).ok());
-    let of = |chunk: Value| Some(chunk["choices"][0]["delta"]["content"].as_str()?.to_owned());
-    chunks.filter_map(of).collect()
 }
 
 /// The text of a whole answer.

@@ -11,10 +11,9 @@ use testkit::{
     daemon::WORKER_SECRET,
     eventually,
     gguf::GgufFile,
-    mesh::{FakeMac, LanPeer, MacSettings},
+    mesh::{FakeMac, MacSettings},
     processes::{FAKE_ENGINE, example},
 };
-use tokio::task::JoinSet;
 
 use super::{
     kit::{Machine, listening},
@@ -161,32 +160,6 @@ async fn a_pull_goes_on_where_it_was_when_the_server_was_killed() {
 }
 
 #[tokio::test]
-async fn a_pull_goes_on_from_another_peer_when_one_is_killed() {
-    let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
-    let mut one = Machine::start(holding(folders[0].path())).await;
-    let two = Machine::start(holding(folders[1].path())).await;
-    let wires = [Wire::to(one.lan_address().await).await, Wire::to(two.lan_address().await).await];
-    let [first, second] = &wires;
-    let settings = serve().set("--mesh-peer", &first.name());
-    let receiver = Machine::start(settings.set("--mesh-peer", &second.name())).await;
-    linked(&receiver, 2).await;
-    for wire in &wires {
-        wire.freeze_after(3 * MIB as u64);
-    }
-    let body = json!({"model": MODEL});
-    let pulling = receiver.daemon.admin().post("/admin/mesh/pull", &body).start().await;
-    first.is_frozen().await;
-    second.is_frozen().await;
-    one.daemon.kill9().await;
-    first.cut();
-    second.mend();
-    let steps = pulling.finish().await.text();
-    let last: Value = serde_json::from_str(steps.lines().last().expect("a step")).unwrap();
-    assert_eq!(last["state"], "done", "{last}");
-    is_there(&receiver);
-}
-
-#[tokio::test]
 async fn a_mac_is_sent_a_model_and_one_of_a_mac_is_taken() {
     let folder = tempfile::tempdir().unwrap();
     let holder = Machine::start(holding(folder.path())).await;
@@ -206,103 +179,6 @@ async fn a_mac_is_sent_a_model_and_one_of_a_mac_is_taken() {
     linked(&receiver, 1).await;
     last_of(&pull(&receiver, MODEL).await, "done");
     is_there(&receiver);
-}
-
-/// The messages of a stock peer about a model of this many bytes, each a chunk: name, offset, bytes, last.
-async fn sent(total: usize, chunks: &[(&str, u64, Vec<u8>, bool)]) -> (Machine, Vec<Value>) {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let receiver = Machine::start(serve().set("--mesh-peer", &address)).await;
-    let mut stock = LanPeer::accept(&listener).await;
-    stock.expect("hello").await;
-    stock.hello_ack(&[], None).await;
-    linked(&receiver, 1).await;
-    let admin = receiver.daemon.admin();
-    let pulling = tokio::spawn(async move {
-        admin.post_json("/admin/mesh/pull", &json!({"model": MODEL})).await.text()
-    });
-    stock.expect("modelQuery").await;
-    stock
-        .say(&json!({"modelQueryResponse": {"_0": {
-            "modelID": MODEL, "available": true, "totalSizeBytes": total,
-        }}}))
-        .await;
-    let transfer = stock.expect("modelTransferRequest").await["transferID"].clone();
-    for (name, offset, bytes, last) in chunks {
-        use base64_of::encode;
-        stock
-            .say(&json!({"modelTransferChunk": {"_0": {
-                "transferID": transfer, "fileName": name, "offset": offset, "data": encode(bytes),
-                "isLastChunk": last,
-            }}}))
-            .await;
-    }
-    let complete = json!({"transferID": transfer, "modelID": MODEL});
-    stock.say(&json!({"modelTransferComplete": {"_0": complete}})).await;
-    let steps = pulling.await.unwrap();
-    let steps = steps.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    (receiver, steps)
-}
-
-/// Base64 as stock peers write it.
-mod base64_of {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-    pub(super) fn encode(bytes: &[u8]) -> String {
-        let mut text = String::new();
-        for group in bytes.chunks(3) {
-            let word = group.iter().fold(0_u32, |word, byte| word << 8 | u32::from(*byte));
-            let word = word << (8 * (3 - group.len()));
-            for place in 0..4 {
-                let digit = DIGITS[(word >> (18 - 6 * place) & 63) as usize];
-                text.push(if place <= group.len() { char::from(digit) } else { '=' });
-            }
-        }
-        text
-    }
-}
-
-/// Does this with each case at once: a pull that fails looks for others for a while.
-async fn each<T: Send + 'static, F: Future<Output = ()> + Send + 'static>(
-    cases: impl IntoIterator<Item = T>,
-    test: impl Fn(T) -> F,
-) {
-    let tests: JoinSet<()> = cases.into_iter().map(test).collect();
-    tests.join_all().await;
-}
-
-#[tokio::test]
-async fn a_stock_peer_writes_nowhere_but_in_its_models_folder() {
-    let names = ["../evil", "/tmp/evil", "a/../../evil", "a\\..\\evil", "..", "", "a\0b"];
-    each(names, |name| async move {
-        let (receiver, steps) = sent(4, &[(name, 0, b"evil".to_vec(), true)]).await;
-        let last = last_of(&steps, "failed");
-        assert!(last["detail"].as_str().is_some_and(|why| !why.is_empty()), "{last}");
-        assert!(!arrived(&receiver).exists());
-        for place in ["evil", "models/evil", "models/org/evil"] {
-            assert!(!receiver.daemon.data_dir().join(place).exists(), "{name} wrote {place}");
-        }
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn a_stock_peer_that_sends_too_much_or_at_the_wrong_place_is_stopped() {
-    let part = || vec![7; 100];
-    let cases = [
-        vec![("a", 0, part(), false), ("a", 100, part(), false), ("a", 200, part(), true)],
-        vec![("a", 50, part(), true)],
-        vec![("a", 0, part(), false), ("a", u64::MAX - 1, part(), true)],
-        vec![("a", 0, part(), false), ("a", 0, part(), true)],
-        vec![("a", 0, part(), true)],
-    ];
-    each(cases, |chunks| async move {
-        let (receiver, steps) = sent(200, &chunks).await;
-        last_of(&steps, "failed");
-        assert!(!arrived(&receiver).exists());
-        receiver.is_healthy().await;
-    })
-    .await;
 }
 
 /// The server that has fetched the model runs no model engines, so the command lends it.

@@ -1,18 +1,17 @@
 //! How far a request goes, and how much of a machine peers may have.
 
 use serde_json::{Value, json};
-use testkit::{DEADLINE, Gate, eventually};
+use testkit::{DEADLINE, Gate, chat::said, eventually};
 
 use super::kit::{
-    LinkKind, Machine, Pair, always, both_ways, listening, saying, serves, streamed, whole,
-    with_file, words,
+    LinkKind, Machine, Pair, always, both_ways, saying, serves, whole, with_file, words,
 };
 use crate::common::{CHAT, openai_error, post, serve};
 
 both_ways!(
     a_peer_s_use_is_in_the_ledger_under_its_id,
     requests_above_a_peer_s_limit_wait_their_turn,
-    a_machine_that_shares_nothing_answers_nobody,
+    a_machine_that_shares_nothing_answers_nobody
 );
 
 /// Two machines on the LAN that both serve `m`, each saying who it is.
@@ -44,52 +43,17 @@ async fn peers_are_asked_when_nothing_is_free_here_and_the_header_says_otherwise
     asker.daemon.has_queued(1).await;
     assert_eq!(lender.mock.counts().started, 1);
     gate.open(2);
-    assert_eq!(streamed(&slow.await.unwrap().text()), "slow");
+    assert_eq!(said(&slow.await.unwrap().text()), "slow");
     assert_eq!(whole(&waiting.await.unwrap()), "here");
     let wrong = asker.ask_by("everywhere", &saying("5", false)).await;
     let message = openai_error(&wrong, 400)["message"].to_string();
     assert!(message.contains("x-warren-route"), "{message}");
 }
 
-#[tokio::test]
-async fn a_server_for_itself_asks_peers_only_where_a_request_says_so() {
-    let lender = Machine::lending(listening(), 2).await;
-    always(&lender.mock, "there");
-    let settings = serve().set("--mesh-route", "local-only");
-    let asker = Machine::start(settings.set("--mesh-peer", &lender.lan().await)).await;
-    asker.is_linked(&lender.id).await;
-    assert_eq!(asker.ask(&saying("1", false)).await.status, 404);
-    assert_eq!(whole(&asker.ask_by("prefer-local", &saying("2", false)).await), "there");
-    assert_eq!(whole(&asker.ask_by("mesh", &saying("3", false)).await), "there");
-    assert_eq!(asker.ask(&saying("4", false)).await.status, 404);
-}
-
-#[tokio::test]
-async fn a_peer_s_request_goes_to_no_second_peer() {
-    let third = Machine::lending(listening(), 1).await;
-    let second = Machine::start(listening().set("--mesh-peer", &third.lan().await)).await;
-    second.is_linked(&third.id).await;
-    let first = Machine::start(serve().set("--mesh-peer", &second.lan().await)).await;
-    let linked = first.sees(&second.id, |peer| peer["status"] == "ok").await;
-    assert!(!serves(&linked), "it tells of its own models only: {linked}");
-    assert_eq!(first.ask(&saying("1", false)).await.status, 404);
-    // A peer that asks for a model although none was offered to it gets nothing, either.
-    let address = second.lan_address().await;
-    let (mut stock, ack) = testkit::mesh::LanPeer::greeted(address, &[]).await;
-    assert_eq!(ack["loadedModels"], json!([]));
-    let id = "0b1c2d3e-4f50-4172-8394-a5b6c7d8e9f0";
-    let body = json!({"requestID": id, "request": saying("2", true), "streaming": true});
-    stock.say(&json!({"inferenceRequest": {"_0": body}})).await;
-    assert_eq!(stock.expect("inferenceError").await["code"], "model_not_loaded");
-    assert_eq!(third.mock.counts().started, 0);
-    always(&third.mock, "third");
-    assert_eq!(whole(&second.ask(&saying("3", false)).await), "third");
-}
-
 async fn a_peer_s_use_is_in_the_ledger_under_its_id(way: LinkKind) {
     let pair = Pair::new(way, 1).await;
     let usage = json!({"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 5}});
-    let stream = super::kit::delta("a") + &super::kit::sse(&usage) + "data: [DONE]\n\n";
+    let stream = testkit::chat::delta("a") + &super::kit::sse(&usage) + "data: [DONE]\n\n";
     pair.lender.mock.then(testkit::Reply::stream([stream], &Gate::opened()));
     assert_eq!(pair.asker.ask(&saying("hi", false)).await.status, 200);
     let key = format!("peer:{}", pair.asker.id);
@@ -122,7 +86,7 @@ async fn requests_above_a_peer_s_limit_wait_their_turn(way: LinkKind) {
     pair.asker.daemon.has_queued(1).await;
     assert_eq!(pair.lender.mock.counts().started, 1, "no more than one at once");
     gate.open(2);
-    assert_eq!(streamed(&first.await.unwrap().text()), "one");
+    assert_eq!(said(&first.await.unwrap().text()), "one");
     assert_eq!(whole(&second.await.unwrap()), "two");
 }
 

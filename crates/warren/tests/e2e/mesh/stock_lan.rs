@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 use testkit::{
-    DEADLINE, Gate, Reply, eventually,
+    DEADLINE, Gate, Reply,
+    chat::{FINISH, delta, said},
+    eventually,
     mesh::{FakeMac, LanPeer, MacSettings, Script},
 };
 
-use super::kit::{
-    LinkKind, Machine, Pair, always, delta, done, listening, saying, streamed, whole, words,
-};
-use crate::common::{CHAT, assert_fields, openai_error, post, serve};
+use super::kit::{Machine, always, listening, saying, whole, words};
+use crate::common::assert_fields;
 
 const MAC_MODEL: &str = "mlx-community/Qwen3-8B-4bit";
 
@@ -35,31 +35,12 @@ async fn a_mac_is_asked_in_its_own_form() {
     let peer = machine.peers().await.remove(0);
     assert_fields(&peer, &json!({"sealed": false, "warren": null, "name": "Studio"}));
     let answer = machine.ask(&for_mac(true)).await.text();
-    assert_eq!(streamed(&answer), "hello from a mac");
+    assert_eq!(said(&answer), "hello from a mac");
     assert_eq!(whole(&machine.ask(&for_mac(false)).await), "hello from a mac");
     let asked = link.hears("inferenceRequest", 2).await;
     assert!(asked.iter().all(|body| body["request"]["top_k"] == 3 && body["streaming"] == true));
     link.hears("heartbeat", 1).await;
     assert!(link.dropped().is_empty(), "{:?}", link.dropped());
-}
-
-#[tokio::test]
-async fn a_mac_that_fails_or_goes_ends_the_answer_with_an_error() {
-    let gate = Gate::opened();
-    let failing = Script::text("one two").gate(&gate).fail("", "the model fell over");
-    let (machine, _mac, _link) = with_mac(failing).await;
-    let answer = machine.ask(&for_mac(true)).await.text();
-    assert!(answer.contains("the model fell over") && !answer.contains("[DONE]"), "{answer}");
-
-    let gate = Gate::closed();
-    let (machine, mac, link) = with_mac(Script::text("one two").gate(&gate)).await;
-    let asked = machine.client().post(CHAT, &for_mac(true)).open().await;
-    let mut answer = asked.answer().await;
-    answer.next_chunk().await.expect("the first word");
-    drop((link, mac));
-    let rest = answer.finish().await.text();
-    assert!(rest.contains("error") && !rest.contains("[DONE]"), "{rest}");
-    machine.is_healthy().await;
 }
 
 #[tokio::test]
@@ -73,7 +54,7 @@ async fn a_mac_gets_answers_errors_and_heartbeats_meanwhile() {
     let gate = Gate::closed();
     let text = delta("é");
     let (half, rest) = text.as_bytes().split_at(text.find('é').unwrap() + 1);
-    let rest = [rest, done().as_bytes()].concat();
+    let rest = [rest, FINISH.as_bytes()].concat();
     lender.mock.then(Reply::stream([half, &rest], &gate));
     let first = link.ask_for(&saying("1", true)).await;
     lender.mock.request().await;
@@ -105,18 +86,6 @@ async fn a_mac_gets_answers_errors_and_heartbeats_meanwhile() {
     let (_, kind, error) = link.ask(&json!({"model": "none", "messages": []})).await;
     assert_eq!((kind.as_str(), &error["code"]), ("inferenceError", &json!("model_not_loaded")));
     assert!(link.dropped().is_empty(), "{:?}", link.dropped());
-}
-
-#[tokio::test]
-async fn a_mac_that_hangs_up_has_its_requests_aborted() {
-    let lender = Machine::lending(listening(), 2).await;
-    let mac = FakeMac::start(MacSettings::default()).await;
-    let link = mac.dial(lender.lan_address().await).await.expect("a link");
-    lender.mock.then(Reply::hang());
-    link.ask_for(&saying("1", true)).await;
-    lender.mock.request().await;
-    drop(link);
-    lender.mock.aborted(1).await;
 }
 
 #[tokio::test]
@@ -157,40 +126,4 @@ async fn messages_in_either_form_are_answered_in_the_form_they_came_in() {
         }}}))
         .await;
     stock.expect("inferenceComplete").await;
-}
-
-#[tokio::test]
-async fn a_mac_with_as_many_requests_as_it_takes_is_given_no_more() {
-    let gate = Gate::closed();
-    let (machine, _mac, link) = with_mac(Script::text("one two").gate(&gate)).await;
-    let first = post(&machine.client(), CHAT, for_mac(true));
-    link.hears("inferenceRequest", 1).await;
-    let second = post(&machine.client(), CHAT, for_mac(true));
-    machine.daemon.has_queued(1).await;
-    gate.open(9);
-    assert_eq!(streamed(&first.await.unwrap().text()), "one two");
-    assert_eq!(streamed(&second.await.unwrap().text()), "one two");
-}
-
-#[tokio::test]
-async fn full_queues_are_told_by_their_names() {
-    let lender = serve().set("--mesh-share", "anyone").set("--max-queue-len", "1");
-    let pair = Pair::of(LinkKind::Lan, lender, serve().set("--max-queue-len", "1"), 1).await;
-    pair.lender.mock.answer_with(|_| Reply::hang());
-    let _first = post(&pair.asker.client(), CHAT, saying("1", true));
-    pair.lender.mock.request().await;
-    let _second = post(&pair.asker.client(), CHAT, saying("2", true));
-    pair.asker.daemon.has_queued(1).await;
-    openai_error(&pair.asker.ask(&saying("3", false)).await, 429);
-    // A stock peer counts for nothing there, but finds no room.
-    let (mut stock, _) = LanPeer::greeted(pair.lender.lan_address().await, &[]).await;
-    let request = |number: u32| {
-        let id = format!("0b1c2d3e-4f50-4172-8394-a5b6c7d8e9f{number}");
-        json!({"inferenceRequest": {"_0": {
-            "requestID": id, "request": saying("4", true), "streaming": true}}})
-    };
-    stock.say(&request(1)).await;
-    pair.lender.daemon.has_queued(1).await;
-    stock.say(&request(2)).await;
-    assert_eq!(stock.expect("inferenceError").await["code"], "queue_full");
 }

@@ -83,12 +83,7 @@ impl Wire {
         self.state.mode.send_replace(Mode::Cut);
     }
 
-    /// Lets nothing pass any more.
-    pub(super) fn freeze(&self) {
-        self.state.mode.send_replace(Mode::Frozen);
-    }
-
-    /// Stands still when `bytes` more have come back from its far end.
+    /// Stands still when so many more bytes have come back from its far end.
     pub(super) fn freeze_after(&self, bytes: u64) {
         self.state.limit.store(self.passed() + bytes, Ordering::SeqCst);
     }

@@ -1,10 +1,10 @@
 //! Agents: their turns, their questions, and that they are found again.
 
-use serde_json::{Value, json};
-use testkit::{MockBackend, Reply, agents::NAMES, workspace::samples::NOBODY};
+use serde_json::json;
+use testkit::{MockBackend, Reply, agents::NAMES};
 
 use super::{
-    kit::{Viewer, about, id_of},
+    kit::{Viewer, id_of},
     talk::Agents,
 };
 use crate::common::assert_fields;
@@ -62,48 +62,6 @@ async fn new_session_makes_an_agent_of_each_dialect_that_takes_turns_and_remembe
 }
 
 #[tokio::test]
-async fn send_input_to_an_agent_is_one_turn_and_prompts_wait_in_order_32_at_most() {
-    let agents = Agents::start().await;
-    let mut viewer = agents.talk("claude").await;
-    viewer.prompts("wait").await;
-    viewer.told_where("agent_event", |told| told["event"]["kind"] == "turn_started").await;
-    for number in 0..32 {
-        viewer.prompts(&format!("say number {number}")).await;
-    }
-    assert!(viewer.client.so_far().await.iter().all(|heard| heard.as_message("error").is_none()));
-    let session = viewer.id();
-    let more = json!({"type": "send_input", "session_id": session, "input": "say too much"});
-    viewer.client.say(more).await;
-    let error = viewer.told("error").await;
-    assert!(error["message"].as_str().unwrap().contains("32"), "{error}");
-    viewer.says("interrupt").await;
-    assert_eq!(viewer.turn_ends().await.outcome, "interrupted");
-    for number in 0..32 {
-        let said = viewer.turn_ends().await;
-        assert_eq!(said.text, format!("number {number}"), "{said:?}");
-    }
-}
-
-#[tokio::test]
-async fn interrupt_ends_a_turn_of_each_agent_and_the_next_one_goes_on() {
-    let agents = Agents::start().await;
-    for name in NAMES {
-        let mut viewer = agents.talk(name).await;
-        let said = viewer.turn("say before").await;
-        assert_eq!(said.outcome, "completed", "{name}: {said:?}");
-        viewer.prompts("wait").await;
-        viewer.told_where("agent_event", |told| told["event"]["kind"] == "turn_started").await;
-        let id = viewer.id();
-        agents.place.is(&id, "running").await;
-        viewer.client.say(json!({"type": "interrupt", "session_id": id})).await;
-        let said = viewer.turn_ends().await;
-        assert_eq!(said.outcome, "interrupted", "{name}: {said:?}");
-        let said = viewer.turn("recall").await;
-        assert!(said.text.contains("say before"), "{name}: {said:?}");
-    }
-}
-
-#[tokio::test]
 async fn permission_response_allows_or_denies_and_the_question_outlives_who_heard_it() {
     let agents = Agents::start().await;
     for name in ASK {
@@ -138,20 +96,6 @@ async fn permission_response_allows_or_denies_and_the_question_outlives_who_hear
 }
 
 #[tokio::test]
-async fn a_question_that_nobody_answers_expires() {
-    let agents = Agents::with("permission_secs = 1").await;
-    let mut viewer = agents.talk("claude").await;
-    viewer.prompts("ask Bash").await;
-    viewer.told("permission_request").await;
-    assert_eq!(viewer.told("permission_resolved").await["outcome"], "expired");
-    let said = viewer.turn_ends().await;
-    assert!(said.text.contains("was denied"), "{said:?}");
-    let respond = json!({"type": "permission_response", "request_id": NOBODY, "allow": true});
-    viewer.client.say(respond).await;
-    viewer.told("error").await;
-}
-
-#[tokio::test]
 async fn agents_go_on_with_their_conversations_after_the_server_was_killed() {
     let mut agents = Agents::start().await;
     let mut ids = Vec::new();
@@ -175,68 +119,6 @@ async fn agents_go_on_with_their_conversations_after_the_server_was_killed() {
         // One of them counts the whole thread: what it took before is not reported again.
         assert_eq!(viewer.told("usage").await["input_tokens"], tokens, "{name}");
     }
-}
-
-#[tokio::test]
-async fn a_prompt_before_the_history_still_shows_its_turn() {
-    let agents = Agents::start().await;
-    for _ in 0..10 {
-        let mut client = agents.place.client().await;
-        let id = agents.agent(&mut client, "claude").await;
-        client.say(about("attach", &id)).await;
-        let prompt = json!({"type": "send_input", "session_id": id, "input": "say hello"});
-        client.say(prompt).await;
-        let mut kinds = Vec::new();
-        while kinds.last() != Some(&json!("turn_ended")) {
-            kinds.push(client.hear("agent_event").await["event"]["kind"].clone());
-        }
-        assert_eq!(kinds[0], "turn_started", "{kinds:?}");
-    }
-}
-
-#[tokio::test]
-async fn an_agents_own_terminal_is_a_session_of_mode_pty() {
-    let agents = Agents::start().await;
-    let mut client = agents.place.client().await;
-    let new = json!({
-        "type": "new_session", "working_dir": agents.place.dir(), "mode": "pty", "provider": "claude",
-    });
-    let session = client.ask(new, "session_created").await["session"].clone();
-    assert_eq!((&session["mode"], &session["kind"]), (&json!("pty"), &json!({"type": "claude"})));
-    client.ask(about("kill_session", &id_of(&session)), "session_killed").await;
-    agents.mark().is_gone().await;
-}
-
-#[tokio::test]
-async fn events_come_after_the_line_that_they_are_read_from_and_only_once() {
-    let agents = Agents::start().await;
-    let mut viewer = agents.talk("claude").await;
-    let id = viewer.id();
-    viewer.turn("say one; use ls; say two").await;
-    let follow = viewer.follow.clone();
-    viewer.turn("say three").await;
-    // From the end of the first turn on: nothing of that comes again.
-    let mut client = agents.place.client().await;
-    let mut follow = follow;
-    client.say(follow.attach()).await;
-    client.hear("session_history").await;
-    let (mut seq, mut events) = (follow.seq(), Vec::new());
-    while events.last().is_none_or(|event: &Value| event["event"]["kind"] != "turn_ended") {
-        let heard = client.next().await.unwrap();
-        match &heard {
-            testkit::workspace::ServerMessage::Output(output) => seq = output.seq,
-            testkit::workspace::ServerMessage::Message(message)
-                if message["type"] == "agent_event" =>
-            {
-                assert_eq!((&message["seq"], &message["session_id"]), (&json!(seq), &json!(id)));
-                events.push(message.clone());
-            }
-            testkit::workspace::ServerMessage::Message(_) => {}
-        }
-    }
-    let text: String =
-        events.iter().filter_map(|event| event["event"]["text"].as_str()).take(9).collect();
-    assert!(text.contains("three") && !text.contains("one") && !text.contains("two"), "{events:?}");
 }
 
 #[tokio::test]
@@ -270,4 +152,16 @@ async fn get_turns_reads_the_events_of_turns_with_their_prompts() {
     assert_eq!(events[0]["event"]["prompt"], "say hello", "{turns}");
     assert_eq!(events[events.len() - 1]["event"]["outcome"], "completed", "{turns}");
     assert_eq!(turns["more"], false);
+}
+
+#[tokio::test]
+async fn a_server_that_is_killed_leaves_no_agent_that_never_exits() {
+    let mut agents = Agents::start().await;
+    let mut viewer = agents.talk("claude").await;
+    viewer.turn("never exit; say so").await;
+    viewer.prompts("hang").await;
+    viewer.told_where("agent_event", |told| told["event"]["kind"] == "turn_started").await;
+    let mark = agents.mark();
+    agents.place.daemon.kill9().await;
+    mark.is_gone().await;
 }

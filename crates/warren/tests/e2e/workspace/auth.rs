@@ -1,13 +1,9 @@
 //! Authentication: the first message of every connection.
 
 use serde_json::json;
-use testkit::{
-    Client,
-    workspace::{Knock, WorkspaceClient, client_messages, sample},
-};
+use testkit::workspace::{Knock, WorkspaceClient};
 
 use super::kit::{TOKEN, WorkspaceHost, serving};
-use crate::common::serve;
 
 #[tokio::test]
 async fn auth_with_the_token_lets_in_and_with_a_wrong_one_ends() {
@@ -34,90 +30,6 @@ async fn keepalive_is_answered_whatever_else_goes_on() {
     for _ in 0..3 {
         client.ask(json!({"type": "keepalive"}), "keepalive_ack").await;
     }
-}
-
-#[tokio::test]
-async fn every_message_before_auth_is_an_error_and_the_end() {
-    let place = WorkspaceHost::start().await;
-    for name in client_messages().iter().filter(|name| **name != "auth") {
-        let mut client = WorkspaceClient::open(place.daemon.address()).await;
-        let words = client.refused(sample(name)).await;
-        assert!(words.contains("auth"), "{name}: {words}");
-        assert!(client.ends().await.is_empty(), "{name}");
-    }
-}
-
-#[tokio::test]
-async fn a_bad_message_before_auth_ends_the_connection_with_an_error() {
-    let place = WorkspaceHost::start().await;
-    for text in ["", "hello", "{", "[]", "{}", r#"{"type":"auth"}"#, r#"{"type":"auth","token":7}"#]
-    {
-        let mut client = WorkspaceClient::open(place.daemon.address()).await;
-        client.say_text(text).await;
-        client.hear("error").await;
-        assert!(client.ends().await.is_empty(), "{text}");
-    }
-    let mut client = WorkspaceClient::open(place.daemon.address()).await;
-    client.say_bytes(b"\x01hello").await;
-    client.hear("error").await;
-    assert!(client.ends().await.is_empty());
-}
-
-#[tokio::test]
-async fn a_flooding_or_silent_stranger_is_cut_off() {
-    let place = WorkspaceHost::start().await;
-    let mut silent = WorkspaceClient::open(place.daemon.address()).await;
-    let mut loud = WorkspaceClient::open(place.daemon.address()).await;
-    let long = json!({"type": "auth", "token": TOKEN, "more": "x".repeat(200_000)});
-    loud.say(long).await;
-    let heard = loud.ends().await;
-    assert!(heard.iter().all(|heard| heard.as_message("auth_result").is_none()), "{heard:?}");
-    // Five seconds.
-    let heard = silent.ends().await;
-    assert!(heard.iter().all(|heard| heard.kind() == "error"), "{heard:?}");
-    place.client().await;
-}
-
-#[tokio::test]
-async fn a_guessing_address_has_to_wait_and_is_then_admitted() {
-    let place = WorkspaceHost::start().await;
-    for _ in 0..5 {
-        let mut client = WorkspaceClient::open(place.daemon.address()).await;
-        assert_eq!(client.auth("a guess").await["success"], false);
-    }
-    let mut client = WorkspaceClient::open(place.daemon.address()).await;
-    let result = client.auth(TOKEN).await;
-    assert_eq!(result["success"], false, "{result}");
-    assert!(result["message"].as_str().unwrap().contains("wait"), "{result}");
-    let admitted = async || {
-        let mut client = WorkspaceClient::open(place.daemon.address()).await;
-        client.auth(TOKEN).await["success"] == true
-    };
-    testkit::eventually("the end of the wait", testkit::DEADLINE, admitted).await;
-}
-
-#[tokio::test]
-async fn a_server_without_tokens_says_how_to_make_one_and_takes_it_at_once() {
-    let place = WorkspaceHost::of(serve()).await;
-    let mut client = WorkspaceClient::open(place.daemon.address()).await;
-    let result = client.auth("anything").await;
-    assert!(result["message"].as_str().unwrap().contains("warren key create"), "{result}");
-    let key = json!({"scopes": ["workspace:write"]});
-    let (_, key) = crate::cli::make_key(&place.daemon, key).await;
-    WorkspaceClient::connect(place.daemon.address(), &key).await;
-}
-
-#[tokio::test]
-async fn pages_of_other_origins_and_other_hosts_are_refused_before_they_can_speak() {
-    let place = WorkspaceHost::of(serving()).await;
-    let knock = || testkit::workspace::Knock::at(place.daemon.address());
-    let refused = knock().header("origin", "https://evil.example").open().await.err();
-    assert_eq!(refused, Some(403));
-    let own = place.daemon.url();
-    knock().header("origin", &own).open().await.unwrap().admitted(TOKEN).await;
-    // What is no upgrade at all.
-    let plain = Client::new(place.daemon.address()).get("/ws").await;
-    assert!((400..500).contains(&plain.status), "{}", plain.text());
 }
 
 /// Wrong tokens by way of a proxy on this machine, one after the other, and then the right one from here.

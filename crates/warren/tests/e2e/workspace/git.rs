@@ -1,6 +1,6 @@
 //! Git's report of a project.
 
-use std::{fs, path::Path, process::Command};
+use std::{fs, path::Path};
 
 use serde_json::{Value, json};
 use testkit::{
@@ -84,15 +84,6 @@ async fn git_status_tells_what_is_staged_changed_and_new() {
 }
 
 #[tokio::test]
-async fn git_status_of_what_is_no_repository_is_no_error() {
-    let (place, mut client) = WorkspaceHost::with_client().await;
-    let project = place.project(&mut client).await;
-    let ask = json!({"type": "git_status", "project_id": project});
-    let status = client.ask(ask, "git_status_result").await;
-    assert_eq!((&status["is_repo"], &status["branch"]), (&json!(false), &Value::Null), "{status}");
-}
-
-#[tokio::test]
 async fn git_diff_tells_what_is_staged_or_what_is_not() {
     let mut repository = Repository::new().await;
     repository.write("src/lib.rs", "staged\n");
@@ -108,32 +99,4 @@ async fn git_diff_tells_what_is_staged_or_what_is_not() {
         let ask = json!({"type": "git_diff", "project_id": project, "path": path, "staged": false});
         repository.client.ask(ask, "git_error").await;
     }
-}
-
-#[tokio::test]
-async fn nothing_that_a_repository_configures_is_run() {
-    let mut repository = Repository::new().await;
-    let evil = repository.root().join("evil.sh");
-    let ran = repository.root().join("ran");
-    fs::write(&evil, format!("#!/bin/sh\ntouch {}\ncat \"$2\" 2>/dev/null\n", ran.display()))
-        .unwrap();
-    assert!(Command::new("chmod").arg("+x").arg(&evil).status().unwrap().success());
-    let evil = evil.display().to_string();
-    for (name, value) in [
-        ("core.fsmonitor", &evil),
-        ("diff.external", &evil),
-        ("core.pager", &evil),
-        ("core.sshCommand", &evil),
-        ("diff.evil.textconv", &evil),
-        ("filter.evil.clean", &evil),
-        ("core.hooksPath", &repository.place.dir()),
-    ] {
-        repository.git(&["config", name, value]);
-    }
-    repository.write(".gitattributes", "*.md diff=evil\n");
-    repository.write("README.md", "changed\n");
-    repository.status().await;
-    let patch = repository.diff("README.md", false).await;
-    assert!(patch.contains("+changed"), "{patch}");
-    assert!(!ran.exists());
 }

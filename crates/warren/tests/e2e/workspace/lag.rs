@@ -6,9 +6,7 @@ use testkit::{
 };
 use vt100::{Cell, Color, Parser, Screen};
 
-use serde_json::json;
-
-use super::kit::{Viewer, WorkspaceHost, about, serving};
+use super::kit::{Viewer, WorkspaceHost, about};
 
 /// Shows a drawing, and rests.
 const DRAWS: &str = "stty -echo; echo ready; read x; cat drawing; read x";
@@ -137,67 +135,4 @@ async fn the_screen_of_one_who_was_too_slow_is_the_sessions_own() {
     assert_same(&quick.terminal, &fresh.terminal);
     assert_eq!(fresh.terminal.screen().cursor_position(), (11, 7));
     slow.client.say(about("kill_session", &id)).await;
-}
-
-/// Writes more than can be on its way to one who does not read, and a word from time to time.
-const GOES_ON: &str = r#"stty -echo; echo ready; read x
-    yes 'some words of a line' | head -c 10000000
-    for word in one two three; do sleep 0.5; echo "word $word"; done; read x; echo after"#;
-
-#[tokio::test]
-async fn a_client_that_takes_nothing_for_too_long_loses_the_stream_only() {
-    let config = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(config.path(), "[workspace]\nlag_timeout_secs = 0.5\n").unwrap();
-    let place = WorkspaceHost::of(serving().set("--config", config.path().to_str().unwrap())).await;
-    let mut client = place.client().await;
-    let id = place.runs(&mut client, GOES_ON).await;
-    let mut slow = Viewer::of(place.slow_client().await, &id).await;
-    let mut quick = Viewer::of(client, &id).await;
-    quick.shows("ready").await;
-    quick.types("\n").await;
-    while !quick.follow.text().ends_with("word three\r\n") {
-        quick.step().await;
-    }
-    let is_it = |notice: &serde_json::Value| notice["notice"]["code"] == "output_backpressure";
-    let notice = slow.told_where("client_notice", is_it).await;
-    assert_eq!(
-        (&notice["notice"]["level"], &notice["notice"]["session_id"]),
-        (&json!("warning"), &json!(id))
-    );
-    // The connection serves on, and without output until it is asked for again.
-    quick.types("\n").await;
-    while !quick.follow.text().ends_with("after\r\n") {
-        quick.step().await;
-    }
-    slow.client.say(json!({"type": "keepalive"})).await;
-    let before = slow.follow.seq();
-    slow.told("keepalive_ack").await;
-    assert_eq!(slow.follow.seq(), before);
-    let again = Viewer::of(slow.client, &id).await;
-    assert!(again.follow.text().contains("after"), "{:?}", again.follow.text());
-}
-
-#[tokio::test]
-async fn an_onlooker_shows_the_sessions_screen_after_a_resize() {
-    let (place, mut client) = WorkspaceHost::with_client().await;
-    let script = "stty -echo; for i in 1 2 3 4 5 6 7 8 9; do printf \
-        '%s: a line that is longer than the smaller of the windows, and broken there. It has colours: \
-        \\033[31mred\\033[0m.\\n' $i; done; echo ready; read x";
-    let id = place.runs(&mut client, script).await;
-    let mut eye = Eye::of(place.client().await, &id).await;
-    while !eye.terminal.screen().contents().contains("ready") {
-        eye.step().await;
-    }
-    let mut other = Viewer::of(client, &id).await;
-    for (cols, rows, snapshots) in [(50, 20, 2), (120, 40, 3)] {
-        other.resizes(cols, rows).await;
-        while eye.follow.snapshots() < snapshots {
-            eye.step().await;
-        }
-        let fresh = Eye::of(place.client().await, &id).await;
-        assert_same(&eye.terminal, &fresh.terminal);
-        let (shown_rows, shown_cols) = eye.terminal.screen().size();
-        assert_eq!((shown_cols.get(), shown_rows.get()), (cols, rows));
-    }
-    assert_eq!(other.follow.snapshots(), 1, "its own window has that size");
 }

@@ -25,7 +25,6 @@
 mod agents;
 mod auth;
 mod bad_input;
-mod broken_agents;
 mod cluster;
 mod cluster_carried;
 mod cluster_clocks;
@@ -40,8 +39,6 @@ mod git;
 mod invitations;
 mod kit;
 mod lag;
-mod large;
-mod leaving;
 mod moves;
 mod new_token;
 mod outliving;

@@ -1,12 +1,9 @@
 //! Terminals and agents outlive their server, if the next one comes in time.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use testkit::{ChildProcess, workspace::Mark};
 
-use super::{
-    kit::{Viewer, WorkspaceHost, about, serving},
-    talk::Agents,
-};
+use super::kit::{Viewer, WorkspaceHost, about, serving};
 use crate::{common::binary, terminal::Terminal};
 
 /// Writes numbers, each in a line, as fast as it can.
@@ -51,31 +48,6 @@ async fn a_program_that_writes_without_pause_loses_and_doubles_nothing_in_kills_
 }
 
 #[tokio::test]
-async fn a_viewer_that_comes_back_goes_on_where_it_was_after_a_kill_and_after_a_stop() {
-    let mut place = keeping("60").await;
-    let mut client = place.client().await;
-    let id = place.runs(&mut client, "echo begun; while read x; do echo got $x; done").await;
-    let mut viewer = Viewer::of(client, &id).await;
-    viewer.shows("begun").await;
-    viewer.type_until_applied("one\n").await;
-    viewer.shows("got one").await;
-    for (round, word) in ["two", "three"].into_iter().enumerate() {
-        match round {
-            0 => place.daemon.kill_and_restart().await,
-            _ => place.daemon.stop_and_restart().await,
-        }
-        let mut client = place.client().await;
-        client.say(viewer.follow.attach()).await;
-        viewer.asides.clear();
-        viewer.client = client;
-        let history = viewer.told("session_history").await;
-        assert_eq!(history["snapshot"], Value::Null, "{history}");
-        viewer.type_until_applied(&format!("{word}\n")).await;
-        viewer.shows(&format!("got {word}")).await;
-    }
-}
-
-#[tokio::test]
 async fn without_a_server_in_time_or_with_a_span_of_nothing_everything_ends() {
     for span in ["0", "0.3"] {
         let mut place = keeping(span).await;
@@ -90,26 +62,6 @@ async fn without_a_server_in_time_or_with_a_span_of_nothing_everything_ends() {
         let all = super::kit::listed(&mut place.client().await).await;
         assert_eq!(all[0]["status"], "exited", "{span}");
     }
-}
-
-#[tokio::test]
-async fn an_agents_question_before_a_kill_is_answered_after_it() {
-    let serve = serving().set("--keep-sessions", "60s");
-    let mut agents = Agents::of(serve, "").await;
-    let mut viewer = agents.talk("claude").await;
-    let id = viewer.id();
-    viewer.prompts("ask Bash").await;
-    let question = viewer.told("permission_request").await;
-    agents.place.daemon.kill_and_restart().await;
-    let mut viewer = Viewer::of(agents.place.client().await, &id).await;
-    let again = viewer.told("permission_request").await;
-    assert_eq!(again["request_id"], question["request_id"]);
-    let respond = json!({
-        "type": "permission_response", "request_id": again["request_id"], "allow": true,
-    });
-    viewer.client.say(respond).await;
-    let turn = viewer.turn_ends().await;
-    assert!(turn.text.contains("Bash was allowed"), "{turn:?}");
 }
 
 /// At Ctrl-C `warren up` asks, and does what it is told.

@@ -2,13 +2,10 @@
 
 use std::{fs, path::Path};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use testkit::workspace::Mark;
 
-use super::{
-    kit::{Viewer, WorkspaceHost, about, id_of, listed},
-    talk::Agents,
-};
+use super::kit::{Viewer, WorkspaceHost, about, id_of, listed};
 
 /// Whether a file beneath this directory has this text.
 fn is_on_disk(directory: &Path, text: &str) -> bool {
@@ -73,51 +70,6 @@ async fn a_server_that_is_killed_leaves_no_process_and_lists_all_that_there_was(
 }
 
 #[tokio::test]
-async fn a_client_that_had_seen_everything_is_not_shown_it_again_after_a_restart() {
-    let mut place = WorkspaceHost::start().await;
-    let mut client = place.client().await;
-    let id = place.runs(&mut client, "echo one; echo two; echo and three; read x").await;
-    let mut viewer = Viewer::of(client, &id).await;
-    viewer.shows("and three").await;
-    // What is known of a session names its command, too: only its output counts.
-    let data = place.daemon.data_dir().join("workspace/history");
-    let kept = async || is_on_disk(&data, "and three");
-    testkit::eventually("the output being on the disk", testkit::DEADLINE, kept).await;
-    place.daemon.stop_and_restart().await;
-    let mut follow = viewer.follow;
-    let mut client = place.client().await;
-    client.say(follow.attach()).await;
-    let history = client.hear("session_history").await;
-    // What the end of the process wrote may follow; nothing that was seen does.
-    assert_eq!(history["snapshot"], Value::Null, "{history}");
-    assert_eq!(history["last_seq"], follow.seq());
-}
-
-#[tokio::test]
-async fn an_adopted_process_outlives_the_server_and_is_known_again() {
-    let mut place = WorkspaceHost::start().await;
-    let mut client = place.client().await;
-    let mark = Mark::new();
-    let start = || {
-        tokio::process::Command::new("sleep").arg(mark.word()).kill_on_drop(true).spawn().unwrap()
-    };
-    let (lives, mut dies) = (start(), start());
-    let mut ids = Vec::new();
-    for process in [&lives, &dies] {
-        let adopt = json!({"type": "adopt_session", "pid": process.id().unwrap()});
-        ids.push(id_of(&client.ask(adopt, "session_created").await["session"]));
-    }
-    // It cannot see how this one ends.
-    place.daemon.sigstop();
-    dies.kill().await.unwrap();
-    place.daemon.kill_and_restart().await;
-    place.is(&ids[0], "running").await;
-    place.is(&ids[1], "exited").await;
-    place.client().await.ask(about("kill_session", &ids[0]), "session_killed").await;
-    mark.is_gone().await;
-}
-
-#[tokio::test]
 async fn a_server_that_stops_ends_all_that_runs_in_it() {
     let mut place = WorkspaceHost::start().await;
     let mut client = place.client().await;
@@ -132,39 +84,6 @@ async fn a_server_that_stops_ends_all_that_runs_in_it() {
     assert_eq!(place.daemon.exit().await, Some(0), "{}", place.daemon.log());
     mark.is_gone().await;
     client.ends().await;
-}
-
-#[tokio::test]
-async fn prompts_that_were_acknowledged_reach_their_agent_though_the_server_is_killed() {
-    let mut agents = Agents::start().await;
-    let mut talk = agents.talk("claude").await;
-    talk.turn("say the first").await;
-    let id = talk.id();
-    for (number, prompt) in ["wait", "say the second", "say the third"].iter().enumerate() {
-        let send = json!({"type": "send_input", "session_id": id, "input": prompt,
-            "input_id": format!("{number}-{id}")});
-        talk.client.say(send).await;
-        talk.told("input_ack").await;
-    }
-    talk.told_where("agent_event", |told| told["event"]["turn"] == 2).await;
-    agents.place.daemon.kill_and_restart().await;
-    let mut client = agents.place.client().await;
-    let again = json!({"type": "send_input", "session_id": id, "input": "say the third",
-        "input_id": format!("2-{id}")});
-    client.ask(again, "input_ack").await;
-    let mut talk = Viewer::of(client, &id).await;
-    let recalled = loop {
-        let said = talk.turn("recall").await.text;
-        // The prompts that wait have their turns first.
-        if said.contains(" | ") {
-            break said;
-        }
-    };
-    assert!(
-        recalled.starts_with("say the first | wait | say the second | say the third"),
-        "{recalled}"
-    );
-    assert_eq!(recalled.matches("third").count(), 1, "{recalled}");
 }
 
 /// The temporary files of unfinished writes in a directory.

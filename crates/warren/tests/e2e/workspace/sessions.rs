@@ -97,22 +97,6 @@ async fn a_server_without_a_workspace_says_so_with_and_without_an_upgrade() {
 }
 
 #[tokio::test]
-async fn attach_takes_the_place_of_what_was_attached_before() {
-    let (place, mut client) = WorkspaceHost::with_client().await;
-    let one = place.runs(&mut client, "while read x; do echo one $x; done").await;
-    let two = place.runs(&mut client, "while read x; do echo two $x; done").await;
-    let viewer = Viewer::of(place.client().await, &one).await;
-    let mut viewer = Viewer::of(viewer.client, &two).await;
-    for (id, text) in [(&one, "a"), (&two, "b")] {
-        client.say(json!({"type": "send_input", "session_id": id, "input": text})).await;
-    }
-    // Output of the first would fail it.
-    viewer.shows("two b").await;
-    place.is(&one, "detached").await;
-    place.is(&two, "running").await;
-}
-
-#[tokio::test]
 async fn detach_ends_the_output_and_nothing_else() {
     let (place, mut client) = WorkspaceHost::with_client().await;
     let id = place.runs(&mut client, "while read x; do echo got $x; done").await;
@@ -170,20 +154,6 @@ async fn kill_session_leaves_no_process_and_tells_everybody() {
 }
 
 #[tokio::test]
-async fn a_session_that_ends_by_itself_stays_listed_with_its_output_until_it_is_killed() {
-    let (place, mut client) = WorkspaceHost::with_client().await;
-    let id = place.runs(&mut client, "echo the last words").await;
-    place.is(&id, "exited").await;
-    let viewer = Viewer::of(place.client().await, &id).await;
-    assert!(viewer.follow.text().contains("the last words"), "{:?}", viewer.follow.text());
-    client.say(json!({"type": "send_input", "session_id": id, "input": "hello?"})).await;
-    let words = client.hear("error").await;
-    assert!(words["message"].as_str().unwrap().contains("ended"), "{words}");
-    client.ask(about("kill_session", &id), "session_killed").await;
-    assert!(place.listed(&id).await.is_none());
-}
-
-#[tokio::test]
 async fn adopt_session_watches_a_process_of_somebody_else_and_ends_it() {
     let (place, mut client) = WorkspaceHost::with_client().await;
     let mark = Mark::new();
@@ -214,25 +184,4 @@ async fn adopt_session_watches_a_process_of_somebody_else_and_ends_it() {
     for pid in [0x7fff_fff0, place.daemon.pid()] {
         client.refused(json!({"type": "adopt_session", "pid": pid})).await;
     }
-}
-
-#[tokio::test]
-async fn sessions_have_a_bound_and_the_oldest_that_has_ended_makes_room() {
-    let config = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(config.path(), "[workspace]\nmax_sessions = 3\n").unwrap();
-    let config_path = config.path().display().to_string();
-    let place = WorkspaceHost::of(super::kit::serving().set("--config", &config_path)).await;
-    let mut client = place.client().await;
-    let ended = place.runs(&mut client, "true").await;
-    place.is(&ended, "exited").await;
-    for _ in 0..3 {
-        place.runs(&mut client, "read x").await;
-    }
-    assert!(place.listed(&ended).await.is_none());
-    let open = json!({
-        "type": "open_terminal", "working_dir": place.dir(), "command": "sh", "args": ["-c", "read x"],
-    });
-    let words = client.refused(open).await;
-    assert!(words.contains('3'), "{words}");
-    assert_eq!(listed(&mut client).await.len(), 3);
 }

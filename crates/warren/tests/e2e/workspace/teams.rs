@@ -192,28 +192,6 @@ async fn get_team_inbox_replays_from_any_place_also_after_the_server_was_killed(
 }
 
 #[tokio::test]
-async fn a_leader_hears_of_everything_although_the_server_was_killed_meanwhile() {
-    let mut team = Team::new().await;
-    let mut leader = Viewer::of(team.agents.place.client().await, &team.leader).await;
-    let given = leader.turn(r#"mcp assign {"prompt": "hang"}"#).await;
-    assert_eq!(given.outcome, "completed", "{given:?}");
-    let list = team.asks("get_team", json!({}), "team_list").await;
-    let worker = list["teams"][0]["worker_session_ids"][0].clone();
-    team.agents.place.is(worker.as_str().unwrap(), "running").await;
-    // The server dies in the turn with this message, and while the worker works.
-    let up = json!({"from_session_id": worker, "payload": "slow 1000; say the leader heard"});
-    team.asks("relay_team_message", up, "team_message_sent").await;
-    let is_second = |told: &Value| told["event"]["turn"] == 2;
-    leader.told_where("agent_event", is_second).await;
-    team.agents.place.daemon.kill_and_restart().await;
-    let mut leader = Viewer::of(team.agents.place.client().await, &team.leader).await;
-    leader.shows(r#""result":"the leader heard""#).await;
-    let heard =
-        async { while !leader.turn("recall").await.text.contains("the daemon stopped before") {} };
-    testkit::within("the worker's failure reaching the leader", heard).await;
-}
-
-#[tokio::test]
 async fn handoff_waits_for_the_result_or_says_how_to_wait_on() {
     let mut team = Team::new().await;
     let work =

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use testkit::workspace::samples::NOBODY;
 
 use super::kit::{Viewer, WorkspaceHost, about, id_of};
-use crate::common::{assert_fields, binary};
+use crate::common::assert_fields;
 
 /// Prints its size whenever that changes.
 const SIZES: &str =
@@ -95,25 +95,6 @@ async fn terminal_input_is_applied_once_for_each_id_and_acknowledged_every_time(
     }
     viewer.client.say(json!({"type": "terminal_input", "session_id": NOBODY, "data": "x"})).await;
     viewer.told("session_unknown").await;
-}
-
-#[tokio::test]
-async fn send_input_with_an_id_is_taken_once_and_acknowledged_every_time() {
-    let (place, mut client) = WorkspaceHost::with_client().await;
-    let script = "stty -echo; echo ready; while read x; do echo \"<$x>\"; done";
-    let id = place.runs(&mut client, script).await;
-    let mut viewer = Viewer::of(client, &id).await;
-    viewer.shows("ready").await;
-    for (input, input_id) in [("one", "1"), ("one", "1"), ("end", "2")] {
-        let prompt = json!({
-            "type": "send_input", "session_id": id, "input": input, "input_id": input_id,
-        });
-        viewer.client.say(prompt).await;
-        let ack = viewer.told_where("input_ack", |ack| ack["input_id"] == input_id).await;
-        assert_eq!(ack.get("turn"), None, "a terminal has no turns");
-    }
-    viewer.shows("<end>").await;
-    assert_eq!(viewer.follow.text().matches("<one>").count(), 1, "{:?}", viewer.follow.text());
 }
 
 #[tokio::test]
@@ -223,27 +204,6 @@ async fn get_history_goes_back_piece_by_piece_to_the_beginning() {
     let expected: String = (0..2000).map(|line| format!("line {line}.\r\n")).collect();
     assert_eq!(text, expected + "the end\r\n");
     client.ask(about("get_history", NOBODY), "session_unknown").await;
-}
-
-#[tokio::test]
-async fn a_development_server_is_found_by_its_port() {
-    let (place, mut client) = WorkspaceHost::with_client().await;
-    let data = place.path().join("data").display().to_string();
-    let command =
-        [binary().to_str().unwrap(), "serve", "--listen", "127.0.0.1:0", "--data-dir", &data];
-    let new = json!({
-        "type": "new_session", "working_dir": place.dir(), "mode": "pty", "tags": ["dev-server"],
-        "extra_args": command,
-    });
-    let session = client.ask(new, "session_created").await["session"].clone();
-    assert_eq!((&session["hidden"], &session["kind"]["type"]), (&json!(true), &json!("shell")));
-    let id = id_of(&session);
-    let mut viewer = Viewer::of(client, &id).await;
-    let has_port = |told: &Value| told["session"]["dev_server_port"].is_number();
-    let told = viewer.told_where("session_status_changed", has_port).await;
-    let port = told["session"]["dev_server_port"].as_u64().unwrap();
-    viewer.shows(&format!("127.0.0.1:{port}")).await;
-    assert_eq!(place.listed(&id).await.unwrap()["dev_server_port"], port);
 }
 
 #[tokio::test]
