@@ -8,7 +8,6 @@ use crate::{
     config::Config,
     distance::Route,
     input::{JobSpec, Resumable},
-    output::Ending,
     provider::Provider,
 };
 
@@ -41,11 +40,22 @@ pub(crate) struct Job {
     pub(crate) resumable: Option<Resumable>,
     /// Whether the provider that began it could go on with another's answer: then one that comes may do so, too.
     pub(crate) awaits: bool,
-    /// How it ends if nobody goes on with its answer, which has broken off.
-    pub(crate) broken_off: Option<Ending>,
+    /// How its answer has broken off, if it has and nobody has gone on yet.
+    pub(crate) broken_off: Option<Break>,
     /// How often its answer has broken off.
     pub(crate) resumes: u32,
     pub(crate) state: JobState,
+}
+
+/// How an answer breaks off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Break {
+    /// Its provider is gone, or drained to the end.
+    Lost,
+    /// Its provider failed.
+    Failed,
+    /// Its provider was silent for too long.
+    Silent,
 }
 
 /// A model, and how far the job may go for it.
@@ -203,11 +213,10 @@ impl Job {
         }
     }
 
-    /// Lets only providers have it that can go on with its answer, for its present model, until one has. `ending`:
-    /// how it ends if none does.
-    pub(crate) fn break_off(&mut self, resumable: Resumable, ending: Ending) {
+    /// Lets only providers have it that can go on with its answer, for its present model, until one has.
+    pub(crate) fn break_off(&mut self, resumable: Resumable, how: Break) {
         (self.spec.endpoint, self.spec.serve_as) = (resumable.endpoint, resumable.serve_as);
-        self.broken_off = Some(ending);
+        self.broken_off = Some(how);
         self.resumes += 1;
         self.later = Vec::new();
         self.requeued = 0;

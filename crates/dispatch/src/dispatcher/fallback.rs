@@ -5,13 +5,16 @@ use std::time::Instant;
 use base::{JobId, ProviderId};
 
 use super::{Dispatcher, accept::Prospect};
-use crate::{job::Job, output::Ending};
+use crate::{
+    job::{Break, Job},
+    output::Ending,
+};
 
 impl Dispatcher {
     /// Handles a job that has not begun and that no provider can serve with its present model: it
     /// moves to its next target that is served, or ends. Place it afterwards.
     pub(super) fn unmet(&mut self, now: Instant, mut job: Job, ending: Ending) {
-        let ending = job.broken_off.clone().unwrap_or(ending);
+        let ending = job.broken_off.map_or(ending, Break::ending);
         let mut busy = matches!(ending, Ending::QueueFull { .. });
         while !self.stopping && (!busy || job.targets_while_busy() > 0) && job.next_target() {
             if self.providers.prospect(&job.spec, &job.target()) != Prospect::Served {

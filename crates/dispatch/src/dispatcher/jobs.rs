@@ -7,7 +7,7 @@ use base::{JobId, ProviderId};
 use super::{Dispatcher, links::in_order};
 use crate::{
     input::{BlockedOn, JobSpec, Resumable, Verdict},
-    job::{Hold, Job, JobState, Phase},
+    job::{Break, Hold, Job, JobState, Phase},
     output::{CancelReason, Ending, Output},
     readiness::Unready,
     timers::Timer,
@@ -186,7 +186,7 @@ impl Dispatcher {
         self.stop(now, id, hold, CancelReason::Timeout);
         let rests = self.fault(now, hold);
         if hold.begun() {
-            self.break_off(now, job, hold, ending, true);
+            self.break_off(now, job, hold, Break::Silent);
         } else if job.broken_off.is_some() {
             job.avoided.push(hold.provider);
             self.requeue(now, job, None);

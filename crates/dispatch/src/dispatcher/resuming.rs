@@ -7,7 +7,7 @@ use base::{JobId, ModelName, ProviderId};
 use super::Dispatcher;
 use crate::{
     input::Resumable,
-    job::{Hold, Job, Phase},
+    job::{Break, Hold, Job, Phase},
     output::{Ending, Output},
     provider::Provider,
 };
@@ -52,22 +52,15 @@ impl Dispatcher {
     }
 
     /// Handles a job whose answer breaks off: it waits for a provider that goes on, or ends. Place it
-    /// afterwards. `to_blame`: its provider is asked again only if there is no other.
-    pub(super) fn break_off(
-        &mut self,
-        now: Instant,
-        mut job: Job,
-        hold: Hold,
-        ending: Ending,
-        to_blame: bool,
-    ) {
-        let id = job.id();
+    /// afterwards. A provider that is to blame is asked again only if there is no other.
+    pub(super) fn break_off(&mut self, now: Instant, mut job: Job, hold: Hold, how: Break) {
+        let (id, ending) = (job.id(), how.ending());
         let Some(resumable) = self.resumable(&job, hold) else { return self.end(id, ending) };
-        job.break_off(resumable, ending.clone());
+        job.break_off(resumable, how);
         if self.nobody_is_able(&job) && !job.awaits {
             return self.end(id, ending);
         }
-        if to_blame {
+        if how != Break::Lost {
             job.avoided.push(hold.provider);
             if self.nobody_is_able(&job) {
                 job.avoided.clear();
@@ -83,6 +76,17 @@ impl Dispatcher {
             && hold.phase != Phase::Complete
             && job.resumes < self.config.max_resumes;
         job.resumable.filter(|_| may)
+    }
+}
+
+impl Break {
+    /// How the job ends if nobody goes on.
+    pub(super) fn ending(self) -> Ending {
+        match self {
+            Self::Lost => Ending::ProviderLost,
+            Self::Failed => Ending::ProviderFailed,
+            Self::Silent => Ending::IdleTimeout,
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use base::{JobId, ProviderId};
 use super::Dispatcher;
 use crate::{
     input::Verdict,
-    job::{Hold, Job},
+    job::{Break, Hold, Job},
     output::{CancelReason, Ending},
 };
 
@@ -74,7 +74,7 @@ impl Dispatcher {
         if self.stopping {
             self.end(job.id(), Ending::ShuttingDown);
         } else if hold.begun() {
-            self.break_off(now, job, hold, Ending::ProviderLost, false);
+            self.break_off(now, job, hold, Break::Lost);
         } else if job.spec.pinned.is_some() {
             self.end(job.id(), Ending::ProviderLost);
         } else {
@@ -86,7 +86,7 @@ impl Dispatcher {
     pub(super) fn not_answered(&mut self, now: Instant, mut job: Job, hold: Hold, how: Verdict) {
         let id = job.id();
         if hold.begun() {
-            self.break_off(now, job, hold, Ending::ProviderFailed, true);
+            self.break_off(now, job, hold, Break::Failed);
             return self.place(now, id);
         }
         job.avoided.push(hold.provider);

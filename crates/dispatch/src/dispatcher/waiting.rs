@@ -6,7 +6,7 @@ use base::{JobId, ModelName, ProviderId};
 
 use super::Dispatcher;
 use crate::{
-    job::{Job, JobState},
+    job::{Break, Job, JobState},
     output::Ending,
     provider::Provider,
     queue::Line,
@@ -97,7 +97,7 @@ impl Dispatcher {
         self.unqueue(id);
         let busy = |wait| Ending::BusyTimeout { waited, wait };
         let ending = wait.map_or(Ending::QueueTimeout, busy);
-        self.end(id, job.broken_off.unwrap_or(ending));
+        self.end(id, job.broken_off.map_or(ending, Break::ending));
     }
 
     fn look_again(&mut self, now: Instant, id: JobId) {

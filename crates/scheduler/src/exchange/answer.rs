@@ -2,7 +2,7 @@
 
 use std::{
     future::poll_fn,
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
     task::{Context, Poll},
     time::Instant,
 };
@@ -132,9 +132,16 @@ impl Answer {
 
     /// The seam that comes before the next byte, if there is one that was not taken yet.
     pub fn take_seam(&mut self) -> Option<Seam> {
+        if !self.exchange.has_seams.load(Ordering::Acquire) {
+            return None;
+        }
         let mut state = self.exchange.lock();
         let read = state.passed - state.held_back as u64;
-        state.seams.take(read)
+        let seam = state.seams.take(read);
+        if state.seams.is_read() {
+            self.exchange.has_seams.store(false, Ordering::Release);
+        }
+        seam
     }
 
     /// The tokens used, as far as known.

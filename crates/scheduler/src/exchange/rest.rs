@@ -1,6 +1,10 @@
 //! Answers that break off, and the rest of them that another provider writes.
 
-use std::{collections::VecDeque, sync::Arc, time::Instant};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, atomic::Ordering},
+    time::Instant,
+};
 
 use bytes::Bytes;
 
@@ -95,6 +99,7 @@ impl Exchange {
         state.reported = Usage::default();
         state.moved = now;
         state.mark(seam);
+        self.has_seams.store(true, Ordering::Release);
         state.wake_reader();
         Ok(())
     }
@@ -105,6 +110,7 @@ impl Exchange {
         // What was recorded is over.
         state.record = None;
         state.mark(seam);
+        self.has_seams.store(true, Ordering::Release);
         let read = state.read(closing);
         let read = state.pass(read).is_ok();
         let is_whole = read && (state.completes() || state.end_reading().is_ok());

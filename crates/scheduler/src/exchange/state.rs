@@ -2,7 +2,7 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
     task::Waker,
     time::Instant,
 };
@@ -54,6 +54,8 @@ pub(super) struct Credit {
 
 pub(crate) struct Exchange {
     state: Mutex<ExchangeState>,
+    /// Whether there may be a seam that the reader has not taken. Each chunk asks, and almost none has one.
+    pub(super) has_seams: AtomicBool,
 }
 
 pub(super) struct ExchangeState {
@@ -122,6 +124,7 @@ pub(crate) struct Account {
 impl Exchange {
     pub(crate) fn new(meter: Box<dyn Meter>, now: Instant) -> Arc<Self> {
         Arc::new(Self {
+            has_seams: AtomicBool::new(false),
             state: Mutex::new(ExchangeState {
                 attempt: None,
                 map: None,

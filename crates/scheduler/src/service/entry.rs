@@ -7,18 +7,16 @@ use std::{
 
 use base::{Continuation, Endpoint, Endpoints, ModelName, ProviderId};
 use bytes::Bytes;
+use dispatch::Ending;
 use tracing::Span;
 
-use super::{
-    note::{Note, Notes},
-    resuming::BrokenAnswer,
-};
+use super::note::{Note, Notes};
 use crate::{
     claim::Claim,
     exchange::state::Exchange,
     job::JobRequest,
     observer::{JobEnd, JobFacts, Outcome},
-    resume::{Break, NextRequest, NoRequest, Record},
+    resume::{Break, Delivered, NextRequest, NoRequest, Record},
     status::RunningJob,
     terms::Terms,
     translate::{ProviderRequest, Translator, Untranslatable},
@@ -69,6 +67,17 @@ pub(super) struct Entry {
     /// The claim that begins once its request is translated. Its provider does not know of the job
     /// yet.
     preparing: Option<Claim>,
+}
+
+/// An answer that has broken off.
+pub(super) struct BrokenAnswer {
+    /// The name of the provider that was lost.
+    pub(super) from: Arc<str>,
+    pub(super) delivered: Delivered,
+    /// How the job ends if nobody goes on.
+    pub(super) ending: Ending,
+    /// Why the answer cannot be gone on with, if that was found.
+    pub(super) refused: Option<String>,
 }
 
 /// The request from which each provider's own is made.

@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 use super::{
     Scheduler,
     core::Core,
-    entry::{Entry, KeptRequest, Unmade},
+    entry::{BrokenAnswer, Entry, KeptRequest, Unmade},
     note::{Note, Notes},
 };
 use crate::{
@@ -26,17 +26,6 @@ use crate::{
 
 /// Requests and texts up to this size, in bytes, are made into a provider's request under the lock.
 const MADE_AT_ONCE: u64 = 16 * 1024;
-
-/// An answer that has broken off.
-pub(super) struct BrokenAnswer {
-    /// The name of the provider that was lost.
-    from: Arc<str>,
-    delivered: Delivered,
-    /// How the job ends if nobody goes on.
-    ending: Ending,
-    /// Why the answer cannot be gone on with, if that was found.
-    refused: Option<String>,
-}
 
 impl Core {
     /// Handles an answer that has broken off: it waits for another provider, is closed here, or ends.

@@ -155,7 +155,8 @@ impl Kit {
 
     fn join_knowing(&mut self, name: &'static str, offer: Offer, facts: FactsByModel) -> Joined {
         let (sender, told) = mpsc::channel(64);
-        let known = Arc::new(facts.clone());
+        let facts = Arc::new(facts);
+        let known = Arc::clone(&facts);
         let provider = Arc::new(TestProvider { name, facts: known, told: sender });
         let membership = self.join_offering(offer, provider);
         membership.memory(&facts);
