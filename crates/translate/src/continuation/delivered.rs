@@ -4,10 +4,7 @@ use base::Endpoint;
 use bytes::Bytes;
 use protocol::sse::{Boundary, EventReader, EventTooLong, event_len};
 
-use super::{
-    CannotContinue, Rest,
-    shape::{self, Shape},
-};
+use super::{CannotContinue, Rest, shape::Shape, shapes};
 
 /// The most text of an answer that is kept, in bytes; a longer answer is not continued.
 pub const MAX_TEXT: usize = 1024 * 1024;
@@ -47,7 +44,7 @@ impl Delivered {
             half: Vec::new(),
             unread: Vec::new(),
             reader: EventReader::default(),
-            shape: shape::of(endpoint)?,
+            shape: shapes::of(endpoint)?,
             gave_up: false,
         })
     }
@@ -160,7 +157,7 @@ impl Delivered {
 
     /// Lets go of all that was noted.
     fn give_up(&mut self, reason: CannotContinue) {
-        if let Some(mut nothing) = shape::of(self.endpoint) {
+        if let Some(mut nothing) = shapes::of(self.endpoint) {
             nothing.record_mut().refuse(reason);
             self.shape = nothing;
         }

@@ -11,7 +11,7 @@
 //! - `delivered`: what passed on so far; `seam`: the next provider's stream as the rest of the first one's
 //! - `request`: the bodies for providers that go on; `body`: their edits
 //! - `reasons`: what is missing, and why it cannot be had
-//! - `shape`: what each of the shapes has to know; `record`: what all of them note
+//! - `shape`: what each of the shapes has to know; `shapes`: the shape of each endpoint; `record`: what all of them note
 //! - `chat`, `completions`, `messages`, `responses`: one shape each
 //! - `chunks`: what Chat Completions and Completions share
 //! - `tokens`: usage, added up
@@ -28,6 +28,7 @@ mod request;
 mod responses;
 mod seam;
 mod shape;
+mod shapes;
 #[cfg(test)]
 mod tests;
 mod tokens;

@@ -2,14 +2,11 @@
 
 use std::fmt::Debug;
 
-use base::{Continuation, Endpoint};
+use base::Continuation;
 use protocol::{failure::BadAnswer, json::JsonReader};
 use serde_json::{Map, Value};
 
-use super::{
-    CannotContinue, chat::Chat, completions::Completions, messages::Messages, record::Record,
-    responses::Responses,
-};
+use super::{CannotContinue, record::Record};
 
 /// An object of JSON.
 pub(super) type Object = Map<String, Value>;
@@ -64,17 +61,6 @@ pub(super) trait Stitch: Debug + Send {
 
     /// Whether the answer has ended.
     fn is_over(&self) -> bool;
-}
-
-/// The shape of an endpoint's answers; `None` where they are not continued.
-pub(super) fn of(endpoint: Endpoint) -> Option<Box<dyn Shape>> {
-    Some(match endpoint {
-        Endpoint::ChatCompletions => Box::new(Chat::default()),
-        Endpoint::Completions => Box::new(Completions::default()),
-        Endpoint::Messages => Box::new(Messages::default()),
-        Endpoint::Responses => Box::new(Responses::default()),
-        _ => return None,
-    })
 }
 
 /// An event as an object.
