@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use protocol::{
     json::clip,
     mesh::cluster::{ErrorCode, InferenceRequest},
-    openai::{BadBody, Streamed, prompt_heads, streamed},
+    openai::{BadBody, Streamed, streamed},
     usage::prompt_tokens,
     via::{Marks, VIA},
 };
@@ -58,13 +58,12 @@ pub(super) fn prepare(
     let model = find(&requested, scheduler, share)?;
     let Streamed { body, peek, asked_usage } =
         streamed(&body, Some(model.as_str())).map_err(|bad| bad_body(&bad))?;
-    let original = request.request.get().as_bytes();
-    let prompt = peek.prompt_span.and_then(|span| original.get(span)).unwrap_or_default();
+    let [tools, instructions, prompt] = peek.prompt_parts(request.request.get().as_bytes());
     Ok(Prepared {
         requested_model: serde_json::Value::from(requested).to_string(),
         asked_usage,
         prompt_tokens: prompt_tokens(&body),
-        affinity: Affinity { heads: prompt_heads(prompt) },
+        affinity: Affinity::of(&[tools, instructions], prompt),
         model,
         body,
         via,

@@ -254,7 +254,7 @@ async fn a_peer_s_use_of_today_is_read_from_the_ledger() {
         total_ms: 0,
         streaming: true,
         requeues: 0,
-        breaks: Vec::new(),
+        resumes: None,
         cost: None,
     };
     let now = Moment::now();
