@@ -150,8 +150,13 @@ impl House {
             || self.time.is_some_and(|time| begun.elapsed() > time)
     }
 
-    /// Checks in the end that nothing is held any more.
+    /// Checks in the end that nothing is held any more, and that the server went on with every answer that broke off.
     pub(crate) async fn settle(&self, report: &Report) {
+        let log = self.daemon.log();
+        let breaks = log.lines().filter(|line| line.contains("an answer broke off"));
+        for line in breaks.filter(|line| line.contains("refused") || line.contains("given_up")) {
+            report.wrong(line);
+        }
         let busy = async || {
             let health = self.daemon.health().await;
             let queued = health["queue_depth"].as_u64().filter(|depth| *depth > 0);
