@@ -9,12 +9,8 @@ use translate::{
     continuation::{Delivered, Rest, Seam, closing, request},
 };
 
-const SHAPES: [Endpoint; 4] = [
-    Endpoint::ChatCompletions,
-    Endpoint::Completions,
-    Endpoint::Messages,
-    Endpoint::Responses,
-];
+const SHAPES: [Endpoint; 4] =
+    [Endpoint::ChatCompletions, Endpoint::Completions, Endpoint::Messages, Endpoint::Responses];
 
 fuzz_target!(|data: &[u8]| {
     let [shape, cut, more, piece, streams @ ..] = data else { return };
