@@ -66,6 +66,9 @@ pub struct Stream {
     receiving: Receiving,
     heard: Instant,
     last_sent: Instant,
+    /// When a frame was last sent that the other end answers. What this end sends as an answer itself must not put off
+    /// its own probe: else an other end that probes each second would put it off for ever.
+    last_asked: Instant,
     probe: Duration,
     /// The reset that ended it, for frames that come later.
     over: Option<(Reason, Bytes)>,
@@ -111,6 +114,7 @@ impl Stream {
             receiving: Receiving::new(rules),
             heard: now,
             last_sent: now,
+            last_asked: now,
             probe: PROBE,
             over: None,
             is_done: false,
@@ -216,8 +220,10 @@ impl Stream {
     }
 
     fn probe_at(&self) -> Instant {
-        let waits = self.sending.is_waiting();
-        self.last_sent + if waits { self.probe } else { IDLE }
+        match self.sending.is_waiting() {
+            true => self.last_asked + self.probe,
+            false => self.last_sent + IDLE,
+        }
     }
 
     fn send_probe(&mut self, now: Instant) {
@@ -308,6 +314,9 @@ impl Stream {
     fn send(&mut self, now: Instant, kind: Kind, offset: u64, payload: Bytes, is_last: bool) {
         let (received, limit) = (self.receiving.acknowledged(), self.receiving.offer());
         self.last_sent = now;
+        if matches!(kind, Kind::Open | Kind::Data | Kind::Probe) {
+            self.last_asked = now;
+        }
         let frame = Frame { stream: self.id, kind, is_last, offset, received, limit, payload };
         self.outputs.push_back(Output::Send(frame));
     }

@@ -127,34 +127,7 @@ proptest! {
         fates in vec(any::<u8>(), 0..120),
         pieces in vec((0_usize..2, 0_usize..70_000, 0_u64..300), 0..24),
     ) {
-        let mut pair = Pair::new(fates);
-        let mut written = [Vec::new(), Vec::new()];
-        for (end, count, wait) in pieces {
-            let now = pair.now;
-            if let Some(stream) = &mut pair.ends[end] {
-                let piece = bytes(count);
-                let taken = stream.write(now, piece.clone(), false);
-                written[end].extend_from_slice(&piece[..taken]);
-            }
-            pair.pass(MS * u32::try_from(wait).unwrap_or(0));
-            for end in 0..2 {
-                prop_assert!(written[1 - end].starts_with(&pair.got[end]), "a prefix");
-            }
-        }
-        for end in 0..2 {
-            let now = pair.now;
-            if let Some(stream) = &mut pair.ends[end] {
-                stream.write(now, Bytes::new(), true);
-            }
-            pair.pass(Duration::from_secs(12));
-        }
-        for end in 0..2 {
-            prop_assert!(written[1 - end].starts_with(&pair.got[end]));
-            if pair.outcomes[end].contains(&"end") {
-                prop_assert_eq!(&pair.got[end], &written[1 - end], "it ended well");
-            }
-        }
-        prop_assert!(pair.ends.iter().all(Option::is_none), "both are over: {:?}", pair.outcomes);
+        ends_well(fates, pieces)?;
     }
 
     #[test]
@@ -329,4 +302,63 @@ fn streams_that_ended_are_bounded_and_strangers_are_answered() {
         ended.note(now, &Stream::open(now, StreamId::from_random(number)));
     }
     assert_eq!(ended.known(), MOST_ENDED);
+}
+
+/// Both ends write these pieces, each of an end, a length and the milliseconds after it, and then end.
+fn ends_well(fates: Vec<u8>, pieces: Vec<(usize, usize, u64)>) -> Result<(), TestCaseError> {
+    let mut pair = Pair::new(fates);
+    let mut written = [Vec::new(), Vec::new()];
+    for (end, count, wait) in pieces {
+        let now = pair.now;
+        if let Some(stream) = &mut pair.ends[end] {
+            let piece = bytes(count);
+            let taken = stream.write(now, piece.clone(), false);
+            written[end].extend_from_slice(&piece[..taken]);
+        }
+        pair.pass(MS * u32::try_from(wait).unwrap_or(0));
+        for end in 0..2 {
+            prop_assert!(written[1 - end].starts_with(&pair.got[end]), "a prefix");
+        }
+    }
+    for end in 0..2 {
+        let now = pair.now;
+        if let Some(stream) = &mut pair.ends[end] {
+            stream.write(now, Bytes::new(), true);
+        }
+        pair.pass(Duration::from_secs(12));
+    }
+    for end in 0..2 {
+        prop_assert!(written[1 - end].starts_with(&pair.got[end]));
+        if pair.outcomes[end].contains(&"end") {
+            prop_assert_eq!(&pair.got[end], &written[1 - end], "it ended well");
+        }
+    }
+    prop_assert!(pair.ends.iter().all(Option::is_none), "both are over: {:?}", pair.outcomes);
+    Ok(())
+}
+
+#[test]
+fn an_end_whose_last_frames_are_lost_probes_though_the_other_one_probes_it() {
+    let fates = vec![
+        0, 112, 8, 0, 0, 0, 0, 0, 118, 144, 0, 0, 0, 0, 24, 231, 24, 0, 0, 0, 0, 0, 0, 0, 8, 39,
+        24, 0, 48, 71, 7, 71,
+    ];
+    let pieces = [
+        (0, 0, 42),
+        (1, 0, 15),
+        (1, 19_608, 0),
+        (0, 20_222, 0),
+        (0, 45_314, 0),
+        (0, 1, 251),
+        (0, 1, 251),
+        (0, 1, 286),
+        (1, 68_052, 108),
+        (0, 38_197, 30),
+        (0, 31_947, 137),
+        (1, 31_356, 271),
+        (1, 35_606, 67),
+        (0, 15_415, 131),
+        (1, 29_336, 142),
+    ];
+    ends_well(fates, pieces.to_vec()).unwrap();
 }
