@@ -41,7 +41,7 @@ struct Choice {
 }
 
 impl Cache {
-    /// With so many slots, and a memory for so many bytes of text.
+    /// With this number of slots, and a memory for this number of bytes of text.
     pub(crate) fn new(slots: usize, room: usize) -> Self {
         let slots = (0..slots).map(|_| Slot::default()).collect();
         Self { slots, memory: VecDeque::new(), room, uses: 0 }

@@ -43,7 +43,7 @@ const MESSAGES: &[u8] = b"\"messages\":";
 
 type Body = UnsyncBoxBody<Bytes, Infallible>;
 
-/// Serves on a free port, told on stdout, until stdin ends. `pace` seconds of the load pass in a second.
+/// Serves on a free port, printed on stdout, until stdin ends. `pace` seconds of the load pass in a second.
 pub(crate) async fn run(pace: f64) -> Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0").await.context("listen")?;
     child::announce(listener.local_addr()?)?;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use super::BYTES_PER_TOKEN;
 use crate::payload::MODEL;
 
-/// Of so many conversations, one less than half are agents'.
+/// Of each number of conversations, one less than half are agents'.
 const AGENTS: f64 = 0.45;
 
 /// The bytes of the instructions of each assistant and of each agent.
@@ -40,7 +40,7 @@ pub(crate) struct Turn {
 }
 
 impl Talk {
-    /// So many conversations, which begin within so many seconds.
+    /// This number of conversations, which begin within this number of seconds.
     pub(crate) fn new(seed: u64, conversations: usize, within: f64) -> Self {
         let mut random = Random(seed);
         let mut begin = || random.between(0.0, within);
@@ -135,7 +135,7 @@ impl Conversation {
     }
 }
 
-/// What an answer of so many tokens is, when it has become a part of the conversation.
+/// The text of an answer of this number of tokens, as a part of the conversation.
 pub(crate) fn answered(tokens: u32) -> Vec<u8> {
     let words = "answer a ".repeat(tokens as usize * BYTES_PER_TOKEN / 9 + 1);
     format!(",{{\"role\":\"assistant\",\"content\":\"{words}\"}}").into_bytes()

@@ -191,7 +191,7 @@ pub(super) fn lend(
     lend_slots(program, dir, (server, backend), secret, MAX_CONCURRENT)
 }
 
-/// The same with so many slots.
+/// The same with another number of slots.
 pub(super) fn lend_slots(
     program: &Path,
     dir: &Path,

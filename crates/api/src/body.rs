@@ -59,7 +59,7 @@ pub(crate) struct AnswerBody {
     done: bool,
 }
 
-/// What an answer's delivery takes beside the answer.
+/// The needs of an answer's delivery beside the answer.
 pub(crate) struct Kept {
     /// The memory of its request, if another provider may have to go on with the answer.
     pub(crate) memory: Option<HeldMemory>,

@@ -167,7 +167,7 @@ pub(crate) struct Accepted {
     pub(crate) may_be_early: bool,
     /// Whether its client reads trailers.
     pub(crate) takes_trailers: bool,
-    /// What becomes of its response, if that has a state here.
+    /// The plan for its response, if that has a state here.
     pub(crate) plan: Option<Box<Plan>>,
 }
 

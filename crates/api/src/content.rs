@@ -1,4 +1,4 @@
-//! What the body of a request is: JSON or a form.
+//! The kind of a request's body: JSON or a form.
 
 use bytes::Bytes;
 use http::{HeaderMap, header};
@@ -18,7 +18,7 @@ pub(crate) enum Content {
 }
 
 impl Content {
-    /// What these headers declare it to be, for this API.
+    /// The kind that these headers declare, for this API.
     ///
     /// # Errors
     /// 415 when the API does not take it, 400 when it is a form whose fields cannot be found.

@@ -132,7 +132,7 @@ enum Unpacker {
     Brotli(Box<Decompressor<Cursor<Bytes>>>),
 }
 
-/// What is wrong with a compressed body.
+/// The fault of a compressed body.
 #[derive(Debug, PartialEq, Eq)]
 enum Wrong {
     Damaged,

@@ -16,7 +16,7 @@ pub enum Continuation {
     FinalMessage,
 }
 
-/// What is done with a streamed answer whose provider is lost.
+/// Whether a streamed answer is resumed when its provider is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ResumeAnswers {

@@ -114,7 +114,7 @@ pub struct KeyLimits {
     /// Whether its requests go to no cloud.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub no_cloud: bool,
-    /// What is done with its streamed answers whose provider is lost; `None`: what the server does with all.
+    /// Whether its streamed answers are resumed when their provider is lost; `None`: as for all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume_answers: Option<ResumeAnswers>,
 }

@@ -13,7 +13,7 @@ use crate::{storage::aged, stores::Stores};
 /// How often they are looked for.
 const LOOK: Duration = Duration::from_secs(60);
 
-/// What decides which of them go.
+/// The rules for which of them go.
 pub(crate) struct ResponseKeeper {
     store: Arc<dyn ResponseStore>,
     keys: Keys,

@@ -81,7 +81,7 @@ pub struct Settings {
     pub routing: Routing,
     /// How often workers are pinged.
     pub heartbeat: Duration,
-    /// What is done with a streamed answer whose provider is lost.
+    /// Whether a streamed answer is resumed when its provider is lost.
     pub resume_answers: ResumeAnswers,
     /// The largest request body, in bytes.
     pub max_body: usize,

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `query` | itself |
 //! | `documents`, each a text or an object with `text` | `texts` |
-//! | `top_n` | the answer ends after so many |
+//! | `top_n` | the answer has this number at most |
 //! | `return_documents` | the answer has the documents |
 //! | documents that are pictures | refused |
 //! | fields not known | dropped |

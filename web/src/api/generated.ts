@@ -1043,7 +1043,7 @@ export interface KeyLimits {
   budget_money?: MoneyBudget | null;
   /** Whether its requests go to no cloud. */
   no_cloud?: boolean;
-  /** What is done with its streamed answers whose provider is lost; `None`: what the server does with all. */
+  /** Whether its streamed answers are resumed when their provider is lost; `None`: as for all. */
   resume_answers?: ResumeAnswers | null;
 }
 
@@ -2051,7 +2051,7 @@ export interface Resize {
   visible?: boolean;
 }
 
-/** What is done with a streamed answer whose provider is lost. */
+/** Whether a streamed answer is resumed when its provider is lost. */
 export type ResumeAnswers =
   /** It ends with an error. */
   | "off"

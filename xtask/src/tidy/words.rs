@@ -30,6 +30,21 @@ const OPENERS: [(&str, &str); 2] = [
     (concat!("Wh", "at "), "name the thing: the state, the rest, the content"),
 ];
 
+/// Where openers still stand. Each place that is mended leaves this list, and none is added.
+const OPENERS_REMAIN: [&str; 11] = [
+    "benches/",
+    "crates/api/src/responses/",
+    "crates/backend/",
+    "crates/dispatch/",
+    "crates/mesh/",
+    "crates/mesh_relay/",
+    "crates/protocol/src/multipart/",
+    "crates/scheduler/",
+    "crates/store/",
+    "crates/testkit/",
+    "crates/translate/src/continuation/",
+];
+
 /// A phrase that is plain beside some words alone.
 struct Conditional {
     phrase: &'static str,
@@ -74,7 +89,9 @@ pub(crate) fn check(workspace: &Workspace) -> Result<Vec<String>> {
         let text = workspace.read(&path)?;
         let comments = text.lines().map(|line| line.find("//").map_or("", |at| &line[at..]));
         findings.extend(unclear(&path, comments));
-        findings.extend(badly_opened(&path, text.lines()));
+        if !OPENERS_REMAIN.iter().any(|place| path.starts_with(place)) {
+            findings.extend(badly_opened(&path, text.lines()));
+        }
         findings.extend(changing_predicates(&path, text.lines()));
     }
     let mut pages = workspace.files(&["docs"], ".md")?;

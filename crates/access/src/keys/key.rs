@@ -107,7 +107,7 @@ impl Key {
         models.is_empty() || may(model) || other().is_some_and(|other| may(other.as_str()))
     }
 
-    /// What is done with its streamed answers whose provider is lost, if it says so.
+    /// Whether its streamed answers are resumed when their provider is lost, if it says so.
     pub fn resume_answers(&self) -> Option<ResumeAnswers> {
         self.record.limits.resume_answers
     }

@@ -92,7 +92,7 @@ impl Caller {
     /// The same, as a number.
     ///
     /// # Errors
-    /// 400 when it is none.
+    /// 400 when it is another value.
     pub(super) fn number(&self, name: &'static str) -> Result<Option<u64>, ApiError> {
         let bad = |_| failure::invalid(name, "must be a number");
         self.parameter(name).map(|value| value.parse().map_err(bad)).transpose()

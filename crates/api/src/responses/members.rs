@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 pub(crate) struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'a> Members<'a> {
-    /// The members of this object; `None` when it is none.
+    /// The members of this object; `None` for another value.
     pub(crate) fn read(json: &'a str) -> Option<Self> {
         serde_json::from_str(json).ok()
     }

@@ -33,7 +33,7 @@ struct NextAnswer {
     /// If it is served in another shape.
     translated: Option<Box<dyn Answer>>,
     seam: Seam,
-    /// What the translation has made, before it comes to the seam; empty between calls.
+    /// The output of the translation, before it comes to the seam; empty between calls.
     between: Vec<u8>,
 }
 

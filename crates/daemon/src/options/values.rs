@@ -129,7 +129,7 @@ pub enum Routing {
     LeastLoaded,
 }
 
-/// What is done with a streamed answer whose worker is lost.
+/// Whether a streamed answer is resumed when its worker is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ResumeAnswers {

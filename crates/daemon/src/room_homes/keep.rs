@@ -421,7 +421,7 @@ mod tests {
         assert!(two.has(&room));
     }
 
-    /// What one server sees or does next.
+    /// The next observation or step of one server.
     fn see(house: &mut House, servers: &mut [Server; 2], which: usize, what: u8) {
         let other = &servers[1 - which];
         let fellows = HashMap::from([(other.id, other.name.into())]);

@@ -28,7 +28,7 @@ const MOST_PASSED: u32 = 32;
 pub(super) struct Warmth(OnceCell<Known>);
 
 impl Warmth {
-    /// Of a job before which so many were passed over.
+    /// Of a job before which this number was passed over.
     pub(super) fn after_passing(jobs: u32) -> Self {
         let ignored = || Self(OnceCell::from(Known::default()));
         if jobs < MOST_PASSED { Self::default() } else { ignored() }
@@ -84,7 +84,7 @@ impl Dispatcher {
     }
 }
 
-/// How long so many bytes of a prompt are worth waiting for, if they are.
+/// How long a number of bytes of a prompt is worth waiting for, if it is.
 fn patience(bytes: u32) -> Option<Duration> {
     let millis = u64::from(bytes) * 1_000 / BYTES_PER_SECOND;
     let patience = Duration::from_millis(millis).min(LONGEST);

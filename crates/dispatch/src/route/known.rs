@@ -13,7 +13,7 @@ pub struct Known {
 }
 
 impl Known {
-    /// Notes that a provider knows so many bytes. Called with the most bytes first: only the first time counts for each.
+    /// Notes that a provider knows this number of bytes. Called with the most bytes first: only the first time counts for each.
     /// Returns whether there is room for more.
     pub fn note(&mut self, provider: ProviderId, bytes: u32) -> bool {
         if self.of(provider) > 0 {

@@ -144,7 +144,7 @@ fn gain(candidate: &Candidate, known: u32, least: u32) -> Option<u64> {
     (is_within && gain > 0).then_some(gain)
 }
 
-/// Tells models apart: a cache for one is none for another.
+/// Tells models apart: a cache for one is of no use for another.
 fn seed(model: &ModelName) -> u64 {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     model.as_str().bytes().fold(0xcbf2_9ce4_8422_2325, step)

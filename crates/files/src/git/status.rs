@@ -36,7 +36,7 @@ pub fn parse(project_id: ProjectId, output: &[u8], prefix: &[u8]) -> Result<GitS
     Ok(reader.status)
 }
 
-/// What has been read so far.
+/// The status as read so far.
 struct Reader<'a> {
     prefix: &'a [u8],
     status: GitStatus,

@@ -17,7 +17,7 @@ impl<'a> Iterator for Parameters<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let mut rest = self.0.trim_ascii_start();
-        // An empty parameter is none: `a;; b` and `a;`.
+        // An empty parameter does not count: `a;; b` and `a;`.
         while let Some(after) = rest.strip_prefix(b";") {
             rest = after.trim_ascii_start();
             if !rest.starts_with(b";") && !rest.is_empty() {

@@ -77,7 +77,7 @@ pub struct NewRoom {
 }
 
 impl NewRoom {
-    /// What a client has asked for, with the key that it has shown.
+    /// The request of a client, with the key that it has shown.
     #[must_use]
     pub fn asked(room: CreateRoom, owner: Option<KeyId>) -> Self {
         let CreateRoom { name, password, defaults, public, expires_secs } = room;

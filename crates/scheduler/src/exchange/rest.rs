@@ -41,7 +41,7 @@ pub(crate) struct Seams {
 }
 
 impl Seams {
-    /// The seam at which a reader is that has read so many bytes.
+    /// The seam at which a reader is after this number of bytes.
     pub(super) fn take(&mut self, read: u64) -> Option<Seam> {
         self.unread.pop_front_if(|(at, _)| *at <= read).map(|(_, seam)| seam)
     }

@@ -43,7 +43,7 @@ impl Core {
             }
             Rest::Closing(closing) => self.close(job, &closing, notes),
             Rest::No(_) => self.refuse(job, notes),
-            // What its request rules out is told at once: nobody need come for that.
+            // A request that rules it out ends at once: no provider need come for that.
             Rest::Text(_) => match entry.what_speaks_against_it() {
                 None => {}
                 Some(Unmade::Closing(closing)) => self.close(job, &closing, notes),

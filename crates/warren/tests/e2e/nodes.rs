@@ -13,7 +13,7 @@ use testkit::{
 
 use crate::common::{CHAT, MESSAGES, RESPONSES, ask, assert_fields, binary, join, post, serve};
 
-/// What lets nodes in here. Nothing of it may be seen anywhere.
+/// The token of nodes here. Nothing of it may be seen anywhere.
 pub(crate) const NODE_TOKEN: &str = "n0de-s3cret";
 
 const TEXT: &str = "Héllo from a bare node, in pieces 💡.";

@@ -1,4 +1,4 @@
-//! What the tests of rooms share: a server with a room, and the shapes of answers.
+//! The kit of the tests of rooms: a server with a room, and the shapes of answers.
 
 use serde_json::{Value, json};
 use testkit::{Client, Daemon, FakeParticipant, Response, Room, TunnelAsk, chat::completion};
@@ -23,7 +23,7 @@ pub(crate) async fn say(participant: &mut FakeParticipant, ask: &TunnelAsk, text
     participant.answer(ask, 200, &completion(text)).await;
 }
 
-/// What a good answer of the plane holds.
+/// The data of a good answer of the plane.
 #[track_caller]
 pub(crate) fn data(response: &Response, status: u16) -> Value {
     let body = response.json();

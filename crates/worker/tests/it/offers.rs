@@ -16,7 +16,14 @@ fn refresh() -> ServerMessage {
 }
 
 async fn list(raw: &RawServer, models: &[&str]) {
-    let (mut connection, request) = raw.request().await;
+    // Its version is asked for once its list is known, and matters to no offer.
+    let (mut connection, request) = loop {
+        let (mut connection, request) = raw.request().await;
+        if request.line != "GET /version" {
+            break (connection, request);
+        }
+        connection.json("404 Not Found", "connection: close\r\n", "{}").await;
+    };
     assert_eq!(request.line, "GET /v1/models");
     let items: Vec<_> =
         models.iter().map(|model| format!(r#"{{"id":"{model}","owned_by":"vllm"}}"#)).collect();

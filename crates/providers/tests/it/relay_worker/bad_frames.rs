@@ -165,7 +165,7 @@ async fn binary_frames_out_of_order_cost_their_job() {
     assert_eq!(kit.scheduler.status().workers.len(), 1);
 }
 
-/// What came before its end is whole, and another job of the same number is not touched.
+/// The answer before its end is whole, and another job of the same number is not touched.
 #[tokio::test(start_paused = true)]
 async fn frames_after_the_end_of_their_job_cost_nothing() {
     let mut kit = Kit::new();

@@ -149,7 +149,7 @@ impl Reading {
             let characters = self.text.chars().count();
             self.seams.push((characters, self.pieces));
             if line.rsplit(' ').nth(1) != Some(characters.to_string().as_str()) {
-                self.is_wrong(format!("{line}, after {:?}", self.text));
+                self.note_wrong(format!("{line}, after {:?}", self.text));
             }
         }
         let Some(data) = line.strip_prefix("data: ") else { return };
@@ -161,23 +161,23 @@ impl Reading {
             self.error = Some(data.to_owned());
         }
         if self.ended {
-            self.is_wrong(format!("after the end: {data}"));
+            self.note_wrong(format!("after the end: {data}"));
         }
         self.ended |= self.api.is_end(data, &event);
         let is_begin = matches!(event["type"].as_str(), Some("message_start" | "response.created"))
             || event["choices"][0]["delta"]["role"].is_string();
         self.begins += u32::from(is_begin);
         if self.begins > 1 {
-            self.is_wrong(format!("a second beginning: {data}"));
+            self.note_wrong(format!("a second beginning: {data}"));
         }
         let id = self.api.id(&event).map(str::to_owned);
         let is_other = id.is_some() && self.id.is_some() && id != self.id;
         if is_other {
-            self.is_wrong(format!("another id: {data}"));
+            self.note_wrong(format!("another id: {data}"));
         }
         self.id = self.id.take().or(id);
         if self.api.whole(&event).is_some_and(|whole| whole != self.text) {
-            self.is_wrong(format!("{data} for {:?}", self.text));
+            self.note_wrong(format!("{data} for {:?}", self.text));
         }
         let piece = self.api.piece(&event).unwrap_or_default();
         self.text.push_str(piece);
@@ -185,7 +185,7 @@ impl Reading {
     }
 
     /// Notes what was wrong, the first of it.
-    fn is_wrong(&mut self, what: String) {
+    fn note_wrong(&mut self, what: String) {
         self.wrong.get_or_insert(what);
     }
 }

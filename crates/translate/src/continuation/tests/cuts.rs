@@ -41,7 +41,7 @@ fn story() -> impl Strategy<Value = Story> {
 }
 
 impl Story {
-    /// What a provider says that goes on after so many pieces.
+    /// The answer of a provider that goes on after this number of pieces.
     fn rest(&self, id: &'static str, pieces: usize) -> Said {
         let Said { thoughts, words, prompt, numbered, .. } = &self.whole;
         let thought = pieces.min(thoughts.len());

@@ -83,7 +83,7 @@ impl Wire {
         self.state.mode.send_replace(Mode::Cut);
     }
 
-    /// Stands still when so many more bytes have come back from its far end.
+    /// Stands still when this number of bytes more has come back from its far end.
     pub(super) fn freeze_after(&self, bytes: u64) {
         self.state.limit.store(self.passed() + bytes, Ordering::SeqCst);
     }
