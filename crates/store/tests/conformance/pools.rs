@@ -174,6 +174,8 @@ fn tables_of_the_first_version_are_brought_up_to_date_with_what_was_used() {
     let first = "DROP TABLE usage_keys, pools, slices, servers, conversation_items, conversations, responses; DROP FUNCTION note_usage CASCADE;
         DROP TRIGGER changed ON rooms; DROP TRIGGER deleted ON rooms; DELETE FROM revisions WHERE name = 'rooms';
         ALTER TABLE rooms DROP COLUMN home, DROP COLUMN home_start, DROP COLUMN epoch, DROP COLUMN changed;
+        DROP TRIGGER changed ON keys; ALTER TABLE keys DROP COLUMN resume_answers; ALTER TABLE usage DROP COLUMN resumes;
+        CREATE TRIGGER changed BEFORE INSERT OR UPDATE OF digest ON keys FOR EACH ROW EXECUTE FUNCTION note_change();
         UPDATE tables SET version = 1";
     server.sql(url.expose(), &format!("SET search_path TO warren; {first}"));
     assert_eq!(told(&open(&url), "a", 1, report(Measure::Budget, 0, 0, 0)).free, 845);
