@@ -8,7 +8,7 @@ use std::{
 use base::NodeId;
 
 /// How long the stock signature of a node is refused after it has answered a challenge. That signature is always the
-/// same, and anybody who has seen it can send it.
+/// same, so a machine that has seen it can send it, too.
 pub const REMEMBERED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// Remembers which nodes have answered a challenge, and when, in milliseconds since 1970. Its methods are called under

@@ -8,7 +8,8 @@
 //! - `plan`: what becomes of its response; `kept_body`, `told`: its answer on the way out
 //! - `background`: responses that are made while nobody waits; `running`: those at once; `log`: their streams
 //! - `keeping`: where all of it is kept
-//! - `stored`, `conversations`: their paths; `caller`: who asks there; `page`: pages of lists
+//! - `stored`, `conversations`: the paths of stored responses and conversations; `caller`: the key behind a request to
+//!   them; `page`: the pages of their lists
 //! - `members`: the members of a JSON object; `failure`: errors
 
 mod asked;

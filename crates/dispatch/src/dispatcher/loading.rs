@@ -52,7 +52,7 @@ impl Dispatcher {
         is_awaited(rank(job, provider)).then_some(until)
     }
 
-    /// Until when a job waits that waits so long in all queues together, unless that time is over.
+    /// The end of a job's wait, if it waits `most` in all queues together; `None` if it has waited that long already.
     pub(super) fn patient_until(&self, now: Instant, job: &Job, most: Duration) -> Option<Instant> {
         let patience = most.min(self.config.queue_timeout).min(self.config.busy_timeout);
         let left = patience.checked_sub(job.waited(now)).filter(|left| !left.is_zero())?;

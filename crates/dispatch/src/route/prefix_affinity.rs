@@ -136,7 +136,8 @@ impl Holders {
     }
 }
 
-/// What a job gains at a candidate that knows so many bytes of it; `None` if that is nothing, or its load is too much.
+/// The gain of a job at a candidate that knows `known` bytes of it; `None` if it gains nothing, or the candidate's load
+/// is too high.
 fn gain(candidate: &Candidate, known: u32, least: u32) -> Option<u64> {
     let more = candidate.load - least;
     let is_within = more <= (candidate.capacity / 4).max(2);

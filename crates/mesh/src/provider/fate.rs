@@ -16,7 +16,7 @@ const MAX_BODY: usize = 256 * 1024;
 pub(super) enum Fate {
     /// It fails, by the peer's fault. If the answer has not begun, it may go to another provider.
     Fails(String),
-    /// It goes to another provider. If there is none, the client gets this error.
+    /// The job goes to another provider. If no other provider has the model, the client gets this error.
     PassedOn(StatusCode, String),
     /// The client gets what the peer's backend answered.
     Answered(StatusCode, String),

@@ -1,4 +1,4 @@
-//! How a pull goes on, and why there is none or it ends without the model.
+//! The progress of a pull, and the reasons why it did not begin or ended without the model.
 
 use models::ArrivalError;
 use protocol::admin::mesh::MeshTransfer;
