@@ -310,6 +310,7 @@ await run({
     assert.deepEqual((await client.conversations.retrieve(talk.id)).metadata, { topic: "y" });
     assert.ok((await client.conversations.delete(talk.id)).deleted);
     await throws(OpenAI.NotFoundError, () => client.conversations.retrieve(talk.id), 404, talk.id);
+  },
 
   // ── sound, pictures, judgements and rankings ──
 
