@@ -178,10 +178,10 @@ impl HttpBackend {
         timeout(deadline, listing).await.unwrap_or_else(|_| Err(self.late(Phase::Models, deadline)))
     }
 
-    /// The list below a base URL that is whole without `/v1`. If there is one, all paths are below it.
+    /// The list below a base URL that is whole without `/v1`. If there is one, all paths are below it. Requests that
+    /// come meanwhile are asked as before.
     async fn get_models_without_v1(&self) -> Result<ModelList, BackendError> {
-        self.manner.set_without_v1(true);
-        let read = self.get_models("/v1/models").await;
+        let read = self.get_models("/models").await;
         let list = read.and_then(|(_, list)| list);
         self.manner.set_without_v1(list.is_ok());
         list

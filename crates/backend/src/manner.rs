@@ -179,6 +179,7 @@ impl Manner {
     pub(crate) fn path<'p>(&self, path: &'p str, place: KeyPlace) -> &'p str {
         let path = match place {
             KeyPlace::ApiKey if path == "/v1/models" => WHOLE_LIST,
+            KeyPlace::ApiKey if path == "/models" => WHOLE_LIST.trim_start_matches("/v1"),
             _ => path,
         };
         let bare = path.strip_prefix("/v1").filter(|bare| bare.split('?').next() == Some(RERANK));

@@ -114,14 +114,19 @@ impl HttpBackend {
     }
 
     /// Finds where it ranks, below `/v1` or at the root, and in which shape if it is the root. Returns whether it does.
+    /// What is known stays until it turns out to be wrong: rankings are asked for meanwhile.
     async fn find_ranking(&self) -> bool {
-        self.manner.set_ranking(Ranking::BelowV1);
-        let is_below = self.is_there(Endpoint::Rerank.path()).await;
-        if is_below && !self.manner.is_without_v1() {
-            return true;
+        if self.manner.ranking() != Ranking::BelowV1 && !self.is_there(RERANK).await {
+            self.manner.set_ranking(Ranking::BelowV1);
         }
-        if !is_below && !self.is_there(RERANK).await {
-            return false;
+        if self.manner.ranking() == Ranking::BelowV1 {
+            let is_below = self.is_there(Endpoint::Rerank.path()).await;
+            if is_below && !self.manner.is_without_v1() {
+                return true;
+            }
+            if !is_below && !self.is_there(RERANK).await {
+                return false;
+            }
         }
         let asked = self.ask_at(RERANK, NO_DOCUMENTS).await;
         let of_texts =

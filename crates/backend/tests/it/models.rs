@@ -69,6 +69,30 @@ async fn a_base_may_be_whole_without_v1() {
 }
 
 #[tokio::test]
+async fn a_request_beside_the_look_for_a_list_without_v1_keeps_its_v1() {
+    let server = RawServer::start().await;
+    let backend = Backend::http(&BackendConfig::new(server.url())).unwrap();
+    let no = ("404 Not Found", "", "no");
+    let serving = async {
+        serve(&server, &[no, no]).await;
+        let (mut list, look) = server.request().await;
+        let path_and_query = "/v1/chat/completions".to_owned();
+        let ask = BackendRequest { path_and_query, ..BackendRequest::default() };
+        let (sent, asked) = tokio::join!(backend.send(ask), async {
+            let (mut connection, request) = server.request().await;
+            connection.json("200 OK", "connection: close\r\n", "{}").await;
+            request.line
+        });
+        list.json("404 Not Found", "connection: close\r\n", "no").await;
+        (look.line, asked, sent.unwrap().status.as_u16())
+    };
+    let (seen, listed) = tokio::join!(serving, backend.models());
+    let expected = ("GET /models".to_owned(), "POST /v1/chat/completions".to_owned(), 200);
+    assert_eq!(seen, expected);
+    assert!(listed.is_err());
+}
+
+#[tokio::test]
 async fn a_key_goes_where_the_server_looks_for_it() {
     let server = RawServer::start().await;
     let config = BackendConfig { api_key: Some("k".into()), ..BackendConfig::new(server.url()) };
