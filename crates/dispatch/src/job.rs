@@ -11,6 +11,10 @@ use crate::{
     provider::Provider,
 };
 
+/// How often a job may be requeued while it looks for a provider that goes on with its answer. Its time in queues ends
+/// almost every such job before that.
+const MAX_REQUEUES_OF_REST: u32 = 100;
+
 #[derive(Debug, Clone)]
 pub(crate) struct Job {
     pub(crate) spec: JobSpec,
@@ -34,7 +38,7 @@ pub(crate) struct Job {
     /// The number of these that it has used or skipped.
     fallen_back: usize,
     /// The providers that failed or declined it with its present model. At most one more than the
-    /// requeues that a job may have.
+    /// requeues that it may have.
     pub(crate) avoided: Vec<ProviderId>,
     /// Whether its answer may be gone on with by another provider, once that has begun.
     pub(crate) resumable: Option<Resumable>,
@@ -222,6 +226,13 @@ impl Job {
         self.requeued = 0;
         self.avoided.clear();
         self.waits = Waits::default();
+    }
+
+    /// Whether it may be requeued once more.
+    pub(crate) fn may_be_requeued(&self, config: &Config) -> bool {
+        // The machines that could go on often fail together, and are back before its time is over.
+        let most = self.broken_off.map_or(config.max_requeue_count, |_| MAX_REQUEUES_OF_REST);
+        self.requeued < most
     }
 
     /// How much longer it may wait, with a provider or without one.

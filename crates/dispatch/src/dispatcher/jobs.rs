@@ -76,8 +76,9 @@ impl Dispatcher {
         if verdict == Verdict::Answered {
             self.note_loaded(id, by);
         }
-        let Some((job, hold)) = self.release(id) else { return };
+        let Some((mut job, hold)) = self.release(id) else { return };
         self.heard(by);
+        let verdict = self.verdict_on_rest(&mut job, hold, verdict);
         let is_back = verdict.shows_the_backend() && self.backend_is_there(by);
         let moved = if is_back { self.go_on(now, self.concerned(by)) } else { Vec::new() };
         let rests = match verdict {

@@ -1,12 +1,12 @@
 //! Answers that break off, and that other providers go on with.
 
-use std::time::Instant;
+use std::{collections::BTreeSet, time::Instant};
 
 use base::{JobId, ModelName, ProviderId};
 
 use super::Dispatcher;
 use crate::{
-    input::Resumable,
+    input::{Resumable, Verdict},
     job::{Break, Hold, Job, Phase},
     output::{Ending, Output},
     provider::Provider,
@@ -26,6 +26,7 @@ impl Dispatcher {
     /// Records with which models a provider goes on with others' answers.
     pub(super) fn continues(&mut self, now: Instant, id: ProviderId, models: Vec<ModelName>) {
         let models = models.into_iter().collect();
+        self.note_awaited(id, &models);
         let changed = self.providers.change(id, |provider| {
             let changed = provider.continuing != models;
             provider.continuing = models;
@@ -35,6 +36,34 @@ impl Dispatcher {
             self.fill(now, id);
             self.note_change(now, id);
         }
+    }
+
+    /// A provider that learns how it goes on while it answers may do so again once it is back.
+    fn note_awaited(&mut self, id: ProviderId, models: &BTreeSet<ModelName>) {
+        let Some(provider) = self.providers.get(id) else { return };
+        for id in &provider.jobs {
+            if let Some(job) = self.jobs.get_mut(id) {
+                job.awaits |= models.contains(&job.spec.model);
+            }
+        }
+    }
+
+    /// The verdict on a provider that was to go on with an answer. One that fails where nobody else is able counts as
+    /// one that cannot be reached: its machine was perhaps lost in that moment, and may be back before the job's time
+    /// is over. Those that failed before may be asked again, too.
+    pub(super) fn verdict_on_rest(&self, job: &mut Job, hold: Hold, verdict: Verdict) -> Verdict {
+        let has_failed = matches!(verdict, Verdict::Failed | Verdict::Overloaded);
+        if job.broken_off.is_none() || hold.begun() || !has_failed {
+            return verdict;
+        }
+        job.avoided.push(hold.provider);
+        let is_hopeless = self.nobody_is_able(job);
+        job.avoided.pop();
+        if !is_hopeless {
+            return verdict;
+        }
+        job.avoided.clear();
+        Verdict::Unreachable
     }
 
     /// Records whether a job that has begun may be gone on with by others.
@@ -96,7 +125,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        CancelReason, Config, Input, JobSpec, Offer, Verdict,
+        CancelReason, Config, Input, JobSpec, Offer,
         fixture::{
             Bench, SECOND, assign, cancel, end, job, offer, offer_of, or_else, provider, spec,
         },
@@ -205,8 +234,7 @@ mod tests {
         bench.join(2, offer(1));
         bench.input(continues(2));
         assert_eq!(bench.finished(1, 1, Verdict::Failed), [failed(), assign(1, 2, 2)]);
-        let failed = end(1, Ending::ProviderFailed);
-        assert_eq!(bench.finished(1, 2, Verdict::Failed), [failed], "nobody else is left");
+        assert_eq!(bench.finished(1, 2, Verdict::Failed), [assign(1, 1, 3)], "nobody else is left");
     }
 
     #[test]
@@ -240,6 +268,59 @@ mod tests {
         assert_eq!(last, [end(1, Ending::ProviderFailed)]);
         let took = bench.now - start;
         assert!((60..70).contains(&took.as_secs()), "{took:?}: time at a provider is not waiting");
+    }
+
+    #[test]
+    fn all_that_could_go_on_may_fail_together_and_come_back() {
+        let mut bench = Bench::with(Config { max_requeue_count: 0, ..Config::default() });
+        in_the_middle(&mut bench);
+        for number in [2, 3] {
+            bench.join(number, offer(1));
+            bench.input(continues(number));
+        }
+        assert_eq!(bench.leave(1), [broken_off(1, Ending::ProviderLost), assign(1, 2, 1)]);
+        assert_eq!(bench.finished(1, 2, Verdict::Failed), [assign(1, 3, 2)]);
+        assert_eq!(bench.leave(3), [], "one has failed it, one has left");
+        bench.join(4, offer(1));
+        assert_eq!(bench.input(continues(4)), [assign(1, 4, 3)]);
+        assert_eq!(bench.finished(1, 4, Verdict::Failed), [assign(1, 2, 4)], "once more");
+        bench.input(begun(1));
+        assert_eq!(bench.finished(1, 2, Verdict::Answered), []);
+    }
+
+    #[test]
+    fn it_is_not_requeued_for_ever() {
+        let mut bench = Bench::new();
+        in_the_middle(&mut bench);
+        bench.leave(1);
+        for number in 2..=101 {
+            bench.join(number, offer(1));
+            assert_eq!(bench.input(continues(number)), [assign(1, number, number as u32 - 1)]);
+            assert_eq!(bench.leave(number), []);
+        }
+        bench.join(102, offer(1));
+        bench.input(continues(102));
+        assert_eq!(bench.leave(102), [end(1, Ending::ProviderLost)]);
+        bench.assert_no_jobs();
+    }
+
+    #[test]
+    fn a_refusal_of_the_only_one_ends_it_at_once() {
+        let mut bench = Bench::new();
+        in_the_middle(&mut bench);
+        bench.finished(1, 1, Verdict::Failed);
+        let failed = end(1, Ending::ProviderFailed);
+        assert_eq!(bench.finished(1, 1, Verdict::ModelFailed), [failed]);
+    }
+
+    #[test]
+    fn one_that_learns_to_go_on_in_the_middle_is_waited_for() {
+        let mut bench = Bench::new();
+        bench.join(1, offer(1));
+        bench.submit(spec(1));
+        bench.input(begun(1));
+        bench.input(continues(1));
+        assert_eq!(bench.leave(1), [broken_off(1, Ending::ProviderLost)]);
     }
 
     #[test]

@@ -44,8 +44,7 @@ impl Dispatcher {
         if !asked.avoided.contains(&present) {
             asked.avoided.push(present);
         }
-        let requeues = job.requeued < self.config.max_requeue_count;
-        if requeues && self.somebody_is_idle(now, &asked) {
+        if job.may_be_requeued(&self.config) && self.somebody_is_idle(now, &asked) {
             return Some(0);
         }
         (1..=job.targets_while_busy())
@@ -142,7 +141,7 @@ impl Dispatcher {
     /// Requeues the job, unless its limit is reached; place it afterwards. `told` is the provider
     /// that it comes from, if that provider needs a cancellation then.
     pub(super) fn requeue(&mut self, now: Instant, mut job: Job, told: Option<ProviderId>) {
-        if self.stopping || job.requeued < self.config.max_requeue_count {
+        if self.stopping || job.may_be_requeued(&self.config) {
             job.requeued += 1;
             return self.try_again(now, job);
         }

@@ -128,7 +128,7 @@ impl Dispatcher {
 
     /// Whether another provider serves the job's model, and it may be requeued.
     pub(super) fn has_other_provider(&self, job: &Job, present: ProviderId) -> bool {
-        job.requeued < self.config.max_requeue_count
+        job.may_be_requeued(&self.config)
             && self.providers.able(job).any(|(other, _)| other != present)
     }
 

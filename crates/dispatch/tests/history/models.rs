@@ -80,7 +80,7 @@ impl Oracle {
     pub(crate) fn has_other_provider(&self, job: &JobRecord, by: ProviderId) -> bool {
         let mut asked = job.clone();
         asked.avoided.push(by);
-        job.requeues < self.config.max_requeue_count && !self.nobody_is_left(&asked)
+        self.may_be_requeued(job) && !self.nobody_is_left(&asked)
     }
 
     pub(crate) fn has_served_fallback(&self, job: &JobRecord) -> bool {

@@ -115,6 +115,7 @@ impl Oracle {
                 if let Some(peer) = self.peer_mut(*provider) {
                     peer.continuing.clone_from(models);
                 }
+                self.note_awaited(*provider, models);
             }
             Input::Unloaded { provider, models } => self.memory_of(*provider, models),
             Input::Load { provider, load } => {
@@ -311,7 +312,7 @@ impl Oracle {
         if self.stopping {
             return self.owe_end(id, Ending::ShuttingDown);
         }
-        if job.requeues >= self.config.max_requeue_count {
+        if !self.may_be_requeued(&job) {
             if let Some(provider) = told {
                 let reason = CancelReason::RequeueExhausted;
                 self.owed.push(Output::Cancel { job: id, provider, reason });
@@ -498,6 +499,7 @@ impl Oracle {
         }
         let Some((mut job, held)) = self.release(id) else { return };
         self.heard(by);
+        let verdict = self.verdict_on_rest(&mut job, held, verdict);
         if let (Verdict::Answered, Some(peer)) = (verdict, self.peer_mut(by)) {
             peer.answers_with(&job.spec.model);
         }
@@ -557,7 +559,7 @@ impl Oracle {
         let mut asked = job.clone();
         asked.avoided.push(by);
         asked.requeues += 1;
-        if asked.requeues <= self.config.max_requeue_count && self.somebody_is_idle(&asked) {
+        if self.may_be_requeued(job) && self.somebody_is_idle(&asked) {
             return Some(asked);
         }
         for stage in 1.. {

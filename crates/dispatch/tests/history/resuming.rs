@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use base::{JobId, ProviderId};
-use dispatch::{Ending, Output, Resumable};
+use base::{JobId, ModelName, ProviderId};
+use dispatch::{Ending, Output, Resumable, Verdict};
 
 use super::{
-    known::{HeldJob, JobRecord},
+    known::{HeldJob, JobRecord, JobState},
     oracle::Oracle,
 };
 
@@ -53,6 +53,35 @@ impl Oracle {
         }
         self.owed.push(Output::BrokenOff { job: id, ending });
         self.queue(job);
+    }
+
+    /// A provider says with which models it goes on.
+    pub(crate) fn note_awaited(&mut self, by: ProviderId, models: &[ModelName]) {
+        for job in self.jobs.values_mut() {
+            let is_here = matches!(job.place, JobState::Held(held) if held.by == by);
+            job.awaits |= is_here && models.contains(&job.spec.model);
+        }
+    }
+
+    /// The last one that could go on is not blamed for a failure: it is away.
+    pub(crate) fn verdict_on_rest(
+        &self,
+        job: &mut JobRecord,
+        held: HeldJob,
+        verdict: Verdict,
+    ) -> Verdict {
+        let failed = matches!(verdict, Verdict::Failed | Verdict::Overloaded);
+        let mut without = job.clone();
+        without.avoided.push(held.by);
+        if failed && job.broken_off.is_some() && !held.begun && self.nobody_is_left(&without) {
+            job.avoided = Vec::new();
+            return Verdict::Unreachable;
+        }
+        verdict
+    }
+
+    pub(crate) fn may_be_requeued(&self, job: &JobRecord) -> bool {
+        job.requeues < if job.broken_off.is_some() { 100 } else { self.config.max_requeue_count }
     }
 
     /// The provider that was to go on took too long to begin.

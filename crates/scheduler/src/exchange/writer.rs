@@ -144,7 +144,10 @@ impl AnswerWriter {
         self.done = true;
         let refused = self.refused.map(|status| format!("its backend answered {status}"));
         let why = self.unreadable.take().or(refused).unwrap_or_else(|| why.to_owned());
-        let verdict = self.refused.and_then(verdict_of).unwrap_or(Verdict::Failed);
+        let verdict = self.refused.map_or(Verdict::Failed, |status| {
+            // Only the rest of an answer is refused with another status: its request is to blame.
+            verdict_of(status).unwrap_or(Verdict::ModelFailed)
+        });
         self.scheduler.finished(self.claim, verdict, Some(why));
     }
 
