@@ -66,6 +66,8 @@ fn soak(seeds: u64, time: Duration) -> Result<String, String> {
         total.kept += account.kept;
         total.lent += account.lent;
         total.not_lent += account.not_lent;
+        total.broken_off += account.broken_off;
+        total.resumed += account.resumed;
         run += 1;
     }
     let seconds = start.elapsed().as_secs();

@@ -34,6 +34,8 @@ impl Dispatcher {
         });
         if changed == Some(true) {
             self.fill(now, id);
+            // Without it, only providers that rest may be left.
+            self.fill_limited(now);
             self.note_change(now, id);
         }
     }
@@ -321,6 +323,21 @@ mod tests {
         bench.input(begun(1));
         bench.input(continues(1));
         assert_eq!(bench.leave(1), [broken_off(1, Ending::ProviderLost)]);
+    }
+
+    #[test]
+    fn one_on_trial_goes_on_once_no_healthy_one_does() {
+        let mut bench = Bench::with(Config { faults_to_rest: 1, ..Config::default() });
+        bench.join(2, offer(2));
+        bench.input(continues(2));
+        bench.submit(spec(9));
+        bench.finished(9, 2, Verdict::AnsweredWithFault);
+        in_the_middle(&mut bench);
+        bench.join(3, Offer { load: 1, ..offer(1) });
+        bench.input(continues(3));
+        assert_eq!(bench.leave(1), [broken_off(1, Ending::ProviderLost)]);
+        let none = Input::Continues { provider: provider(3), models: Vec::new() };
+        assert_eq!(bench.input(none), [assign(1, 2, 1)]);
     }
 
     #[test]
