@@ -2,14 +2,15 @@
 //! dispatch --example soak -- --seeds 10000 --minutes 10`.
 //!
 //! Stops at the number of seeds or of minutes, whichever comes first, prints a summary line, and
-//! fails with the first seed whose history breaks a rule. Seeds count from 0, so a run can be
-//! repeated.
+//! fails with the first seed whose history breaks a rule. Seeds count from 0, or from `--from N`, so that a
+//! run can be repeated.
 
 #[path = "../tests/history/mod.rs"]
 mod history;
 
 use std::{
     io::{self, Write},
+    ops::Range,
     process::ExitCode,
     time::{Duration, Instant},
 };
@@ -27,25 +28,26 @@ fn main() -> ExitCode {
     code
 }
 
-fn wanted() -> Result<(u64, Duration), String> {
-    let (mut seeds, mut minutes) = (u64::MAX, 1.0_f64);
+fn wanted() -> Result<(Range<u64>, Duration), String> {
+    let (mut from, mut seeds, mut minutes) = (0, u64::MAX, 1.0_f64);
     let mut arguments = std::env::args().skip(1);
     while let Some(name) = arguments.next() {
         let value = arguments.next().unwrap_or_default();
-        let wrong = || format!("usage: soak --seeds N --minutes M; not {name} {value}");
+        let wrong = || format!("usage: soak --from N --seeds N --minutes M; not {name} {value}");
         match name.as_str() {
+            "--from" => from = value.parse().map_err(|_| wrong())?,
             "--seeds" => seeds = value.parse().map_err(|_| wrong())?,
             "--minutes" => minutes = value.parse().map_err(|_| wrong())?,
             _ => return Err(wrong()),
         }
     }
     let time = Duration::try_from_secs_f64(minutes * 60.0).map_err(|error| error.to_string())?;
-    Ok((seeds, time))
+    Ok((from..from.saturating_add(seeds), time))
 }
 
-fn soak(seeds: u64, time: Duration) -> Result<String, String> {
-    let (start, mut total, mut run) = (Instant::now(), Account::default(), 0);
-    while run < seeds && start.elapsed() < time {
+fn soak(seeds: Range<u64>, time: Duration) -> Result<String, String> {
+    let (start, mut total, mut run) = (Instant::now(), Account::default(), seeds.start);
+    while seeds.contains(&run) && start.elapsed() < time {
         let count = 200 + (run as usize % 10) * 200;
         let account = history::run(&history::steps(run, count))
             .map_err(|rule| format!("seed {run} ({count} steps): {rule}"))?;
@@ -71,5 +73,6 @@ fn soak(seeds: u64, time: Duration) -> Result<String, String> {
         run += 1;
     }
     let seconds = start.elapsed().as_secs();
+    let run = run - seeds.start;
     Ok(format!("{run} histories without a fault in {seconds} s: {total:?}"))
 }

@@ -7,7 +7,7 @@ use base::{JobId, ProviderId};
 use super::{Dispatcher, accept::Prospect};
 use crate::{
     input::Verdict,
-    job::{Hold, Job, Phase},
+    job::{Break, Hold, Job, Phase},
     output::{CancelReason, Ending},
     provider::Provider,
     readiness::Unready,
@@ -24,7 +24,9 @@ impl Dispatcher {
     pub(super) fn not_ready(&mut self, now: Instant, mut job: Job, hold: Hold, why: Unready) {
         let id = job.id();
         let fresh = self.refused(now, hold.provider, why);
-        if hold.begun() || job.unready >= MAX_UNREADY {
+        if hold.begun() {
+            self.break_off(now, job, hold, Break::Failed);
+        } else if job.unready >= MAX_UNREADY {
             self.not_answered(now, job, hold, Verdict::Failed);
         } else {
             job.unready += 1;
