@@ -8,9 +8,26 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     chunk::{PromptTokens, Usage},
+    provider::{FromProvider, ProviderReader},
     writer::{Finish, Outcome, Part, Writer},
 };
-use crate::{answer::Body, context::Context, errors};
+use crate::{
+    answer::{Answer, Body},
+    context::Context,
+    errors,
+};
+
+/// The answer for a client of Chat Completions, of the provider's that `R` reads. `request` is the client's own body.
+pub(crate) fn chat_answer<R: ProviderReader + 'static>(
+    context: &Context,
+    request: &[u8],
+) -> Box<dyn Answer> {
+    if context.streaming {
+        Box::new(FromProvider::<R, _>::new(ChatStream::new(context, request)))
+    } else {
+        Box::new(FromProvider::<R, _>::new(ChatWhole::new(context)))
+    }
+}
 
 /// Writes chunks, and `[DONE]` at the end.
 #[derive(Debug)]

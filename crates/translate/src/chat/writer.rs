@@ -1,5 +1,7 @@
 //! The parts of an answer, and the trait of writers of a client's shape.
 
+use std::time::Duration;
+
 use protocol::failure::{BadAnswer, Failure};
 use serde_json::Value;
 
@@ -11,6 +13,17 @@ use crate::answer::Body;
 pub trait Writer: Send {
     /// The kind of body that the client gets, unless it is an error.
     fn body(&self) -> Body;
+
+    /// The kind of body of an error.
+    fn error_body(&self) -> Body {
+        Body::Json
+    }
+
+    /// The provider sends a body of this kind.
+    fn provider_body(&mut self, _: Body) {}
+
+    /// How long ago the job was accepted; before each of the other calls. Most answers do not tell times.
+    fn passed(&mut self, _since: Duration) {}
 
     /// The provider answers.
     fn begin(&mut self, out: &mut Vec<u8>);

@@ -1,15 +1,15 @@
-//! What is missing of an answer, and why it cannot be had.
+//! The missing rest of an answer, and why it cannot be had.
 
 use protocol::json::BadRequest;
 
-/// What is missing of an answer that broke off.
+/// The missing rest of an answer that broke off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rest {
     /// Nothing that a model would have to say: [`closing`](super::closing) ends it.
     Nothing,
     /// Text, which another provider can go on with.
     Text,
-    /// What no other provider can give.
+    /// A rest that no other provider can give.
     No(CannotContinue),
 }
 
@@ -35,7 +35,7 @@ pub enum CannotContinue {
     /// Too much passed on: see [`MAX_TEXT`](super::MAX_TEXT) and [`MAX_HALF`](super::MAX_HALF).
     #[error("what was delivered is too long")]
     TooLong,
-    /// What passed on has parts that are not understood.
+    /// The delivered part has pieces that are not understood.
     #[error("what was delivered is not understood")]
     NotUnderstood,
     /// The request has this field, with which no answer is continued: what it asks for holds for an answer as a whole.

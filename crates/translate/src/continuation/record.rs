@@ -1,8 +1,8 @@
-//! What is noted of every answer, whatever its shape.
+//! The notes about every answer, whatever its shape.
 
 use super::{CannotContinue, Rest};
 
-/// What was delivered of an answer, as far as it is the same in all shapes.
+/// The delivered part of an answer, as far as it is the same in all shapes.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Record {
     /// The text.
@@ -12,8 +12,8 @@ pub(super) struct Record {
     /// How many pieces of thoughts came, and how many pieces of both.
     pub(super) thought_pieces: u64,
     pub(super) pieces: u64,
-    /// The tokens of the answer as the provider has told them on the way.
-    pub(super) told_tokens: u64,
+    /// The tokens of the answer as the provider reported them on the way.
+    pub(super) reported_tokens: u64,
     /// Whether the reason of the end has passed.
     pub(super) finished: bool,
     /// Whether the last event has passed.
@@ -45,9 +45,9 @@ impl Record {
         self.reason.get_or_insert(reason);
     }
 
-    /// The tokens that were delivered: model servers send one piece for a token, or tell.
+    /// The tokens that were delivered: model servers send one piece for a token, or report them.
     pub(super) fn tokens(&self) -> u64 {
-        self.pieces.max(self.told_tokens)
+        self.pieces.max(self.reported_tokens)
     }
 
     /// Whether the model has said nothing yet: its answer may as well begin again.
@@ -55,7 +55,7 @@ impl Record {
         self.pieces == 0
     }
 
-    /// What is missing.
+    /// The rest that is missing.
     pub(super) fn rest(&self) -> Rest {
         match &self.reason {
             _ if self.over || self.finished => Rest::Nothing,
@@ -92,5 +92,11 @@ impl Repetition {
         }
         let Some(beginning) = self.beginning.take() else { return piece };
         piece.strip_prefix(&*beginning).unwrap_or(piece)
+    }
+
+    /// Takes the beginning off the piece.
+    pub(super) fn cut(&mut self, piece: &mut String) {
+        let repeated = piece.len() - self.without(piece).len();
+        piece.drain(..repeated);
     }
 }

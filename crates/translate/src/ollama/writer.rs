@@ -1,5 +1,7 @@
 //! Writes an answer of chat or generate, as lines or as one object.
 
+use std::time::Duration;
+
 use protocol::{
     failure::{BadAnswer, Failure, MAX_KEPT},
     json::{self, mended},
@@ -26,7 +28,7 @@ pub(crate) struct OllamaWriter {
     shows_thoughts: bool,
     /// The beginning of every object, up to the quote of its time.
     prefix: String,
-    pub(super) clock: Clock,
+    clock: Clock,
     /// For ids of calls that have none.
     context_id: String,
     part: Option<Part>,
@@ -125,6 +127,16 @@ fn object(arguments: &str) -> Option<Box<RawValue>> {
 impl Writer for OllamaWriter {
     fn body(&self) -> Body {
         if self.streaming { Body::NdJson } else { Body::Json }
+    }
+
+    fn provider_body(&mut self, body: Body) {
+        if body != Body::Events {
+            self.clock.comes_whole();
+        }
+    }
+
+    fn passed(&mut self, since: Duration) {
+        self.clock.passed(since);
     }
 
     fn begin(&mut self, _: &mut Vec<u8>) {}

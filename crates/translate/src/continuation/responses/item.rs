@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{super::shape::Object, event::Event};
 
-/// What an item is. Items of other kinds belong to tools.
+/// The kind of an item. Items of other kinds belong to tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Message,
@@ -17,8 +17,8 @@ pub(super) struct Item {
     pub(super) kind: Kind,
     /// As it began, with its id.
     pub(super) head: Object,
-    /// Its number; `None` where the provider does not tell one.
-    pub(super) place: Option<u64>,
+    /// Its number; `None` where the provider gives none.
+    pub(super) index: Option<u64>,
     pub(super) parts: Vec<Part>,
     /// All of it, once it is complete.
     pub(super) done: Option<Object>,
@@ -29,10 +29,10 @@ pub(super) struct Item {
 pub(super) struct Part {
     /// Its type: `output_text`, `reasoning_text`, `summary_text`.
     pub(super) kind: String,
-    /// Its number; `None` where the provider does not tell one.
-    pub(super) place: Option<u64>,
+    /// Its number; `None` where the provider gives none.
+    pub(super) index: Option<u64>,
     /// Whether it was said to begin.
-    pub(super) told: bool,
+    pub(super) has_begun: bool,
     pub(super) text: String,
     /// Whether its text, and whether the part itself, was said to be complete.
     pub(super) text_done: bool,
@@ -41,13 +41,13 @@ pub(super) struct Part {
 
 impl Item {
     /// An item that begins; `None` for one of a tool.
-    pub(super) fn begun(head: Object, place: Option<u64>) -> Option<Self> {
+    pub(super) fn begun(head: Object, index: Option<u64>) -> Option<Self> {
         let kind = match head.get("type")?.as_str()? {
             "message" => Kind::Message,
             "reasoning" => Kind::Reasoning,
             _ => return None,
         };
-        Some(Self { kind, head, place, parts: Vec::new(), done: None })
+        Some(Self { kind, head, index, parts: Vec::new(), done: None })
     }
 
     /// The item of an event whose provider did not say that an item begins.
@@ -57,7 +57,7 @@ impl Item {
         let name = if is_thought { "reasoning" } else { "message" };
         let head = json!({"type": name, "id": &*event.item_id, "role": "assistant"});
         let head = head.as_object().cloned().unwrap_or_default();
-        Self { kind, head, place: event.output_index.0, parts: Vec::new(), done: None }
+        Self { kind, head, index: event.output_index.0, parts: Vec::new(), done: None }
     }
 
     pub(super) fn id(&self) -> &str {
@@ -174,9 +174,9 @@ fn put_parts(item: &mut Object, name: &str, parts: Vec<Value>) {
 }
 
 impl Part {
-    fn new(kind: String, event: &Event<'_>, told: bool) -> Self {
-        let place = event.content_index.0.or(event.summary_index.0);
-        Self { kind, place, told, text: String::new(), text_done: false, done: false }
+    fn new(kind: String, event: &Event<'_>, has_begun: bool) -> Self {
+        let index = event.content_index.0.or(event.summary_index.0);
+        Self { kind, index, has_begun, text: String::new(), text_done: false, done: false }
     }
 
     /// The part with all of its text.
