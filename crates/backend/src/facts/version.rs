@@ -1,4 +1,4 @@
-//! What follows from the versions of vLLM and SGLang.
+//! The abilities that follow from the versions of vLLM and SGLang.
 
 use base::Continuation;
 use serde_json::Value;

@@ -164,9 +164,10 @@ async fn ask(
     let json = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let headers = if body.is_empty() { HeaderMap::new() } else { HeaderMap::from_iter([json]) };
     let body = if body.is_empty() { Vec::new() } else { vec![Bytes::from(body)] };
-    let ask = BackendRequest { path_and_query: path, headers, body, ..BackendRequest::default() };
+    let model = String::new();
+    let ask = BackendRequest { method, path_and_query: path, model, headers, body };
     let asking = async {
-        let Answer { status, body, .. } = server.ask(method, ask).await?;
+        let Answer { status, body, .. } = server.send(ask).await?;
         Ok::<_, BackendError>((status, whole(body).await?))
     };
     match timeout(DEADLINE, asking).await {
