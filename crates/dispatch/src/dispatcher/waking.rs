@@ -24,6 +24,7 @@ impl Dispatcher {
     pub(super) fn not_ready(&mut self, now: Instant, mut job: Job, hold: Hold, why: Unready) {
         let id = job.id();
         let fresh = self.refused(now, hold.provider, why);
+        // Begun again, two answers would be glued together.
         if hold.begun() || job.unready >= MAX_UNREADY {
             self.not_answered(now, job, hold, Verdict::Failed);
         } else {
@@ -63,6 +64,7 @@ impl Dispatcher {
 
     /// Handles a provider that counts again.
     pub(super) fn found_again(&mut self, now: Instant, id: ProviderId) {
+        // First, so that those that go on to it are in its queues when it is filled.
         let moved = self.go_on(now, self.concerned(id));
         self.fill(now, id);
         self.place_all(now, moved);
@@ -93,6 +95,7 @@ impl Dispatcher {
         if let Some(hold) = hold
             && self.set_phase(id, Phase::Given, Phase::Unbegun)
         {
+            // Since the assignment: a late acknowledgement gives no more time.
             self.arm_request(id, hold.since);
         }
         self.fill(now, by);
@@ -107,6 +110,7 @@ impl Dispatcher {
         self.providers.change(hold.provider, |provider| provider.asleep = true);
         let Some(job) = self.jobs.get(&id) else { return };
         let other = self.has_other_provider(job, hold.provider);
+        // Where nobody else could have it, it stays: a slow link is not made slower.
         if self.stopping || !(other || self.has_served_fallback(job)) {
             return self.arm_acknowledgement(now, id, limit);
         }
