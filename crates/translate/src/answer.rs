@@ -77,7 +77,7 @@ pub(crate) struct WholeAnswer<W> {
     status: u16,
     /// How long ago the job was accepted.
     since: Duration,
-    kept: Vec<u8>,
+    body: Vec<u8>,
     /// Makes the body of an error.
     refuse: fn(u16, Vec<u8>) -> Vec<u8>,
     /// Makes the client's answer of the provider's.
@@ -86,13 +86,13 @@ pub(crate) struct WholeAnswer<W> {
 
 impl<W: Fn(&[u8], Duration) -> Result<String, BadAnswer> + Send> WholeAnswer<W> {
     pub(crate) fn new(refuse: fn(u16, Vec<u8>) -> Vec<u8>, write: W) -> Self {
-        Self { status: 200, since: Duration::ZERO, kept: Vec::new(), refuse, write }
+        Self { status: 200, since: Duration::ZERO, body: Vec::new(), refuse, write }
     }
 
     /// An answer in Gemini's API.
     pub(crate) fn for_gemini(write: W) -> Self {
         let refuse =
-            |status, kept: Vec<u8>| errors::for_gemini(status, &Failure::read(&kept)).into_bytes();
+            |status, body: Vec<u8>| errors::for_gemini(status, &Failure::read(&body)).into_bytes();
         Self::new(refuse, write)
     }
 }
@@ -108,7 +108,7 @@ impl<W: Fn(&[u8], Duration) -> Result<String, BadAnswer> + Send> Answer for Whol
     }
 
     fn feed(&mut self, chunk: &[u8], _: &mut Vec<u8>) -> Result<(), BadAnswer> {
-        keep(&mut self.kept, chunk)
+        keep(&mut self.body, chunk)
     }
 
     fn is_over(&self) -> bool {
@@ -116,11 +116,11 @@ impl<W: Fn(&[u8], Duration) -> Result<String, BadAnswer> + Send> Answer for Whol
     }
 
     fn end(&mut self, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
-        let kept = std::mem::take(&mut self.kept);
+        let body = std::mem::take(&mut self.body);
         if self.status >= 400 {
-            out.append(&mut (self.refuse)(self.status, kept));
+            out.append(&mut (self.refuse)(self.status, body));
         } else {
-            out.extend_from_slice((self.write)(&kept, self.since)?.as_bytes());
+            out.extend_from_slice((self.write)(&body, self.since)?.as_bytes());
         }
         Ok(())
     }

@@ -14,9 +14,8 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::{
-    Known, ServerKind, llama_cpp, lm_studio,
+    Known, ServerKind, kind, llama_cpp, lm_studio,
     ollama::{self, Shown, Tag},
-    version,
 };
 use crate::{
     error::{BackendError, Phase},
@@ -120,7 +119,7 @@ impl HttpBackend {
     /// vLLM and SGLang go on with answers since a version of theirs.
     async fn look_at_version(&self, kind: ServerKind) -> Result<(), BackendError> {
         let path = if kind == ServerKind::Vllm { "/version" } else { "/get_server_info" };
-        let continuation = self.read(path, None, |body| version::continuation(kind, body)).await?;
+        let continuation = self.read(path, None, |body| kind::continuation(kind, body)).await?;
         let mut known = self.known();
         let facts = ModelFacts { continuation, ..ModelFacts::default() };
         let seen = known.names.iter().map(|name| (name.clone(), facts.clone())).collect();

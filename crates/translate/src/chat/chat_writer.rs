@@ -110,8 +110,6 @@ impl Writer for ChatStream {
         }
     }
 
-    fn close(&mut self, _: &mut Vec<u8>) {}
-
     fn finish(&mut self, outcome: &Outcome, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
         self.chunk("{}", Some(reason(outcome.finish)), out);
         if self.include_usage {
@@ -166,8 +164,6 @@ impl Writer for ChatWhole {
         Body::Json
     }
 
-    fn begin(&mut self, _: &mut Vec<u8>) {}
-
     fn open(&mut self, part: &Part, _: &mut Vec<u8>) {
         self.parts.push((part.clone(), String::new()));
     }
@@ -177,8 +173,6 @@ impl Writer for ChatWhole {
             text.push_str(more);
         }
     }
-
-    fn close(&mut self, _: &mut Vec<u8>) {}
 
     fn finish(&mut self, outcome: &Outcome, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
         let message = Message {
@@ -201,8 +195,6 @@ impl Writer for ChatWhole {
         out.extend_from_slice(json::write(&answer).as_bytes());
         Ok(())
     }
-
-    fn fail(&mut self, _: &Failure, _: &mut Vec<u8>) {}
 
     fn refuse(&mut self, status: u16, failure: &Failure, out: &mut Vec<u8>) {
         out.extend_from_slice(errors::body(status, failure).as_bytes());

@@ -140,7 +140,7 @@ pub struct FromProvider<R, W> {
     events: EventReader,
     json: JsonReader,
     /// The bytes so far of an answer that is not a stream, or of a line.
-    kept: Vec<u8>,
+    held: Vec<u8>,
     taken: usize,
     reader: R,
     progress: Progress,
@@ -160,7 +160,7 @@ impl<R: ProviderReader, W: Writer> FromProvider<R, W> {
             kind: Kind::Answer(Body::Json),
             events: EventReader::default(),
             json: JsonReader::default(),
-            kept: Vec::new(),
+            held: Vec::new(),
             taken: 0,
             reader: R::default(),
             progress: Progress::default(),
@@ -202,14 +202,14 @@ impl<R: ProviderReader, W: Writer> FromProvider<R, W> {
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
             let (line, after) = (&rest[..end], &rest[end + 1..]);
             rest = after;
-            if self.kept.is_empty() {
+            if self.held.is_empty() {
                 self.read_line(line, out)?;
                 continue;
             }
-            keep(&mut self.kept, line)?;
+            keep(&mut self.held, line)?;
             self.end_line(out)?;
         }
-        keep(&mut self.kept, rest)
+        keep(&mut self.held, rest)
     }
 
     fn read_line(&mut self, line: &[u8], out: &mut Vec<u8>) -> Result<(), BadAnswer> {
@@ -219,10 +219,10 @@ impl<R: ProviderReader, W: Writer> FromProvider<R, W> {
 
     /// Reads the line that is kept.
     fn end_line(&mut self, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
-        let mut line = std::mem::take(&mut self.kept);
+        let mut line = std::mem::take(&mut self.held);
         let read = self.read_line(&line, out);
         line.clear();
-        self.kept = line;
+        self.held = line;
         read
     }
 
@@ -233,13 +233,13 @@ impl<R: ProviderReader, W: Writer> FromProvider<R, W> {
     }
 
     fn end_whole(&mut self, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
-        let kept = std::mem::take(&mut self.kept);
-        if sse::looks_like_sse(&kept) {
-            self.read_events(&kept, out)?;
+        let held = std::mem::take(&mut self.held);
+        if sse::looks_like_sse(&held) {
+            self.read_events(&held, out)?;
             return self.end_events(out);
         }
         let (mut client, reader, json, _) = self.split(out);
-        reader.whole(&kept, json, &mut client)
+        reader.whole(&held, json, &mut client)
     }
 }
 
@@ -268,7 +268,7 @@ impl<R: ProviderReader, W: Writer> Answer for FromProvider<R, W> {
             Kind::Answer(Body::Events) => self.read_events(chunk, out),
             Kind::Answer(Body::Lines | Body::NdJson) => self.read_lines(chunk, out),
             // No provider streams an array.
-            Kind::Answer(Body::Json | Body::Array) | Kind::Error(_) => keep(&mut self.kept, chunk),
+            Kind::Answer(Body::Json | Body::Array) | Kind::Error(_) => keep(&mut self.held, chunk),
         }
     }
 
@@ -282,7 +282,7 @@ impl<R: ProviderReader, W: Writer> Answer for FromProvider<R, W> {
             Kind::Answer(Body::Lines | Body::NdJson) => self.end_lines(out),
             Kind::Answer(Body::Json | Body::Array) => self.end_whole(out),
             Kind::Error(status) => {
-                self.writer.refuse(status, &Failure::read(&self.kept), out);
+                self.writer.refuse(status, &Failure::read(&self.held), out);
                 Ok(())
             }
         }

@@ -26,7 +26,7 @@ pub trait Writer: Send {
     fn passed(&mut self, _since: Duration) {}
 
     /// The provider answers.
-    fn begin(&mut self, out: &mut Vec<u8>);
+    fn begin(&mut self, _out: &mut Vec<u8>) {}
 
     /// A part of the answer begins; the one before is closed.
     fn open(&mut self, part: &Part, out: &mut Vec<u8>);
@@ -35,7 +35,7 @@ pub trait Writer: Send {
     fn delta(&mut self, text: &str, out: &mut Vec<u8>);
 
     /// The open part is complete.
-    fn close(&mut self, out: &mut Vec<u8>);
+    fn close(&mut self, _out: &mut Vec<u8>) {}
 
     /// The provider gives entries of `reasoning_details` that it wants back with the answer: signatures of
     /// its thoughts, or encrypted ones.
@@ -52,7 +52,7 @@ pub trait Writer: Send {
     fn finish(&mut self, outcome: &Outcome, out: &mut Vec<u8>) -> Result<(), BadAnswer>;
 
     /// A stream breaks off; a part may be open. Only called where [`Writer::body`] is a stream.
-    fn fail(&mut self, failure: &Failure, out: &mut Vec<u8>);
+    fn fail(&mut self, _failure: &Failure, _out: &mut Vec<u8>) {}
 
     /// The body of an answer with an error status.
     fn refuse(&mut self, status: u16, failure: &Failure, out: &mut Vec<u8>);

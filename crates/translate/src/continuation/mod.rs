@@ -10,8 +10,8 @@
 //!
 //! - `delivered`: the part that passed on so far; `seam`: the next provider's stream as the rest of the first one's
 //! - `request`: the bodies for providers that go on; `body`: their edits
-//! - `reasons`: the missing rest, and why it cannot be had
-//! - `shape`: the trait of shapes, and the shape of each endpoint; `record`: what all of them note
+//! - `shape`: the trait of shapes, and the shape of each endpoint; `record`: the notes of all of them, the
+//!   missing rest, and why it cannot be had
 //! - `chat`, `completions`, `messages`, `responses`: one shape each
 //! - `chunks`: what Chat Completions and Completions share
 //! - `tokens`: usage, added up
@@ -22,7 +22,6 @@ mod chunks;
 mod completions;
 mod delivered;
 mod messages;
-mod reasons;
 mod record;
 mod request;
 mod responses;
@@ -33,6 +32,6 @@ mod tests;
 mod tokens;
 
 pub use delivered::{Delivered, MAX_HALF, MAX_TEXT, closing};
-pub use reasons::{CannotContinue, Rest};
+pub use record::{CannotContinue, Rest};
 pub use request::{endpoint, may_continue, request, translated};
 pub use seam::Seam;

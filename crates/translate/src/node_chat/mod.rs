@@ -66,8 +66,6 @@ impl Writer for LineWriter {
         Body::Lines
     }
 
-    fn begin(&mut self, _: &mut Vec<u8>) {}
-
     fn open(&mut self, part: &Part, _: &mut Vec<u8>) {
         self.is_text = matches!(part, Part::Text | Part::Refusal);
     }
@@ -77,8 +75,6 @@ impl Writer for LineWriter {
             self.line(r#"{"o":""#, text, out);
         }
     }
-
-    fn close(&mut self, _: &mut Vec<u8>) {}
 
     fn finish(&mut self, _: &Outcome, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
         out.extend_from_slice(b"{\"done\":true}\n");

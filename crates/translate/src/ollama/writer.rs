@@ -139,8 +139,6 @@ impl Writer for OllamaWriter {
         self.clock.passed(since);
     }
 
-    fn begin(&mut self, _: &mut Vec<u8>) {}
-
     fn open(&mut self, part: &Part, _: &mut Vec<u8>) {
         self.clock.piece();
         self.arguments.clear();

@@ -1,10 +1,8 @@
 //! Responses.
 //!
-//! - `item`: the items of a response, as far as they were delivered
-//! - `event`: events, as far as they matter
+//! - `item`: the events of a response, and its items, as far as they were delivered
 //! - `stitch`: the next provider's events as the rest of the first one's
 
-mod event;
 mod item;
 mod stitch;
 
@@ -12,10 +10,7 @@ use base::Continuation;
 use protocol::json::{JsonReader, fields::TextOrList};
 use serde_json::{Value, value::RawValue};
 
-use self::{
-    event::Event,
-    item::{Item, Kind},
-};
+use self::item::{Event, Item, Kind};
 use super::{
     CannotContinue,
     body::{BodyEdits, Message},

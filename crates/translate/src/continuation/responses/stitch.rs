@@ -10,8 +10,7 @@ use super::{
         tokens::{Before, INPUT},
     },
     Responses,
-    event::Event,
-    item::{Item, Part},
+    item::{Event, Item, Part},
 };
 use crate::answer::check_length;
 
