@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use base::{Endpoints, FactsByModel};
-use http::Method;
 
 use crate::{
     address::NotABackend,
@@ -50,19 +49,7 @@ impl Backend {
         match self {
             Self::Http(backend) => backend.send(ask).await,
             Self::Demo(demo) => Ok(demo.send(&ask)),
-            Self::Engines(_) => self.ask(Method::POST, ask).await,
-        }
-    }
-
-    /// The same with another method than `POST`, for what asks about an earlier answer.
-    ///
-    /// # Errors
-    /// [`BackendError`] as for [`Backend::send`].
-    pub async fn ask(&self, method: Method, ask: BackendRequest) -> Result<Answer, BackendError> {
-        match self {
-            Self::Http(backend) => backend.ask(method, ask).await,
-            Self::Demo(demo) => Ok(demo.send(&ask)),
-            Self::Engines(engines) => model_engines::ask(&**engines, method, ask).await,
+            Self::Engines(engines) => model_engines::send(&**engines, ask).await,
         }
     }
 

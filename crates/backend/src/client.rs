@@ -140,13 +140,13 @@ impl Body {
 /// Sends requests by TLS.
 #[derive(Debug)]
 pub(crate) struct SecureClient {
-    kept: Legacy<Connector, Pieces>,
+    pooled: Legacy<Connector, Pieces>,
     fresh: Legacy<Connector, Pieces>,
 }
 
 impl SecureClient {
     pub(crate) fn new(connector: Connector) -> Self {
-        let kept = Legacy::builder(TokioExecutor::new())
+        let pooled = Legacy::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(KEEP_IDLE)
             .pool_max_idle_per_host(MAX_IDLE)
@@ -159,13 +159,13 @@ impl SecureClient {
             .pool_max_idle_per_host(0)
             .http1_max_buf_size(READ_AHEAD)
             .build(connector);
-        Self { kept, fresh }
+        Self { pooled, fresh }
     }
 
     /// As [`http1::Client::send`], over a connection of its own the second time.
     async fn send(&self, request: Request<Pieces>) -> Result<Response<Incoming>, LegacyError> {
         let again = request.clone();
-        match self.kept.request(request).await {
+        match self.pooled.request(request).await {
             Ok(response) => {
                 progress(response.extensions()).inspect(|progress| progress.answered());
                 Ok(response)

@@ -69,7 +69,7 @@ impl BackendConfig {
     }
 }
 
-/// What is set about how a backend goes on with an answer that has begun.
+/// The setting of how a backend goes on with an answer that has begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Continues {

@@ -13,7 +13,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use http_body::{Body, Frame, SizeHint};
 use tokio::time::{Instant, Sleep, sleep};
 
@@ -25,8 +25,10 @@ use crate::{
 };
 
 /// A request to a backend.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct BackendRequest {
+    /// The method; `POST` by default.
+    pub method: Method,
     /// Path and query below the backend's base URL; begins with `/`.
     pub path_and_query: String,
     /// The model that it is for, by the backend's name for it, where its sender knows that; else empty.
@@ -35,6 +37,13 @@ pub struct BackendRequest {
     pub headers: HeaderMap,
     /// The body, in as many pieces as it came in.
     pub body: Vec<Bytes>,
+}
+
+impl Default for BackendRequest {
+    fn default() -> Self {
+        let (method, path_and_query, model) = (Method::POST, String::new(), String::new());
+        Self { method, path_and_query, model, headers: HeaderMap::new(), body: Vec::new() }
+    }
 }
 
 /// A backend's answer, from its head on.

@@ -45,7 +45,7 @@ pub struct HttpBackend {
     pub(crate) is_known: bool,
     /// How long a context its models are to have, in tokens.
     pub(crate) context: Option<u64>,
-    /// What is set about how it goes on with answers.
+    /// The setting of how it goes on with answers.
     pub(crate) continues: Option<Continues>,
     pub(crate) known: Mutex<Known>,
 }
@@ -95,21 +95,12 @@ impl HttpBackend {
         self.base.host()
     }
 
-    /// Posts an ask. See [`crate::Backend::send`].
+    /// Sends a request. See [`crate::Backend::send`].
     ///
     /// # Errors
     /// [`BackendError`] when no head of an answer came.
     pub async fn send(&self, ask: BackendRequest) -> Result<Answer, BackendError> {
-        self.ask(Method::POST, ask).await
-    }
-
-    /// The same with another method than `POST`, for what asks about an earlier answer.
-    ///
-    /// # Errors
-    /// [`BackendError`] when no head of an answer came.
-    pub async fn ask(&self, method: Method, ask: BackendRequest) -> Result<Answer, BackendError> {
-        let exchange = self.exchange(method, ask, Phase::FirstByte, self.timeouts.first_byte);
-        let response = exchange.await?;
+        let response = self.exchange(ask, Phase::FirstByte, self.timeouts.first_byte).await?;
         let (head, body) = response.into_parts();
         let body = AnswerBody::network(body, self.timeouts.idle, Arc::clone(&self.shown));
         Ok(Answer { status: head.status, headers: from_backend(head.headers), body })
@@ -148,7 +139,7 @@ impl HttpBackend {
         }
     }
 
-    /// What its list says of its endpoints. See [`crate::Backend::listed_endpoints`].
+    /// The endpoints that its list names. See [`crate::Backend::listed_endpoints`].
     pub fn listed_endpoints(&self) -> Option<Endpoints> {
         let listed = self.known().untranslated;
         listed.filter(|_| self.endpoints.is_none())
@@ -192,8 +183,9 @@ impl HttpBackend {
         &self,
         path: &str,
     ) -> Result<(StatusCode, Result<ModelList, BackendError>), BackendError> {
-        let ask = BackendRequest { path_and_query: path.to_owned(), ..BackendRequest::default() };
-        let response = self.exchange(Method::GET, ask, Phase::Models, models::DEADLINE).await?;
+        let (method, path_and_query) = (Method::GET, path.to_owned());
+        let ask = BackendRequest { method, path_and_query, ..BackendRequest::default() };
+        let response = self.exchange(ask, Phase::Models, models::DEADLINE).await?;
         let status = response.status();
         let list = models::read(response)
             .await
@@ -204,17 +196,16 @@ impl HttpBackend {
     /// Sends a request, with its key if there is one.
     pub(crate) async fn exchange(
         &self,
-        method: Method,
         ask: BackendRequest,
         phase: Phase,
         deadline: Duration,
     ) -> Result<Response<Body>, BackendError> {
         if self.manner.has_key() {
             // Most backends of this machine have none: their requests need no room for this.
-            return Box::pin(self.exchange_with_key(method, ask, phase, deadline)).await;
+            return Box::pin(self.exchange_with_key(ask, phase, deadline)).await;
         }
         let (place, headers) = (self.manner.place(), to_backend(ask.headers));
-        let request = self.request(method, &ask.path_and_query, headers, ask.body, place)?;
+        let request = self.request(ask.method, &ask.path_and_query, headers, ask.body, place)?;
         let response = self.respond(request, phase, deadline).await?;
         self.manner.answered(place, response.status());
         Ok(response)
@@ -224,18 +215,17 @@ impl HttpBackend {
     /// one. A cloud that refuses the key has not answered its client.
     async fn exchange_with_key(
         &self,
-        method: Method,
         ask: BackendRequest,
         phase: Phase,
         deadline: Duration,
     ) -> Result<Response<Body>, BackendError> {
         let again = ask.clone();
-        let response = self.exchange_in_either_place(method.clone(), ask, phase, deadline).await?;
+        let response = self.exchange_in_either_place(ask, phase, deadline).await?;
         if response.status() != StatusCode::UNAUTHORIZED {
             return Ok(response);
         }
         let response = match self.read_key_again().await {
-            true => self.exchange_in_either_place(method, again, phase, deadline).await?,
+            true => self.exchange_in_either_place(again, phase, deadline).await?,
             false => response,
         };
         if response.status() != StatusCode::UNAUTHORIZED {
@@ -259,7 +249,6 @@ impl HttpBackend {
     /// Sends a request, once more with its key in another place if that may help.
     async fn exchange_in_either_place(
         &self,
-        method: Method,
         ask: BackendRequest,
         phase: Phase,
         deadline: Duration,
@@ -267,7 +256,7 @@ impl HttpBackend {
         let place = self.manner.place();
         let headers = to_backend(ask.headers);
         let send = |place| {
-            let (method, headers, body) = (method.clone(), headers.clone(), ask.body.clone());
+            let (method, headers, body) = (ask.method.clone(), headers.clone(), ask.body.clone());
             let request = self.request(method, &ask.path_and_query, headers, body, place);
             async move { self.respond(request?, phase, deadline).await }
         };

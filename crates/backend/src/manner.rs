@@ -72,7 +72,7 @@ struct Key {
 pub(crate) struct Manner {
     key: RwLock<Option<Key>>,
     file: Option<PathBuf>,
-    place: AtomicU8,
+    key_place: AtomicU8,
     without_v1: AtomicBool,
     ranking: AtomicU8,
     /// Whether the key was refused, and no other has been taken since.
@@ -96,10 +96,10 @@ impl Manner {
             None => None,
         };
         let place = if host == ANTHROPIC { KeyPlace::ApiKey } else { KeyPlace::Unknown };
-        let (place, without_v1) = (AtomicU8::new(place as u8), AtomicBool::new(without_v1));
+        let (key_place, without_v1) = (AtomicU8::new(place as u8), AtomicBool::new(without_v1));
         let (key, refused) = (RwLock::new(key), AtomicBool::new(false));
         let ranking = AtomicU8::new(Ranking::BelowV1 as u8);
-        Some(Self { key, file: None, place, without_v1, ranking, refused })
+        Some(Self { key, file: None, key_place, without_v1, ranking, refused })
     }
 
     /// The same, with a key that may change in this file.
@@ -109,7 +109,7 @@ impl Manner {
 
     /// The same, for a server of which it is known that it looks where Anthropic's do.
     pub(crate) fn with_anthropic_place(self) -> Self {
-        self.place.store(KeyPlace::ApiKey as u8, Ordering::Relaxed);
+        self.key_place.store(KeyPlace::ApiKey as u8, Ordering::Relaxed);
         self
     }
 
@@ -140,7 +140,7 @@ impl Manner {
 
     /// Where to put the key.
     pub(crate) fn place(&self) -> KeyPlace {
-        KeyPlace::of(self.place.load(Ordering::Relaxed))
+        KeyPlace::of(self.key_place.load(Ordering::Relaxed))
     }
 
     /// The other place to try when the first was answered with this status; `None` when there is no key, or
@@ -158,7 +158,7 @@ impl Manner {
         }
         if status.is_success() && self.place() == KeyPlace::Unknown {
             let known = if place == KeyPlace::ApiKey { place } else { KeyPlace::Bearer };
-            self.place.store(known as u8, Ordering::Relaxed);
+            self.key_place.store(known as u8, Ordering::Relaxed);
         }
     }
 

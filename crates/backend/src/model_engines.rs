@@ -8,7 +8,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use base::{Endpoints, FactsByModel};
 use futures_util::future::BoxFuture;
-use http::{Method, StatusCode};
+use http::StatusCode;
 use protocol::openai;
 use tokio::{sync::watch, time::Instant};
 
@@ -109,14 +109,13 @@ impl Claim {
 }
 
 /// Asks the server of the request's model.
-pub(crate) async fn ask(
+pub(crate) async fn send(
     engines: &dyn ModelEngines,
-    method: Method,
     mut request: BackendRequest,
 ) -> Result<Answer, BackendError> {
     let Some(model) = model_of(&mut request) else { return Ok(without_model(engines, &request)) };
     let (first, begun) = (engines.claim(&model).await?, Instant::now());
-    match first.backend.ask(method.clone(), request.clone()).await {
+    match first.backend.send(request.clone()).await {
         Ok(answer) => return Ok(answer.claimed(first)),
         Err(error) => {
             let is_new = begun.elapsed() < FOUND_ENDING;
@@ -128,7 +127,7 @@ pub(crate) async fn ask(
         }
     }
     let again = engines.claim(&model).await?;
-    match again.backend.ask(method, request).await {
+    match again.backend.send(request).await {
         Ok(answer) => Ok(answer.claimed(again)),
         Err(error) => Err(again.explain(error).await),
     }

@@ -33,16 +33,16 @@ pub const MAX_ANSWER: usize = 16 * 1024;
 /// A path that no server has.
 const NOWHERE: &str = "/v1/warren/nowhere";
 
-/// What asks for an endpoint that generates text.
+/// The body that asks for an endpoint that generates text.
 const EMPTY: &[u8] = b"{}";
 
-/// What asks for any other: the beginning of an object.
+/// The body that asks for any other: the beginning of an object.
 const UNREADABLE: &[u8] = b"{";
 
-/// What asks in which shape a server ranks: it names what is missing.
+/// The body that asks in which shape a server ranks: it names what is missing.
 const NO_DOCUMENTS: &[u8] = br#"{"query":""}"#;
 
-/// What is missing for a server of Text Embeddings Inference.
+/// The field that is missing for a server of Text Embeddings Inference.
 const TEXTS: &[u8] = b"texts";
 
 impl HttpBackend {
@@ -114,7 +114,7 @@ impl HttpBackend {
     }
 
     /// Finds where it ranks, below `/v1` or at the root, and in which shape if it is the root. Returns whether it does.
-    /// What is known stays until it turns out to be wrong: rankings are asked for meanwhile.
+    /// The known place stays until it turns out to be wrong: rankings are asked for meanwhile.
     async fn find_ranking(&self) -> bool {
         if self.manner.ranking() != Ranking::BelowV1 && !self.is_there(RERANK).await {
             self.manner.set_ranking(Ranking::BelowV1);
@@ -151,7 +151,7 @@ impl HttpBackend {
     }
 }
 
-/// What a server answered.
+/// The answer of a server.
 struct Probed {
     status: u16,
     /// Whether the answer says that the path is not there.

@@ -40,7 +40,7 @@ use crate::{
     notices::Notices,
     parting,
     plain::{
-        accept::MOST_STRANGERS,
+        greeting::MOST_STRANGERS,
         outbound::{self, Hops},
     },
     settings::Settings,

@@ -41,6 +41,7 @@ impl Affinity {
     /// Of a prompt that models read after the parts of `before`: tools and instructions. All are as they stand in the
     /// request. O(bytes).
     pub fn of(before: &[&[u8]], prompt: &[u8]) -> Self {
+        // Models read tools and instructions first: a cache for them serves every prompt that follows.
         let start = before.iter().fold(SEED, |state, part| absorb(state, part));
         let offset = before.iter().map(|part| part.len()).sum::<usize>();
         // Its last byte closes a list or a string, which a longer prompt closes later.
@@ -48,6 +49,7 @@ impl Affinity {
         let mut heads = Vec::with_capacity(MOST_HEADS.min(open.len() / GRAIN + 1));
         heads.extend(ends(open.len()).map(|end| Head::unhashed(end, offset, open.len())));
         hash(&mut heads, start, offset, open);
+        // Conversations with one agent share its instructions, even if they have no turn in common.
         if offset >= GRAIN {
             heads.push(Head { length: length(offset), is_round: true, hash: finish(start) });
         }

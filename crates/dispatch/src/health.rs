@@ -72,6 +72,7 @@ impl Health {
 
     /// Records a good answer to a job that it got after its rest number `rests`.
     pub(crate) fn answered(&mut self, rests: u32) {
+        // A job from before the rest says nothing about the time since.
         if self.is_healthy() || rests == self.rests {
             *self = Self { rests: self.rests, ..Self::new() };
         }
@@ -85,6 +86,7 @@ impl Health {
             return None;
         }
         self.faults = self.faults.saturating_add(1);
+        // On trial one fault is enough: there was no good answer since the last ones.
         let enough = !self.is_healthy() || self.faults >= config.faults_to_rest;
         enough.then(|| self.rest(now, config))
     }
@@ -100,6 +102,7 @@ impl Health {
         let twice = self.last_rest.map(|last| last.saturating_mul(2));
         let rest = twice.unwrap_or(config.rest_first).min(config.rest_last);
         self.standing = Standing::Resting(now.checked_add(rest));
+        // The jobs that it has now carry the older number, and do not count after this rest.
         self.rests = self.rests.wrapping_add(1);
         self.last_rest = Some(rest);
         rest

@@ -204,6 +204,7 @@ impl Provider {
         let id = job.id();
         self.jobs.insert(id);
         self.lent_jobs += u32::from(job.spec.lent);
+        // Its last report does not count this job.
         self.reported = self.reported.saturating_add(1);
         self.last_given = number;
         self.health.given(id);
@@ -253,6 +254,7 @@ impl Provider {
 
     /// Its rate in jobs a second, once it has answered one.
     pub(crate) fn rate(&self) -> Option<f64> {
+        // Answers that took no time at all must not make a rate without end.
         let seconds = self.service?.max(0.001);
         Some(f64::from(self.max_concurrent) / seconds)
     }
@@ -274,6 +276,7 @@ impl Provider {
 
 /// A provider of this server's own takes at least one job.
 fn capacity(max_concurrent: u32, borrowed: bool) -> u32 {
+    // A fellow may lend no slot for a while; one of our own that took nothing would hold its jobs for ever.
     if borrowed { max_concurrent } else { max_concurrent.max(1) }
 }
 

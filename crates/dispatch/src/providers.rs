@@ -59,6 +59,7 @@ impl Providers {
 
     pub(crate) fn remove(&mut self, id: ProviderId) -> Option<Provider> {
         let slot = *self.by_id.get(&id)?;
+        // Before it goes: its own models say where it is listed.
         self.unlist(id, slot);
         self.by_id.remove(&id);
         self.borrowed.remove(&id);
@@ -83,6 +84,7 @@ impl Providers {
         let before = provider.standing();
         let result = change(provider);
         let after = provider.standing();
+        // Most changes leave the notes as they are, and each note is a look-up in two sets.
         if before != after {
             self.note(id, slot, after);
         }
@@ -91,6 +93,7 @@ impl Providers {
 
     pub(crate) fn set_models(&mut self, id: ProviderId, models: Vec<ModelName>) {
         let Some(&slot) = self.by_id.get(&id) else { return };
+        // Taken out by the old models, put back by the new ones.
         self.unlist(id, slot);
         if let Some(provider) = &mut self.slots[slot as usize] {
             provider.models = distinct(models);
@@ -266,6 +269,7 @@ impl Providers {
     ) -> impl Iterator<Item = &(ProviderId, Slot)> {
         let of_scope = self.serving.get(scope);
         let named = of_scope.and_then(|models| models.get(model));
+        // A job for `*` itself has found them by that name: they count once.
         let any = of_scope.filter(|_| !model.is_wildcard()).and_then(|models| models.get("*"));
         named.into_iter().chain(any).flatten()
     }

@@ -63,6 +63,7 @@ impl Readiness {
 
     /// Records that it is time to try again.
     pub(crate) fn try_again(&mut self) {
+        // It stays unready: if the try ended the absence, each try would begin every wait again.
         if let State::Waiting(why) = self.state {
             self.state = State::Trying(why);
         }

@@ -11,15 +11,15 @@ const WEIGHT: i64 = 4;
 /// The speed that a provider reports, and the one measured from its answers.
 #[derive(Debug, Default)]
 pub(crate) struct Speed {
-    told: Option<u32>,
+    reported: Option<u32>,
     /// The moving average.
     measured: Option<u32>,
 }
 
 impl Speed {
     /// Records the speed that it reports.
-    pub(crate) fn told(&mut self, speed: Option<u32>) {
-        self.told = speed;
+    pub(crate) fn reports(&mut self, speed: Option<u32>) {
+        self.reported = speed;
     }
 
     /// Records a whole answer of `tokens` that took this long, including its wait at the provider.
@@ -31,11 +31,12 @@ impl Speed {
 
     /// The measured speed, or else the reported one.
     pub(crate) fn now(&self) -> Option<u32> {
-        self.measured.or(self.told)
+        self.measured.or(self.reported)
     }
 }
 
 fn speed_of(tokens: u64, time: Duration) -> u32 {
+    // At least one: an answer may take less than a millisecond.
     let millis = time.as_secs().saturating_mul(1_000).saturating_add(time.subsec_millis().into());
     u32::try_from(tokens.saturating_mul(1_000_000) / millis.max(1)).unwrap_or(u32::MAX)
 }
@@ -55,11 +56,11 @@ mod tests {
     fn answers_count_more_than_words() {
         let mut speed = Speed::default();
         assert_eq!(speed.now(), None);
-        speed.told(Some(90_000));
+        speed.reports(Some(90_000));
         assert_eq!(speed.now(), Some(90_000));
         speed.measured(SECOND * 2, Some(20));
         assert_eq!(speed.now(), Some(10_000));
-        speed.told(None);
+        speed.reports(None);
         assert_eq!(speed.now(), Some(10_000));
     }
 

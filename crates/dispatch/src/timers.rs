@@ -63,6 +63,7 @@ impl Timers {
     /// Takes out the earliest timer that is due.
     pub(crate) fn pop_due(&mut self, now: Instant) -> Option<Timer> {
         let (_, timer, _) = *self.due.first().filter(|(at, ..)| *at <= now)?;
+        // Before it is handled, since that may arm it again.
         self.disarm(timer);
         Some(timer)
     }

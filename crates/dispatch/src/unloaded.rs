@@ -45,6 +45,7 @@ impl UnloadedModels {
         for Unloaded { model, is_loading, takes } in reported {
             let old = before.remove(&model);
             let since = old.as_ref().and_then(|old| old.since);
+            // Once the provider itself says that it loads, the job is no longer the reason.
             let assumed_for = old.and_then(|old| old.assumed_for).filter(|_| !is_loading);
             let loads = is_loading || assumed_for.is_some();
             let since = loads.then(|| since.unwrap_or(now));
@@ -61,6 +62,7 @@ impl UnloadedModels {
         {
             begins = loading.since.is_none();
             loading.since.get_or_insert(now);
+            // The last job counts: the load goes on for it when those before it have left.
             loading.assumed_for = Some(job);
         }
         begins

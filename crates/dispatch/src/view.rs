@@ -166,6 +166,7 @@ impl Dispatcher {
     /// to jobs of this route; where these have none, those of the clouds. O(providers of the model).
     pub fn endpoints_of(&self, scope: &Scope, model: &ModelName, route: Route) -> Endpoints {
         let own = self.open_endpoints(scope, model, route);
+        // Clouds are the last resort, and beyond the reach of a job that stays here.
         let stays = own != Endpoints::NONE || route == Route::LocalOnly;
         if stays { own } else { self.open_endpoints(scope, model, Route::Cloud) }
     }

@@ -1,11 +1,15 @@
 //! All model engines of this machine.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    future::pending,
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use backend::ModelEngines;
-use tokio::time::timeout;
+use tokio::time::{sleep_until, timeout};
 
-use crate::{config::EnginesConfig, model::EngineModel, part::Part, shared::Shared, timer};
+use crate::{config::EnginesConfig, model::EngineModel, part::Part, shared::Shared};
 
 /// How long the end of all servers may take beyond their grace.
 const LAST_WAIT: Duration = Duration::from_secs(10);
@@ -20,7 +24,7 @@ impl Engines {
     /// Model engines without models. Starts nothing yet. Needs a runtime, which must outlive it.
     pub fn new(config: EnginesConfig) -> Self {
         let shared = Arc::new(Shared::new(config));
-        tokio::spawn(timer::run(Arc::downgrade(&shared)));
+        tokio::spawn(keep_deadlines(Arc::downgrade(&shared)));
         Self { shared }
     }
 
@@ -54,5 +58,20 @@ impl Engines {
 impl Drop for Engines {
     fn drop(&mut self) {
         self.shared.shut_down();
+    }
+}
+
+/// Wakes the planner at its deadlines, until the model engines are dropped.
+async fn keep_deadlines(shared: Weak<Shared>) {
+    while let Some(strong) = shared.upgrade() {
+        let (next, wake) = (strong.next_timeout(), strong.wake());
+        drop(strong);
+        tokio::select! {
+            () = wake.notified() => {}
+            () = async { match next {
+                Some(at) => sleep_until(at.into()).await,
+                None => pending().await,
+            } } => {}
+        }
     }
 }

@@ -7,7 +7,7 @@
 //! - [`model`]: a model that this machine can serve, and the program that serves it
 //! - [`memory`]: how much memory models may take together
 //! - [`planner`]: which models are loaded, and when (pure)
-//! - `shared`: the planner with what it decides on; `timer`: its deadlines
+//! - `shared`: the planner with what it decides on
 //! - `part`, `hold`: the models of one program as a backend, and their use by one request
 //! - `server`: one model's server: a process from its start to its end
 //! - `learnt`: how long models take to load
@@ -24,7 +24,6 @@ mod server;
 mod shared;
 #[cfg(test)]
 mod testing;
-mod timer;
 
 pub use config::EnginesConfig;
 pub use engines::Engines;

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     address::{Credentials, NatsAddress},
-    facts::{MAX_RECORD, Told},
+    facts::{EncodedFacts, MAX_RECORD},
     membership::Heard,
     node::Node,
     record::{self, Records},
@@ -59,7 +59,7 @@ pub(crate) struct Connection {
     /// Hears of the records.
     pub(crate) heard: mpsc::Sender<Heard>,
     /// The newest own record.
-    pub(crate) own: watch::Receiver<Option<Record<Arc<Told>>>>,
+    pub(crate) own: watch::Receiver<Option<Record<Arc<EncodedFacts>>>>,
 }
 
 /// Why NATS is not used.
@@ -235,7 +235,7 @@ impl Connection {
     }
 
     /// Puts the own record.
-    async fn put(&self, bucket: &Store, own: &Record<Arc<Told>>) -> Result<(), Unusable> {
+    async fn put(&self, bucket: &Store, own: &Record<Arc<EncodedFacts>>) -> Result<(), Unusable> {
         let (head, facts) = record::encode(own);
         let key = own.id.to_string();
         let sealed = self.node.transport.sealer().seal(&key, &[&head, &facts]);

@@ -56,7 +56,7 @@ pub struct WorkerFacts {
 
 /// Facts with the bytes that are sent of them.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct EncodedFacts {
     pub(crate) facts: Facts,
     pub(crate) json: Bytes,
 }
@@ -116,7 +116,7 @@ pub(crate) fn is_lendable(worker: &WorkerStatus) -> bool {
     is_own && worker.fellow.is_none() && worker.scope == base::Scope::server()
 }
 
-impl Told {
+impl EncodedFacts {
     /// The facts as they are sent. If they are too long, what is known of the models goes first, then the workers
     /// with the longest lists.
     pub(crate) fn new(mut facts: Facts) -> Arc<Self> {
@@ -166,14 +166,14 @@ pub(crate) mod tests {
         }
     }
 
-    fn told(workers: Vec<WorkerFacts>) -> Arc<Told> {
-        Told::new(Facts { version: "1".into(), workers, ..Facts::default() })
+    fn told(workers: Vec<WorkerFacts>) -> Arc<EncodedFacts> {
+        EncodedFacts::new(Facts { version: "1".into(), workers, ..Facts::default() })
     }
 
     #[test]
     fn facts_are_read_as_they_are_told_and_unknown_paths_passed_over() {
         let told = told(vec![worker(1, 3)]);
-        let read = Told::read(told.json.clone()).unwrap();
+        let read = EncodedFacts::read(told.json.clone()).unwrap();
         assert_eq!(read, told);
         let worker = &read.facts.workers[0];
         assert_eq!(worker.endpoints(), Endpoints::only(Endpoint::ChatCompletions));

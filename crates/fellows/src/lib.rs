@@ -19,7 +19,6 @@
 //! - `counts`: figures
 
 pub mod address;
-mod clock;
 mod connection;
 mod counts;
 pub mod examination;
@@ -39,7 +38,10 @@ mod testing;
 mod tests;
 mod transport;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use base::Secret;
 use fleet::{Members, State};
@@ -65,7 +67,7 @@ pub use self::{
 use self::{
     connection::Connection,
     counts::Counts,
-    facts::Told,
+    facts::EncodedFacts,
     jobs::{seat::Seats, serving::Servant},
     membership::{Fleet, Membership},
     node::{Node, Trouble},
@@ -171,7 +173,7 @@ impl Fellows {
         let (heard, hears) = mpsc::channel(MOST_HEARD);
         let (publish, own) = watch::channel(None);
         let (state, states) = watch::channel(State::Active);
-        let members = Members::new(id, name, Told::new(Facts::default()));
+        let members = Members::new(id, name, EncodedFacts::new(Facts::default()));
         let membership = Membership::new(members, (hears, states), publish, Arc::clone(&node));
         let (address, version, url) = (settings.address, settings.version, settings.url);
         let (of_connection, transport) = (address.clone(), Arc::clone(&node.transport));
@@ -310,4 +312,9 @@ fn node(id: ServerId, name: &ServerName, scheduler: &Scheduler, transport: Trans
         counts,
         trouble: Trouble::default(),
     })
+}
+
+/// This moment by the runtime's clock, which tests can stop.
+fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
 }

@@ -9,9 +9,9 @@ use fleet::{Members, Record, ServerId, ServerName, State, members};
 use tokio::sync::{mpsc, watch};
 
 use crate::{
-    clock::now,
-    facts::{Facts, Told},
+    facts::{EncodedFacts, Facts},
     node::Node,
+    now,
 };
 
 /// A fellow, as this server sees it.
@@ -23,13 +23,13 @@ pub struct Fellow {
     pub name: ServerName,
     /// Whether it stops soon, and takes no new jobs.
     pub is_draining: bool,
-    told: Arc<Told>,
+    facts: Arc<EncodedFacts>,
 }
 
 impl Fellow {
     /// Its facts about itself.
     pub fn facts(&self) -> &Facts {
-        &self.told.facts
+        &self.facts.facts
     }
 }
 
@@ -73,24 +73,24 @@ impl Fleet {
 }
 
 /// An event for the task of the membership.
-pub(crate) type Heard = members::Input<Arc<Told>>;
+pub(crate) type Heard = members::Input<Arc<EncodedFacts>>;
 
 /// The machine of the membership, and the ways out of it.
 pub(crate) struct Membership {
-    members: Members<Arc<Told>>,
+    members: Members<Arc<EncodedFacts>>,
     heard: mpsc::Receiver<Heard>,
     /// Whether this server takes jobs.
     state: watch::Receiver<State>,
     /// The newest own record, for the bucket.
-    publish: watch::Sender<Option<Record<Arc<Told>>>>,
+    publish: watch::Sender<Option<Record<Arc<EncodedFacts>>>>,
     node: Arc<Node>,
 }
 
 impl Membership {
     pub(crate) fn new(
-        members: Members<Arc<Told>>,
+        members: Members<Arc<EncodedFacts>>,
         (heard, state): (mpsc::Receiver<Heard>, watch::Receiver<State>),
-        publish: watch::Sender<Option<Record<Arc<Told>>>>,
+        publish: watch::Sender<Option<Record<Arc<EncodedFacts>>>>,
         node: Arc<Node>,
     ) -> Self {
         Self { members, heard, state, publish, node }
@@ -140,7 +140,7 @@ impl Membership {
         self.node.set_same_name(self.members.same_name().is_some());
     }
 
-    fn joined(&self, record: &Record<Arc<Told>>) {
+    fn joined(&self, record: &Record<Arc<EncodedFacts>>) {
         let Record { id, name, .. } = record;
         tracing::info!(server = %name, %id, "a server has joined");
         let node = &self.node;
@@ -150,13 +150,13 @@ impl Membership {
         self.seat(record);
     }
 
-    fn changed(&self, record: &Record<Arc<Told>>) {
+    fn changed(&self, record: &Record<Arc<EncodedFacts>>) {
         self.node.fleet.change(|all| _ = all.insert(record.id, fellow(record)));
         self.seat(record);
     }
 
     /// Its workers are providers here; those of a server that stops get no new jobs.
-    fn seat(&self, record: &Record<Arc<Told>>) {
+    fn seat(&self, record: &Record<Arc<EncodedFacts>>) {
         let Record { id, name, state, facts, .. } = record;
         let is_draining = *state == State::Draining;
         let change = self.node.seats.update(*id, name.as_str(), &facts.facts, is_draining);
@@ -174,11 +174,11 @@ impl Membership {
     }
 }
 
-fn fellow(record: &Record<Arc<Told>>) -> Fellow {
+fn fellow(record: &Record<Arc<EncodedFacts>>) -> Fellow {
     Fellow {
         id: record.id,
         name: record.name.clone(),
         is_draining: record.state == State::Draining,
-        told: Arc::clone(&record.facts),
+        facts: Arc::clone(&record.facts),
     }
 }

@@ -10,10 +10,10 @@ use scheduler::{Announcement, LeaveReason, Observer};
 use tokio::sync::{Notify, mpsc};
 
 use crate::{
-    clock::now,
-    facts::{Facts, Told},
+    facts::{EncodedFacts, Facts},
     membership::Heard,
     node::Node,
+    now,
 };
 
 /// How often the own workers are looked at, beside each time that one comes, changes or goes.
@@ -63,7 +63,7 @@ impl Own {
             let is_news = !facts.is_like(&told) || (facts != told && now() >= told_at + TOLD_AGAIN);
             if is_news {
                 (told, told_at) = (facts.clone(), now());
-                let told = Told::new(facts);
+                let told = EncodedFacts::new(facts);
                 if told.facts.left_out > 0 {
                     tracing::warn!(
                         left_out = told.facts.left_out,

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use fleet::{Record, ServerId, ServerName, State};
 use serde::{Deserialize, Serialize};
 
-use crate::facts::Told;
+use crate::facts::EncodedFacts;
 
 /// The longest name of a server, in bytes.
 pub(crate) const MAX_NAME: usize = 128;
@@ -29,7 +29,7 @@ struct Head {
 pub(crate) struct BadRecord;
 
 /// A record as bytes: its head, and its facts.
-pub(crate) fn encode(record: &Record<Arc<Told>>) -> (Vec<u8>, Bytes) {
+pub(crate) fn encode(record: &Record<Arc<EncodedFacts>>) -> (Vec<u8>, Bytes) {
     let head = Head {
         name: record.name.as_str().to_owned(),
         beat: record.beat,
@@ -45,7 +45,7 @@ pub(crate) fn encode(record: &Record<Arc<Told>>) -> (Vec<u8>, Bytes) {
 /// Reads records, and remembers the facts of each server.
 #[derive(Default)]
 pub(crate) struct Records {
-    last: HashMap<ServerId, (u64, Arc<Told>)>,
+    last: HashMap<ServerId, (u64, Arc<EncodedFacts>)>,
 }
 
 impl Records {
@@ -54,7 +54,7 @@ impl Records {
         &mut self,
         id: ServerId,
         bytes: &Bytes,
-    ) -> Result<Record<Arc<Told>>, BadRecord> {
+    ) -> Result<Record<Arc<EncodedFacts>>, BadRecord> {
         let end = bytes.iter().position(|byte| *byte == b'\n').ok_or(BadRecord)?;
         let head: Head = serde_json::from_slice(&bytes[..end]).map_err(|_| BadRecord)?;
         if head.name.is_empty() || head.name.len() > MAX_NAME {
@@ -69,8 +69,13 @@ impl Records {
         Ok(Record { id, name, beat: head.beat, revision: head.revision, state, facts })
     }
 
-    fn read(&mut self, id: ServerId, revision: u64, json: Bytes) -> Result<Arc<Told>, BadRecord> {
-        let facts = Told::read(json).map_err(|_| BadRecord)?;
+    fn read(
+        &mut self,
+        id: ServerId,
+        revision: u64,
+        json: Bytes,
+    ) -> Result<Arc<EncodedFacts>, BadRecord> {
+        let facts = EncodedFacts::read(json).map_err(|_| BadRecord)?;
         if self.last.len() >= MOST_KEPT {
             self.last.clear();
         }
@@ -84,13 +89,13 @@ mod tests {
     use super::*;
     use crate::facts::{Facts, tests::worker};
 
-    fn record(beat: u64, revision: u64) -> Record<Arc<Told>> {
+    fn record(beat: u64, revision: u64) -> Record<Arc<EncodedFacts>> {
         let facts = Facts { workers: vec![worker(revision, 2)], ..Facts::default() };
         let (id, name) = (ServerId::from_random(5), ServerName::from("lab:1"));
-        Record { id, name, beat, revision, state: State::Draining, facts: Told::new(facts) }
+        Record { id, name, beat, revision, state: State::Draining, facts: EncodedFacts::new(facts) }
     }
 
-    fn bytes(record: &Record<Arc<Told>>) -> Bytes {
+    fn bytes(record: &Record<Arc<EncodedFacts>>) -> Bytes {
         let (head, facts) = encode(record);
         [head.as_slice(), &facts].concat().into()
     }

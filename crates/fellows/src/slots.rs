@@ -15,7 +15,7 @@ use scheduler::{FleetAccess, Scheduler};
 use tokio::sync::Notify;
 
 use crate::{
-    clock::now,
+    now,
     transport::{Kind, Transport},
 };
 

@@ -67,9 +67,9 @@ struct Loan {
     /// When the next want is due.
     want_at: Option<Instant>,
     /// The number of slots that the last want asked for.
-    asked: u32,
+    last_want: u32,
     /// The last capacity that was put out.
-    told: u32,
+    capacity: u32,
     /// The most slots that were used since the last look at idle ones, and when the next look is.
     peak: u32,
     look_at: Option<Instant>,
@@ -147,11 +147,11 @@ impl Borrowing {
         change(loan);
         loan.peak = loan.peak.max(loan.needed());
         let (wanted, limit) = (loan.wanted(), loan.usable(now));
-        if wanted > limit.max(loan.asked) {
+        if wanted > limit.max(loan.last_want) {
             let soonest = loan.sent.back().map_or(now, |(_, at)| *at + SHORTEST);
             loan.want_at = Some(loan.want_at.map_or(soonest, |at| at.min(soonest)));
         }
-        let is_withdrawn = wanted == 0 && limit == 0 && loan.asked > 0;
+        let is_withdrawn = wanted == 0 && limit == 0 && loan.last_want > 0;
         if is_withdrawn || loan.keeps() < before {
             // A recalled slot is free, or nothing was given yet and nothing is wanted any more.
             return self.give_back(id, now);
@@ -195,8 +195,8 @@ impl Borrowing {
         } else if slots == 0 {
             loan.look_at = None;
         }
-        if loan.told != slots {
-            loan.told = slots;
+        if loan.capacity != slots {
+            loan.capacity = slots;
             let (fellow, provider) = id;
             self.outputs.push_back(Output::Capacity { fellow, provider, slots });
         }
@@ -206,11 +206,11 @@ impl Borrowing {
         let Some(loan) = self.loans.get_mut(&id) else { return };
         let (slots, keeps) = (loan.wanted(), loan.keeps());
         if slots == 0 && keeps == 0 {
-            (loan.want_at, loan.asked) = (None, 0);
+            (loan.want_at, loan.last_want) = (None, 0);
             return;
         }
         self.number += 1;
-        (loan.want_at, loan.asked) = (Some(now + RENEWAL), slots);
+        (loan.want_at, loan.last_want) = (Some(now + RENEWAL), slots);
         // What was sent earlier is answered too late.
         while loan.sent.front().is_some_and(|(_, at)| *at + LEASE <= now) {
             loan.sent.pop_front();
@@ -226,7 +226,7 @@ impl Borrowing {
         self.tell(now, id);
         let Some(loan) = self.loans.get_mut(&id) else { return };
         self.number += 1;
-        loan.asked = loan.wanted();
+        loan.last_want = loan.wanted();
         let (provider, number, serial) = (id.1, self.number, loan.serial);
         let (slots, keeps) = (loan.wanted(), loan.keeps());
         let message = Message::Return { provider, number, serial, slots, keeps };

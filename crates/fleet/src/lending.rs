@@ -88,9 +88,9 @@ struct Loan {
     /// How many it is to keep, of these.
     keep: u32,
     /// The limit that the newest message named.
-    told: u32,
+    sent_keep: u32,
     /// Whether it waits for an answer.
-    asked: bool,
+    has_asked: bool,
     jobs: BTreeSet<JobId>,
     /// When it was last given a slot, as a number.
     turn: u64,
@@ -206,7 +206,7 @@ impl Lending {
         let cancels = its.map(|(job, _)| Output::Cancel { job: *job });
         self.outputs.extend(cancels);
         let loans = self.providers.values_mut().filter_map(|it| it.loans.get_mut(&fellow));
-        loans.for_each(|loan| (loan.wants, loan.asked) = (0, false));
+        loans.for_each(|loan| (loan.wants, loan.has_asked) = (0, false));
     }
 
     fn ended(&mut self, now: Instant, job: JobId) {
@@ -240,7 +240,7 @@ impl Lending {
         // A return promises something, and wants nothing: the lease goes on with the next want.
         let wants = matches!(message, Message::Want { .. });
         if wants {
-            (loan.want, loan.asked) = (number, true);
+            (loan.want, loan.has_asked) = (number, true);
         }
         if wants || loan.heard.is_none() {
             loan.heard = Some(now);
@@ -299,13 +299,13 @@ impl Lending {
     fn answer(&mut self, provider: ProviderId) {
         let Some(lender) = self.providers.get_mut(&provider) else { return };
         for (to, loan) in &mut lender.loans {
-            let has_news = loan.keep != loan.told;
-            let renews = loan.asked && loan.granted > 0;
+            let has_news = loan.keep != loan.sent_keep;
+            let renews = loan.has_asked && loan.granted > 0;
             if !(has_news || renews) || loan.heard.is_none() {
                 continue;
             }
             self.serial += 1;
-            (loan.told, loan.asked) = (loan.keep, false);
+            (loan.sent_keep, loan.has_asked) = (loan.keep, false);
             loan.say(self.serial, loan.keep);
             let (number, serial, slots) = (loan.want, self.serial, loan.keep);
             let message = match loan.keep < loan.granted {
@@ -334,9 +334,9 @@ impl Lending {
     fn expire(&mut self, now: Instant, provider: ProviderId, fellow: ServerId) {
         let Some(lender) = self.providers.get_mut(&provider) else { return };
         let Some(loan) = lender.loans.get_mut(&fellow) else { return };
-        (loan.heard, loan.wants, loan.asked) = (None, 0, false);
+        (loan.heard, loan.wants, loan.has_asked) = (None, 0, false);
         loan.granted = loan.in_use();
-        (loan.keep, loan.told) = (loan.granted, 0);
+        (loan.keep, loan.sent_keep) = (loan.granted, 0);
         // What earlier messages granted is over.
         loan.unheard.clear();
         if loan.granted == 0 {

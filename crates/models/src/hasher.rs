@@ -123,13 +123,13 @@ impl Hasher {
 
     /// Hashes a model and reports the result. A model that waits already is hashed once, and each request gets
     /// its report in turn: the second time the result comes from the cache.
-    pub fn hash(&self, offered: Offered, told: OnHashed) {
+    pub fn hash(&self, offered: Offered, on_hashed: OnHashed) {
         let mut queue = self.shared.lock();
         if queue.waiting.len() >= MAX_WAITING {
             drop(queue);
-            return told(Err(HashError::Busy));
+            return on_hashed(Err(HashError::Busy));
         }
-        queue.waiting.push_back((offered, told));
+        queue.waiting.push_back((offered, on_hashed));
         drop(queue);
         self.shared.changed.notify_one();
     }
@@ -184,8 +184,8 @@ impl Shared {
 }
 
 fn run(shared: &Shared, cache: &TreeCache) {
-    while let Some((offered, told)) = shared.next() {
-        told(work(shared, cache, offered).map(Arc::new));
+    while let Some((offered, on_hashed)) = shared.next() {
+        on_hashed(work(shared, cache, offered).map(Arc::new));
         shared.hashed.store(0, Ordering::Relaxed);
     }
 }

@@ -8,8 +8,7 @@
 //! - [`relay_worker`]: workers that dial out to the server (relay protocol)
 //! - `link`: the driver of every link, and the two traits that a protocol implements: a codec and a
 //!   permit
-//! - `notes`: the scheduler's decisions, queued for the link's task
-//! - `sender`: the scheduler's side of a provider whose link makes its messages
+//! - `notes`: the scheduler's side of a provider: its decisions, queued for the link's task
 //! - `jobs`: the jobs of one link
 //! - `incoming`: an answer on its way into its exchange
 //! - `served`: the endpoints of a provider's backend, announced or learned
@@ -32,7 +31,6 @@ mod notes;
 pub mod participant;
 mod refusal;
 pub mod relay_worker;
-mod sender;
 mod served;
 mod unsent;
 

@@ -1,10 +1,17 @@
-//! The scheduler's decisions for a provider, queued for the link's task.
+//! The scheduler's side of a provider: its decisions, queued for the link's task.
+//!
+//! Called under the scheduler's lock: everything here queues a note, or reads the provider's room briefly, and returns.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
-use base::JobId;
-use scheduler::Assignment;
+use base::{JobId, ModelName};
+use scheduler::{Assignment, CancelReason, Provider, Terms};
 use tokio::sync::Notify;
+
+use crate::member::Member;
 
 /// A decision that the link's task carries out.
 pub(crate) enum Note<J = Assignment> {
@@ -94,5 +101,50 @@ impl<J: Assigned> Notes<J> {
 
     fn lock(&self) -> MutexGuard<'_, Vec<Note<J>>> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The scheduler's side of a node or a participant, whose link makes its messages.
+pub(crate) struct Sender {
+    name: String,
+    member: Option<Member>,
+    pub(crate) notes: Notes,
+}
+
+impl Sender {
+    pub(crate) fn new(name: String, member: Option<Member>) -> Self {
+        Self { name, member, notes: Notes::new() }
+    }
+}
+
+impl Provider for Sender {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn assign(&self, assignment: Assignment) {
+        self.notes.assign(assignment);
+    }
+
+    fn cancel(&self, job: JobId, _: CancelReason) {
+        self.notes.cancel(job);
+    }
+
+    /// Neither protocol has a message for draining.
+    fn drain(&self, _: &str, _: Duration) {}
+
+    fn retire(&self, clean: bool) {
+        self.notes.retire(clean);
+    }
+
+    /// A node has its one model as long as it is connected; a participant sends its models when it
+    /// joins.
+    fn refresh(&self, _: &str) {}
+
+    fn terms(&self, model: ModelName) -> Terms {
+        match &self.member {
+            Some(member) => member.terms(model),
+            None => Terms { model, edit: None },
+        }
     }
 }

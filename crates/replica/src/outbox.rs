@@ -27,7 +27,7 @@ pub(crate) struct Outbox {
     waiting_bytes: usize,
     /// The token of the last transaction, and of the last stored one.
     token: u64,
-    kept: u64,
+    stored_token: u64,
 }
 
 /// The names of facts that changed since the last transaction.
@@ -81,7 +81,7 @@ impl Outbox {
     /// where too many bytes wait: digests heal. So is a digest behind another of the link.
     pub(crate) fn send(&mut self, link: LinkId, message: Message, most_bytes: usize) {
         let token = self.token + u64::from(!self.changed.is_empty());
-        if token <= self.kept {
+        if token <= self.stored_token {
             self.push(Output::Send { link, message });
             return;
         }
@@ -113,8 +113,8 @@ impl Outbox {
 
     /// Everything up to `token` is stored.
     pub(crate) fn kept(&mut self, token: u64) {
-        self.kept = self.kept.max(token.min(self.token));
-        while self.waiting.front().is_some_and(|waiting| waiting.token <= self.kept) {
+        self.stored_token = self.stored_token.max(token.min(self.token));
+        while self.waiting.front().is_some_and(|waiting| waiting.token <= self.stored_token) {
             if let Some(Waiting { link, message, .. }) = self.waiting.pop_front() {
                 self.waiting_bytes -= message.weight();
                 self.push(Output::Send { link, message });

@@ -28,7 +28,7 @@ pub trait Record: Send {
     /// As [`Record::pass`].
     fn end(&mut self) -> Result<Bytes, Unreadable>;
 
-    /// What another provider would have to do. It reads what has passed, so it is only called for an answer that
+    /// The rest that is missing. It reads what has passed, so it is only called for an answer that
     /// has broken off.
     fn rest(&mut self) -> Rest;
 
@@ -48,7 +48,7 @@ pub trait Record: Send {
     ) -> Result<NextRequest, NoRequest>;
 }
 
-/// What is left to do of an answer that has broken off.
+/// The rest of an answer that has broken off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rest {
     /// Nothing but these closing bytes: everything else has passed.
@@ -96,13 +96,13 @@ pub struct Break {
     pub to: Option<Arc<str>>,
     /// How much of the answer had passed.
     pub delivered: Delivered,
-    /// What became of it.
+    /// The outcome.
     pub outcome: BreakOutcome,
     /// Why the answer could not be gone on with, where that is its outcome.
     pub why: Option<String>,
 }
 
-/// What became of a break in an answer.
+/// The outcome of a break in an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BreakOutcome {
     /// Another provider goes on.

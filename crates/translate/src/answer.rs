@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use protocol::failure::BadAnswer;
+use protocol::failure::{BadAnswer, Failure, MAX_KEPT};
+
+use crate::errors;
 
 /// Turns a provider's answer into the client's, piece by piece. One for each attempt.
 ///
@@ -68,4 +70,73 @@ pub enum Body {
     Lines,
     /// JSON values, one a line, by the name that Ollama gives them.
     NdJson,
+}
+
+/// Makes a client's answer, which is one object, of a provider's: it is kept until it is complete.
+pub(crate) struct WholeAnswer<W> {
+    status: u16,
+    /// How long ago the job was accepted.
+    since: Duration,
+    body: Vec<u8>,
+    /// Makes the body of an error.
+    refuse: fn(u16, Vec<u8>) -> Vec<u8>,
+    /// Makes the client's answer of the provider's.
+    write: W,
+}
+
+impl<W: Fn(&[u8], Duration) -> Result<String, BadAnswer> + Send> WholeAnswer<W> {
+    pub(crate) fn new(refuse: fn(u16, Vec<u8>) -> Vec<u8>, write: W) -> Self {
+        Self { status: 200, since: Duration::ZERO, body: Vec::new(), refuse, write }
+    }
+
+    /// An answer in Gemini's API.
+    pub(crate) fn for_gemini(write: W) -> Self {
+        let refuse =
+            |status, body: Vec<u8>| errors::for_gemini(status, &Failure::read(&body)).into_bytes();
+        Self::new(refuse, write)
+    }
+}
+
+impl<W: Fn(&[u8], Duration) -> Result<String, BadAnswer> + Send> Answer for WholeAnswer<W> {
+    fn head(&mut self, status: u16, _: Body) -> (u16, Body) {
+        self.status = status;
+        (status, Body::Json)
+    }
+
+    fn passed(&mut self, since: Duration) {
+        self.since = since;
+    }
+
+    fn feed(&mut self, chunk: &[u8], _: &mut Vec<u8>) -> Result<(), BadAnswer> {
+        keep(&mut self.body, chunk)
+    }
+
+    fn is_over(&self) -> bool {
+        false
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
+        let body = std::mem::take(&mut self.body);
+        if self.status >= 400 {
+            out.append(&mut (self.refuse)(self.status, body));
+        } else {
+            out.extend_from_slice((self.write)(&body, self.since)?.as_bytes());
+        }
+        Ok(())
+    }
+}
+
+/// Keeps more bytes of an answer.
+pub(crate) fn keep(kept: &mut Vec<u8>, chunk: &[u8]) -> Result<(), BadAnswer> {
+    check_length(kept.len() + chunk.len())?;
+    kept.extend_from_slice(chunk);
+    Ok(())
+}
+
+/// Refuses an answer of which more bytes than [`MAX_KEPT`] have to be held.
+pub(crate) fn check_length(bytes: usize) -> Result<(), BadAnswer> {
+    if bytes > MAX_KEPT {
+        return Err(BadAnswer(format!("the answer is longer than {MAX_KEPT} bytes")));
+    }
+    Ok(())
 }

@@ -16,7 +16,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::{
-    answer::Answer, chat_messages, context::Context, gemini_chat, gemini_whole::WholeAnswer,
+    answer::{Answer, WholeAnswer},
+    chat_messages,
+    context::Context,
+    gemini_chat,
     schema::Members,
 };
 
@@ -67,7 +70,7 @@ pub fn told(tokens: u64) -> String {
 
 /// Reads the provider's answer.
 pub fn answer(_: &Context, _: &[u8]) -> impl Answer + use<> {
-    WholeAnswer::new(|kept| {
+    WholeAnswer::for_gemini(|kept, _| {
         let unread = |_| BadAnswer("the backend's count is not understood".to_owned());
         Ok(told(serde_json::from_slice::<Counted>(kept).map_err(unread)?.input_tokens))
     })

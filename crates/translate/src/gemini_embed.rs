@@ -22,7 +22,10 @@ use protocol::{
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{answer::Answer, context::Context, gemini_whole::WholeAnswer};
+use crate::{
+    answer::{Answer, WholeAnswer},
+    context::Context,
+};
 
 /// The most contents of one request, as Google has it.
 pub const MAX_CONTENTS: usize = 100;
@@ -160,7 +163,7 @@ struct AskedPart<'a> {
 
 /// Reads the provider's answer for one content.
 pub fn answer(_: &Context, _: &[u8]) -> impl Answer + use<> {
-    WholeAnswer::new(|kept| {
+    WholeAnswer::for_gemini(|kept, _| {
         whole(kept, |vectors| match vectors {
             [only] => Some(format!("{{\"embedding\":{only}}}")),
             _ => None,
@@ -170,7 +173,7 @@ pub fn answer(_: &Context, _: &[u8]) -> impl Answer + use<> {
 
 /// Reads the provider's answer for several contents.
 pub fn batch_answer(_: &Context, _: &[u8]) -> impl Answer + use<> {
-    WholeAnswer::new(|kept| {
+    WholeAnswer::for_gemini(|kept, _| {
         whole(kept, |vectors| Some(format!("{{\"embeddings\":[{}]}}", vectors.join(","))))
     })
 }

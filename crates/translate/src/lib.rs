@@ -26,7 +26,6 @@
 //! - [`gemini_chat`]: Gemini's API for Chat Completions
 //! - [`gemini_count`]: its count of tokens, for that of Messages
 //! - [`gemini_embed`]: its embeddings, for OpenAI's
-//! - `gemini_whole`: an answer of its API that is one object
 //! - [`ollama_chat`], [`ollama_generate`]: Ollama's chat and generate for Chat Completions
 //! - [`ollama_completions`]: Ollama's generate, raw or with a suffix, for legacy Completions
 //! - [`ollama_embeddings`]: Ollama's embed and embeddings for OpenAI's Embeddings
@@ -58,7 +57,6 @@ mod from_chat;
 pub mod gemini_chat;
 pub mod gemini_count;
 pub mod gemini_embed;
-mod gemini_whole;
 mod ids;
 mod instruct;
 #[cfg(test)]

@@ -14,7 +14,7 @@
 use std::borrow::Cow;
 
 use protocol::{
-    failure::{BadAnswer, MAX_KEPT},
+    failure::BadAnswer,
     json::{
         self, BadRequest,
         fields::{self, Text},
@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::{
-    answer::{Answer, Body},
+    answer::{Answer, WholeAnswer},
     context::Context,
 };
 
@@ -46,7 +46,8 @@ pub fn answer(context: &Context, request: &[u8]) -> impl Answer + use<> {
     let most = asked.top().unwrap_or_default().unwrap_or(usize::MAX);
     let texts = asked.returns().then(|| asked.texts().unwrap_or_default());
     let texts = texts.map(|texts| texts.into_iter().map(Cow::into_owned).collect());
-    Ranking { model: context.model.clone(), most, texts, is_error: false, kept: Vec::new() }
+    let ranking = Ranking { model: context.model.clone(), most, texts };
+    WholeAnswer::new(|_, error| error, move |kept, _| ranking.write(kept))
 }
 
 #[derive(Deserialize, Default)]
@@ -97,51 +98,23 @@ struct TextsRequest<'a> {
     truncate: bool,
 }
 
-/// Keeps the provider's answer, and writes the client's at its end.
+/// Writes the client's answer.
 struct Ranking {
     model: String,
     most: usize,
     /// The documents, if the answer is to have them.
     texts: Option<Vec<String>>,
-    is_error: bool,
-    kept: Vec<u8>,
-}
-
-impl Answer for Ranking {
-    fn head(&mut self, status: u16, _: Body) -> (u16, Body) {
-        self.is_error = status >= 400;
-        (status, Body::Json)
-    }
-
-    fn feed(&mut self, chunk: &[u8], _: &mut Vec<u8>) -> Result<(), BadAnswer> {
-        if self.kept.len() + chunk.len() > MAX_KEPT {
-            return Err(BadAnswer(format!("the answer is longer than {MAX_KEPT} bytes")));
-        }
-        self.kept.extend_from_slice(chunk);
-        Ok(())
-    }
-
-    fn is_over(&self) -> bool {
-        false
-    }
-
-    fn end(&mut self, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
-        let kept = std::mem::take(&mut self.kept);
-        if self.is_error {
-            out.extend_from_slice(&kept);
-            return Ok(());
-        }
-        let ranks: Vec<Rank<'_>> = serde_json::from_slice(&kept)
-            .map_err(|error| BadAnswer(format!("the answer is no list of ranks: {error}")))?;
-        let results = ranks.iter().take(self.most).map(|rank| self.result(rank));
-        let results = results.collect::<Result<_, _>>()?;
-        let answer = Ranked { model: &self.model, object: "list", results };
-        out.extend_from_slice(json::write(&answer).as_bytes());
-        Ok(())
-    }
 }
 
 impl Ranking {
+    fn write(&self, answer: &[u8]) -> Result<String, BadAnswer> {
+        let ranks: Vec<Rank<'_>> = serde_json::from_slice(answer)
+            .map_err(|error| BadAnswer(format!("the answer is no list of ranks: {error}")))?;
+        let results = ranks.iter().take(self.most).map(|rank| self.result(rank));
+        let results = results.collect::<Result<_, _>>()?;
+        Ok(json::write(&Ranked { model: &self.model, object: "list", results }))
+    }
+
     fn result<'a>(&'a self, rank: &Rank<'a>) -> Result<RankedDocument<'a>, BadAnswer> {
         let text = |texts: &'a Vec<String>| {
             let nothing = || BadAnswer(format!("the answer ranks a document {}", rank.index));
@@ -185,6 +158,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::answer::Body;
 
     fn context() -> Context {
         Context { id: String::new(), created: 1, model: "m".to_owned(), streaming: false }

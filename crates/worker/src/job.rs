@@ -94,10 +94,7 @@ async fn serve<'a>(
     let path = order.path.split('?').next().unwrap_or_default();
     let endpoint = Endpoint::of_path(path);
     // Boxed: a stream may last for hours, and need not hold room for what its request takes.
-    let mut answer = match reply.server_waits() {
-        true => Box::pin(lent.send(&mut order)).await?,
-        false => Box::pin(lent.send_patiently(&mut order)).await?,
-    };
+    let mut answer = Box::pin(lent.send(&mut order, !reply.server_waits())).await?;
     // The request may be large, and its answer may last for hours.
     drop(order);
     if let Some(span) = &mut span {

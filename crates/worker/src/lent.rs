@@ -285,29 +285,24 @@ impl LentBackend {
         self.refresh.notified().await;
     }
 
-    /// Asks the backend; see [`Backend::ask`].
-    pub(crate) async fn send(&self, order: &mut Order) -> Result<Answer, BackendError> {
-        let method = order.method.clone();
-        match self.request(order) {
-            Ok((request, translation)) => {
-                let answer = self.send_once(method, request).await?;
-                Ok(self.translated(answer, translation))
-            }
-            Err(refusal) => Ok(*refusal),
-        }
-    }
-
-    /// The same; while the backend takes no requests it is asked again, for a while.
-    pub(crate) async fn send_patiently(&self, order: &mut Order) -> Result<Answer, BackendError> {
-        let method = order.method.clone();
-        match self.request(order) {
-            Ok((request, translation)) => {
-                let ask = || self.send_once(method.clone(), request.clone());
-                let answer = patience::until_ready(self.patience, ask).await?;
-                Ok(self.translated(answer, translation))
-            }
-            Err(refusal) => Ok(*refusal),
-        }
+    /// Asks the backend; see [`Backend::send`]. `patiently`: while it takes no requests it is asked again, for a while.
+    pub(crate) async fn send(
+        &self,
+        order: &mut Order,
+        patiently: bool,
+    ) -> Result<Answer, BackendError> {
+        let (request, translation) = match self.request(order) {
+            Ok(request) => request,
+            Err(refusal) => return Ok(*refusal),
+        };
+        let answer = match patiently {
+            true => patience::until_ready(self.patience, || self.send_once(request.clone())).await,
+            false => self.send_once(request).await,
+        };
+        Ok(match translation {
+            Some(translation) => translation.answer(answer?, self.backend.label()),
+            None => answer?,
+        })
     }
 
     /// The request as the backend takes it. Of an Ollama whose context is set, and of a server that ranks texts, it is in
@@ -330,19 +325,8 @@ impl LentBackend {
         translated.map(|(request, translation)| (request, Some(translation)))
     }
 
-    fn translated(&self, answer: Answer, translation: Option<Translation>) -> Answer {
-        match translation {
-            Some(translation) => translation.answer(answer, self.backend.label()),
-            None => answer,
-        }
-    }
-
-    async fn send_once(
-        &self,
-        method: Method,
-        request: BackendRequest,
-    ) -> Result<Answer, BackendError> {
-        let answer = self.backend.ask(method, request).await;
+    async fn send_once(&self, request: BackendRequest) -> Result<Answer, BackendError> {
+        let answer = self.backend.send(request).await;
         // A restart of the backend looks like either: nobody listens yet, or a running answer breaks off.
         if matches!(answer, Err(BackendError::Unreachable { .. } | BackendError::Broke { .. })) {
             self.lost.store(true, Ordering::Relaxed);
@@ -359,6 +343,7 @@ impl LentBackend {
         let body = std::mem::take(&mut order.body);
         let real = self.real_name(&order.model);
         BackendRequest {
+            method: order.method.clone(),
             path_and_query: std::mem::take(&mut order.path),
             body: match &real {
                 Some(real) => rename(body, &order.headers, real),

@@ -23,7 +23,7 @@ pub(super) struct AnswerRecord {
 
 enum State {
     /// It is still the first provider's.
-    First(Delivered),
+    First(Box<Delivered>),
     /// Another one goes on.
     Rest(Box<NextAnswer>),
 }
@@ -40,7 +40,7 @@ struct NextAnswer {
 impl AnswerRecord {
     /// `None` where answers of the endpoint are not gone on with.
     pub(super) fn new(endpoint: Endpoint, context: Context) -> Option<Self> {
-        Some(Self { endpoint, context, state: State::First(Delivered::new(endpoint)?) })
+        Some(Self { endpoint, context, state: State::First(Box::new(Delivered::new(endpoint)?)) })
     }
 
     fn delivered(&mut self) -> &mut Delivered {
@@ -134,7 +134,7 @@ impl Record for AnswerRecord {
     fn copy(&self) -> Box<dyn Record> {
         let delivered = match &self.state {
             State::First(delivered) => delivered.clone(),
-            State::Rest(next) => next.seam.so_far().clone(),
+            State::Rest(next) => Box::new(next.seam.so_far().clone()),
         };
         let (endpoint, context) = (self.endpoint, self.context.clone());
         Box::new(Self { endpoint, context, state: State::First(delivered) })

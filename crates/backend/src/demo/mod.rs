@@ -80,7 +80,7 @@ impl DemoBackend {
         vec![DEMO_MODEL.to_owned()]
     }
 
-    /// What is known of it: it goes on with answers that have begun.
+    /// The facts about it: it goes on with answers that have begun.
     pub fn facts(&self) -> FactsByModel {
         let continuation = Some(Continuation::LastMessage);
         [(DEMO_MODEL.to_owned(), ModelFacts { continuation, ..ModelFacts::default() })].into()
@@ -281,7 +281,7 @@ mod tests {
         assert_eq!(again["choices"], first["choices"]);
     }
 
-    /// What every stream brings: the text of its deltas.
+    /// The content of every stream: the text of its deltas.
     fn text_of(events: &[(String, String)]) -> String {
         let places = ["/choices/0/delta/content", "/choices/0/text", "/delta/text", "/delta"];
         let piece = |data: &str| {

@@ -41,7 +41,7 @@ pub(super) struct Question {
     pub(super) max_tokens: Option<usize>,
     /// A guess: four bytes each.
     pub(super) prompt_tokens: usize,
-    /// What was said before the answer, as text.
+    /// The conversation before the answer, as text.
     pub(super) prompt: String,
     /// The beginning of the answer.
     pub(super) begun: String,
@@ -112,7 +112,7 @@ impl Fields<'_> {
     }
 }
 
-/// What was said before the answer, and the beginning of the answer if the assistant said the last thing.
+/// The conversation before the answer, and the beginning of the answer if the assistant said the last thing.
 fn said(api: Api, raw: &str) -> (String, String) {
     let value: Value = serde_json::from_str(raw).unwrap_or_default();
     match (api, value) {

@@ -14,9 +14,8 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::{
-    Known, ServerKind, llama_cpp, lm_studio,
+    Known, ServerKind, kind, llama_cpp, lm_studio,
     ollama::{self, Shown, Tag},
-    version,
 };
 use crate::{
     error::{BackendError, Phase},
@@ -76,24 +75,21 @@ impl HttpBackend {
         if let (Some(kind), false) = self.known().kind_as_known() {
             return Ok(kind);
         }
-        let version = self.told(Method::GET, "/api/version", None).await?;
-        let is_version = |body: Bytes| {
-            serde_json::from_slice::<Value>(&body).is_ok_and(|told| told["version"].is_string())
+        let version = |body: &[u8]| {
+            serde_json::from_slice::<Value>(body).ok()?["version"].is_string().then_some(())
         };
-        if version.is_some_and(is_version) {
+        if self.read("/api/version", None, version).await?.is_some() {
             return Ok(ServerKind::Ollama);
         }
-        let models = self.told(Method::GET, "/api/v0/models", None).await?;
-        let is_studio = models.is_some_and(|body| lm_studio::models(&body).is_some());
-        Ok(if is_studio { ServerKind::LmStudio } else { ServerKind::Other })
+        let listed = self.read("/api/v0/models", None, lm_studio::models).await?;
+        Ok(if listed.is_some() { ServerKind::LmStudio } else { ServerKind::Other })
     }
 
     async fn look(&self) -> Result<(), BackendError> {
         match self.kind().await {
             Some(ServerKind::Ollama) => self.look_at_ollama().await,
             Some(ServerKind::LmStudio) => {
-                let told = self.told(Method::GET, "/api/v0/models", None).await?;
-                if let Some(facts) = told.and_then(|body| lm_studio::models(&body)) {
+                if let Some(facts) = self.read("/api/v0/models", None, lm_studio::models).await? {
                     self.known().look(facts);
                 }
                 Ok(())
@@ -112,11 +108,9 @@ impl HttpBackend {
             [only] => only.clone(),
             _ => return Ok(()),
         };
-        let told = self.told(Method::GET, "/props", None).await?;
-        if let Some(facts) = told.and_then(|body| llama_cpp::props(&body)) {
-            let applied =
-                self.told(Method::POST, "/apply-template", Some(llama_cpp::begun())).await?;
-            let continuation = applied.and_then(|body| llama_cpp::continuation(&body));
+        if let Some(facts) = self.read("/props", None, llama_cpp::props).await? {
+            let (path, begun) = ("/apply-template", Some(llama_cpp::begun()));
+            let continuation = self.read(path, begun, llama_cpp::continuation).await?;
             self.known().look([(only, ModelFacts { continuation, ..facts })].into());
         }
         Ok(())
@@ -125,8 +119,7 @@ impl HttpBackend {
     /// vLLM and SGLang go on with answers since a version of theirs.
     async fn look_at_version(&self, kind: ServerKind) -> Result<(), BackendError> {
         let path = if kind == ServerKind::Vllm { "/version" } else { "/get_server_info" };
-        let told = self.told(Method::GET, path, None).await?;
-        let continuation = told.and_then(|body| version::continuation(kind, &body));
+        let continuation = self.read(path, None, |body| kind::continuation(kind, body)).await?;
         let mut known = self.known();
         let facts = ModelFacts { continuation, ..ModelFacts::default() };
         let seen = known.names.iter().map(|name| (name.clone(), facts.clone())).collect();
@@ -135,10 +128,8 @@ impl HttpBackend {
     }
 
     async fn look_at_ollama(&self) -> Result<(), BackendError> {
-        let told = self.told(Method::GET, "/api/tags", None).await?;
-        let Some(tags) = told.and_then(|body| ollama::tags(&body)) else { return Ok(()) };
-        let told = self.told(Method::GET, "/api/ps", None).await?;
-        let loaded = told.and_then(|body| ollama::loaded(&body));
+        let Some(tags) = self.read("/api/tags", None, ollama::tags).await? else { return Ok(()) };
+        let loaded = self.read("/api/ps", None, ollama::loaded).await?;
         self.take_ollamas(&tags, loaded.as_ref());
         let asked = self.unshown(&tags);
         let mut shown = stream::iter(asked)
@@ -180,33 +171,36 @@ impl HttpBackend {
 
     /// The facts that it shows about one model: nothing, where it refuses.
     async fn show(&self, name: &str) -> Result<Shown, BackendError> {
-        let told = self.told(Method::POST, "/api/show", Some(json!({"model": name}))).await?;
-        Ok(told.and_then(|body| ollama::shown(&body)).unwrap_or_default())
+        let body = Some(json!({"model": name}));
+        Ok(self.read("/api/show", body, ollama::shown).await?.unwrap_or_default())
     }
 
-    /// The body that it answers with, within bounds; `None` when it refuses or sends too much.
-    async fn told(
+    /// The content of its answer, which is asked for with a body if there is one; `None` when it refuses, sends too
+    /// much or is not understood.
+    async fn read<T>(
         &self,
-        method: Method,
         path: &str,
         body: Option<Value>,
-    ) -> Result<Option<Bytes>, BackendError> {
+        content: impl FnOnce(&[u8]) -> Option<T>,
+    ) -> Result<Option<T>, BackendError> {
         let json = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let ask = BackendRequest {
+            method: if body.is_some() { Method::POST } else { Method::GET },
             path_and_query: path.to_owned(),
             headers: body.iter().map(|_| json.clone()).collect::<HeaderMap>(),
             body: body.into_iter().map(|body| Bytes::from(body.to_string())).collect(),
             ..BackendRequest::default()
         };
-        let told = async {
-            let response = self.exchange(method, ask, Phase::Models, DEADLINE).await?;
+        let asking = async {
+            let response = self.exchange(ask, Phase::Models, DEADLINE).await?;
             if response.status() != StatusCode::OK {
                 return Ok(None);
             }
-            Ok(response.into_body().whole(MAX_LIST).await.ok())
+            let answer = response.into_body().whole(MAX_LIST).await;
+            Ok(answer.ok().and_then(|answer| content(&answer)))
         };
         let late = |_| Err(self.late(Phase::Models, DEADLINE));
-        timeout(DEADLINE, told).await.unwrap_or_else(late)
+        timeout(DEADLINE, asking).await.unwrap_or_else(late)
     }
 }
 

@@ -4,11 +4,10 @@
 //! [`look_closer`](crate::Backend::look_closer), so that a slow answer never delays the list.
 //!
 //! - `look`: asks, within bounds
-//! - `kind`: which program a model server is
+//! - `kind`: which program a model server is, and what follows from its version (pure)
 //! - `context`: the length of a model's context: what is asked for, and what people must know
-//! - `known`: what is known of the models of one server
+//! - `known`: the known facts about the models of one server
 //! - `ollama`, `llama_cpp`, `lm_studio`: how each of them tells (pure)
-//! - `version`: what follows from the versions of vLLM and SGLang (pure)
 
 mod context;
 mod kind;
@@ -17,7 +16,6 @@ mod llama_cpp;
 mod lm_studio;
 mod look;
 pub(crate) mod ollama;
-mod version;
 
 pub use kind::ServerKind;
 pub(crate) use known::Known;

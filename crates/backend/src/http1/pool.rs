@@ -29,7 +29,7 @@ impl Default for Pool {
 #[derive(Debug, Default)]
 struct Idle {
     /// The connections and until when each is kept, the latest last.
-    kept: Vec<(TcpStream, Instant)>,
+    connections: Vec<(TcpStream, Instant)>,
     /// Whether a task closes them when their time is over.
     is_swept: bool,
 }
@@ -38,7 +38,7 @@ impl Pool {
     /// The connection that was used last, if one is as it was left.
     pub(super) fn take(&self) -> Option<TcpStream> {
         loop {
-            let (stream, _) = self.idle().kept.pop()?;
+            let (stream, _) = self.idle().connections.pop()?;
             if is_silent(&stream) {
                 return Some(stream);
             }
@@ -48,10 +48,10 @@ impl Pool {
     /// Keeps a connection, if there are not too many.
     pub(super) fn put(self: &Arc<Self>, stream: TcpStream) {
         let mut idle = self.idle();
-        if idle.kept.len() >= self.most {
+        if idle.connections.len() >= self.most {
             return;
         }
-        idle.kept.push((stream, Instant::now() + KEEP_IDLE));
+        idle.connections.push((stream, Instant::now() + KEEP_IDLE));
         if !idle.is_swept
             && let Ok(runtime) = Handle::try_current()
         {
@@ -63,9 +63,9 @@ impl Pool {
     /// Closes those whose time is over. Returns when the next one's is; `None` when there is none.
     fn expire(&self) -> Option<Instant> {
         let (mut idle, now) = (self.idle(), Instant::now());
-        let over = idle.kept.partition_point(|(_, until)| *until <= now);
-        idle.kept.drain(..over);
-        let next = idle.kept.first().map(|(_, until)| *until);
+        let over = idle.connections.partition_point(|(_, until)| *until <= now);
+        idle.connections.drain(..over);
+        let next = idle.connections.first().map(|(_, until)| *until);
         idle.is_swept = next.is_some();
         next
     }

@@ -130,7 +130,7 @@ async fn a_connection_is_free_when_its_answer_is_here_though_nobody_has_read_it(
     let asking = async {
         let first = backend.send(ask("1")).await.unwrap();
         assert_eq!(read_all(backend.send(ask("2")).await.unwrap()).await.unwrap(), b"");
-        let head = backend.ask(Method::HEAD, ask("")).await.unwrap();
+        let head = backend.send(BackendRequest { method: Method::HEAD, ..ask("") }).await.unwrap();
         assert_eq!(head.headers["content-length"], "9");
         assert_eq!(read_all(head).await.unwrap(), b"");
         let mut fourth = backend.send(ask("4")).await.unwrap();

@@ -84,8 +84,8 @@ impl Carrying {
         let link = FIRST + state.mesh_links;
         state.mesh_links += 1;
         let (outbox, frames) = Outbox::detached();
-        let (node, told) = (node.to_owned(), Reach::default());
-        state.hops.insert(link, Hop { node, by_mesh: Some(key), outbox, next: 0, told });
+        let (node, announced) = (node.to_owned(), Reach::default());
+        state.hops.insert(link, Hop { node, by_mesh: Some(key), outbox, next: 0, announced });
         tokio::spawn(send(Arc::downgrade(self), link, mesh, key, frames));
         Some(link)
     }

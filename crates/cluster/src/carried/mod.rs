@@ -95,8 +95,8 @@ impl Carrying {
     pub(crate) fn linked(self: &Arc<Self>, link: u64, node: &str, outbox: Outbox) {
         let mut state = self.lock();
         state.ways.linked(node);
-        let (node, told) = (node.to_owned(), Reach::default());
-        state.hops.insert(link, Hop { node, by_mesh: None, outbox, next: 0, told });
+        let (node, announced) = (node.to_owned(), Reach::default());
+        state.hops.insert(link, Hop { node, by_mesh: None, outbox, next: 0, announced });
         drop(state);
         self.tell_soon();
     }

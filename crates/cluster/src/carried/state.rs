@@ -36,7 +36,7 @@ pub(super) struct Hop {
     pub(super) outbox: Outbox,
     pub(super) next: u32,
     /// The ways from here that its member heard of last.
-    pub(super) told: Reach,
+    pub(super) announced: Reach,
 }
 
 /// Where frames of a carried link go on.
@@ -92,8 +92,8 @@ impl State {
     pub(super) fn tell(&mut self) {
         for hop in self.hops.values_mut().filter(|hop| hop.by_mesh.is_none()) {
             let reach = self.ways.reach(&hop.node);
-            if reach != hop.told {
-                hop.told = reach.clone();
+            if reach != hop.announced {
+                hop.announced = reach.clone();
                 let frame = LinkFrame::Carried(CarriedFrame::Ways(reach).encode());
                 let _link_ended = hop.outbox.push(frame.encode());
             }

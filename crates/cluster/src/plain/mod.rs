@@ -1,7 +1,7 @@
 //! Plain peers: members that speak only the specification's peer protocol, JSON in the clear. They
 //! take no part in replication: this member adopts what they say, within their rights.
 //!
-//! - `accept`: links that plain peers open; `greeting`: `peer_hello` and its answer, of both ends
+//! - `greeting`: links that plain peers open; `peer_hello` and its answer, of both ends
 //! - `peers`: the plain peers that are linked here, or were
 //! - `link`: drives one link; `complaints`: bounds the messages that cannot be read
 //! - `offer`: an object as a plain peer offers it; `rights`: the decision about an offer, pure;
@@ -10,7 +10,6 @@
 //!   plain peer
 //! - `news`: when a plain peer hears of which object, pure; `saying`: objects as messages
 
-pub(crate) mod accept;
 mod complaints;
 pub(crate) mod greeting;
 pub(crate) mod inbound;

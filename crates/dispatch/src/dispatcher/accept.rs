@@ -25,6 +25,7 @@ pub(super) enum Prospect {
 
 impl Dispatcher {
     pub(super) fn submit(&mut self, now: Instant, spec: JobSpec) {
+        // Two jobs under one id would share an answer.
         if self.jobs.contains_key(&spec.id) {
             return;
         }
@@ -33,6 +34,7 @@ impl Dispatcher {
         }
         self.accepted += 1;
         let mut job = Job::new(spec, self.accepted, now);
+        // It queues nowhere here: its place in the queue is at its home.
         if job.spec.lent {
             return self.take_lent(now, job);
         }
@@ -107,6 +109,7 @@ impl Providers {
                 elsewhere |= !(spec.clouds && provider.distance == Distance::Cloud);
                 continue;
             }
+            // A pinned provider that drains gets no more jobs, and no other may have this one.
             if spec.pinned.is_some_and(|pinned| pinned != id || provider.is_draining()) {
                 continue;
             }

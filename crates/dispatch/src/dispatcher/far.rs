@@ -27,11 +27,12 @@ impl Dispatcher {
         speed: Option<u32>,
         throttle: u8,
     ) {
-        let told = self.providers.change(id, |provider| {
-            provider.speed.told(speed);
+        let changed = self.providers.change(id, |provider| {
+            provider.speed.reports(speed);
+            // It is the word of a peer, which offers all of its speed at most.
             provider.throttle = throttle.min(100);
         });
-        if told.is_some() {
+        if changed.is_some() {
             self.fill(now, id);
         }
     }

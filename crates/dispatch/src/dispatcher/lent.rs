@@ -66,6 +66,7 @@ impl Dispatcher {
     pub(super) fn lend(&mut self, now: Instant, id: ProviderId, slots: u32) {
         let free = self.lendable(id);
         let lent = self.providers.change(id, |provider| {
+            // An own job may have taken a slot since the fellow was promised it.
             provider.lent = slots.min(provider.lent.saturating_add(free));
         });
         if lent.is_some() {

@@ -35,8 +35,10 @@ impl Dispatcher {
         load: u32,
     ) {
         let Some(provider) = self.providers.get(id) else { return };
+        // Jobs for models that it gains and for those that it loses may do better elsewhere.
         let changed = provider.models.iter().chain(&models).cloned().collect();
         let concerned = self.queues.with_fallbacks(&provider.scope, &changed);
+        // A list of models is a sign that the backend is there.
         self.backend_is_there(id);
         let before = self.waiting_for_models_of(id);
         self.providers.set_models(id, models);
@@ -86,6 +88,7 @@ impl Dispatcher {
             self.timers.arm(Timer::Grace(id), now, grace, "end of a drain");
         }
         if first {
+            // They would wait in vain: it gets no more jobs, and they may go nowhere else.
             self.end_pinned(id);
             let moved = self.go_on(now, self.concerned(id));
             self.refill(now, id);
@@ -98,6 +101,7 @@ impl Dispatcher {
     pub(super) fn leave(&mut self, now: Instant, id: ProviderId) {
         self.end_pinned(id);
         let held = self.held_by(id);
+        // Ids end with their links: nothing would ever take these out.
         self.timers.disarm(Timer::Grace(id));
         self.timers.disarm(Timer::Rest(id));
         self.timers.disarm(Timer::Backend(id));
@@ -112,6 +116,7 @@ impl Dispatcher {
             }
         }
         let moved = self.go_on(now, concerned);
+        // Lost jobs come before those that never had a provider.
         self.place_all(now, held);
         self.place_all(now, moved);
         self.fill_limited(now);
@@ -123,6 +128,7 @@ impl Dispatcher {
     pub(super) fn grace_over(&mut self, now: Instant, id: ProviderId) {
         let held = self.held_by(id);
         for job in &held {
+            // While the server stops nobody else gets them.
             if self.stopping {
                 self.end_with_server(*job);
             } else if let Some((job, hold)) = self.release(*job) {
@@ -171,6 +177,7 @@ impl Dispatcher {
     /// Handles a slot of the provider that may have become free.
     pub(super) fn refill(&mut self, now: Instant, id: ProviderId) {
         let idle = self.providers.get(id).is_some_and(|provider| provider.jobs.is_empty());
+        // A provider that drains is done with its last job.
         if idle {
             self.retire(id, true);
         }
@@ -185,6 +192,7 @@ impl Dispatcher {
             provider.health.answered(hold.rests);
             provider.health.is_healthy()
         });
+        // A good answer ends a rest before its time.
         if is_healthy == Some(true) {
             self.timers.disarm(Timer::Rest(hold.provider));
         }

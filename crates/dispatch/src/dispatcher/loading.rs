@@ -44,6 +44,7 @@ impl Dispatcher {
         provider: &Provider,
         is_awaited: impl FnOnce(u8) -> bool,
     ) -> Option<Instant> {
+        // Asked for each free provider, and nearly all have their models in memory.
         if provider.unloaded.is_empty() {
             return None;
         }
@@ -55,6 +56,7 @@ impl Dispatcher {
     /// The end of a job's wait, if it waits `most` in all queues together; `None` if it has waited that long already.
     pub(super) fn patient_until(&self, now: Instant, job: &Job, most: Duration) -> Option<Instant> {
         let patience = most.min(self.config.queue_timeout).min(self.config.busy_timeout);
+        // A wait that ends now would be looked at again at once.
         let left = patience.checked_sub(job.waited(now)).filter(|left| !left.is_zero())?;
         now.checked_add(left)
     }
@@ -88,10 +90,12 @@ impl Dispatcher {
     /// model (`all`); or another provider has begun to load it. O(the providers that do not have all
     /// their models in memory).
     pub(super) fn end_waits(&mut self, now: Instant, all: bool) {
+        // Taken in any case: the note is about this input alone.
         let all = std::mem::take(&mut self.load_ended) || all;
         if all && self.queues.depth() > 0 {
             self.providers.open_with_unloaded().into_iter().for_each(|id| self.fill(now, id));
         }
+        // It counts as loading from now on, so it may have those that waited rather than load.
         while let Some(id) = self.loading.pop() {
             self.fill(now, id);
         }
@@ -136,6 +140,7 @@ impl Providers {
             return true;
         }
         let found = self.able(job).find(|(_, other)| waits(other));
+        // For the next job: else each queued job looks at every provider.
         known.set(found.map(|(id, _)| id));
         found.is_some()
     }

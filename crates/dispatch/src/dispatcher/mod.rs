@@ -183,6 +183,7 @@ impl Dispatcher {
     pub fn handle(&mut self, now: Instant, input: Input) {
         let may_end_waits = loading::may_end_waits(&input);
         self.take(now, input);
+        // Once for each input, whatever it changed: no job waits while a provider is free for it.
         self.end_waits(now, may_end_waits);
         if may_end_waits {
             self.end_prompt_waits(now);
@@ -243,6 +244,7 @@ impl Dispatcher {
                 Timer::Grace(provider) => self.grace_over(now, provider),
                 Timer::Rest(provider) => self.rest_over(now, provider),
             }
+            // Before the next deadline, so that a job is served rather than out of time.
             self.end_waits(now, true);
         }
     }

@@ -56,6 +56,7 @@ impl Dispatcher {
         }
         let hold = Hold { provider, since: now, endpoints, rests, phase };
         job.state = JobState::Held(hold);
+        // A worker that sleeps is noticed by this, long before the request time-out.
         match phase {
             Phase::Given => self.arm_acknowledgement(now, id, self.config.request_timeout),
             _ => self.arm_request(id, now),
@@ -132,6 +133,7 @@ impl Dispatcher {
     /// Lists the providers that are free for the job: on most routes the nearest, and among these
     /// first those that serve it in its own shape.
     fn list_candidates(&mut self, now: Instant, job: &Job) {
+        // A doubtful answer is better than none.
         let all = self.providers.only_limited(job);
         let mut best = u8::MAX;
         self.candidates.clear();

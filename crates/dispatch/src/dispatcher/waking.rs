@@ -65,6 +65,7 @@ impl Dispatcher {
 
     /// Handles a provider that counts again.
     pub(super) fn found_again(&mut self, now: Instant, id: ProviderId) {
+        // First, so that those that go on to it are in its queues when it is filled.
         let moved = self.go_on(now, self.concerned(id));
         self.fill(now, id);
         self.place_all(now, moved);
@@ -95,6 +96,7 @@ impl Dispatcher {
         if let Some(hold) = hold
             && self.set_phase(id, Phase::Given, Phase::Unbegun)
         {
+            // Since the assignment: a late acknowledgement gives no more time.
             self.arm_request(id, hold.since);
         }
         self.fill(now, by);
@@ -109,6 +111,7 @@ impl Dispatcher {
         self.providers.change(hold.provider, |provider| provider.asleep = true);
         let Some(job) = self.jobs.get(&id) else { return };
         let other = self.has_other_provider(job, hold.provider);
+        // Where nobody else could have it, it stays: a slow link is not made slower.
         if self.stopping || !(other || self.has_served_fallback(job)) {
             return self.arm_acknowledgement(now, id, limit);
         }

@@ -13,7 +13,8 @@ use super::{
 };
 use crate::{job::Job, provider::Provider, route::Known};
 
-/// What is taken to be computed of a prompt in a second, in bytes: some 1,000 tokens.
+/// The bytes of a prompt that count as computed in a second: some 1,000 tokens. Measured rates would need the share of
+/// each prompt that was computed.
 const BYTES_PER_SECOND: u64 = 4 * 1024;
 
 /// The longest wait for a provider that knows a prompt, and the shortest that is worth it.
@@ -60,11 +61,13 @@ impl Dispatcher {
         warmth: &Warmth,
     ) -> Option<Instant> {
         let most = job.spec.affinity.heads().first().map_or(0, |head| head.length);
+        // Nobody can know more of a prompt than its longest head; a lent job has its provider.
         if patience(most).is_none() || job.spec.lent {
             return None;
         }
         let known = warmth.0.get_or_init(|| self.policy.known(&job.spec));
         let (own, farthest) = (known.of(id), rank(job, provider));
+        // Those that know most come first.
         let patience = known.iter().find_map(|(other, bytes)| {
             let patience = patience(bytes.saturating_sub(own))?;
             let other = self.providers.able_one(job, other)?;

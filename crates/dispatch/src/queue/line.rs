@@ -85,6 +85,7 @@ impl Line {
 
     /// The `seq` of the next job.
     pub(crate) fn head(&self) -> Option<u64> {
+        // Requeued jobs of every kind come before the turns of keys.
         let requeued = self.kinds.values().filter_map(|waiting| waiting.requeued.keys().next());
         let in_turn = || self.kinds.values().filter_map(WaitingJobs::first).min();
         requeued.min().copied().or_else(|| in_turn().map(|(_, seq)| seq))
@@ -152,6 +153,7 @@ impl Line {
         let kind = Kind::of(spec);
         let Some(waiting) = self.kinds.get_mut(&kind) else { return false };
         let in_lane = match self.turns.get_mut(&spec.key) {
+            // It has used the turn of its key before.
             _ if waiting.requeued.remove(&seq).is_some() => false,
             Some(turn) => waiting.take(turn, seq),
             None => false,
@@ -159,6 +161,7 @@ impl Line {
         if waiting.is_empty() {
             self.kinds.remove(&kind);
         }
+        // Else the turns of all keys that ever waited would be kept.
         if self.turns.get(&spec.key).is_some_and(|turn| turn.jobs == 0) {
             self.turns.remove(&spec.key);
         }
@@ -181,6 +184,7 @@ impl Line {
         let Some(turn) = self.turns.get_mut(key) else { return };
         self.last_turn += 1;
         let before = std::mem::replace(&mut turn.number, self.last_turn);
+        // The lanes of a key share its turn, whatever their kind.
         for waiting in self.kinds.values_mut() {
             if let Some(lane) = waiting.lanes.remove(&before) {
                 waiting.lanes.insert(self.last_turn, lane);

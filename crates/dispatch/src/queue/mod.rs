@@ -54,6 +54,7 @@ impl Queues {
             None if self.queues.len() >= config.max_queues => return false,
             None => (0, 0),
         };
+        // A key that floods is refused while others still find a place.
         room && len < config.max_queue_len && of_key < config.max_queue_len.div_ceil(2)
     }
 
@@ -64,6 +65,7 @@ impl Queues {
             queue.len += 1;
             *queue.by_key.entry(spec.key.clone()).or_default() += 1;
             let line = queue.lines.entry(spec.pinned).or_default();
+            // One that was at a provider has had its turn: it goes in front.
             match job.assigned {
                 0 => line.push(seq, spec),
                 _ => line.push_requeued(seq, spec),
@@ -96,6 +98,7 @@ impl Queues {
         scope: &Scope,
         model: &ModelName,
     ) -> impl Iterator<Item = &'a Line> + use<'a> {
+        // All models of the scope follow the empty name.
         let first = (scope.clone(), if model.is_wildcard() { "".into() } else { model.clone() });
         let (scope, model) = (scope.clone(), model.clone());
         let queues = self.queues.range(first..).take_while(move |((other, name), _)| {
@@ -235,6 +238,7 @@ impl Queue {
 
     fn uncount(&mut self, spec: &JobSpec) {
         self.len -= 1;
+        // Keys come and go: a counter at zero would be kept for ever.
         if let Some(count) = self.by_key.get_mut(&spec.key) {
             *count -= 1;
             if *count == 0 {

@@ -35,6 +35,7 @@ impl Fastest {
         if farthest == Some(Distance::Fellow) {
             return keep_nearest(candidates);
         }
+        // A provider that is never chosen is never measured.
         if candidates.iter().any(is_unseen) {
             candidates.retain(is_unseen);
         } else {
@@ -82,6 +83,7 @@ fn is_unseen(candidate: &Candidate) -> bool {
 fn is_fast(candidate: &Candidate, fastest: Option<u64>) -> bool {
     match (pace(candidate), fastest) {
         (Some(pace), Some(fastest)) => pace * 10 >= fastest * AS_FAST,
+        // Its answers were too short to measure, which does not count against it.
         (None, Some(_)) => candidate.held == 0,
         (_, None) => true,
     }

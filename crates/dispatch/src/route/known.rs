@@ -9,31 +9,32 @@ const MOST: usize = 8;
 /// a bounded number of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Known {
-    places: [Option<(ProviderId, u32)>; MOST],
+    providers: [Option<(ProviderId, u32)>; MOST],
 }
 
 impl Known {
     /// Notes that a provider knows this number of bytes. Called with the most bytes first: only the first time counts for each.
     /// Returns whether there is room for more.
     pub fn note(&mut self, provider: ProviderId, bytes: u32) -> bool {
+        // The longest head came first: it is all that this provider knows.
         if self.of(provider) > 0 {
             return true;
         }
-        let mut free = self.places.iter_mut().filter(|place| place.is_none());
-        if let Some(place) = free.next() {
-            *place = Some((provider, bytes));
+        let mut free = self.providers.iter_mut().filter(|slot| slot.is_none());
+        if let Some(slot) = free.next() {
+            *slot = Some((provider, bytes));
         }
         free.next().is_some()
     }
 
-    /// What this one knows, in bytes; 0 if nothing is remembered of it.
+    /// How much this one knows, in bytes; 0 if nothing is remembered of it.
     pub fn of(&self, provider: ProviderId) -> u32 {
         self.iter().find(|(other, _)| *other == provider).map_or(0, |(_, bytes)| bytes)
     }
 
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = (ProviderId, u32)> + use<> {
-        self.places.into_iter().flatten()
+        self.providers.into_iter().flatten()
     }
 }
 

@@ -64,6 +64,7 @@ impl PrefixAffinity {
         let used = self.uses + 1;
         let new = Holders { providers: [None; HOLDERS], used };
         let holders = self.by_hash.entry(hash).or_insert(new);
+        // Also of a head that was used just now: its holders change with each job.
         holders.served_by(provider);
         // Fewer heads than half of the memory are newer: it is not forgotten soon.
         let is_recent = used - holders.used <= self.capacity as u64 / 2 && holders.used < used;
@@ -91,6 +92,7 @@ impl Default for PrefixAffinity {
 impl Policy for PrefixAffinity {
     /// O(heads × log + candidates).
     fn choose(&mut self, job: &JobSpec, candidates: &[Candidate]) -> usize {
+        // Looking up heads takes time, and there is nothing to choose.
         if candidates.len() < 2 {
             return 0;
         }
@@ -99,6 +101,7 @@ impl Policy for PrefixAffinity {
             let is_it = |candidate: &Candidate| candidate.provider == provider;
             let position = candidates.iter().position(is_it)?;
             let candidate = candidates.get(position)?;
+            // Among equal gains the one that has gone longest without a job, as without a memory.
             Some((gain(candidate, bytes, least)?, Reverse(candidate.last_given), position))
         });
         let best = warm.max().map(|(.., position)| position);
@@ -120,6 +123,7 @@ impl Policy for PrefixAffinity {
 
     fn placed(&mut self, job: &JobSpec, provider: ProviderId) {
         let seed = seed(&job.model);
+        // Only those that a longer prompt most likely has, too.
         for head in job.affinity.round_heads() {
             self.remember(head.hash ^ seed, provider);
         }

@@ -21,7 +21,7 @@ impl Oracle {
         job.broken_off = None;
     }
 
-    /// What becomes of a job in the middle of its answer.
+    /// The fate of a job in the middle of its answer.
     pub(crate) fn break_off(
         &mut self,
         mut job: JobRecord,

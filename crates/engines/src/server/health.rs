@@ -27,9 +27,10 @@ pub(super) async fn answers(backend: &HttpBackend, path: Option<&str>) -> bool {
 }
 
 async fn look(backend: &HttpBackend, path: &str) -> Option<StatusCode> {
-    let ask = BackendRequest { path_and_query: path.to_owned(), ..BackendRequest::default() };
+    let (method, path_and_query) = (Method::GET, path.to_owned());
+    let ask = BackendRequest { method, path_and_query, ..BackendRequest::default() };
     let look = async {
-        let mut answer = backend.ask(Method::GET, ask).await.ok()?;
+        let mut answer = backend.send(ask).await.ok()?;
         // Read to its end, so that the connection can be used again.
         while let Some(Ok(_)) = answer.body.next().await {}
         Some(answer.status)

@@ -126,7 +126,11 @@ async fn a_request_without_a_model_gets_the_list_or_is_told_what_is_missing() {
         path_and_query: path.to_owned(),
         ..BackendRequest::default()
     };
-    let list = bench.backend.ask(Method::GET, request("/v1/models?x")).await.unwrap();
+    let list = bench
+        .backend
+        .send(BackendRequest { method: Method::GET, ..request("/v1/models?x") })
+        .await
+        .unwrap();
     assert!(rest(list).await.unwrap().contains(r#""id":"a""#));
     let bad = bench.backend.send(request("/v1/chat/completions")).await.unwrap();
     assert_eq!(bad.status, 400);

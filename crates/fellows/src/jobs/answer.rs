@@ -185,14 +185,19 @@ fn decode(kind: u8, body: &[u8]) -> Result<Part, BadAnswer> {
 fn head(body: &[u8]) -> Result<Part, BadAnswer> {
     let head: WireHead<'_> = postcard::from_bytes(body).map_err(|_| BadAnswer)?;
     let status = StatusCode::from_u16(head.status).map_err(|_| BadAnswer)?;
-    // Room for the headers that the API adds.
-    let mut headers = HeaderMap::with_capacity(head.headers.len() + 8);
-    for (name, value) in head.headers {
-        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| BadAnswer)?;
-        let value = HeaderValue::from_bytes(value).map_err(|_| BadAnswer)?;
-        headers.try_append(name, value).map_err(|_| BadAnswer)?;
-    }
+    let headers = headers_of(&head.headers).ok_or(BadAnswer)?;
     Ok(Part::Head(Head { status, headers }))
+}
+
+/// Headers as they were sent.
+pub(super) fn headers_of(sent: &[(&str, &[u8])]) -> Option<HeaderMap> {
+    // Room for those that the API adds.
+    let mut headers = HeaderMap::with_capacity(sent.len() + 8);
+    for (name, value) in sent {
+        let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
+        headers.try_append(name, HeaderValue::from_bytes(value).ok()?).ok()?;
+    }
+    Some(headers)
 }
 
 #[cfg(test)]

@@ -25,14 +25,14 @@ const REFUSED: &str = "its backend refused, and another is asked";
 
 /// A fellow's worker that jobs go to.
 #[derive(Clone)]
-pub(super) struct Asked {
+pub(super) struct FellowWorker {
     pub(super) streams: Arc<Streams>,
     pub(super) fellow: ServerId,
     pub(super) provider: ProviderId,
 }
 
 /// A job on its way to a fellow.
-pub(super) struct Asking {
+pub(super) struct RemoteJob {
     /// `None` if the fellow takes no stream.
     stream: Option<FellowStream>,
     /// The part of its body that was not sent.
@@ -41,20 +41,20 @@ pub(super) struct Asking {
     writer: AnswerWriter,
 }
 
-impl Asked {
+impl FellowWorker {
     /// Sends the head of a job's request, and as much of its body as may go at once. Waits for nothing.
-    pub(super) fn begin(&self, assignment: Assignment) -> Asking {
+    pub(super) fn begin(&self, assignment: Assignment) -> RemoteJob {
         let Assignment { job, request, endpoint, alternatives, answer: writer, .. } = assignment;
         let head = request::encode(job, self.provider, (endpoint, alternatives), &request);
         let mut rest = request.body.clone();
         let first = rest.split_to(rest.len().min(MOST_FIRST.saturating_sub(head.len())));
         let stream =
             self.streams.open(self.fellow, Service::JOBS, &[&head, &first], rest.is_empty());
-        Asking { stream, rest, job, writer }
+        RemoteJob { stream, rest, job, writer }
     }
 }
 
-impl Asking {
+impl RemoteJob {
     /// Sends the rest, and passes the answer on. Returns the writer if the worker does not serve the endpoint.
     pub(super) async fn run(
         self,

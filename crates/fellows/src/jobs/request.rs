@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use base::{Endpoint, Endpoints, JobId, ModelName, ProviderId};
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use http::Method;
 use scheduler::JobRequest;
 use serde::{Deserialize, Serialize};
+
+use super::answer::headers_of;
 
 /// The longest head of a request, in bytes.
 pub(super) const MAX_HEAD: usize = 128 * 1024;
@@ -82,12 +84,6 @@ pub(super) fn decode(bytes: &[u8]) -> Result<RequestHead, BadRequest> {
     let head: WireHead<'_> = postcard::from_bytes(bytes).map_err(|_| BadRequest)?;
     let endpoint = Endpoint::of_path(head.endpoint).ok_or(BadRequest)?;
     let known = head.alternatives.iter().filter_map(|path| Endpoint::of_path(path));
-    let mut headers = HeaderMap::with_capacity(head.headers.len());
-    for (name, value) in &head.headers {
-        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| BadRequest)?;
-        let value = HeaderValue::from_bytes(value).map_err(|_| BadRequest)?;
-        headers.try_append(name, value).map_err(|_| BadRequest)?;
-    }
     Ok(RequestHead {
         job: JobId::from_random(head.job),
         provider: ProviderId::from_random(head.provider),
@@ -99,7 +95,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<RequestHead, BadRequest> {
             path_and_query: head.path_and_query.to_owned(),
             model: ModelName::from(head.model),
             streaming: head.streaming,
-            headers,
+            headers: headers_of(&head.headers).ok_or(BadRequest)?,
             body: Bytes::new(),
         },
     })
@@ -107,6 +103,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<RequestHead, BadRequest> {
 
 #[cfg(test)]
 mod tests {
+    use http::{HeaderMap, HeaderValue};
     use proptest::prelude::*;
 
     use super::*;

@@ -16,7 +16,7 @@ use tokio::{
     sync::{Notify, oneshot},
 };
 
-use super::asking::{Asked, Asking};
+use super::asking::{FellowWorker, RemoteJob};
 use crate::{
     counts::Counts,
     facts::{Facts, WorkerFacts},
@@ -61,7 +61,7 @@ struct Taken {
 /// `standing` is locked before it.
 struct Seat {
     me: Weak<Seat>,
-    worker: Asked,
+    worker: FellowWorker,
     name: String,
     server: String,
     shared: Arc<Shared>,
@@ -165,7 +165,7 @@ impl Seat {
     ) -> Arc<Self> {
         let seat = Arc::new_cyclic(|me| Self {
             me: Weak::clone(me),
-            worker: Asked { streams: Arc::clone(&shared.streams), fellow, provider: id },
+            worker: FellowWorker { streams: Arc::clone(&shared.streams), fellow, provider: id },
             name: worker.name.clone(),
             server: server.to_owned(),
             shared: Arc::clone(shared),
@@ -211,7 +211,7 @@ impl Seat {
     async fn ask(
         self: Arc<Self>,
         (job, attempt, endpoint): (JobId, u32, Endpoint),
-        asking: Asking,
+        asking: RemoteJob,
         canceled: oneshot::Receiver<CancelReason>,
     ) {
         let running = self.shared.counts.asking();

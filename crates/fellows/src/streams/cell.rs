@@ -17,7 +17,7 @@ use fleet::{
 
 use super::end::Over;
 use crate::{
-    clock::now,
+    now,
     transport::{Kind, Transport},
 };
 

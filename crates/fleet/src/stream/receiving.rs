@@ -28,7 +28,7 @@ pub(super) struct Receiving {
     end: Option<u64>,
     has_said_end: bool,
     /// The last request for missing bytes: where they begin, and when it was made.
-    asked: Option<(u64, Instant)>,
+    request: Option<(u64, Instant)>,
 }
 
 impl Receiving {
@@ -42,7 +42,7 @@ impl Receiving {
             early: BTreeMap::new(),
             end: None,
             has_said_end: false,
-            asked: None,
+            request: None,
         }
     }
 
@@ -116,10 +116,10 @@ impl Receiving {
     /// The end of the hole before `offset`, if it is to be asked for now.
     pub(super) fn hole(&mut self, now: Instant, offset: u64) -> Option<u64> {
         let lately = |(from, at): (u64, Instant)| from == self.received && now < at + AGAIN;
-        if self.asked.is_some_and(lately) {
+        if self.request.is_some_and(lately) {
             return None;
         }
-        self.asked = Some((self.received, now));
+        self.request = Some((self.received, now));
         Some(self.early.keys().next().map_or(offset, |early| offset.min(*early)))
     }
 

@@ -46,7 +46,7 @@ pub struct RemoteFile {
 /// A model on its way.
 #[derive(Debug)]
 pub struct Download {
-    place: ArrivalFolder,
+    folder: ArrivalFolder,
     store: PathBuf,
     files: Vec<RemoteFile>,
     /// The manifest, but for its hashes, which are those of other hashes.
@@ -72,19 +72,19 @@ pub struct FileDownload {
 ///
 /// [`ArrivalError::Exists`] when it has others.
 pub fn has(store: &Path, id: &ModelId, files: &[RemoteFile]) -> Result<bool, ArrivalError> {
-    let place = id.below(store);
-    if !place.join(RECORD).is_file() {
+    let folder = id.below(store);
+    if !folder.join(RECORD).is_file() {
         return Ok(false);
     }
     let Some(there) = install::installed(store, id) else { return Ok(false) };
     let same_names = there.files().len() == files.len()
         && there.files().iter().zip(files).all(|(a, b)| (&a.name, a.size) == (&b.name, b.size));
     let same = same_names
-        && match sums(&place) {
+        && match sums(&folder) {
             Some(sums) => sums == files,
-            None => files.iter().all(|file| file.sum.is_of(&file.name.below(&place), file.size)),
+            None => files.iter().all(|file| file.sum.is_of(&file.name.below(&folder), file.size)),
         };
-    if same { Ok(true) } else { Err(ArrivalError::Exists { model: id.clone(), path: place }) }
+    if same { Ok(true) } else { Err(ArrivalError::Exists { model: id.clone(), path: folder }) }
 }
 
 impl Download {
@@ -104,14 +104,14 @@ impl Download {
         files.sort_by(|a, b| a.name.cmp(&b.name));
         let wanted = wanted(id, &files)?;
         let name = format!("{DOWNLOAD}{}", wanted.digest_hex());
-        let place = ArrivalFolder::take(store, &name, id)?;
-        install::put_back(&place, store, &wanted)?;
+        let folder = ArrivalFolder::take(store, &name, id)?;
+        install::put_back(&folder, store, &wanted)?;
         let trees = files.iter().map(|_| None).collect();
-        let download = Self { place, store: store.to_owned(), files, wanted, trees };
+        let download = Self { folder, store: store.to_owned(), files, wanted, trees };
         let missing = download.wanted.total().saturating_sub(download.arrived());
         if let Err(error) = super::check_space(store, missing, free) {
             return match download.arrived() {
-                0 => download.place.remove().and(Err(error)),
+                0 => download.folder.remove().and(Err(error)),
                 _ => Err(error),
             };
         }
@@ -131,7 +131,7 @@ impl Download {
     /// How many bytes are there. They were not checked yet.
     pub fn arrived(&self) -> u64 {
         let length = |(number, file): (u32, &RemoteFile)| {
-            let meta = std::fs::metadata(self.place.file(number));
+            let meta = std::fs::metadata(self.folder.file(number));
             meta.map_or(0, |meta| meta.len().min(file.size))
         };
         (0..).zip(&self.files).map(length).sum()
@@ -148,7 +148,7 @@ impl Download {
             let piece = crate::plan::PieceId { file: number, piece: 0 };
             return Err(ArrivalError::Outside { piece });
         };
-        FileDownload::open(self.place.file(number), remote.clone())
+        FileDownload::open(self.folder.file(number), remote.clone())
     }
 
     /// Notes that a file is whole: the tree is what [`FileDownload::finish`] gave.
@@ -183,11 +183,11 @@ impl Download {
         let files = self.files.iter().zip(&trees).map(file).collect();
         let manifest = Manifest::new(self.wanted.id().clone(), files)?;
         self.write_sums()?;
-        let path = install::install(&self.place, &self.store, &manifest, replace)?;
+        let path = install::install(&self.folder, &self.store, &manifest, replace)?;
         for (file, tree) in self.files.iter().zip(&trees) {
             cache.iter().for_each(|cache| cache.keep_for(&file.name.below(&path), tree));
         }
-        self.place.remove()?;
+        self.folder.remove()?;
         Ok((path, manifest))
     }
 
@@ -197,11 +197,11 @@ impl Download {
     ///
     /// [`ArrivalError::Disk`].
     pub fn abandon(self) -> Result<(), ArrivalError> {
-        self.place.remove()
+        self.folder.remove()
     }
 
     fn write_sums(&self) -> Result<(), ArrivalError> {
-        let model = self.place.path("model");
+        let model = self.folder.path("model");
         let path = model.join(SUMS);
         let write = || {
             std::fs::create_dir_all(&model)?;

@@ -23,10 +23,10 @@ pub const RECORD: &str = ".warren.json";
 
 /// The model of this name in the store, if all its files are there with their lengths.
 pub fn installed(store: &Path, id: &ModelId) -> Option<Manifest> {
-    let place = id.below(store);
-    let manifest = read_manifest(&place.join(RECORD))?;
+    let folder = id.below(store);
+    let manifest = read_manifest(&folder.join(RECORD))?;
     let whole = |file: &crate::ManifestFile| {
-        let meta = fs::symlink_metadata(file.name.below(&place));
+        let meta = fs::symlink_metadata(file.name.below(&folder));
         meta.is_ok_and(|meta| meta.is_file() && meta.len() == file.size)
     };
     manifest.files().iter().all(whole).then_some(manifest)
@@ -34,7 +34,7 @@ pub fn installed(store: &Path, id: &ModelId) -> Option<Manifest> {
 
 /// Moves the files of an arrival into the model's place, whole or not at all; tells the place.
 pub(super) fn install(
-    place: &ArrivalFolder,
+    folder: &ArrivalFolder,
     store: &Path,
     manifest: &Manifest,
     replace: bool,
@@ -44,11 +44,11 @@ pub(super) fn install(
     if there == Existing::Same {
         return Ok(target);
     }
-    let model = place.path("model");
-    stage(place, &model, manifest).map_err(ArrivalError::disk(&model))?;
+    let model = folder.path("model");
+    stage(folder, &model, manifest).map_err(ArrivalError::disk(&model))?;
     let swap = || {
         match there {
-            Existing::Other => exchange(&model, &target, &place.path("old"))?,
+            Existing::Other => exchange(&model, &target, &folder.path("old"))?,
             _ => fs::rename(&model, &target)?,
         }
         target.parent().map_or(Ok(()), durable::sync_directory)
@@ -73,17 +73,17 @@ fn exchange(new: &Path, target: &Path, old: &Path) -> io::Result<()> {
 /// be replaced to its place. Tells whether there was one; what is there must be checked again then, as it
 /// may be the files of a model that was replaced.
 pub(super) fn put_back(
-    place: &ArrivalFolder,
+    folder: &ArrivalFolder,
     store: &Path,
     manifest: &Manifest,
 ) -> Result<bool, ArrivalError> {
-    let (model, old) = (place.path("model"), place.path("old"));
+    let (model, old) = (folder.path("model"), folder.path("old"));
     let interrupted = model.exists() || old.exists();
     let undo = || {
         for (number, file) in (0..).zip(manifest.files()) {
             let staged = file.name.below(&model);
-            if staged.is_file() && !place.file(number).exists() {
-                fs::rename(staged, place.file(number))?;
+            if staged.is_file() && !folder.file(number).exists() {
+                fs::rename(staged, folder.file(number))?;
             }
         }
         let target = manifest.id().below(store);
@@ -146,11 +146,11 @@ fn make_parent(store: &Path, target: &Path) -> Result<(), ArrivalError> {
 }
 
 /// Gives the files their names below `model`, and writes all of it through to the disk.
-fn stage(place: &ArrivalFolder, model: &Path, manifest: &Manifest) -> io::Result<()> {
+fn stage(folder: &ArrivalFolder, model: &Path, manifest: &Manifest) -> io::Result<()> {
     fs::create_dir_all(model)?;
     let mut directories = BTreeSet::from([model.to_owned()]);
     for (number, file) in (0..).zip(manifest.files()) {
-        let (from, to) = (place.file(number), file.name.below(model));
+        let (from, to) = (folder.file(number), file.name.below(model));
         File::open(&from)?.sync_all()?;
         if let Some(parent) = to.parent().filter(|parent| !directories.contains(*parent)) {
             fs::create_dir_all(parent)?;

@@ -44,7 +44,7 @@ pub type Free<'a> = &'a dyn Fn(&Path) -> io::Result<u64>;
 /// A model that is fetched piece by piece. Its methods can be called from several threads at once.
 #[derive(Debug)]
 pub struct Arrival {
-    place: ArrivalFolder,
+    folder: ArrivalFolder,
     store: PathBuf,
     manifest: Manifest,
     /// By file; those of at most one piece are there from the start.
@@ -77,26 +77,26 @@ impl Arrival {
         free: Free<'_>,
         boot: Option<[u8; 16]>,
     ) -> Result<Self, ArrivalError> {
-        let place = ArrivalFolder::take(store, &manifest.digest_hex(), manifest.id())?;
-        let interrupted = install::put_back(&place, store, manifest)?;
-        place.save_manifest(manifest)?;
-        let trees = load_trees(&place, manifest);
+        let folder = ArrivalFolder::take(store, &manifest.digest_hex(), manifest.id())?;
+        let interrupted = install::put_back(&folder, store, manifest)?;
+        folder.save_manifest(manifest)?;
+        let trees = load_trees(&folder, manifest);
         let mut pieces = Pieces::none(manifest);
-        let mut journal = Journal::open(&place.journal(), manifest, boot, &mut pieces)?;
+        let mut journal = Journal::open(&folder.journal(), manifest, boot, &mut pieces)?;
         if let Err(error) = check_space(store, manifest.total() - pieces.arrived(), free) {
-            return if pieces.arrived() > 0 { Err(error) } else { place.remove().and(Err(error)) };
+            return if pieces.arrived() > 0 { Err(error) } else { folder.remove().and(Err(error)) };
         }
         let before = pieces.arrived();
-        place.make_files(manifest, &mut pieces)?;
+        folder.make_files(manifest, &mut pieces)?;
         let doubtful = interrupted || !journal.same_boot();
         if doubtful {
-            check_again(&place, manifest, &trees, &mut pieces);
+            check_again(&folder, manifest, &trees, &mut pieces);
         }
         if doubtful || pieces.arrived() != before {
-            journal = Journal::write_anew(&place.journal(), manifest, boot, &pieces)?;
+            journal = Journal::write_anew(&folder.journal(), manifest, boot, &pieces)?;
         }
         let state = Mutex::new(ArrivalState { pieces, journal });
-        Ok(Self { place, store: store.to_owned(), manifest: manifest.clone(), trees, state })
+        Ok(Self { folder, store: store.to_owned(), manifest: manifest.clone(), trees, state })
     }
 
     /// The manifest of the arriving model.
@@ -121,7 +121,7 @@ impl Arrival {
         let Some(tree) = Tree::from_bytes(of.size, values, of.root) else {
             return Err(ArrivalError::Tree { file: of.name.clone() });
         };
-        let path = self.place.tree(file);
+        let path = self.folder.tree(file);
         durable::write(&path, &cache::encode(&tree), false).map_err(ArrivalError::disk(&path))?;
         // One that is there is the same: both merge to the root.
         _ = slot.set(Arc::new(tree));
@@ -164,11 +164,11 @@ impl Arrival {
             return Err(ArrivalError::Corrupt { file: of.name.clone(), piece: piece.piece });
         }
         self.write_checked(piece, bytes)?;
-        self.lock().note(piece).map_err(ArrivalError::disk(&self.place.journal()))
+        self.lock().note(piece).map_err(ArrivalError::disk(&self.folder.journal()))
     }
 
     fn write_checked(&self, piece: PieceId, bytes: &[u8]) -> Result<(), ArrivalError> {
-        let path = self.place.file(piece.file);
+        let path = self.folder.file(piece.file);
         let write = || {
             let file = OpenOptions::new().write(true).open(&path)?;
             file.write_all_at(bytes, u64::from(piece.piece) * PIECE)
@@ -202,25 +202,25 @@ impl Arrival {
             return Err(ArrivalError::Incomplete { arrived, total });
         }
         self.prove()?;
-        let path = install::install(&self.place, &self.store, &self.manifest, replace)?;
+        let path = install::install(&self.folder, &self.store, &self.manifest, replace)?;
         if let Some(cache) = cache {
             let trees = self.manifest.files().iter().zip(&self.trees);
             let trees =
                 trees.filter_map(|(file, tree)| Some((file.name.below(&path), tree.get()?)));
             trees.for_each(|(path, tree)| cache.keep_for(&path, tree));
         }
-        self.place.remove()?;
+        self.folder.remove()?;
         Ok(path)
     }
 
     /// Reads all that has arrived and checks it. What is damaged is missing afterwards.
     fn prove(&self) -> Result<(), ArrivalError> {
         let mut state = self.lock();
-        check_again(&self.place, &self.manifest, &self.trees, &mut state.pieces);
+        check_again(&self.folder, &self.manifest, &self.trees, &mut state.pieces);
         if state.pieces.is_complete() {
             return Ok(());
         }
-        let path = self.place.journal();
+        let path = self.folder.journal();
         state.journal =
             Journal::write_anew(&path, &self.manifest, journal::boot_id(), &state.pieces)?;
         let bytes = self.manifest.total() - state.pieces.arrived();
@@ -233,7 +233,7 @@ impl Arrival {
     ///
     /// [`ArrivalError::Disk`].
     pub fn abandon(self) -> Result<(), ArrivalError> {
-        self.place.remove()
+        self.folder.remove()
     }
 
     fn slot(
@@ -264,9 +264,9 @@ impl ArrivalState {
 
 /// The trees that were saved, and those that follow from the manifest. One that is damaged is asked for
 /// again.
-fn load_trees(place: &ArrivalFolder, manifest: &Manifest) -> Vec<OnceLock<Arc<Tree>>> {
+fn load_trees(folder: &ArrivalFolder, manifest: &Manifest) -> Vec<OnceLock<Arc<Tree>>> {
     let load = |(number, file): (u32, &crate::ManifestFile)| {
-        let saved = || cache::decode(&std::fs::read(place.tree(number)).ok()?);
+        let saved = || cache::decode(&std::fs::read(folder.tree(number)).ok()?);
         let tree = Tree::of_one_piece(file.size, file.root).or_else(saved);
         let tree = tree.filter(|tree| (tree.size(), tree.root()) == (file.size, file.root));
         tree.map_or_else(OnceLock::new, |tree| OnceLock::from(Arc::new(tree)))
@@ -285,7 +285,7 @@ fn check_space(store: &Path, missing: u64, free: Free<'_>) -> Result<(), Arrival
 
 /// Drops the pieces whose bytes on disk are not what they should be.
 fn check_again(
-    place: &ArrivalFolder,
+    folder: &ArrivalFolder,
     manifest: &Manifest,
     trees: &[OnceLock<Arc<Tree>>],
     arrived: &mut Pieces,
@@ -294,16 +294,16 @@ fn check_again(
         let all = 0..u32::try_from(pieces(file.size)).unwrap_or(u32::MAX);
         let there = all.map(|piece| PieceId { file: number, piece });
         let there: Vec<_> = there.filter(|piece| !arrived.wants(*piece)).collect();
-        let wrong = |piece: &PieceId| !tree.get().is_some_and(|tree| holds(place, tree, *piece));
+        let wrong = |piece: &PieceId| !tree.get().is_some_and(|tree| holds(folder, tree, *piece));
         there.into_iter().filter(wrong).for_each(|piece| arrived.clear(piece));
     }
 }
 
-fn holds(place: &ArrivalFolder, tree: &Tree, piece: PieceId) -> bool {
+fn holds(folder: &ArrivalFolder, tree: &Tree, piece: PieceId) -> bool {
     let number = u64::from(piece.piece);
     // At most a piece: it fits.
     let mut bytes = vec![0; crate::tree::piece_len(tree.size(), number) as usize];
-    let file = std::fs::File::open(place.file(piece.file));
+    let file = std::fs::File::open(folder.file(piece.file));
     let read = file.and_then(|file| file.read_exact_at(&mut bytes, number * PIECE));
     read.is_ok() && tree.check(number, &bytes)
 }

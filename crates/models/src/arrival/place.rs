@@ -82,12 +82,12 @@ impl ArrivalFolder {
             }
             lock => lock.map_err(ArrivalError::disk(&arriving))?,
         };
-        let place = Self { arriving, name: name.to_owned(), _lock: lock };
+        let folder = Self { arriving, name: name.to_owned(), _lock: lock };
         for below in ["files", "trees"] {
-            let path = place.path(below);
+            let path = folder.path(below);
             fs::create_dir_all(&path).map_err(ArrivalError::disk(&path))?;
         }
-        Ok(place)
+        Ok(folder)
     }
 
     pub(super) fn path(&self, below: &str) -> PathBuf {

@@ -30,7 +30,7 @@ pub const TOLERANCE: u64 = PIECE - 1;
 /// A model that comes in the plain form.
 #[derive(Debug)]
 pub struct StockArrival {
-    place: ArrivalFolder,
+    folder: ArrivalFolder,
     store: PathBuf,
     id: ModelId,
     total: u64,
@@ -71,13 +71,13 @@ impl StockArrival {
         }
         // Ids are the same in upper and in lower case, and may be no fit names of directories.
         let name = blake3::hash(transfer.to_ascii_lowercase().as_bytes()).to_hex();
-        let place = ArrivalFolder::take(store, &format!("{STOCK}{name}"), id)?;
+        let folder = ArrivalFolder::take(store, &format!("{STOCK}{name}"), id)?;
         if let Err(error) = super::check_space(store, total, free) {
-            place.remove()?;
+            folder.remove()?;
             return Err(error);
         }
         let arrival = Self {
-            place,
+            folder,
             store: store.to_owned(),
             id: id.clone(),
             total,
@@ -151,11 +151,11 @@ impl StockArrival {
     ) -> Result<(PathBuf, Manifest), ArrivalError> {
         if !self.is_complete() {
             let (arrived, total) = (self.arrived, self.total);
-            self.place.remove()?;
+            self.folder.remove()?;
             return Err(ArrivalError::Incomplete { arrived, total });
         }
         let done = self.install(replace, cache);
-        let removed = self.place.remove();
+        let removed = self.folder.remove();
         done.and_then(|done| removed.map(|()| done))
     }
 
@@ -165,7 +165,7 @@ impl StockArrival {
     ///
     /// [`ArrivalError::Disk`].
     pub fn abandon(self) -> Result<(), ArrivalError> {
-        self.place.remove()
+        self.folder.remove()
     }
 
     fn install(
@@ -175,7 +175,7 @@ impl StockArrival {
     ) -> Result<(PathBuf, Manifest), ArrivalError> {
         let (files, trees) = self.number_by_name()?;
         let manifest = Manifest::new(self.id.clone(), files)?;
-        let path = install::install(&self.place, &self.store, &manifest, replace)?;
+        let path = install::install(&self.folder, &self.store, &manifest, replace)?;
         for (file, tree) in manifest.files().iter().zip(&trees) {
             cache.iter().for_each(|cache| cache.keep_for(&file.name.below(&path), tree));
         }
@@ -186,12 +186,12 @@ impl StockArrival {
     fn number_by_name(&mut self) -> Result<(Vec<ManifestFile>, Vec<Tree>), ArrivalError> {
         let mut files: Vec<_> = self.files.drain().collect();
         files.sort_by(|(a, _), (b, _)| a.cmp(b));
-        let (from, to) = (self.place.path("files"), self.place.path("named"));
+        let (from, to) = (self.folder.path("files"), self.folder.path("named"));
         std::fs::create_dir_all(&to).map_err(ArrivalError::disk(&to))?;
         let (mut manifest, mut trees) = (Vec::new(), Vec::new());
         for (number, (name, file)) in files.into_iter().enumerate() {
             let to = to.join(number.to_string());
-            std::fs::rename(self.place.file(file.number), &to).map_err(ArrivalError::disk(&to))?;
+            std::fs::rename(self.folder.file(file.number), &to).map_err(ArrivalError::disk(&to))?;
             let tree = file.tree.finish();
             manifest.push(ManifestFile { name, size: tree.size(), root: tree.root() });
             trees.push(tree);
@@ -204,7 +204,7 @@ impl StockArrival {
     fn repeated(&mut self, name: &FileName, at: u64, bytes: &[u8]) -> Result<(), ArrivalError> {
         let Some(number) = self.files.get(name).map(|file| file.number) else { return Ok(()) };
         let mut there = vec![0; bytes.len()];
-        let path = self.place.file(number);
+        let path = self.folder.file(number);
         let file = self.file(number)?;
         file.read_exact_at(&mut there, at).map_err(ArrivalError::disk(&path))?;
         if there == bytes {
@@ -221,7 +221,7 @@ impl StockArrival {
         last: bool,
     ) -> Result<(), ArrivalError> {
         let number = self.number(name)?;
-        let path = self.place.file(number);
+        let path = self.folder.file(number);
         self.file(number)?.write_all_at(bytes, offset).map_err(ArrivalError::disk(&path))?;
         if let Some(file) = self.files.get_mut(name) {
             file.tree.update(bytes);
@@ -248,7 +248,7 @@ impl StockArrival {
     }
 
     fn file(&mut self, number: u32) -> Result<&File, ArrivalError> {
-        let path = self.place.file(number);
+        let path = self.folder.file(number);
         let file = match self.open.take() {
             Some((open, file)) if open == number => file,
             _ => OpenOptions::new()
@@ -263,10 +263,10 @@ impl StockArrival {
     }
 
     fn clear(&self) -> Result<(), ArrivalError> {
-        let path = self.place.path("files");
+        let path = self.folder.path("files");
         let clear = || durable::remove(&path).and_then(|()| std::fs::create_dir(&path));
         ["model", "old", "named"].into_iter().try_for_each(|name| {
-            let path = self.place.path(name);
+            let path = self.folder.path(name);
             durable::remove(&path).map_err(ArrivalError::disk(&path))
         })?;
         clear().map_err(ArrivalError::disk(&path))

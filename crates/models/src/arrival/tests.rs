@@ -142,7 +142,7 @@ fn what_was_damaged_on_the_disk_is_noticed_before_the_model_appears() {
     let model = Model::new("org/name", 1);
     let arrival = model.open(dir.path());
     model.send(&arrival);
-    let written = arrival.place.file(2);
+    let written = arrival.folder.file(2);
     drop(arrival);
     // Within one piece, and the same length as before.
     let mut bytes = fs::read(&written).unwrap();
@@ -164,7 +164,7 @@ fn a_journal_that_was_cut_off_anywhere_tells_what_came_before() {
     let dir = tempfile::tempdir().unwrap();
     let model = Model::new("org/name", 1);
     let arrival = model.open(dir.path());
-    let journal = arrival.place.journal();
+    let journal = arrival.folder.journal();
     model.send(&arrival);
     drop(arrival);
     let whole = fs::read(&journal).unwrap();
@@ -197,7 +197,7 @@ fn after_a_restart_of_the_machine_what_is_on_disk_is_checked() {
     let model = Model::new("org/name", 1);
     let arrival = model.open(dir.path());
     model.send(&arrival);
-    let weights = arrival.place.file(2);
+    let weights = arrival.folder.file(2);
     drop(arrival);
     // What a loss of power leaves: the journal was written, a piece was not.
     let mut lost = model.files[2].clone();
@@ -219,7 +219,7 @@ fn the_journal_of_a_missing_file_is_not_believed() {
     for spoil in [|path: &Path| fs::remove_file(path), |path: &Path| fs::write(path, "short")] {
         let arrival = model.open(dir.path());
         model.send(&arrival);
-        let weights = arrival.place.file(2);
+        let weights = arrival.folder.file(2);
         drop(arrival);
         spoil(&weights).unwrap();
         let arrival = model.open(dir.path());
@@ -393,11 +393,11 @@ fn an_installation_that_was_interrupted_is_undone_and_done_again() {
     let place = old.arrive(dir.path());
     let arrival = new.open(dir.path());
     new.send(&arrival);
-    let staged = arrival.place.path("model");
+    let staged = arrival.folder.path("model");
     // Killed while files got their names, and the old model was out of its place.
     fs::create_dir_all(&staged).unwrap();
-    fs::rename(arrival.place.file(0), staged.join("config.json")).unwrap();
-    fs::rename(&place, arrival.place.path("old")).unwrap();
+    fs::rename(arrival.folder.file(0), staged.join("config.json")).unwrap();
+    fs::rename(&place, arrival.folder.path("old")).unwrap();
     drop(arrival);
     let arrival = new.open(dir.path());
     old.assert_at(&place);
@@ -405,9 +405,9 @@ fn an_installation_that_was_interrupted_is_undone_and_done_again() {
     // Killed after the new model was in its place, but before the arrival was removed: the files of the old
     // one, of the same lengths, must not be taken for the new ones'.
     for file in 0..3 {
-        fs::remove_file(arrival.place.file(file)).unwrap();
+        fs::remove_file(arrival.folder.file(file)).unwrap();
     }
-    fs::rename(&place, arrival.place.path("model")).unwrap();
+    fs::rename(&place, arrival.folder.path("model")).unwrap();
     drop(arrival);
     let arrival = new.open(dir.path());
     assert_eq!(arrival.arrived(), 0);

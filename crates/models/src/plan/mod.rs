@@ -67,7 +67,7 @@ pub struct Plan<P> {
     /// To be asked again.
     again: BTreeSet<PieceId>,
     /// Asked of some peers, and not there yet.
-    asked: BTreeMap<PieceId, BTreeSet<P>>,
+    askers: BTreeMap<PieceId, BTreeSet<P>>,
     peers: BTreeMap<P, Peer>,
     banned: BTreeSet<P>,
 }
@@ -109,7 +109,7 @@ impl<P: Ord + Clone> Plan<P> {
         Self {
             fresh: missing.into_iter(),
             again: BTreeSet::new(),
-            asked: BTreeMap::new(),
+            askers: BTreeMap::new(),
             peers: BTreeMap::new(),
             banned: BTreeSet::new(),
         }
@@ -140,7 +140,7 @@ impl<P: Ord + Clone> Plan<P> {
             None if ask_second => self.second_for(name)?,
             next => next?,
         };
-        self.asked.entry(piece).or_default().insert(name.clone());
+        self.askers.entry(piece).or_default().insert(name.clone());
         let peer = self.peers.get_mut(name)?;
         if peer.open.is_empty() {
             peer.since = now;
@@ -175,12 +175,12 @@ impl<P: Ord + Clone> Plan<P> {
 
     /// How many pieces are missing.
     pub fn missing(&self) -> usize {
-        self.fresh.len() + self.again.len() + self.asked.len()
+        self.fresh.len() + self.again.len() + self.askers.len()
     }
 
     /// Whether this piece was requested and is missing; any other piece need not be checked.
     pub fn wants(&self, piece: PieceId) -> bool {
-        self.asked.contains_key(&piece) || self.again.contains(&piece)
+        self.askers.contains_key(&piece) || self.again.contains(&piece)
     }
 
     /// Whether all pieces are there.
@@ -197,7 +197,7 @@ impl<P: Ord + Clone> Plan<P> {
     }
 
     fn arrived(&mut self, now: Duration, name: &P, piece: PieceId) -> Verdict {
-        let wanted = self.asked.remove(&piece).is_some() | self.again.remove(&piece);
+        let wanted = self.askers.remove(&piece).is_some() | self.again.remove(&piece);
         let answered = self.answered(now, name, piece);
         if let Some(peer) = self.peers.get_mut(name).filter(|_| answered || wanted) {
             (peer.since, peer.stalls) = (now, 0);
@@ -233,10 +233,10 @@ impl<P: Ord + Clone> Plan<P> {
 
     /// This peer will not bring the piece: if nobody else was asked, somebody has to be.
     fn give_back(&mut self, name: &P, piece: PieceId) {
-        let Some(askers) = self.asked.get_mut(&piece) else { return };
+        let Some(askers) = self.askers.get_mut(&piece) else { return };
         askers.remove(name);
         if askers.is_empty() {
-            self.asked.remove(&piece);
+            self.askers.remove(&piece);
             self.again.insert(piece);
         }
     }
@@ -264,7 +264,7 @@ impl<P: Ord + Clone> Plan<P> {
         let once = |(piece, askers): (&PieceId, &BTreeSet<P>)| {
             (askers.len() == 1 && !askers.contains(name)).then_some(*piece)
         };
-        self.asked.iter().find_map(once)
+        self.askers.iter().find_map(once)
     }
 }
 

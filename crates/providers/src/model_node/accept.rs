@@ -18,8 +18,8 @@ use super::{
 use crate::{
     claims::Claim,
     link::{Close, Permit, drive},
+    notes::Sender,
     refusal::refuse_link,
-    sender::Sender,
 };
 
 /// Why a node is refused.

@@ -20,10 +20,7 @@ use translate::{
 };
 use wire::{Frame, Outbox};
 
-use super::{
-    numbers::Numbers,
-    task::{AnswerError, Task},
-};
+use super::task::{AnswerError, Numbers, Task};
 use crate::{
     complaints::Complaints,
     incoming::{NO_SENSE, REFUSED},

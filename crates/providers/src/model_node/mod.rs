@@ -7,12 +7,10 @@
 //!
 //! - `accept`: turns an HTTP request into a registered node, or refuses it
 //! - `codec`: sends tasks, receives results
-//! - `task`: one task and its answer
-//! - `numbers`: ids of tasks
+//! - `task`: one task and its answer; ids of tasks
 
 mod accept;
 mod codec;
-mod numbers;
 mod task;
 
 use std::sync::Arc;
@@ -21,7 +19,7 @@ use access::LenderRules;
 use scheduler::Scheduler;
 use tokio_util::task::TaskTracker;
 
-use self::numbers::Numbers;
+use self::task::Numbers;
 use crate::claims::Claims;
 
 type Name = (String, String);

@@ -20,7 +20,7 @@ use super::{
 use crate::{
     link::{Close, Permit, drive},
     member::{Member, Presence, now_ms},
-    sender::Sender,
+    notes::Sender,
 };
 
 impl Participants {

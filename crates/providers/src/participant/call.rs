@@ -86,8 +86,7 @@ async fn pass(
     let read = Arc::new(ReadSignal(Notify::new()));
     let sink: Arc<dyn CreditSink> = Arc::<ReadSignal>::clone(&read);
     incoming.writer.give_credit(sink, 0, PORTION);
-    let Answer { status, headers, mut body } =
-        backend.ask(request.method.clone(), ask(request)).await.map_err(failed)?;
+    let Answer { status, headers, mut body } = backend.send(ask(request)).await.map_err(failed)?;
     if status.is_redirection() {
         let words = format!("its endpoint answered {status}: redirects are not followed");
         return Err(CallError::Failed(words));
@@ -112,6 +111,7 @@ async fn pass(
 fn ask(request: &JobRequest) -> BackendRequest {
     let has_body = !request.body.is_empty();
     BackendRequest {
+        method: request.method.clone(),
         path_and_query: request.path_and_query.clone(),
         headers: sent_headers(request).collect(),
         body: if has_body { vec![request.body.clone()] } else { Vec::new() },

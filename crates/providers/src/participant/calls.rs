@@ -12,7 +12,10 @@ use tokio::{
 
 use super::call;
 use crate::{
-    incoming::Incoming, link::until, member::Presence, notes::Note, sender::Sender,
+    incoming::Incoming,
+    link::until,
+    member::Presence,
+    notes::{Note, Sender},
     served::ServedEndpoints,
 };
 

@@ -1,4 +1,4 @@
-//! The life of one endpoint: the server calls it while it answers, and retries when it does not.
+//! One caller for each endpoint of a participant, and the life of one: the server calls it while it answers, and retries when it does not.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -8,17 +8,18 @@ use protocol::json::clip;
 use rand::RngExt;
 use rooms::{Kind, room::ServedParticipant as Participant};
 use scheduler::{LeaveReason, Provider, Scheduler};
-use tokio::time::sleep;
+use tokio::{task::JoinSet, time::sleep};
 use tracing::Instrument;
 
 use super::{
+    Participants,
     calls::Calls,
     offer::{offer, served},
 };
 use crate::{
-    claims::Claim,
+    claims::{Claim, Claims},
     member::{Member, Presence, now_ms},
-    sender::Sender,
+    notes::Sender,
 };
 
 /// How often an endpoint is queried for its models, as a sign of life.
@@ -36,8 +37,31 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// How many bytes of an endpoint's error are logged.
 const MAX_WORDS: usize = 300;
 
+impl Participants {
+    /// Calls the endpoints of all participants that have one, until this is dropped.
+    pub async fn call_endpoints(self) {
+        // One caller for each participant of a room: there are never more callers than
+        // participants.
+        let callers = Arc::new(Claims::<(RoomId, String)>::default());
+        let mut calls = JoinSet::new();
+        loop {
+            for (room, id) in self.rooms.unserved_endpoints() {
+                if let Some(claim) = callers.take_free((room.id().clone(), id.clone())) {
+                    let member = Member::new(room, id);
+                    calls.spawn(serve(self.scheduler.clone(), member, claim));
+                }
+            }
+            tokio::select! {
+                () = self.rooms.endpoint_joined() => {}
+                // A participant may have joined again while its old caller was about to end.
+                Some(_) = calls.join_next() => {}
+            }
+        }
+    }
+}
+
 /// Calls the endpoint of a participant until the participant leaves or no longer has an endpoint.
-pub(super) async fn serve(scheduler: Scheduler, member: Member, claim: Claim<(RoomId, String)>) {
+async fn serve(scheduler: Scheduler, member: Member, claim: Claim<(RoomId, String)>) {
     let room = member.room().id();
     let span = tracing::info_span!("endpoint", %room, participant = member.id());
     let room = Arc::clone(member.room());

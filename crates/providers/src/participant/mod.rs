@@ -13,8 +13,7 @@
 //! - `abandoned`: requests without a client that a participant still works on
 //! - `offer`: a participant's offer to the dispatcher
 //! - `answer`: filters the head of an answer
-//! - `callers`: one caller for each endpoint
-//! - `endpoint`: the life of one endpoint
+//! - `endpoint`: one caller for each endpoint, and the life of one
 //! - `calls`: jobs at an endpoint
 //! - `call`: one job at an endpoint
 
@@ -22,7 +21,6 @@ mod abandoned;
 mod accept;
 mod answer;
 mod call;
-mod callers;
 mod calls;
 mod codec;
 mod endpoint;

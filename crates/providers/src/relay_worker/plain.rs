@@ -21,7 +21,7 @@ const KEPT_OF_BODY: usize = 64 * 1024 * 1024;
 pub(super) struct PlainJob {
     pub(super) incoming: Incoming,
     streaming: bool,
-    kept: Vec<u8>,
+    body_so_far: Vec<u8>,
 }
 
 /// Why a part of an answer was not passed on.
@@ -40,7 +40,7 @@ impl From<WriteError> for AnswerError {
 
 impl PlainJob {
     pub(super) fn new(incoming: Incoming, streaming: bool) -> Self {
-        Self { incoming, streaming, kept: Vec::new() }
+        Self { incoming, streaming, body_so_far: Vec::new() }
     }
 
     /// Handles `response_chunk`.
@@ -49,13 +49,13 @@ impl PlainJob {
             self.incoming.writer.chunk(chunk.into())?;
             return Ok(());
         }
-        self.kept.extend_from_slice(chunk.as_bytes());
+        self.body_so_far.extend_from_slice(chunk.as_bytes());
         if !self.streaming {
-            let too_long = self.kept.len() > KEPT_OF_BODY;
+            let too_long = self.body_so_far.len() > KEPT_OF_BODY;
             return if too_long { Err(AnswerError::TooLong) } else { Ok(()) };
         }
-        if looks_like_sse(&self.kept) || self.kept.len() > KEPT_OF_STREAM {
-            let kept = std::mem::take(&mut self.kept);
+        if looks_like_sse(&self.body_so_far) || self.body_so_far.len() > KEPT_OF_STREAM {
+            let kept = std::mem::take(&mut self.body_so_far);
             self.incoming.writer.head(head::assumed_stream())?;
             self.incoming.writer.chunk(kept.into())?;
         }
@@ -66,14 +66,14 @@ impl PlainJob {
     pub(super) fn body<'a>(&'a self, complete: &'a ResponseComplete) -> &'a [u8] {
         match &complete.body {
             Some(body) if !body.is_empty() => body.as_bytes(),
-            _ => &self.kept,
+            _ => &self.body_so_far,
         }
     }
 
     /// Passes the job to another provider. Returns it when there is none.
     pub(super) fn pass_on(self) -> Option<Self> {
-        let Self { incoming, streaming, kept } = self;
-        incoming.pass_on().map(|incoming| Self { incoming, streaming, kept })
+        let Self { incoming, streaming, body_so_far } = self;
+        incoming.pass_on().map(|incoming| Self { incoming, streaming, body_so_far })
     }
 
     /// Handles `response_complete`: the end of a stream that has begun, or else the whole answer.
@@ -92,7 +92,7 @@ impl PlainJob {
         };
         let body = match complete.body {
             Some(body) if !body.is_empty() => Bytes::from(body),
-            _ => Bytes::from(std::mem::take(&mut self.kept)),
+            _ => Bytes::from(std::mem::take(&mut self.body_so_far)),
         };
         describe(&mut head, body.len());
         let written =

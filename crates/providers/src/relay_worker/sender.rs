@@ -56,8 +56,8 @@ impl Form {
     }
 
     /// Those of a worker's endpoints whose requests and answers it carries: JSON carries text alone.
-    pub(super) fn carried(self, told: Option<Endpoints>) -> Option<Endpoints> {
-        if self.is_binary() { told } else { told.map(Endpoints::as_text) }
+    pub(super) fn carried(self, announced: Option<Endpoints>) -> Option<Endpoints> {
+        if self.is_binary() { announced } else { announced.map(Endpoints::as_text) }
     }
 }
 

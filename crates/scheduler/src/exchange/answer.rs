@@ -174,6 +174,7 @@ impl Answer {
         let mut state = self.exchange.lock();
         if let Some((bytes, due)) = state.take() {
             self.moved = state.moved;
+            // Credit is a message on the link: it is not sent under the lock.
             drop(state);
             give(due);
             return Poll::Ready(Event::Chunk(bytes));
@@ -218,6 +219,7 @@ impl Drop for Answer {
         if self.ended {
             return;
         }
+        // Its lock is free again when the scheduler's is taken, which comes first.
         let over = self.exchange.lock().end.is_some();
         if !over {
             self.scheduler.client_gone(self.job);

@@ -36,7 +36,7 @@ pub(crate) struct Seams {
     /// breaks.
     unread: VecDeque<(u64, Seam)>,
     pub(super) count: u32,
-    /// What had passed at the last seam.
+    /// The part that had passed at the last seam.
     pub(super) delivered: Delivered,
 }
 
@@ -63,7 +63,7 @@ impl Exchange {
         state.forget_costs();
     }
 
-    /// What is left to do of an answer that has broken off. Nothing can be done without a record, or for a reader
+    /// The rest of an answer that has broken off. Nothing can be done without a record, or for a reader
     /// that needs no more.
     pub(crate) fn rest(&self) -> Rest {
         let mut state = self.lock();

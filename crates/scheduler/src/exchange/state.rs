@@ -177,6 +177,7 @@ impl Exchange {
         record: Option<Box<dyn Record>>,
     ) -> Result<(), WriteError> {
         let mut state = self.lock();
+        // The late head of an attempt that was requeued reaches nobody.
         state.writable(claim.attempt)?;
         state.provider = Some(claim.provider);
         state.estimated = is_estimated(&head);
@@ -204,6 +205,7 @@ impl Exchange {
     pub(crate) fn finish(&self, end: Result<(), Failure>) {
         let mut state = self.lock();
         if state.end.is_none() {
+            // Half an event is closed, so that the client can read the error that follows.
             if end.is_err() {
                 state.break_off();
             }
@@ -301,7 +303,7 @@ impl ExchangeState {
         self.held_back = 0;
     }
 
-    /// What waits for the reader was paid for, or its provider is gone.
+    /// Forgets the costs of all that waits: it was paid for, or its provider is gone.
     pub(super) fn forget_costs(&mut self) {
         self.chunks.iter_mut().for_each(|piece| piece.cost = 0);
         self.gathered.cost = 0;
@@ -326,6 +328,7 @@ impl ExchangeState {
     }
 
     pub(super) fn writable(&self, attempt: u32) -> Result<(), WriteError> {
+        // The writer of a complete answer still comes to its own end.
         if self.attempt == Some(attempt) && (self.end.is_none() || self.complete) {
             Ok(())
         } else {

@@ -54,6 +54,7 @@ impl Core {
     }
 
     pub(super) fn carry_out(&mut self, scheduler: &Scheduler, notes: &mut Notes) {
+        // All of them before the next input: each is about the state as it is now.
         while let Some(output) = self.dispatcher.poll_output() {
             match output {
                 Output::Assign { job, provider, model, endpoints, attempt } => {
@@ -88,6 +89,7 @@ impl Core {
         };
         entry.release();
         let complete = entry.exchange.is_complete();
+        // Its client has all of it: for observers nothing was cancelled.
         if !complete {
             notes.push(Note::Canceled(Arc::clone(&entry.job), reason));
         }
@@ -189,6 +191,7 @@ impl Core {
             }
         };
         entry.give(claim, provider.name(), (&model, endpoint), self.now, notes);
+        // An answer that goes on began earlier: its wait is no load of a model.
         if !entry.goes_on() {
             entry.loads(self.dispatcher.loading(self.now, job).is_some());
         }
@@ -226,6 +229,7 @@ impl Core {
     }
 
     pub(super) fn end(&mut self, job: JobId, ending: Ending, notes: &mut Notes) {
+        // The client has all of it: whatever happens at the provider now is no failure.
         if self.jobs.get(&job).is_some_and(|entry| entry.exchange.is_complete()) {
             return self.answered(job, notes);
         }
@@ -245,6 +249,7 @@ impl Core {
     /// Jobs that have not ended: at most `most` of the oldest, the oldest first.
     pub(super) fn running(&self, most: usize, now: Instant) -> Vec<RunningJob> {
         let mut all: Vec<&Entry> = self.jobs.values().collect();
+        // There may be many thousands: only those that are shown are put in order.
         if all.len() > most {
             all.select_nth_unstable_by_key(most, |entry| entry.accepted);
             all.truncate(most);
@@ -257,6 +262,7 @@ impl Core {
     pub(super) fn demand_may_differ(&mut self) -> bool {
         let had_demand = self.had_demand;
         self.had_demand = self.dispatcher.queue_depth() > 0;
+        // Also once after the last job, so that borrowed slots go back.
         had_demand || self.had_demand
     }
 

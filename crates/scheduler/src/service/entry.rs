@@ -121,6 +121,7 @@ impl KeptRequest {
         (first, record, how): (Endpoint, Box<dyn Record>, Continuation),
     ) -> PreparedRequest {
         let Terms { model, edit } = terms;
+        // As the first provider was asked: the rest is of its answer.
         let begun = self.translator.translate(&self.request, &model, Endpoints::only(first));
         let begun = begun.map_err(Unmade::from);
         let next = begun.and_then(|begun| Ok(record.request(&begun.request, endpoints, how)?));
@@ -228,9 +229,11 @@ impl Entry {
         at: Instant,
         notes: &mut Notes,
     ) {
+        // The first assignment is no requeue.
         if claim.attempt > self.attempt {
             notes.push(Note::Requeued(Arc::clone(&self.job)));
         }
+        // The try that began the answer counts, not one that goes on with it.
         if self.begun.is_none() {
             self.assigned = Some(at);
         }
@@ -275,6 +278,7 @@ impl Entry {
     pub(super) fn release(&mut self) {
         self.held = false;
         self.preparing = None;
+        // Before another provider gets it: two writers would mix two answers.
         self.exchange.end_attempt();
     }
 

@@ -102,6 +102,7 @@ impl Scheduler {
         let exchange = Exchange::new(meter, accepted);
         let mut entry = Entry::new(Arc::clone(&traced), Arc::clone(&exchange), wanted, accepted);
         entry.resumes = resumes;
+        // Before the dispatcher hears of it: the job may end at once.
         traced.span.in_scope(|| {
             for observer in &self.0.observers {
                 observer.accepted(&traced.facts);
@@ -231,7 +232,7 @@ impl Scheduler {
         self.lock().running(most, now())
     }
 
-    /// What a job waits for, while it is in a queue.
+    /// The reason for which a job waits, while it is in a queue.
     pub fn wait(&self, job: JobId) -> Option<Wait> {
         self.lock().dispatcher.wait(job)
     }
@@ -273,6 +274,7 @@ impl Scheduler {
     pub(crate) fn begin(&self, claim: Claim, head: Head) -> Result<(), WriteError> {
         let job = claim.job;
         self.with(|core, notes| {
+            // The job moves before its client has seen a byte.
             if core.goes_elsewhere(job, head.status) && core.held(claim).is_some() {
                 return Err(WriteError::Refused);
             }
@@ -362,6 +364,7 @@ impl Scheduler {
     }
 
     pub(crate) fn dropped(&self, claim: Claim) {
+        // A writer may be dropped under the scheduler's lock, so this does not take it.
         let mut dropped = self.0.dropped.lock().unwrap_or_else(PoisonError::into_inner);
         dropped.push(claim);
         drop(dropped);

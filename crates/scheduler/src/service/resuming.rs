@@ -31,6 +31,7 @@ impl Core {
     /// Handles an answer that has broken off: it waits for another provider, is closed here, or ends.
     pub(super) fn broken_off(&mut self, job: JobId, ending: Ending, notes: &mut Notes) {
         let Some(entry) = self.jobs.get_mut(&job) else { return };
+        // The lost provider must write nothing between this and the rest.
         entry.release();
         let rest = entry.exchange.rest();
         let complete = entry.exchange.is_complete();
@@ -110,6 +111,7 @@ impl Core {
         let now = self.now;
         let entry = self.held(claim).ok_or(WriteError::Over)?;
         let seam = Seam { provider: entry.provider_name.clone(), delivered: entry.delivered() };
+        // A head that is no good stream is a refusal, as before the first byte.
         entry.exchange.go_on(claim, head, now, seam)?;
         let to = entry.provider_name.clone();
         entry.mended(BreakOutcome::Resumed, to, notes);
@@ -227,6 +229,7 @@ fn is_event_stream(head: &Head) -> bool {
     let kind = kind.unwrap_or_default().trim_start();
     let events = "text/event-stream";
     let is_events = kind.get(..events.len()).is_some_and(|it| it.eq_ignore_ascii_case(events));
+    // Compressed bytes cannot be read, and a body of a known length cannot be prolonged.
     let is_plain = !head.headers.contains_key(header::CONTENT_ENCODING)
         && !head.headers.contains_key(header::CONTENT_LENGTH);
     head.status.is_success() && is_events && is_plain

@@ -8,9 +8,26 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     chunk::{PromptTokens, Usage},
+    provider::{FromProvider, ProviderReader},
     writer::{Finish, Outcome, Part, Writer},
 };
-use crate::{answer::Body, context::Context, errors};
+use crate::{
+    answer::{Answer, Body},
+    context::Context,
+    errors,
+};
+
+/// The answer for a client of Chat Completions, of the provider's that `R` reads. `request` is the client's own body.
+pub(crate) fn chat_answer<R: ProviderReader + 'static>(
+    context: &Context,
+    request: &[u8],
+) -> Box<dyn Answer> {
+    if context.streaming {
+        Box::new(FromProvider::<R, _>::new(ChatStream::new(context, request)))
+    } else {
+        Box::new(FromProvider::<R, _>::new(ChatWhole::new(context)))
+    }
+}
 
 /// Writes chunks, and `[DONE]` at the end.
 #[derive(Debug)]
@@ -93,8 +110,6 @@ impl Writer for ChatStream {
         }
     }
 
-    fn close(&mut self, _: &mut Vec<u8>) {}
-
     fn finish(&mut self, outcome: &Outcome, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
         self.chunk("{}", Some(reason(outcome.finish)), out);
         if self.include_usage {
@@ -149,8 +164,6 @@ impl Writer for ChatWhole {
         Body::Json
     }
 
-    fn begin(&mut self, _: &mut Vec<u8>) {}
-
     fn open(&mut self, part: &Part, _: &mut Vec<u8>) {
         self.parts.push((part.clone(), String::new()));
     }
@@ -160,8 +173,6 @@ impl Writer for ChatWhole {
             text.push_str(more);
         }
     }
-
-    fn close(&mut self, _: &mut Vec<u8>) {}
 
     fn finish(&mut self, outcome: &Outcome, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
         let message = Message {
@@ -184,8 +195,6 @@ impl Writer for ChatWhole {
         out.extend_from_slice(json::write(&answer).as_bytes());
         Ok(())
     }
-
-    fn fail(&mut self, _: &Failure, _: &mut Vec<u8>) {}
 
     fn refuse(&mut self, status: u16, failure: &Failure, out: &mut Vec<u8>) {
         out.extend_from_slice(errors::body(status, failure).as_bytes());

@@ -27,9 +27,10 @@ mod provider;
 mod reader;
 mod writer;
 
+pub(crate) use chat_writer::chat_answer;
 pub use chat_writer::{ChatStream, ChatWhole};
 pub use chunk::Usage;
-pub use provider::{FromProvider, ProviderReader};
-pub(crate) use provider::{Progress, not_understood};
+pub(crate) use provider::not_understood;
+pub use provider::{ClientAnswer, FromProvider, ProviderReader};
 pub use reader::{FromChat, Reading};
 pub use writer::{Finish, Outcome, Part, Writer};

@@ -12,6 +12,7 @@ use protocol::failure::{BadAnswer, MAX_KEPT};
 use super::{
     calls::Calls,
     chunk::ToolCall,
+    provider::ClientAnswer,
     writer::{Part, Writer},
 };
 
@@ -33,8 +34,7 @@ pub struct Parts {
     calls: Calls,
     /// Calls that have been opened.
     written: usize,
-    /// Bytes that wait.
-    kept: usize,
+    waiting_bytes: usize,
     /// White space that may be the beginning of a text.
     blank: String,
     /// Whether there has been any part.
@@ -64,15 +64,14 @@ impl Parts {
         &mut self,
         part: Part,
         text: &str,
-        writer: &mut impl Writer,
-        out: &mut Vec<u8>,
+        client: &mut ClientAnswer<'_, impl Writer>,
     ) -> Result<(), BadAnswer> {
         if text.is_empty() {
             return Ok(());
         }
         let goes_on = self.waiting.back().is_some_and(|last| last.part == part);
         if goes_on {
-            return self.push(self.waiting.len() - 1, text, writer, out);
+            return self.push(self.waiting.len() - 1, text, client);
         }
         if part == Part::Text && text.trim_ascii().is_empty() {
             self.blank.push_str(text);
@@ -80,10 +79,10 @@ impl Parts {
         }
         let blank = self.take_blank();
         let blank = if part == Part::Text { blank } else { String::new() };
-        self.begin(part, writer, out)?;
+        self.begin(part, client)?;
         let last = self.waiting.len() - 1;
-        self.push(last, &blank, writer, out)?;
-        self.push(last, text, writer, out)
+        self.push(last, &blank, client)?;
+        self.push(last, text, client)
     }
 
     /// Takes a piece of a call. A call waits for its name.
@@ -94,8 +93,7 @@ impl Parts {
     pub fn call(
         &mut self,
         piece: &ToolCall<'_>,
-        writer: &mut impl Writer,
-        out: &mut Vec<u8>,
+        client: &mut ClientAnswer<'_, impl Writer>,
     ) -> Result<(), BadAnswer> {
         if piece.id.len().max(piece.function.name.len()) > MAX_CALL_WORD {
             let why = format!("the id or name of a call is longer than {MAX_CALL_WORD} bytes");
@@ -103,37 +101,36 @@ impl Parts {
         }
         let number = match self.calls.of_piece(piece) {
             Some(number) => number,
-            None => self.begin_call(piece, writer, out)?,
+            None => self.begin_call(piece, client)?,
         };
         if let Some(extra) = piece.extra_content.filter(|extra| extra.get() != "null") {
-            writer.extra(number, extra.get());
+            client.writer.extra(number, extra.get());
         }
-        self.name(number, piece, writer, out);
-        let Some(place) = self.place(number) else { return Ok(()) };
+        self.name(number, piece, client);
+        let Some(position) = self.position(number) else { return Ok(()) };
         let text = self.calls.take(number, piece);
-        self.push(place, &text, writer, out)
+        self.push(position, &text, client)
     }
 
     /// Ends the answer and writes the waiting parts. A call without a name is dropped.
-    pub fn end(&mut self, writer: &mut impl Writer, out: &mut Vec<u8>) {
+    pub fn end(&mut self, client: &mut ClientAnswer<'_, impl Writer>) {
         let blank = self.take_blank();
         if !self.any && !blank.is_empty() {
             self.waiting.push_back(Waiting { part: Part::Text, text: blank });
         }
         while !self.waiting.is_empty() {
             if !self.open {
-                self.open_front(writer, out);
+                self.open_front(client);
             }
-            self.close_front(writer, out);
+            self.close_front(client);
         }
-        self.kept = 0;
+        self.waiting_bytes = 0;
     }
 
     fn begin_call(
         &mut self,
         piece: &ToolCall<'_>,
-        writer: &mut impl Writer,
-        out: &mut Vec<u8>,
+        client: &mut ClientAnswer<'_, impl Writer>,
     ) -> Result<usize, BadAnswer> {
         let number = self.calls.len();
         if number == MAX_CALLS {
@@ -142,12 +139,12 @@ impl Parts {
         self.take_blank();
         self.calls.begin(piece);
         let (id, name) = (piece.id.to_string(), piece.function.name.to_string());
-        self.begin(Part::Call { id, name, number }, writer, out)?;
+        self.begin(Part::Call { id, name, number }, client)?;
         Ok(number)
     }
 
     /// Where a call waits, unless it is complete and closed.
-    fn place(&self, number: usize) -> Option<usize> {
+    fn position(&self, number: usize) -> Option<usize> {
         let is_it = |part: &Part| matches!(part, Part::Call { number: n, .. } if *n == number);
         self.waiting.iter().position(|waiting| is_it(&waiting.part))
     }
@@ -157,55 +154,52 @@ impl Parts {
         &mut self,
         number: usize,
         piece: &ToolCall<'_>,
-        writer: &mut impl Writer,
-        out: &mut Vec<u8>,
+        client: &mut ClientAnswer<'_, impl Writer>,
     ) {
-        let Some(place) = self.place(number) else { return };
-        let Part::Call { id, name, .. } = &mut self.waiting[place].part else { return };
+        let Some(position) = self.position(number) else { return };
+        let Part::Call { id, name, .. } = &mut self.waiting[position].part else { return };
         if id.is_empty() {
             id.push_str(&piece.id);
         }
         if name.is_empty() {
             name.push_str(&piece.function.name);
         }
-        self.advance(writer, out);
+        self.advance(client);
     }
 
     fn begin(
         &mut self,
         part: Part,
-        writer: &mut impl Writer,
-        out: &mut Vec<u8>,
+        client: &mut ClientAnswer<'_, impl Writer>,
     ) -> Result<(), BadAnswer> {
         self.any = true;
         self.waiting.push_back(Waiting { part, text: String::new() });
         self.keep(OVERHEAD)?;
-        self.advance(writer, out);
+        self.advance(client);
         Ok(())
     }
 
     fn push(
         &mut self,
-        place: usize,
+        position: usize,
         text: &str,
-        writer: &mut impl Writer,
-        out: &mut Vec<u8>,
+        client: &mut ClientAnswer<'_, impl Writer>,
     ) -> Result<(), BadAnswer> {
         if text.is_empty() {
             return Ok(());
         }
-        if place == 0 && self.open {
-            writer.delta(text, out);
-            self.advance(writer, out);
+        if position == 0 && self.open {
+            client.writer.delta(text, client.out);
+            self.advance(client);
             return Ok(());
         }
-        self.waiting[place].text.push_str(text);
+        self.waiting[position].text.push_str(text);
         self.keep(text.len())
     }
 
     fn keep(&mut self, bytes: usize) -> Result<(), BadAnswer> {
-        self.kept += bytes;
-        if self.kept > MAX_KEPT {
+        self.waiting_bytes += bytes;
+        if self.waiting_bytes > MAX_KEPT {
             return Err(BadAnswer(format!(
                 "more than {MAX_KEPT} bytes of the answer have to wait"
             )));
@@ -214,21 +208,21 @@ impl Parts {
     }
 
     fn take_blank(&mut self) -> String {
-        self.kept -= self.blank.len();
+        self.waiting_bytes -= self.blank.len();
         std::mem::take(&mut self.blank)
     }
 
     /// Opens the front part; while others wait behind it, closes it and moves to the next.
-    fn advance(&mut self, writer: &mut impl Writer, out: &mut Vec<u8>) {
+    fn advance(&mut self, client: &mut ClientAnswer<'_, impl Writer>) {
         while let Some(front) = self.waiting.front() {
             let nameless = matches!(&front.part, Part::Call { name, .. } if name.is_empty());
             if !self.open && !nameless {
-                self.open_front(writer, out);
+                self.open_front(client);
             }
             if self.waiting.len() == 1 || !self.front_is_complete() {
                 return;
             }
-            self.close_front(writer, out);
+            self.close_front(client);
         }
     }
 
@@ -239,22 +233,22 @@ impl Parts {
         }
     }
 
-    fn open_front(&mut self, writer: &mut impl Writer, out: &mut Vec<u8>) {
+    fn open_front(&mut self, client: &mut ClientAnswer<'_, impl Writer>) {
         let Some(front) = self.waiting.front_mut() else { return };
         if matches!(&front.part, Part::Call { name, .. } if name.is_empty()) {
             return;
         }
-        writer.open(&front.part, out);
+        client.writer.open(&front.part, client.out);
         self.open = true;
         self.written += usize::from(matches!(front.part, Part::Call { .. }));
         let text = std::mem::take(&mut front.text);
-        self.kept = self.kept.saturating_sub(OVERHEAD + text.len());
+        self.waiting_bytes = self.waiting_bytes.saturating_sub(OVERHEAD + text.len());
         if !text.is_empty() {
-            writer.delta(&text, out);
+            client.writer.delta(&text, client.out);
         }
     }
 
-    fn close_front(&mut self, writer: &mut impl Writer, out: &mut Vec<u8>) {
+    fn close_front(&mut self, client: &mut ClientAnswer<'_, impl Writer>) {
         let front = self.waiting.pop_front();
         if !std::mem::take(&mut self.open) {
             return;
@@ -262,9 +256,9 @@ impl Parts {
         if let Some(Waiting { part: Part::Call { number, .. }, .. }) = front {
             let rest = self.calls.rest(number);
             if !rest.is_empty() {
-                writer.delta(&rest, out);
+                client.writer.delta(&rest, client.out);
             }
         }
-        writer.close(out);
+        client.writer.close(client.out);
     }
 }

@@ -1,18 +1,19 @@
 //! The conversion from a provider's bytes to a client's, for any shapes.
 
+use std::time::Duration;
+
 use protocol::{
-    failure::{BadAnswer, Failure, MAX_KEPT},
+    failure::{BadAnswer, Failure},
     json::JsonReader,
     sse::{self, EventReader},
 };
 
-use super::writer::Writer;
-use crate::answer::{Answer, Body};
+use super::writer::{Outcome, Writer};
+use crate::answer::{Answer, Body, check_length, keep};
 
-/// Reads an answer in one provider's shape and passes its parts to a [`Writer`].
+/// Reads an answer in one provider's shape and writes it as a client's.
 pub trait ProviderReader: Default + Send {
-    /// Reads the data of an event of a stream, or a line of one, with the one reader for all its JSON. Data after the end
-    /// of the answer is ignored.
+    /// Reads the data of an event of a stream, or a line of one; with the one reader for all its JSON.
     ///
     /// # Errors
     /// [`BadAnswer`] when it is invalid.
@@ -20,8 +21,7 @@ pub trait ProviderReader: Default + Send {
         &mut self,
         data: &[u8],
         json: &mut JsonReader,
-        writer: &mut W,
-        out: &mut Vec<u8>,
+        client: &mut ClientAnswer<'_, W>,
     ) -> Result<(), BadAnswer>;
 
     /// Reads an answer that is one JSON value.
@@ -31,47 +31,81 @@ pub trait ProviderReader: Default + Send {
     fn whole<W: Writer>(
         &mut self,
         data: &[u8],
-        writer: &mut W,
-        out: &mut Vec<u8>,
+        json: &mut JsonReader,
+        client: &mut ClientAnswer<'_, W>,
     ) -> Result<(), BadAnswer>;
 
-    /// Whether the answer is complete, or has failed.
-    fn is_over(&self) -> bool;
-
-    /// The stream is over, whether it was complete or not.
-    ///
-    /// # Errors
-    /// As [`ProviderReader::event`].
-    fn end<W: Writer>(&mut self, writer: &mut W, out: &mut Vec<u8>) -> Result<(), BadAnswer>;
+    /// Ends the parts of a complete answer; `None` of one that was cut off.
+    fn outcome<W: Writer>(&mut self, client: &mut ClientAnswer<'_, W>) -> Option<Outcome>;
 }
 
-/// The progress of an answer at its client.
+/// The client's answer while it is written.
+pub struct ClientAnswer<'a, W> {
+    pub(crate) writer: &'a mut W,
+    pub(crate) out: &'a mut Vec<u8>,
+    progress: &'a mut Progress,
+}
+
 #[derive(Debug, Default)]
-pub(crate) struct Progress {
+struct Progress {
     begun: bool,
     /// The client has the whole answer, or an error; everything after that is ignored.
-    pub(crate) over: bool,
+    over: bool,
 }
 
-impl Progress {
+impl<W: Writer> ClientAnswer<'_, W> {
     /// The answer begins, if it has not yet.
-    pub(crate) fn begin<W: Writer>(&mut self, writer: &mut W, out: &mut Vec<u8>) {
-        if !std::mem::replace(&mut self.begun, true) {
-            writer.begin(out);
+    pub(crate) fn begin(&mut self) {
+        if !std::mem::replace(&mut self.progress.begun, true) {
+            self.writer.begin(self.out);
         }
     }
 
-    /// [`Progress::fail`] with these words alone.
+    /// Passes an event, or a line, to the reader, unless the answer has ended.
     ///
     /// # Errors
-    /// As [`Progress::fail`].
-    pub(crate) fn fail_with<W: Writer>(
+    /// As [`ProviderReader::event`].
+    pub(crate) fn read<R: ProviderReader>(
         &mut self,
-        words: &str,
-        writer: &mut W,
-        out: &mut Vec<u8>,
+        reader: &mut R,
+        data: &[u8],
+        json: &mut JsonReader,
     ) -> Result<(), BadAnswer> {
-        self.fail(&Failure::new(words), writer, out)
+        if self.progress.over || data.is_empty() {
+            return Ok(());
+        }
+        reader.event(data, json, self)
+    }
+
+    /// The provider's stream is over, whether it was complete or not.
+    ///
+    /// # Errors
+    /// As [`ProviderReader::event`].
+    pub(crate) fn end<R: ProviderReader>(&mut self, reader: &mut R) -> Result<(), BadAnswer> {
+        if self.progress.over {
+            return Ok(());
+        }
+        match reader.outcome(self) {
+            Some(outcome) => self.finish(&outcome),
+            None => self.fail_with("the backend's answer was cut off"),
+        }
+    }
+
+    /// Ends a complete answer.
+    ///
+    /// # Errors
+    /// As [`Writer::finish`].
+    pub(crate) fn finish(&mut self, outcome: &Outcome) -> Result<(), BadAnswer> {
+        self.progress.over = true;
+        self.writer.finish(outcome, self.out)
+    }
+
+    /// [`ClientAnswer::fail`] with these words alone.
+    ///
+    /// # Errors
+    /// As [`ClientAnswer::fail`].
+    pub(crate) fn fail_with(&mut self, words: &str) -> Result<(), BadAnswer> {
+        self.fail(&Failure::new(words))
     }
 
     /// Handles an error within the answer: a stream reports it to its client; without a stream the
@@ -79,17 +113,12 @@ impl Progress {
     ///
     /// # Errors
     /// [`BadAnswer`] when the client does not get a stream.
-    pub(crate) fn fail<W: Writer>(
-        &mut self,
-        failure: &Failure,
-        writer: &mut W,
-        out: &mut Vec<u8>,
-    ) -> Result<(), BadAnswer> {
-        self.over = true;
-        if writer.body() == Body::Json {
+    pub(crate) fn fail(&mut self, failure: &Failure) -> Result<(), BadAnswer> {
+        self.progress.over = true;
+        if self.writer.body() == Body::Json {
             return Err(BadAnswer(failure.message.clone()));
         }
-        writer.fail(failure, out);
+        self.writer.fail(failure, self.out);
         Ok(())
     }
 }
@@ -111,9 +140,10 @@ pub struct FromProvider<R, W> {
     events: EventReader,
     json: JsonReader,
     /// The bytes so far of an answer that is not a stream, or of a line.
-    kept: Vec<u8>,
+    held: Vec<u8>,
     taken: usize,
-    reading: R,
+    reader: R,
+    progress: Progress,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,9 +160,10 @@ impl<R: ProviderReader, W: Writer> FromProvider<R, W> {
             kind: Kind::Answer(Body::Json),
             events: EventReader::default(),
             json: JsonReader::default(),
-            kept: Vec::new(),
+            held: Vec::new(),
             taken: 0,
-            reading: R::default(),
+            reader: R::default(),
+            progress: Progress::default(),
         }
     }
 
@@ -141,32 +172,29 @@ impl<R: ProviderReader, W: Writer> FromProvider<R, W> {
         &mut self.writer
     }
 
-    fn keep(&mut self, chunk: &[u8]) -> Result<(), BadAnswer> {
-        if self.kept.len() + chunk.len() > MAX_KEPT {
-            return Err(BadAnswer(format!("the answer is longer than {MAX_KEPT} bytes")));
-        }
-        self.kept.extend_from_slice(chunk);
-        Ok(())
-    }
-
     /// Checks the size. For a client that gets the whole answer at once, the writer holds the text.
     fn measure(&mut self, chunk: &[u8]) -> Result<(), BadAnswer> {
         self.taken += chunk.len();
-        if self.writer.body() == Body::Json && self.taken > MAX_KEPT {
-            return Err(BadAnswer(format!("the answer is longer than {MAX_KEPT} bytes")));
-        }
-        Ok(())
+        if self.writer.body() == Body::Json { check_length(self.taken) } else { Ok(()) }
+    }
+
+    fn split<'a>(
+        &'a mut self,
+        out: &'a mut Vec<u8>,
+    ) -> (ClientAnswer<'a, W>, &'a mut R, &'a mut JsonReader, &'a mut EventReader) {
+        let Self { writer, progress, reader, json, events, .. } = self;
+        (ClientAnswer { writer, out, progress }, reader, json, events)
     }
 
     fn read_events(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), BadAnswer> {
-        let Self { events, json, reading, writer, .. } = self;
-        events.feed(chunk, |data| reading.event(data, json, writer, out))
+        let (mut client, reader, json, events) = self.split(out);
+        events.feed(chunk, |data| client.read(reader, data, json))
     }
 
     fn end_events(&mut self, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
-        let Self { events, json, reading, writer, .. } = self;
-        events.end(|data| reading.event(data, json, writer, out))?;
-        reading.end(writer, out)
+        let (mut client, reader, json, events) = self.split(out);
+        events.end(|data| client.read(reader, data, json))?;
+        client.end(reader)
     }
 
     fn read_lines(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), BadAnswer> {
@@ -174,48 +202,60 @@ impl<R: ProviderReader, W: Writer> FromProvider<R, W> {
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
             let (line, after) = (&rest[..end], &rest[end + 1..]);
             rest = after;
-            if self.kept.is_empty() {
-                self.reading.event(line, &mut self.json, &mut self.writer, out)?;
+            if self.held.is_empty() {
+                self.read_line(line, out)?;
                 continue;
             }
-            self.keep(line)?;
+            keep(&mut self.held, line)?;
             self.end_line(out)?;
         }
-        self.keep(rest)
+        keep(&mut self.held, rest)
+    }
+
+    fn read_line(&mut self, line: &[u8], out: &mut Vec<u8>) -> Result<(), BadAnswer> {
+        let (mut client, reader, json, _) = self.split(out);
+        client.read(reader, line, json)
     }
 
     /// Reads the line that is kept.
     fn end_line(&mut self, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
-        let mut line = std::mem::take(&mut self.kept);
-        let read = self.reading.event(&line, &mut self.json, &mut self.writer, out);
+        let mut line = std::mem::take(&mut self.held);
+        let read = self.read_line(&line, out);
         line.clear();
-        self.kept = line;
+        self.held = line;
         read
     }
 
     fn end_lines(&mut self, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
         self.end_line(out)?;
-        self.reading.end(&mut self.writer, out)
+        let (mut client, reader, ..) = self.split(out);
+        client.end(reader)
     }
 
     fn end_whole(&mut self, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
-        let kept = std::mem::take(&mut self.kept);
-        if sse::looks_like_sse(&kept) {
-            self.read_events(&kept, out)?;
+        let held = std::mem::take(&mut self.held);
+        if sse::looks_like_sse(&held) {
+            self.read_events(&held, out)?;
             return self.end_events(out);
         }
-        self.reading.whole(&kept, &mut self.writer, out)
+        let (mut client, reader, json, _) = self.split(out);
+        reader.whole(&held, json, &mut client)
     }
 }
 
 impl<R: ProviderReader, W: Writer> Answer for FromProvider<R, W> {
     fn head(&mut self, status: u16, body: Body) -> (u16, Body) {
+        self.writer.provider_body(body);
         if status >= 400 {
             self.kind = Kind::Error(status);
-            return (status, Body::Json);
+            return (status, self.writer.error_body());
         }
         self.kind = Kind::Answer(body);
         (status, self.writer.body())
+    }
+
+    fn passed(&mut self, since: Duration) {
+        self.writer.passed(since);
     }
 
     fn feed(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), BadAnswer> {
@@ -228,12 +268,12 @@ impl<R: ProviderReader, W: Writer> Answer for FromProvider<R, W> {
             Kind::Answer(Body::Events) => self.read_events(chunk, out),
             Kind::Answer(Body::Lines | Body::NdJson) => self.read_lines(chunk, out),
             // No provider streams an array.
-            Kind::Answer(Body::Json | Body::Array) | Kind::Error(_) => self.keep(chunk),
+            Kind::Answer(Body::Json | Body::Array) | Kind::Error(_) => keep(&mut self.held, chunk),
         }
     }
 
     fn is_over(&self) -> bool {
-        self.reading.is_over()
+        self.progress.over
     }
 
     fn end(&mut self, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
@@ -242,7 +282,7 @@ impl<R: ProviderReader, W: Writer> Answer for FromProvider<R, W> {
             Kind::Answer(Body::Lines | Body::NdJson) => self.end_lines(out),
             Kind::Answer(Body::Json | Body::Array) => self.end_whole(out),
             Kind::Error(status) => {
-                self.writer.refuse(status, &Failure::read(&self.kept), out);
+                self.writer.refuse(status, &Failure::read(&self.held), out);
                 Ok(())
             }
         }

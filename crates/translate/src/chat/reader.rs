@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::{
     chunk::{Choice, Completion, Message, ToolCall, Usage},
     parts::Parts,
-    provider::{FromProvider, Progress, ProviderReader, not_understood},
+    provider::{ClientAnswer, FromProvider, ProviderReader, not_understood},
     writer::{Finish, Outcome, Part, Writer},
 };
 
@@ -24,7 +24,6 @@ const DONE: &[u8] = b"[DONE]";
 /// How far an answer has been read.
 #[derive(Debug, Default)]
 pub struct Reading {
-    progress: Progress,
     parts: Parts,
     /// Whether there has been a delta.
     has_deltas: bool,
@@ -38,56 +37,41 @@ impl ProviderReader for Reading {
         &mut self,
         data: &[u8],
         json: &mut JsonReader,
-        writer: &mut W,
-        out: &mut Vec<u8>,
+        client: &mut ClientAnswer<'_, W>,
     ) -> Result<(), BadAnswer> {
-        if self.progress.over || data.is_empty() {
-            return Ok(());
-        }
         if data.trim_ascii() == DONE {
             self.finish.get_or_insert(Finish::Stop);
-            return self.end(writer, out);
+            return client.end(self);
         }
         let chunk = json.chunk(data).map_err(not_understood)?;
         if is_error(&chunk) {
-            return self.progress.fail(&Failure::read(data), writer, out);
+            return client.fail(&Failure::read(data));
         }
-        self.add(&chunk, writer, out)
+        self.add(&chunk, client)
     }
 
     fn whole<W: Writer>(
         &mut self,
         data: &[u8],
-        writer: &mut W,
-        out: &mut Vec<u8>,
+        json: &mut JsonReader,
+        client: &mut ClientAnswer<'_, W>,
     ) -> Result<(), BadAnswer> {
-        let mut json = JsonReader::default();
         let answer: Completion<'_> = json.whole(data).map_err(not_understood)?;
         if is_error(&answer) {
-            return self.progress.fail(&Failure::read(data), writer, out);
+            return client.fail(&Failure::read(data));
         }
         if answer.choices.0.is_empty() {
-            return self.progress.fail_with("the backend's answer has no choices", writer, out);
+            return client.fail_with("the backend's answer has no choices");
         }
-        self.add(&answer, writer, out)?;
+        self.add(&answer, client)?;
         self.finish.get_or_insert(Finish::Stop);
-        self.end(writer, out)
+        client.end(self)
     }
 
-    fn is_over(&self) -> bool {
-        self.progress.over
-    }
-
-    fn end<W: Writer>(&mut self, writer: &mut W, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
-        if self.progress.over {
-            return Ok(());
-        }
-        let Some(finish) = self.finish else {
-            return self.progress.fail_with("the backend's answer was cut off", writer, out);
-        };
-        self.progress.begin(writer, out);
-        self.progress.over = true;
-        self.parts.end(writer, out);
+    fn outcome<W: Writer>(&mut self, client: &mut ClientAnswer<'_, W>) -> Option<Outcome> {
+        let finish = self.finish?;
+        client.begin();
+        self.parts.end(client);
         let finish = match (finish, self.parts.calls() > 0) {
             (Finish::Stop, true) => Finish::ToolCalls,
             // A client would wait for the results of calls that it never got.
@@ -95,7 +79,7 @@ impl ProviderReader for Reading {
             (finish, _) => finish,
         };
         let stop_sequence = self.stop_sequence.take();
-        writer.finish(&Outcome { finish, stop_sequence, usage: self.usage }, out)
+        Some(Outcome { finish, stop_sequence, usage: self.usage })
     }
 }
 
@@ -103,20 +87,19 @@ impl Reading {
     fn add<W: Writer>(
         &mut self,
         chunk: &Completion<'_>,
-        writer: &mut W,
-        out: &mut Vec<u8>,
+        client: &mut ClientAnswer<'_, W>,
     ) -> Result<(), BadAnswer> {
         if let Some(usage) = chunk.usage {
             self.usage = usage;
         }
-        self.progress.begin(writer, out);
+        client.begin();
         // One answer is asked for; a backend that gives more is read as if it gave the first.
         let first = chunk.choices.0.iter().find(|choice| choice.index.0.unwrap_or(0) == 0);
         let Some(choice) = first else { return Ok(()) };
         match (&choice.delta, &choice.message) {
-            (Some(delta), _) => self.delta(delta, writer, out)?,
+            (Some(delta), _) => self.delta(delta, client)?,
             // Once there were deltas, this is all of them again.
-            (None, Some(message)) if !self.has_deltas => self.message(message, writer, out)?,
+            (None, Some(message)) if !self.has_deltas => self.message(message, client)?,
             _ => {}
         }
         self.note_finish(choice);
@@ -126,43 +109,40 @@ impl Reading {
     fn delta<W: Writer>(
         &mut self,
         delta: &Message<'_>,
-        writer: &mut W,
-        out: &mut Vec<u8>,
+        client: &mut ClientAnswer<'_, W>,
     ) -> Result<(), BadAnswer> {
         self.has_deltas = true;
-        self.text(delta, writer, out)?;
-        delta.tool_calls.0.iter().try_for_each(|piece| self.parts.call(piece, writer, out))
+        self.text(delta, client)?;
+        delta.tool_calls.0.iter().try_for_each(|piece| self.parts.call(piece, client))
     }
 
     /// A whole message. Each of its calls is one of its own, whatever their numbers and ids.
     fn message<W: Writer>(
         &mut self,
         message: &Message<'_>,
-        writer: &mut W,
-        out: &mut Vec<u8>,
+        client: &mut ClientAnswer<'_, W>,
     ) -> Result<(), BadAnswer> {
-        self.text(message, writer, out)?;
+        self.text(message, client)?;
         let mut calls = (0..).zip(&message.tool_calls.0);
         calls.try_for_each(|(number, call)| {
             let call = ToolCall { index: Count(Some(number)), ..call.clone() };
-            self.parts.call(&call, writer, out)
+            self.parts.call(&call, client)
         })
     }
 
     fn text<W: Writer>(
         &mut self,
         message: &Message<'_>,
-        writer: &mut W,
-        out: &mut Vec<u8>,
+        client: &mut ClientAnswer<'_, W>,
     ) -> Result<(), BadAnswer> {
         let sealed = &message.reasoning_details.1;
         if !sealed.is_empty() {
-            writer.seal(sealed);
+            client.writer.seal(sealed);
         }
         let parts = &mut self.parts;
-        parts.text(Part::Reasoning, message.thoughts(), writer, out)?;
-        parts.text(Part::Text, &message.content.text, writer, out)?;
-        parts.text(Part::Refusal, &message.refusal, writer, out)
+        parts.text(Part::Reasoning, message.thoughts(), client)?;
+        parts.text(Part::Text, &message.content.text, client)?;
+        parts.text(Part::Refusal, &message.refusal, client)
     }
 
     fn note_finish(&mut self, choice: &Choice<'_>) {

@@ -1,5 +1,7 @@
 //! The parts of an answer, and the trait of writers of a client's shape.
 
+use std::time::Duration;
+
 use protocol::failure::{BadAnswer, Failure};
 use serde_json::Value;
 
@@ -12,8 +14,19 @@ pub trait Writer: Send {
     /// The kind of body that the client gets, unless it is an error.
     fn body(&self) -> Body;
 
+    /// The kind of body of an error.
+    fn error_body(&self) -> Body {
+        Body::Json
+    }
+
+    /// The provider sends a body of this kind.
+    fn provider_body(&mut self, _: Body) {}
+
+    /// How long ago the job was accepted; before each of the other calls. Most answers do not tell times.
+    fn passed(&mut self, _since: Duration) {}
+
     /// The provider answers.
-    fn begin(&mut self, out: &mut Vec<u8>);
+    fn begin(&mut self, _out: &mut Vec<u8>) {}
 
     /// A part of the answer begins; the one before is closed.
     fn open(&mut self, part: &Part, out: &mut Vec<u8>);
@@ -22,7 +35,7 @@ pub trait Writer: Send {
     fn delta(&mut self, text: &str, out: &mut Vec<u8>);
 
     /// The open part is complete.
-    fn close(&mut self, out: &mut Vec<u8>);
+    fn close(&mut self, _out: &mut Vec<u8>) {}
 
     /// The provider gives entries of `reasoning_details` that it wants back with the answer: signatures of
     /// its thoughts, or encrypted ones.
@@ -39,7 +52,7 @@ pub trait Writer: Send {
     fn finish(&mut self, outcome: &Outcome, out: &mut Vec<u8>) -> Result<(), BadAnswer>;
 
     /// A stream breaks off; a part may be open. Only called where [`Writer::body`] is a stream.
-    fn fail(&mut self, failure: &Failure, out: &mut Vec<u8>);
+    fn fail(&mut self, _failure: &Failure, _out: &mut Vec<u8>) {}
 
     /// The body of an answer with an error status.
     fn refuse(&mut self, status: u16, failure: &Failure, out: &mut Vec<u8>);

@@ -7,14 +7,13 @@ use protocol::{
 
 use super::event::{Block, Delta, Event, Message, MessageUsage};
 use crate::chat::{
-    Finish, Outcome, Part, Progress, ProviderReader, Usage, Writer, chunk::PromptDetails,
+    ClientAnswer, Finish, Outcome, Part, ProviderReader, Usage, Writer, chunk::PromptDetails,
     not_understood,
 };
 
 /// How far an answer has been read.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
-    progress: Progress,
     open: Option<Open>,
     calls: usize,
     finish: Option<Finish>,
@@ -37,23 +36,19 @@ impl ProviderReader for Reading {
         &mut self,
         data: &[u8],
         json: &mut JsonReader,
-        writer: &mut W,
-        out: &mut Vec<u8>,
+        client: &mut ClientAnswer<'_, W>,
     ) -> Result<(), BadAnswer> {
-        if self.progress.over || data.is_empty() {
-            return Ok(());
-        }
         let event: Event<'_> = json.chunk(data).map_err(not_understood)?;
         match &*event.kind {
-            "message_start" => self.start(&event, writer, out),
+            "message_start" => self.start(&event, client),
             "content_block_start" => {
-                self.block(&event.content_block.unwrap_or_default(), writer, out);
+                self.block(&event.content_block.unwrap_or_default(), client);
             }
-            "content_block_delta" => self.delta(&event.delta.unwrap_or_default(), writer, out),
-            "content_block_stop" => self.close(writer, out),
+            "content_block_delta" => self.delta(&event.delta.unwrap_or_default(), client),
+            "content_block_stop" => self.close(client),
             "message_delta" => self.note(&event),
-            "message_stop" => return self.end(writer, out),
-            "error" => return self.progress.fail(&Failure::read(data), writer, out),
+            "message_stop" => return client.end(self),
+            "error" => return client.fail(&Failure::read(data)),
             _ => {}
         }
         Ok(())
@@ -62,81 +57,66 @@ impl ProviderReader for Reading {
     fn whole<W: Writer>(
         &mut self,
         data: &[u8],
-        writer: &mut W,
-        out: &mut Vec<u8>,
+        json: &mut JsonReader,
+        client: &mut ClientAnswer<'_, W>,
     ) -> Result<(), BadAnswer> {
-        let mut json = JsonReader::default();
         let message: Message<'_> = json.whole(data).map_err(not_understood)?;
         let content = match message.content {
             Some(content) if &*message.kind != "error" => content,
-            _ if &*message.kind == "error" => {
-                return self.progress.fail(&Failure::read(data), writer, out);
-            }
-            _ => {
-                return self.progress.fail_with("the backend's answer has no content", writer, out);
-            }
+            _ if &*message.kind == "error" => return client.fail(&Failure::read(data)),
+            _ => return client.fail_with("the backend's answer has no content"),
         };
-        self.progress.begin(writer, out);
+        client.begin();
         for block in &content.0 {
-            self.block(block, writer, out);
-            self.close(writer, out);
+            self.block(block, client);
+            self.close(client);
         }
         self.count(message.usage.unwrap_or_default());
         self.stop(&message.stop_reason, &message.stop_sequence);
         self.finish.get_or_insert(Finish::Stop);
-        self.end(writer, out)
+        client.end(self)
     }
 
-    fn is_over(&self) -> bool {
-        self.progress.over
-    }
-
-    fn end<W: Writer>(&mut self, writer: &mut W, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
-        if self.progress.over {
-            return Ok(());
-        }
-        let Some(finish) = self.finish else {
-            return self.progress.fail_with("the backend's answer was cut off", writer, out);
-        };
-        self.progress.over = true;
-        self.progress.begin(writer, out);
-        self.close(writer, out);
+    fn outcome<W: Writer>(&mut self, client: &mut ClientAnswer<'_, W>) -> Option<Outcome> {
+        let finish = self.finish?;
+        client.begin();
+        self.close(client);
         let stop_sequence = self.stop_sequence.take();
-        writer.finish(&Outcome { finish, stop_sequence, usage: usage(&self.usage) }, out)
+        Some(Outcome { finish, stop_sequence, usage: usage(&self.usage) })
     }
 }
 
 impl Reading {
-    fn start<W: Writer>(&mut self, event: &Event<'_>, writer: &mut W, out: &mut Vec<u8>) {
-        self.progress.begin(writer, out);
+    fn start<W: Writer>(&mut self, event: &Event<'_>, client: &mut ClientAnswer<'_, W>) {
+        client.begin();
         self.count(event.message.as_ref().and_then(|message| message.usage).unwrap_or_default());
     }
 
     /// Opens a block with the content of its start.
-    fn block<W: Writer>(&mut self, block: &Block<'_>, writer: &mut W, out: &mut Vec<u8>) {
-        self.progress.begin(writer, out);
-        self.close(writer, out);
+    fn block<W: Writer>(&mut self, block: &Block<'_>, client: &mut ClientAnswer<'_, W>) {
+        client.begin();
+        self.close(client);
         let (part, text) = match &*block.kind {
             "text" => (Part::Text, &block.text),
             "thinking" => (Part::Reasoning, &block.thinking),
-            "tool_use" => return self.call(block, writer, out),
+            "tool_use" => return self.call(block, client),
             _ => return,
         };
-        writer.open(&part, out);
+        client.writer.open(&part, client.out);
         self.open = Some(Open { part, input: String::new(), any: false });
-        self.write(text, writer, out);
+        self.write(text, client);
     }
 
-    fn call<W: Writer>(&mut self, block: &Block<'_>, writer: &mut W, out: &mut Vec<u8>) {
+    fn call<W: Writer>(&mut self, block: &Block<'_>, client: &mut ClientAnswer<'_, W>) {
         let (id, name) = (block.id.to_string(), block.name.to_string());
         let part = Part::Call { id, name, number: self.calls };
         self.calls += 1;
-        writer.open(&part, out);
+        client.writer.open(&part, client.out);
         let input = block.input.map_or("{}", |input| input.get()).to_owned();
         self.open = Some(Open { part, input, any: false });
     }
 
-    fn delta<W: Writer>(&mut self, delta: &Delta<'_>, writer: &mut W, out: &mut Vec<u8>) {
+    fn delta<W: Writer>(&mut self, delta: &Delta<'_>, client: &mut ClientAnswer<'_, W>) {
         let Some(open) = &self.open else { return };
         let text = match (&*delta.kind, &open.part) {
             ("text_delta", Part::Text) => &*delta.text,
@@ -146,21 +126,21 @@ impl Reading {
             }
             _ => return,
         };
-        self.write(text, writer, out);
+        self.write(text, client);
     }
 
-    fn write<W: Writer>(&mut self, text: &str, writer: &mut W, out: &mut Vec<u8>) {
+    fn write<W: Writer>(&mut self, text: &str, client: &mut ClientAnswer<'_, W>) {
         let Some(open) = self.open.as_mut().filter(|_| !text.is_empty()) else { return };
         open.any = true;
-        writer.delta(text, out);
+        client.writer.delta(text, client.out);
     }
 
-    fn close<W: Writer>(&mut self, writer: &mut W, out: &mut Vec<u8>) {
+    fn close<W: Writer>(&mut self, client: &mut ClientAnswer<'_, W>) {
         let Some(open) = self.open.take() else { return };
         if !open.any && !open.input.is_empty() {
-            writer.delta(&open.input, out);
+            client.writer.delta(&open.input, client.out);
         }
-        writer.close(out);
+        client.writer.close(client.out);
     }
 
     fn note(&mut self, event: &Event<'_>) {

@@ -29,23 +29,13 @@ mod event;
 mod request;
 mod tools;
 
-use crate::{
-    answer::Answer,
-    chat::{ChatStream, ChatWhole, FromProvider},
-    context::Context,
-};
+use crate::{answer::Answer, chat::chat_answer, context::Context};
 
 pub use request::{DEFAULT_TOKENS, request};
 
 /// Reads the provider's answer. `request` is the client's own body.
 pub fn answer(context: &Context, request: &[u8]) -> impl Answer + use<> {
-    type FromMessages<W> = FromProvider<answer::Reading, W>;
-    let answer: Box<dyn Answer> = if context.streaming {
-        Box::new(FromMessages::new(ChatStream::new(context, request)))
-    } else {
-        Box::new(FromMessages::new(ChatWhole::new(context)))
-    };
-    answer
+    chat_answer::<answer::Reading>(context, request)
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ pub struct NodeAnswer {
     prompt_tokens: u64,
     tally: Tally,
     /// The text, for a client without a stream.
-    kept: String,
+    text: String,
     begun: bool,
 }
 
@@ -50,7 +50,7 @@ pub fn answer(context: &Context, order: &Order) -> NodeAnswer {
         stop: StopScan::new(order.stops.clone()),
         prompt_tokens: order.prompt_tokens(),
         tally: Tally::default(),
-        kept: String::new(),
+        text: String::new(),
         begun: false,
     }
 }
@@ -115,8 +115,8 @@ impl NodeAnswer {
             });
             return Ok(());
         }
-        self.kept.push_str(text);
-        let fits = self.kept.len() <= MAX_KEPT;
+        self.text.push_str(text);
+        let fits = self.text.len() <= MAX_KEPT;
         if fits { Ok(()) } else { Err(BadAnswer(format!("the text is over {MAX_KEPT} bytes"))) }
     }
 
@@ -149,7 +149,7 @@ impl NodeAnswer {
     }
 
     fn completion(&mut self, out: &mut String) {
-        let text = std::mem::take(&mut self.kept);
+        let text = std::mem::take(&mut self.text);
         out.push_str(&head(&self.context, "chat.completion"));
         out.push_str(
             "\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"",

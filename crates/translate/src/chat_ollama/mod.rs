@@ -25,25 +25,14 @@ mod request;
 
 pub use request::request;
 
-use crate::{
-    answer::Answer,
-    chat::{ChatStream, ChatWhole, FromProvider},
-    context::Context,
-};
+use crate::{answer::Answer, chat::chat_answer, context::Context};
 
 /// Where an Ollama is asked.
 pub const PATH: &str = "/api/chat";
 
 /// Reads Ollama's answer. `request` is the client's own body.
 pub fn answer(context: &Context, request: &[u8]) -> impl Answer + use<> {
-    let answer: Box<dyn Answer> = match context.streaming {
-        true => {
-            let writer = ChatStream::new(context, request);
-            Box::new(FromProvider::<reader::Reading, _>::new(writer))
-        }
-        false => Box::new(FromProvider::<reader::Reading, _>::new(ChatWhole::new(context))),
-    };
-    answer
+    chat_answer::<reader::Reading>(context, request)
 }
 
 #[cfg(test)]

@@ -13,14 +13,13 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::chat::{
-    Finish, Outcome, Part, Progress, ProviderReader, Usage, Writer, chunk::ToolCall,
+    ClientAnswer, Finish, Outcome, Part, ProviderReader, Usage, Writer, chunk::ToolCall,
     not_understood, parts::Parts,
 };
 
 /// How far an answer has been read.
 #[derive(Debug, Default)]
 pub(crate) struct Reading {
-    progress: Progress,
     parts: Parts,
     calls: u64,
     end: Option<(Finish, Usage)>,
@@ -57,53 +56,41 @@ impl ProviderReader for Reading {
         &mut self,
         data: &[u8],
         json: &mut JsonReader,
-        writer: &mut W,
-        out: &mut Vec<u8>,
+        client: &mut ClientAnswer<'_, W>,
     ) -> Result<(), BadAnswer> {
-        if self.progress.over || data.trim_ascii().is_empty() {
+        if data.trim_ascii().is_empty() {
             return Ok(());
         }
         let line: Line<'_> = json.chunk(data).map_err(not_understood)?;
         if line.error.is_some() {
-            return self.progress.fail(&Failure::read(data), writer, out);
+            return client.fail(&Failure::read(data));
         }
-        self.add(&line, writer, out)?;
-        if line.done { self.end(writer, out) } else { Ok(()) }
+        self.add(&line, client)?;
+        if line.done { client.end(self) } else { Ok(()) }
     }
 
     fn whole<W: Writer>(
         &mut self,
         data: &[u8],
-        writer: &mut W,
-        out: &mut Vec<u8>,
+        json: &mut JsonReader,
+        client: &mut ClientAnswer<'_, W>,
     ) -> Result<(), BadAnswer> {
-        let mut json = JsonReader::default();
         for line in data.split(|byte| *byte == b'\n') {
-            self.event(line, &mut json, writer, out)?;
+            client.read(self, line, json)?;
         }
-        self.end(writer, out)
+        client.end(self)
     }
 
-    fn is_over(&self) -> bool {
-        self.progress.over
-    }
-
-    fn end<W: Writer>(&mut self, writer: &mut W, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
-        if self.progress.over {
-            return Ok(());
-        }
-        let Some((finish, usage)) = self.end else {
-            return self.progress.fail_with("the backend's answer was cut off", writer, out);
-        };
-        self.progress.begin(writer, out);
-        self.progress.over = true;
-        self.parts.end(writer, out);
+    fn outcome<W: Writer>(&mut self, client: &mut ClientAnswer<'_, W>) -> Option<Outcome> {
+        let (finish, usage) = self.end?;
+        client.begin();
+        self.parts.end(client);
         let finish = if self.parts.calls() > 0 && finish == Finish::Stop {
             Finish::ToolCalls
         } else {
             finish
         };
-        writer.finish(&Outcome { finish, stop_sequence: None, usage }, out)
+        Some(Outcome { finish, stop_sequence: None, usage })
     }
 }
 
@@ -111,15 +98,14 @@ impl Reading {
     fn add<W: Writer>(
         &mut self,
         line: &Line<'_>,
-        writer: &mut W,
-        out: &mut Vec<u8>,
+        client: &mut ClientAnswer<'_, W>,
     ) -> Result<(), BadAnswer> {
-        self.progress.begin(writer, out);
+        client.begin();
         let Message { content, thinking, tool_calls } = &line.message;
-        self.parts.text(Part::Reasoning, thinking, writer, out)?;
-        self.parts.text(Part::Text, content, writer, out)?;
+        self.parts.text(Part::Reasoning, thinking, client)?;
+        self.parts.text(Part::Text, content, client)?;
         for call in &tool_calls.0 {
-            self.call(call, writer, out)?;
+            self.call(call, client)?;
         }
         if line.done {
             self.end = Some((finish(&line.done_reason), usage(line)));
@@ -131,13 +117,12 @@ impl Reading {
     fn call<W: Writer>(
         &mut self,
         call: &ToolCall<'_>,
-        writer: &mut W,
-        out: &mut Vec<u8>,
+        client: &mut ClientAnswer<'_, W>,
     ) -> Result<(), BadAnswer> {
         let mut call = ToolCall { index: Count(Some(self.calls)), ..call.clone() };
         self.calls += 1;
         call.function.arguments.0.get_or_insert(Cow::Borrowed("{}"));
-        self.parts.call(&call, writer, out)
+        self.parts.call(&call, client)
     }
 }
 

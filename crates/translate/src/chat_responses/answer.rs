@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 
 use super::event::{Event, Item, Response};
 use crate::chat::{
-    Finish, Outcome, Part, Progress, ProviderReader, Usage, Writer,
+    ClientAnswer, Finish, Outcome, Part, ProviderReader, Usage, Writer,
     chunk::{Function, ToolCall},
     not_understood,
     parts::Parts,
@@ -30,10 +30,9 @@ const BETWEEN: &str = "\n\n";
 /// response is read only if nothing came before it: its positions may differ from those of events.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
-    progress: Progress,
     parts: Parts,
     /// The positions of items that were carried at least in part.
-    told: HashSet<u64>,
+    carried: HashSet<u64>,
 }
 
 impl ProviderReader for Reading {
@@ -41,52 +40,44 @@ impl ProviderReader for Reading {
         &mut self,
         data: &[u8],
         json: &mut JsonReader,
-        writer: &mut W,
-        out: &mut Vec<u8>,
+        client: &mut ClientAnswer<'_, W>,
     ) -> Result<(), BadAnswer> {
-        if self.progress.over || data.is_empty() || data == b"[DONE]" {
+        if data == b"[DONE]" {
             return Ok(());
         }
         let event: Event<'_> = json.chunk(data).map_err(not_understood)?;
         match &*event.kind {
-            "error" => return self.progress.fail(&Failure::read(data), writer, out),
-            "response.failed" => return self.progress.fail(&reason(event.response), writer, out),
+            "error" => return client.fail(&Failure::read(data)),
+            "response.failed" => return client.fail(&reason(event.response)),
             "response.completed" | "response.incomplete" => {
                 let mut json = JsonReader::default();
-                return self.response(&object(event.response, &mut json)?, writer, out);
+                return self.response(&object(event.response, &mut json)?, client);
             }
             _ => {}
         }
-        self.progress.begin(writer, out);
-        self.item_event(&event, writer, out)
+        client.begin();
+        self.item_event(&event, client)
     }
 
     fn whole<W: Writer>(
         &mut self,
         data: &[u8],
-        writer: &mut W,
-        out: &mut Vec<u8>,
+        json: &mut JsonReader,
+        client: &mut ClientAnswer<'_, W>,
     ) -> Result<(), BadAnswer> {
-        let mut json = JsonReader::default();
         let response: Response<'_> = json.whole(data).map_err(not_understood)?;
         if response.error.is_some() || &*response.status == "failed" {
-            return self.progress.fail(&Failure::read(data), writer, out);
+            return client.fail(&Failure::read(data));
         }
         if response.output.is_none() {
-            return self.progress.fail_with("the backend's answer has no output", writer, out);
+            return client.fail_with("the backend's answer has no output");
         }
-        self.response(&response, writer, out)
+        self.response(&response, client)
     }
 
-    fn is_over(&self) -> bool {
-        self.progress.over
-    }
-
-    fn end<W: Writer>(&mut self, writer: &mut W, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
-        if self.progress.over {
-            return Ok(());
-        }
-        self.progress.fail_with("the backend's answer was cut off", writer, out)
+    /// Only the last event ends it.
+    fn outcome<W: Writer>(&mut self, _: &mut ClientAnswer<'_, W>) -> Option<Outcome> {
+        None
     }
 }
 
@@ -94,26 +85,25 @@ impl Reading {
     fn item_event<W: Writer>(
         &mut self,
         event: &Event<'_>,
-        writer: &mut W,
-        out: &mut Vec<u8>,
+        client: &mut ClientAnswer<'_, W>,
     ) -> Result<(), BadAnswer> {
-        let place = event.output_index.0.unwrap_or(0);
+        let position = event.output_index.0.unwrap_or(0);
         match &*event.kind {
-            "response.output_item.added" => self.added(place, event, writer, out),
-            "response.output_text.delta" => self.delta(Part::Text, event, writer, out),
-            "response.refusal.delta" => self.delta(Part::Refusal, event, writer, out),
+            "response.output_item.added" => self.added(position, event, client),
+            "response.output_text.delta" => self.delta(Part::Text, event, client),
+            "response.refusal.delta" => self.delta(Part::Refusal, event, client),
             "response.reasoning_text.delta" | "response.reasoning_summary_text.delta" => {
-                self.delta(Part::Reasoning, event, writer, out)
+                self.delta(Part::Reasoning, event, client)
             }
             "response.reasoning_summary_part.added" if event.summary_index.0 > Some(0) => {
-                self.parts.text(Part::Reasoning, BETWEEN, writer, out)
+                self.parts.text(Part::Reasoning, BETWEEN, client)
             }
             "response.function_call_arguments.delta" => {
-                self.tell(place)?;
-                self.call(place, &Item::default(), &event.delta, writer, out)
+                self.carry(position)?;
+                self.call(position, &Item::default(), &event.delta, client)
             }
             "response.output_item.done" => match &event.item {
-                Some(item) => self.done(place, item, writer, out),
+                Some(item) => self.done(position, item, client),
                 None => Ok(()),
             },
             _ => Ok(()),
@@ -123,14 +113,13 @@ impl Reading {
     /// A call begins with its name; other items begin with their first delta.
     fn added<W: Writer>(
         &mut self,
-        place: u64,
+        position: u64,
         event: &Event<'_>,
-        writer: &mut W,
-        out: &mut Vec<u8>,
+        client: &mut ClientAnswer<'_, W>,
     ) -> Result<(), BadAnswer> {
         match &event.item {
             Some(item) if &*item.kind == "function_call" => {
-                self.call(place, item, &TextOrJson::default(), writer, out)
+                self.call(position, item, &TextOrJson::default(), client)
             }
             _ => Ok(()),
         }
@@ -140,29 +129,27 @@ impl Reading {
         &mut self,
         part: Part,
         event: &Event<'_>,
-        writer: &mut W,
-        out: &mut Vec<u8>,
+        client: &mut ClientAnswer<'_, W>,
     ) -> Result<(), BadAnswer> {
-        self.tell(event.output_index.0.unwrap_or(0))?;
+        self.carry(event.output_index.0.unwrap_or(0))?;
         let text = event.delta.0.as_deref().unwrap_or_default();
-        self.parts.text(part, text, writer, out)
+        self.parts.text(part, text, client)
     }
 
     /// An item is complete: carries it, unless its deltas were.
     fn done<W: Writer>(
         &mut self,
-        place: u64,
+        position: u64,
         item: &Item<'_>,
-        writer: &mut W,
-        out: &mut Vec<u8>,
+        client: &mut ClientAnswer<'_, W>,
     ) -> Result<(), BadAnswer> {
-        if !self.tell(place)? {
+        if !self.carry(position)? {
             return Ok(());
         }
         match &*item.kind {
-            "function_call" => self.call(place, item, &item.arguments, writer, out),
-            "message" => self.message(item, writer, out),
-            "reasoning" => self.thoughts(item, writer, out),
+            "function_call" => self.call(position, item, &item.arguments, client),
+            "message" => self.message(item, client),
+            "reasoning" => self.thoughts(item, client),
             _ => Ok(()),
         }
     }
@@ -170,12 +157,11 @@ impl Reading {
     fn message<W: Writer>(
         &mut self,
         item: &Item<'_>,
-        writer: &mut W,
-        out: &mut Vec<u8>,
+        client: &mut ClientAnswer<'_, W>,
     ) -> Result<(), BadAnswer> {
         item.content.0.iter().try_for_each(|piece| {
-            self.parts.text(Part::Text, &piece.text, writer, out)?;
-            self.parts.text(Part::Refusal, &piece.refusal, writer, out)
+            self.parts.text(Part::Text, &piece.text, client)?;
+            self.parts.text(Part::Refusal, &piece.refusal, client)
         })
     }
 
@@ -183,40 +169,38 @@ impl Reading {
     fn thoughts<W: Writer>(
         &mut self,
         item: &Item<'_>,
-        writer: &mut W,
-        out: &mut Vec<u8>,
+        client: &mut ClientAnswer<'_, W>,
     ) -> Result<(), BadAnswer> {
         let texts = if item.content.0.is_empty() { &item.summary.0 } else { &item.content.0 };
         texts.iter().enumerate().try_for_each(|(at, piece)| {
             let between = if at == 0 { "" } else { BETWEEN };
-            self.parts.text(Part::Reasoning, between, writer, out)?;
-            self.parts.text(Part::Reasoning, &piece.text, writer, out)
+            self.parts.text(Part::Reasoning, between, client)?;
+            self.parts.text(Part::Reasoning, &piece.text, client)
         })
     }
 
     /// A call, or a piece of its arguments.
     fn call<W: Writer>(
         &mut self,
-        place: u64,
+        position: u64,
         item: &Item<'_>,
         arguments: &TextOrJson<'_>,
-        writer: &mut W,
-        out: &mut Vec<u8>,
+        client: &mut ClientAnswer<'_, W>,
     ) -> Result<(), BadAnswer> {
         let function = Function { name: item.name.clone(), arguments: arguments.clone() };
         let piece = ToolCall {
-            index: Count(Some(place)),
+            index: Count(Some(position)),
             id: item.call_id.clone(),
             function,
             ..ToolCall::default()
         };
-        self.parts.call(&piece, writer, out)
+        self.parts.call(&piece, client)
     }
 
     /// Notes that something of an item is carried; returns whether it is the first of it.
-    fn tell(&mut self, place: u64) -> Result<bool, BadAnswer> {
-        let first = self.told.insert(place);
-        if self.told.len() > MAX_ITEMS {
+    fn carry(&mut self, position: u64) -> Result<bool, BadAnswer> {
+        let first = self.carried.insert(position);
+        if self.carried.len() > MAX_ITEMS {
             return Err(BadAnswer(format!("the answer has more than {MAX_ITEMS} items")));
         }
         Ok(first)
@@ -226,19 +210,17 @@ impl Reading {
     fn response<W: Writer>(
         &mut self,
         response: &Response<'_>,
-        writer: &mut W,
-        out: &mut Vec<u8>,
+        client: &mut ClientAnswer<'_, W>,
     ) -> Result<(), BadAnswer> {
-        self.progress.begin(writer, out);
-        if self.told.is_empty() {
+        client.begin();
+        if self.carried.is_empty() {
             let mut items = (0..).zip(response.output.iter().flat_map(|output| &output.0));
-            items.try_for_each(|(place, item)| self.done(place, item, writer, out))?;
+            items.try_for_each(|(position, item)| self.done(position, item, client))?;
         }
-        self.progress.over = true;
-        self.parts.end(writer, out);
+        self.parts.end(client);
         let usage = response.usage.map(Usage::from).unwrap_or_default();
         let finish = self.finish(response);
-        writer.finish(&Outcome { finish, stop_sequence: None, usage }, out)
+        client.finish(&Outcome { finish, stop_sequence: None, usage })
     }
 
     fn finish(&self, response: &Response<'_>) -> Finish {

@@ -21,23 +21,13 @@ mod event;
 mod input;
 mod request;
 
-use crate::{
-    answer::Answer,
-    chat::{ChatStream, ChatWhole, FromProvider},
-    context::Context,
-};
+use crate::{answer::Answer, chat::chat_answer, context::Context};
 
 pub use request::request;
 
 /// Reads the provider's answer. `request` is the client's own body.
 pub fn answer(context: &Context, request: &[u8]) -> impl Answer + use<> {
-    type FromResponses<W> = FromProvider<answer::Reading, W>;
-    let answer: Box<dyn Answer> = if context.streaming {
-        Box::new(FromResponses::new(ChatStream::new(context, request)))
-    } else {
-        Box::new(FromResponses::new(ChatWhole::new(context)))
-    };
-    answer
+    chat_answer::<answer::Reading>(context, request)
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub(super) struct TextCompletion {
     /// Whether the open part is text.
     is_text: bool,
     /// The text of an answer that is one object.
-    kept: String,
+    text: String,
     line: String,
 }
 
@@ -40,7 +40,7 @@ impl TextCompletion {
                 context.id, context.created,
             ),
             is_text: false,
-            kept: String::new(),
+            text: String::new(),
             line: String::new(),
         }
     }
@@ -71,7 +71,7 @@ impl TextCompletion {
     fn object(&self, outcome: &Outcome) -> String {
         let (prefix, finish) = (&self.prefix, reason(outcome.finish));
         let (text, usage) =
-            (json::write(&self.kept), json::write(&CompletionUsage::of(&outcome.usage)));
+            (json::write(&self.text), json::write(&CompletionUsage::of(&outcome.usage)));
         format!(
             r#"{prefix}{{"index":0,"text":{text},"logprobs":null,"finish_reason":{finish}}}],"usage":{usage}}}"#
         )
@@ -83,8 +83,6 @@ impl Writer for TextCompletion {
         if self.streaming { Body::Events } else { Body::Json }
     }
 
-    fn begin(&mut self, _: &mut Vec<u8>) {}
-
     fn open(&mut self, part: &Part, _: &mut Vec<u8>) {
         self.is_text = matches!(part, Part::Text | Part::Refusal);
     }
@@ -93,11 +91,9 @@ impl Writer for TextCompletion {
         match (self.is_text, self.streaming) {
             (false, _) => {}
             (true, true) => self.chunk(text, "null", out),
-            (true, false) => self.kept.push_str(text),
+            (true, false) => self.text.push_str(text),
         }
     }
-
-    fn close(&mut self, _: &mut Vec<u8>) {}
 
     fn finish(&mut self, outcome: &Outcome, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
         if self.streaming {

@@ -4,7 +4,10 @@ use std::{collections::BTreeMap, ops::Range};
 
 use bytes::Bytes;
 use protocol::{
-    json::{self, BadRequest, fields},
+    json::{
+        self, BadRequest,
+        fields::{self, TextOrList},
+    },
     openai::{Edit, object_end, span, splice},
 };
 use serde::Deserialize;
@@ -12,8 +15,8 @@ use serde_json::value::RawValue;
 
 use super::CannotContinue;
 
-/// What a request can ask of an answer as a whole, under any name that a model server has for it. Nothing of it can be had
-/// from the middle.
+/// The fields that ask for something of an answer as a whole, under any name that a model server has for them. Nothing of
+/// it can be had from the middle.
 const OF_THE_WHOLE: [&str; 13] = [
     "logprobs",
     "functions",
@@ -168,8 +171,39 @@ pub(super) fn asks(raw: Option<&RawValue>) -> bool {
     raw.is_some_and(|raw| !matches!(raw.get(), "null" | "false" | "[]" | "{}" | "\"\""))
 }
 
+/// A message of a conversation.
+#[derive(Deserialize)]
+pub(super) struct Message<'a> {
+    #[serde(borrow)]
+    role: Option<fields::Text<'a>>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    tool_calls: Option<&'a RawValue>,
+}
+
+impl<'a> Message<'a> {
+    /// Whether it is the assistant's, and text alone.
+    pub(super) fn is_assistants(&self) -> bool {
+        self.role.as_ref().is_some_and(|role| role.0 == "assistant") && !asks(self.tool_calls)
+    }
+
+    pub(super) fn content(&self) -> Result<&'a RawValue, CannotContinue> {
+        self.content.ok_or_else(unreadable)
+    }
+
+    /// The text that its content ends with: all of it, or the last part.
+    pub(super) fn end(&self) -> Result<Option<&'a RawValue>, CannotContinue> {
+        let content = self.content()?;
+        Ok(match TextOrList::read(content, "messages")? {
+            TextOrList::Text(_) => Some(content),
+            TextOrList::List(parts) => parts.last().and_then(|part| part_text(part)),
+        })
+    }
+}
+
 /// The text of a part of content.
-pub(super) fn part_text(part: &RawValue) -> Option<&RawValue> {
+fn part_text(part: &RawValue) -> Option<&RawValue> {
     #[derive(Deserialize)]
     struct Part<'a> {
         #[serde(borrow)]

@@ -1,74 +1,87 @@
 //! Chat Completions.
 
 use base::Continuation;
-use protocol::json::{
-    self, JsonReader,
-    fields::{self, TextOrList},
-};
-use serde::{Deserialize, Serialize};
+use protocol::json::{self, JsonReader, fields};
+use serde::Serialize;
 use serde_json::{Value, json, value::RawValue};
 
 use super::{
     CannotContinue,
-    body::{BodyEdits, asks, part_text},
+    body::{BodyEdits, Message, asks},
     chunks::{ChunkStitch, DONE, Head},
     record::{Record, Repetition},
     shape::{Object, Shape, Stitch},
 };
 use crate::chat::chunk::{Choice, Completion};
 
-/// What was delivered of an answer of Chat Completions.
+/// The notes about an answer of Chat Completions.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Chat {
     head: Head,
-    record: Record,
-    json: JsonReader,
 }
 
 impl Shape for Chat {
-    fn read(&mut self, data: &[u8]) {
+    fn read(&mut self, data: &[u8], json: &mut JsonReader, record: &mut Record) {
         if data.trim_ascii() == DONE {
-            self.record.over = true;
+            record.over = true;
             return;
         }
         self.head.read(data);
-        let Ok(chunk) = self.json.chunk::<Completion<'_>>(data) else {
-            return self.record.refuse(CannotContinue::NotUnderstood);
+        let Ok(chunk) = json.chunk::<Completion<'_>>(data) else {
+            return record.refuse(CannotContinue::NotUnderstood);
         };
         if chunk.error.is_some_and(|error| asks(Some(error))) || &*chunk.object == "error" {
-            return self.record.refuse(CannotContinue::Failed);
+            return record.refuse(CannotContinue::Failed);
         }
         if let Some(usage) = chunk.usage {
-            self.record.told_tokens = usage.completion();
+            record.reported_tokens = usage.completion();
         }
         for choice in &chunk.choices.0 {
-            note(choice, &mut self.record);
+            note(choice, record);
         }
     }
 
-    fn record(&self) -> &Record {
-        &self.record
+    fn limits(&self) -> &'static [&'static str] {
+        &["max_tokens", "max_completion_tokens", "n_predict"]
     }
 
-    fn record_mut(&mut self) -> &mut Record {
-        &mut self.record
+    fn append(
+        &self,
+        record: &Record,
+        how: Continuation,
+        edits: &mut BodyEdits<'_>,
+    ) -> Result<(), CannotContinue> {
+        edits.lower_minimum("min_tokens", record.tokens());
+        let (list, messages) = edits.list("messages")?;
+        let last = messages.last().map(|last| fields::value::<Message<'_>>(last, "messages"));
+        let goes_on = how == Continuation::LastMessage || edits.asks("continue_final_message");
+        let begun = last.transpose()?.filter(|last| goes_on && last.is_assistants());
+        if record.text.is_empty() && how == Continuation::FinalMessage {
+            return Err(CannotContinue::Thoughts);
+        }
+        match begun {
+            // The client began the answer itself.
+            Some(_) if !record.thoughts.is_empty() => return Err(CannotContinue::Thoughts),
+            Some(begun) => match begun.end()? {
+                Some(end) => edits.append_text(end, &record.text),
+                None => {
+                    let text = json!({"type": "text", "text": record.text});
+                    edits.append_items(begun.content()?, &text.to_string());
+                }
+            },
+            None => edits.append_items(list, &beginning(record)),
+        }
+        if how == Continuation::FinalMessage {
+            flag(edits);
+        }
+        Ok(())
+    }
+    fn close(&self, record: &Record, out: &mut Vec<u8>) {
+        self.head.close(record, json!({"delta": {}}), out);
     }
 
-    fn request(&self, body: &[u8], how: Continuation) -> Result<Vec<u8>, CannotContinue> {
-        let mut edits = BodyEdits::of(body)?;
-        let delivered = self.record.tokens();
-        edits.lower_limits(&["max_tokens", "max_completion_tokens", "n_predict"], delivered)?;
-        edits.lower_minimum("min_tokens", delivered);
-        append(&self.record, how, &mut edits)?;
-        Ok(edits.made())
-    }
-
-    fn close(&self, out: &mut Vec<u8>) {
-        self.head.close(&self.record, json!({"delta": {}}), out);
-    }
-
-    fn stitch(&self) -> Box<dyn Stitch> {
-        Box::new(ChunkStitch::new(&self.head, &self.record, choice))
+    fn stitch(&self, record: &Record) -> Box<dyn Stitch> {
+        Box::new(ChunkStitch::new(&self.head, record, choice))
     }
 }
 
@@ -110,23 +123,10 @@ fn choice(choice: &mut Object, repetition: &mut Repetition) -> bool {
     let Some(Value::Object(delta)) = choice.get_mut("delta") else { return finishes };
     delta.remove("role");
     if let Some(Value::String(content)) = delta.get_mut("content") {
-        let new = repetition.without(content);
-        if new.len() < content.len() {
-            *content = new.to_owned();
-        }
+        repetition.cut(content);
     }
     let says = |value: &Value| !value.is_null() && value != "" && *value != json!([]);
     finishes || delta.values().any(says)
-}
-
-#[derive(Deserialize)]
-struct Message<'a> {
-    #[serde(borrow)]
-    role: Option<fields::Text<'a>>,
-    #[serde(borrow)]
-    content: Option<&'a RawValue>,
-    #[serde(borrow)]
-    tool_calls: Option<&'a RawValue>,
 }
 
 /// The assistant's message that is gone on with.
@@ -136,31 +136,6 @@ struct Beginning<'a> {
     content: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     reasoning_content: &'a str,
-}
-
-/// Puts what was delivered to the end of the messages.
-fn append(
-    record: &Record,
-    how: Continuation,
-    edits: &mut BodyEdits<'_>,
-) -> Result<(), CannotContinue> {
-    let (list, messages) = edits.list("messages")?;
-    let last = messages.last().map(|last| fields::value::<Message<'_>>(last, "messages"));
-    let goes_on = how == Continuation::LastMessage || edits.asks("continue_final_message");
-    let begun = last.transpose()?.filter(|last| goes_on && last.is_assistants());
-    if record.text.is_empty() && how == Continuation::FinalMessage {
-        return Err(CannotContinue::Thoughts);
-    }
-    match begun {
-        // The client began the answer itself.
-        Some(_) if !record.thoughts.is_empty() => return Err(CannotContinue::Thoughts),
-        Some(begun) => begun.append(&record.text, edits)?,
-        None => edits.append_items(list, &beginning(record)),
-    }
-    if how == Continuation::FinalMessage {
-        flag(edits);
-    }
-    Ok(())
 }
 
 fn flag(edits: &mut BodyEdits<'_>) {
@@ -175,27 +150,6 @@ fn flag(edits: &mut BodyEdits<'_>) {
 fn beginning(record: &Record) -> String {
     let (content, reasoning_content) = (&*record.text, &*record.thoughts);
     json::write(&Beginning { role: "assistant", content, reasoning_content })
-}
-
-impl Message<'_> {
-    fn is_assistants(&self) -> bool {
-        self.role.as_ref().is_some_and(|role| role.0 == "assistant") && !asks(self.tool_calls)
-    }
-
-    /// Appends to its content: to the text, or to the last part of text.
-    fn append(&self, text: &str, edits: &mut BodyEdits<'_>) -> Result<(), CannotContinue> {
-        let content = self.content.ok_or_else(super::body::unreadable)?;
-        match TextOrList::read(content, "messages")? {
-            TextOrList::Text(_) => edits.append_text(content, text),
-            TextOrList::List(parts) => match parts.last().and_then(|part| part_text(part)) {
-                Some(last) => edits.append_text(last, text),
-                None => {
-                    edits.append_items(content, &json!({"type": "text", "text": text}).to_string());
-                }
-            },
-        }
-        Ok(())
-    }
 }
 
 /// Whether a format is that of an answer without one.

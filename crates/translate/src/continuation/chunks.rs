@@ -1,4 +1,4 @@
-//! What the chunks of Chat Completions and Completions share.
+//! The common parts of Chat Completions and Completions.
 
 use protocol::{failure::BadAnswer, json, json::JsonReader};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use super::{
     tokens::{Before, CHAT},
 };
 
-/// What every chunk of an answer has in common, in the words of its provider.
+/// The fields that are the same in every chunk of an answer, in the words of its provider.
 const OF_THE_ANSWER: [&str; 6] =
     ["id", "object", "created", "model", "system_fingerprint", "service_tier"];
 
@@ -38,7 +38,7 @@ impl Head {
         chunk.extend(head.clone());
     }
 
-    /// Writes the chunks that end an answer: a reason, unless it was told, and the last event.
+    /// Writes the chunks that end an answer: a reason, unless it has passed, and the last event.
     pub(super) fn close(&self, record: &Record, mut choice: Value, out: &mut Vec<u8>) {
         if !record.finished {
             choice["index"] = 0.into();
@@ -51,7 +51,7 @@ impl Head {
     }
 }
 
-/// What makes the rest of an answer of another provider's chunks.
+/// Makes the rest of an answer of another provider's chunks.
 #[derive(Debug)]
 pub(super) struct ChunkStitch {
     head: Head,
@@ -126,8 +126,8 @@ impl Stitch for ChunkStitch {
 
 /// Whether a chunk is an error.
 pub(super) fn is_error(chunk: &Object) -> bool {
-    let told = |error: &Value| !matches!(error, Value::Null | Value::Bool(false));
-    chunk.get("error").is_some_and(told)
+    let is_something = |error: &Value| !matches!(error, Value::Null | Value::Bool(false));
+    chunk.get("error").is_some_and(is_something)
         || chunk.get("object").is_some_and(|object| object == "error")
 }
 

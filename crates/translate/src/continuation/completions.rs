@@ -18,62 +18,56 @@ use super::{
 };
 use crate::chat::Usage;
 
-/// What was delivered of an answer of Completions.
+/// The notes about an answer of Completions.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Completions {
     head: Head,
-    record: Record,
-    json: JsonReader,
 }
 
 impl Shape for Completions {
-    fn read(&mut self, data: &[u8]) {
+    fn read(&mut self, data: &[u8], json: &mut JsonReader, record: &mut Record) {
         if data.trim_ascii() == DONE {
-            self.record.over = true;
+            record.over = true;
             return;
         }
         self.head.read(data);
-        let Ok(chunk) = self.json.chunk::<Chunk<'_>>(data) else {
-            return self.record.refuse(CannotContinue::NotUnderstood);
+        let Ok(chunk) = json.chunk::<Chunk<'_>>(data) else {
+            return record.refuse(CannotContinue::NotUnderstood);
         };
         if asks(chunk.error) || &*chunk.object == "error" {
-            return self.record.refuse(CannotContinue::Failed);
+            return record.refuse(CannotContinue::Failed);
         }
         if let Some(usage) = chunk.usage {
-            self.record.told_tokens = usage.completion();
+            record.reported_tokens = usage.completion();
         }
         for choice in &chunk.choices.0 {
             if choice.index.0.unwrap_or(0) > 0 {
-                self.record.refuse(CannotContinue::SeveralChoices);
+                record.refuse(CannotContinue::SeveralChoices);
             }
-            self.record.add_text(&choice.text);
-            self.record.finished |= !choice.finish_reason.is_empty();
+            record.add_text(&choice.text);
+            record.finished |= !choice.finish_reason.is_empty();
         }
     }
 
-    fn record(&self) -> &Record {
-        &self.record
+    fn limits(&self) -> &'static [&'static str] {
+        &["max_tokens", "n_predict"]
     }
 
-    fn record_mut(&mut self) -> &mut Record {
-        &mut self.record
+    fn append(
+        &self,
+        record: &Record,
+        _: Continuation,
+        edits: &mut BodyEdits<'_>,
+    ) -> Result<(), CannotContinue> {
+        edits.lower_minimum("min_tokens", record.tokens());
+        append(&record.text, edits)
+    }
+    fn close(&self, record: &Record, out: &mut Vec<u8>) {
+        self.head.close(record, json!({"text": "", "logprobs": null}), out);
     }
 
-    fn request(&self, body: &[u8], _: Continuation) -> Result<Vec<u8>, CannotContinue> {
-        let mut edits = BodyEdits::of(body)?;
-        let delivered = self.record.tokens();
-        edits.lower_limits(&["max_tokens", "n_predict"], delivered)?;
-        edits.lower_minimum("min_tokens", delivered);
-        append(&self.record.text, &mut edits)?;
-        Ok(edits.made())
-    }
-
-    fn close(&self, out: &mut Vec<u8>) {
-        self.head.close(&self.record, json!({"text": "", "logprobs": null}), out);
-    }
-
-    fn stitch(&self) -> Box<dyn Stitch> {
-        Box::new(ChunkStitch::new(&self.head, &self.record, choice))
+    fn stitch(&self, record: &Record) -> Box<dyn Stitch> {
+        Box::new(ChunkStitch::new(&self.head, record, choice))
     }
 }
 
@@ -118,10 +112,7 @@ fn append(text: &str, edits: &mut BodyEdits<'_>) -> Result<(), CannotContinue> {
 fn choice(choice: &mut Object, repetition: &mut Repetition) -> bool {
     let finishes = choice.get("finish_reason").is_some_and(Value::is_string);
     let Some(Value::String(text)) = choice.get_mut("text") else { return finishes };
-    let new = repetition.without(text);
-    if new.len() < text.len() {
-        *text = new.to_owned();
-    }
+    repetition.cut(text);
     finishes || !text.is_empty()
 }
 

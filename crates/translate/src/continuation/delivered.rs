@@ -1,10 +1,17 @@
-//! What passed on of a streamed answer so far.
+//! The part of a streamed answer that passed on so far.
 
 use base::Endpoint;
 use bytes::Bytes;
-use protocol::sse::{Boundary, EventReader, EventTooLong, event_len};
+use protocol::{
+    json::JsonReader,
+    sse::{Boundary, EventReader, EventTooLong, event_len},
+};
 
-use super::{CannotContinue, Rest, shape::Shape, shapes};
+use super::{
+    CannotContinue, Rest,
+    record::Record,
+    shape::{self, Shape},
+};
 
 /// The most text of an answer that is kept, in bytes; a longer answer is not continued.
 pub const MAX_TEXT: usize = 1024 * 1024;
@@ -30,6 +37,8 @@ pub struct Delivered {
     /// Whole events that passed and were not read yet.
     unread: Vec<u8>,
     reader: EventReader,
+    json: JsonReader,
+    pub(super) record: Record,
     pub(super) shape: Box<dyn Shape>,
     /// Whether nothing is noted any more.
     gave_up: bool,
@@ -44,7 +53,9 @@ impl Delivered {
             half: Vec::new(),
             unread: Vec::new(),
             reader: EventReader::default(),
-            shape: shapes::of(endpoint)?,
+            json: JsonReader::default(),
+            record: Record::default(),
+            shape: shape::of(endpoint)?,
             gave_up: false,
         })
     }
@@ -92,29 +103,29 @@ impl Delivered {
         out.extend_from_slice(&half);
     }
 
-    /// What another provider would have to do.
+    /// The rest that is missing.
     pub fn rest(&mut self) -> Rest {
         self.read();
-        self.shape.record().rest()
+        self.record.rest()
     }
 
     /// How many tokens were delivered, as far as can be told.
     pub fn tokens(&mut self) -> u64 {
         self.read();
-        self.shape.record().tokens()
+        self.record.tokens()
     }
 
     /// How many characters were delivered, thoughts included.
     pub fn characters(&mut self) -> u64 {
         self.read();
-        let record = self.shape.record();
+        let record = &self.record;
         (record.text.chars().count() + record.thoughts.chars().count()) as u64
     }
 
     /// The text that was delivered, without thoughts.
     pub fn text(&mut self) -> &str {
         self.read();
-        &self.shape.record().text
+        &self.record.text
     }
 
     /// Notes whole events that passed on.
@@ -140,16 +151,16 @@ impl Delivered {
     /// Reads what passed since it was read last.
     pub(super) fn read(&mut self) {
         let unread = std::mem::take(&mut self.unread);
-        let shape = &mut self.shape;
+        let Self { shape, json, record, .. } = self;
         let read = self.reader.feed(&unread, |data| {
             if !data.trim_ascii().is_empty() {
-                shape.read(data);
+                shape.read(data, json, record);
             }
             Ok::<_, EventTooLong>(())
         });
         self.unread = unread;
         self.unread.clear();
-        let record = self.shape.record();
+        let record = &self.record;
         if read.is_err() || record.text.len() + record.thoughts.len() > MAX_TEXT {
             self.give_up(CannotContinue::TooLong);
         }
@@ -157,22 +168,22 @@ impl Delivered {
 
     /// Lets go of all that was noted.
     fn give_up(&mut self, reason: CannotContinue) {
-        if let Some(mut nothing) = shapes::of(self.endpoint) {
-            nothing.record_mut().refuse(reason);
+        if let Some(nothing) = shape::of(self.endpoint) {
             self.shape = nothing;
         }
+        self.record = Record { reason: Some(reason), ..Record::default() };
         self.unread = Vec::new();
         self.gave_up = true;
     }
 }
 
-/// The bytes that end the answer where only its end was lost. An answer whose reason of the end was not told is said
+/// The bytes that end the answer where only its end was lost. An answer whose reason of the end has not passed is said
 /// to have reached its length.
 pub fn closing(delivered: &mut Delivered) -> Vec<u8> {
     delivered.break_off();
     let mut out = Vec::new();
-    if !delivered.shape.record().over {
-        delivered.shape.close(&mut out);
+    if !delivered.record.over {
+        delivered.shape.close(&delivered.record, &mut out);
     }
     out
 }

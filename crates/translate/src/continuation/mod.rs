@@ -8,10 +8,10 @@
 //! Chat Completions, Completions, Messages and Responses are continued, as streams. An answer is not continued
 //! inside or after a call of a tool, nor where its rest cannot be had from the middle: see [`CannotContinue`].
 //!
-//! - `delivered`: what passed on so far; `seam`: the next provider's stream as the rest of the first one's
+//! - `delivered`: the part that passed on so far; `seam`: the next provider's stream as the rest of the first one's
 //! - `request`: the bodies for providers that go on; `body`: their edits
-//! - `reasons`: what is missing, and why it cannot be had
-//! - `shape`: what each of the shapes has to know; `shapes`: the shape of each endpoint; `record`: what all of them note
+//! - `shape`: the trait of shapes, and the shape of each endpoint; `record`: the notes of all of them, the
+//!   missing rest, and why it cannot be had
 //! - `chat`, `completions`, `messages`, `responses`: one shape each
 //! - `chunks`: what Chat Completions and Completions share
 //! - `tokens`: usage, added up
@@ -22,18 +22,16 @@ mod chunks;
 mod completions;
 mod delivered;
 mod messages;
-mod reasons;
 mod record;
 mod request;
 mod responses;
 mod seam;
 mod shape;
-mod shapes;
 #[cfg(test)]
 mod tests;
 mod tokens;
 
 pub use delivered::{Delivered, MAX_HALF, MAX_TEXT, closing};
-pub use reasons::{CannotContinue, Rest};
+pub use record::{CannotContinue, Rest};
 pub use request::{endpoint, may_continue, request, translated};
 pub use seam::Seam;

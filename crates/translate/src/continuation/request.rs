@@ -2,7 +2,7 @@
 
 use base::{Continuation, Endpoint};
 
-use super::{CannotContinue, Delivered, chat, completions, messages, responses};
+use super::{CannotContinue, Delivered, body::BodyEdits, chat, completions, messages, responses};
 use crate::{context::Context, registry};
 
 /// Whether the answer to a request may be continued, as far as the request tells: `body` as it was sent to a provider at
@@ -70,9 +70,7 @@ pub fn translated(
     let between = beginning(from, body, delivered, Continuation::LastMessage)?;
     let sent = registry::request(from, to, &between, context)?;
     match how {
-        Continuation::FinalMessage if !delivered.shape.record().says_nothing() => {
-            chat::flagged(&sent)
-        }
+        Continuation::FinalMessage if !delivered.record.says_nothing() => chat::flagged(&sent),
         _ => Ok(sent),
     }
 }
@@ -91,10 +89,15 @@ fn beginning(
 ) -> Result<Vec<u8>, CannotContinue> {
     may_continue(endpoint, body)?;
     delivered.read();
-    let record = delivered.shape.record();
+    let record = &delivered.record;
     match &record.reason {
         Some(reason) => Err(reason.clone()),
         None if record.says_nothing() => Ok(body.to_vec()),
-        None => delivered.shape.request(body, how),
+        None => {
+            let mut edits = BodyEdits::of(body)?;
+            edits.lower_limits(delivered.shape.limits(), record.tokens())?;
+            delivered.shape.append(record, how, &mut edits)?;
+            Ok(edits.made())
+        }
     }
 }

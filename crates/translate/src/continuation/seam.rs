@@ -19,7 +19,7 @@ impl Seam {
     /// Before the first byte of the next provider's answer.
     pub fn new(mut delivered: Delivered) -> Self {
         delivered.break_off();
-        let stitch = delivered.shape.stitch();
+        let stitch = delivered.shape.stitch(&delivered.record);
         Self { delivered, stitch, reader: EventReader::default(), json: JsonReader::default() }
     }
 

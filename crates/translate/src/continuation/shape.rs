@@ -1,35 +1,54 @@
-//! What each of the shapes has to know.
+//! The shapes of answers: what all of them do, and which endpoint has which.
 
 use std::fmt::Debug;
 
-use base::Continuation;
-use protocol::{failure::BadAnswer, json::JsonReader};
+use base::{Continuation, Endpoint};
+use protocol::{
+    failure::BadAnswer,
+    json::{self, JsonReader},
+};
 use serde_json::{Map, Value};
 
-use super::{CannotContinue, record::Record};
+use super::{
+    CannotContinue, body::BodyEdits, chat::Chat, completions::Completions, messages::Messages,
+    record::Record, responses::Responses,
+};
 
 /// An object of JSON.
 pub(super) type Object = Map<String, Value>;
 
-/// What was delivered of an answer, in one shape.
+/// The notes about a delivered answer that only its shape needs.
 pub(super) trait Shape: Debug + Send + Copied {
     /// Reads the data of an event that passed.
-    fn read(&mut self, data: &[u8]);
+    fn read(&mut self, data: &[u8], json: &mut JsonReader, record: &mut Record);
 
-    /// What all shapes note.
-    fn record(&self) -> &Record;
+    /// The fields of a request that limit the tokens of its answer.
+    fn limits(&self) -> &'static [&'static str];
 
-    /// The same, to change it.
-    fn record_mut(&mut self) -> &mut Record;
-
-    /// The body for a provider that goes on. There is something to go on with.
-    fn request(&self, body: &[u8], how: Continuation) -> Result<Vec<u8>, CannotContinue>;
+    /// Puts the delivered part into the request for a provider that goes on.
+    fn append(
+        &self,
+        record: &Record,
+        how: Continuation,
+        edits: &mut BodyEdits<'_>,
+    ) -> Result<(), CannotContinue>;
 
     /// Appends the events that end the answer as it is.
-    fn close(&self, out: &mut Vec<u8>);
+    fn close(&self, record: &Record, out: &mut Vec<u8>);
 
-    /// What makes the rest of this answer of the next provider's.
-    fn stitch(&self) -> Box<dyn Stitch>;
+    /// The maker of the rest of this answer, of the next provider's.
+    fn stitch(&self, record: &Record) -> Box<dyn Stitch>;
+}
+
+/// The shape of an endpoint's answers; `None` where they are not continued.
+pub(super) fn of(endpoint: Endpoint) -> Option<Box<dyn Shape>> {
+    Some(match endpoint {
+        Endpoint::ChatCompletions => Box::new(Chat::default()),
+        Endpoint::Completions => Box::new(Completions::default()),
+        Endpoint::Messages => Box::new(Messages::default()),
+        Endpoint::Responses => Box::new(Responses::default()),
+        _ => return None,
+    })
 }
 
 /// A copy of a shape's notes.
@@ -68,4 +87,10 @@ pub(super) fn object(data: &[u8], json: &mut JsonReader) -> Result<Object, BadAn
     json.chunk(data).map_err(|error| {
         BadAnswer(format!("an event of the continuation is not understood: {error}"))
     })
+}
+
+/// Writes an event under the name that is in its data.
+pub(super) fn write_event(event: &Value, out: &mut Vec<u8>) {
+    let name = event["type"].as_str().unwrap_or_default();
+    out.extend_from_slice(format!("event: {name}\ndata: {}\n\n", json::write(event)).as_bytes());
 }

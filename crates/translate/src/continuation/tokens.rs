@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{record::Record, shape::Object};
 
-/// What the first providers delivered, in tokens. The next one counts it to its prompt.
+/// The tokens that the first providers delivered. The next one counts it to its prompt.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Before {
     tokens: u64,
@@ -36,7 +36,7 @@ pub(super) const INPUT: Names = Names {
 };
 
 impl Before {
-    /// What was delivered up to here.
+    /// The tokens of this answer so far.
     pub(super) fn of(record: &Record) -> Self {
         Self { tokens: record.tokens(), thoughts: record.thought_pieces }
     }

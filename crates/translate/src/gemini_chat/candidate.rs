@@ -108,7 +108,7 @@ pub(super) struct Seals {
     thought: String,
     /// The `extra_content` of calls, by their numbers.
     extras: Vec<(usize, String)>,
-    kept: usize,
+    bytes: usize,
 }
 
 impl Seals {
@@ -132,8 +132,8 @@ impl Seals {
     }
 
     fn fits(&mut self, len: usize) -> bool {
-        self.kept = self.kept.saturating_add(len);
-        self.kept <= MAX_KEPT
+        self.bytes = self.bytes.saturating_add(len);
+        self.bytes <= MAX_KEPT
     }
 
     /// The signature for a call: its own, else that of the thoughts before it.

@@ -107,8 +107,6 @@ impl Writer for Stream {
         }
     }
 
-    fn begin(&mut self, _: &mut Vec<u8>) {}
-
     fn open(&mut self, part: &Part, _: &mut Vec<u8>) {
         self.open = Some(part.clone());
     }

@@ -63,8 +63,6 @@ impl Writer for Whole {
         Body::Json
     }
 
-    fn begin(&mut self, _: &mut Vec<u8>) {}
-
     fn open(&mut self, part: &Part, _: &mut Vec<u8>) {
         self.parts.push((part.clone(), String::new()));
     }
@@ -76,8 +74,6 @@ impl Writer for Whole {
             self.seals.think(more);
         }
     }
-
-    fn close(&mut self, _: &mut Vec<u8>) {}
 
     fn seal(&mut self, details: &[Value]) {
         self.seals.seal(details);
@@ -98,8 +94,6 @@ impl Writer for Whole {
         out.extend_from_slice(answer.as_bytes());
         Ok(())
     }
-
-    fn fail(&mut self, _: &Failure, _: &mut Vec<u8>) {}
 
     fn refuse(&mut self, status: u16, failure: &Failure, out: &mut Vec<u8>) {
         out.extend_from_slice(errors::for_gemini(status, failure).as_bytes());

@@ -46,8 +46,6 @@ impl Writer for Whole {
         Body::Json
     }
 
-    fn begin(&mut self, _: &mut Vec<u8>) {}
-
     fn open(&mut self, part: &Part, _: &mut Vec<u8>) {
         self.parts.push((part.clone(), String::new()));
     }
@@ -57,8 +55,6 @@ impl Writer for Whole {
             text.push_str(more);
         }
     }
-
-    fn close(&mut self, _: &mut Vec<u8>) {}
 
     fn finish(&mut self, outcome: &Outcome, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
         let (stop_reason, stop_sequence) = self.stops.reason(outcome);
@@ -76,8 +72,6 @@ impl Writer for Whole {
         out.extend_from_slice(json::write(&message).as_bytes());
         Ok(())
     }
-
-    fn fail(&mut self, _: &Failure, _: &mut Vec<u8>) {}
 
     fn refuse(&mut self, status: u16, failure: &Failure, out: &mut Vec<u8>) {
         let (kind, message) = errors::for_messages(status, failure);

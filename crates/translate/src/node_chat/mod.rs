@@ -34,31 +34,7 @@ pub const UNKNOWN_MODEL: &str = "unknown model";
 
 /// Reads the provider's answer. `request` is the client's own body; nothing of it is repeated.
 pub fn answer(_: &Context, _: &[u8]) -> impl Answer + use<> {
-    Lines { inner: FromChat::new(LineWriter::default()) }
-}
-
-/// Every answer is lines, errors among them.
-struct Lines {
-    inner: FromChat<LineWriter>,
-}
-
-impl Answer for Lines {
-    fn head(&mut self, status: u16, body: Body) -> (u16, Body) {
-        let (status, _) = self.inner.head(status, body);
-        (status, Body::Lines)
-    }
-
-    fn feed(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), BadAnswer> {
-        self.inner.feed(chunk, out)
-    }
-
-    fn is_over(&self) -> bool {
-        self.inner.is_over()
-    }
-
-    fn end(&mut self, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
-        self.inner.end(out)
-    }
+    FromChat::new(LineWriter::default())
 }
 
 /// Writes a line for each piece of text.
@@ -85,7 +61,10 @@ impl Writer for LineWriter {
         Body::Lines
     }
 
-    fn begin(&mut self, _: &mut Vec<u8>) {}
+    /// Every answer is lines, errors among them.
+    fn error_body(&self) -> Body {
+        Body::Lines
+    }
 
     fn open(&mut self, part: &Part, _: &mut Vec<u8>) {
         self.is_text = matches!(part, Part::Text | Part::Refusal);
@@ -96,8 +75,6 @@ impl Writer for LineWriter {
             self.line(r#"{"o":""#, text, out);
         }
     }
-
-    fn close(&mut self, _: &mut Vec<u8>) {}
 
     fn finish(&mut self, _: &Outcome, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
         out.extend_from_slice(b"{\"done\":true}\n");

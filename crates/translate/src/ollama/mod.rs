@@ -5,9 +5,8 @@
 //! - [`settings`]: `format` and `think`
 //! - [`clock`]: the times of an answer
 //! - [`line`]: one line of an answer
-//! - [`writer`]: an answer as lines or as one object; `answer`: its translation
+//! - [`writer`]: an answer as lines or as one object
 
-mod answer;
 pub(crate) mod clock;
 mod line;
 pub(crate) mod options;
@@ -15,6 +14,5 @@ pub(crate) mod pictures;
 pub(crate) mod settings;
 mod writer;
 
-pub(crate) use answer::TimedAnswer;
 pub(crate) use line::Form;
 pub(crate) use writer::OllamaWriter;

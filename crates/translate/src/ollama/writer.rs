@@ -1,5 +1,7 @@
 //! Writes an answer of chat or generate, as lines or as one object.
 
+use std::time::Duration;
+
 use protocol::{
     failure::{BadAnswer, Failure, MAX_KEPT},
     json::{self, mended},
@@ -26,7 +28,7 @@ pub(crate) struct OllamaWriter {
     shows_thoughts: bool,
     /// The beginning of every object, up to the quote of its time.
     prefix: String,
-    pub(super) clock: Clock,
+    clock: Clock,
     /// For ids of calls that have none.
     context_id: String,
     part: Option<Part>,
@@ -127,7 +129,15 @@ impl Writer for OllamaWriter {
         if self.streaming { Body::NdJson } else { Body::Json }
     }
 
-    fn begin(&mut self, _: &mut Vec<u8>) {}
+    fn provider_body(&mut self, body: Body) {
+        if body != Body::Events {
+            self.clock.comes_whole();
+        }
+    }
+
+    fn passed(&mut self, since: Duration) {
+        self.clock.passed(since);
+    }
 
     fn open(&mut self, part: &Part, _: &mut Vec<u8>) {
         self.clock.piece();

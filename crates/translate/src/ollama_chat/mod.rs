@@ -24,9 +24,9 @@ pub use request::request;
 
 use crate::{
     answer::Answer,
-    chat::Reading,
+    chat::FromChat,
     context::Context,
-    ollama::{Form, OllamaWriter, TimedAnswer},
+    ollama::{Form, OllamaWriter},
     refusal::ClientNames,
 };
 
@@ -49,7 +49,7 @@ pub(crate) const NAMES: ClientNames = ClientNames {
 
 /// Reads the provider's answer. `request` is the client's own body.
 pub fn answer(context: &Context, request: &[u8]) -> impl Answer + use<> {
-    TimedAnswer::<Reading>::new(OllamaWriter::new(Form::Chat, context, request))
+    FromChat::new(OllamaWriter::new(Form::Chat, context, request))
 }
 
 #[cfg(test)]

@@ -18,13 +18,14 @@ pub use request::request;
 use self::reading::TextReading;
 use crate::{
     answer::Answer,
+    chat::FromProvider,
     context::Context,
-    ollama::{Form, OllamaWriter, TimedAnswer},
+    ollama::{Form, OllamaWriter},
 };
 
 /// Reads the provider's answer. `request` is the client's own body.
 pub fn answer(context: &Context, request: &[u8]) -> impl Answer + use<> {
-    TimedAnswer::<TextReading>::new(OllamaWriter::new(Form::Generate, context, request))
+    FromProvider::<TextReading, _>::new(OllamaWriter::new(Form::Generate, context, request))
 }
 
 #[cfg(test)]

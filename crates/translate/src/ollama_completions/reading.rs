@@ -11,13 +11,13 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::chat::{
-    Finish, Outcome, Part, Progress, ProviderReader, Usage, Writer, not_understood, parts::Parts,
+    ClientAnswer, Finish, Outcome, Part, ProviderReader, Usage, Writer, not_understood,
+    parts::Parts,
 };
 
 /// How far an answer has been read.
 #[derive(Debug, Default)]
 pub(super) struct TextReading {
-    progress: Progress,
     parts: Parts,
     finish: Option<Finish>,
     usage: Usage,
@@ -46,51 +46,36 @@ impl ProviderReader for TextReading {
         &mut self,
         data: &[u8],
         json: &mut JsonReader,
-        writer: &mut W,
-        out: &mut Vec<u8>,
+        client: &mut ClientAnswer<'_, W>,
     ) -> Result<(), BadAnswer> {
-        if self.progress.over || data.is_empty() {
-            return Ok(());
-        }
         if data.trim_ascii() == b"[DONE]" {
             self.finish.get_or_insert(Finish::Stop);
-            return self.end(writer, out);
+            return client.end(self);
         }
         let chunk: Completion<'_> = json.chunk(data).map_err(not_understood)?;
-        self.add(&chunk, data, writer, out)
+        self.add(&chunk, data, client)
     }
 
     fn whole<W: Writer>(
         &mut self,
         data: &[u8],
-        writer: &mut W,
-        out: &mut Vec<u8>,
+        json: &mut JsonReader,
+        client: &mut ClientAnswer<'_, W>,
     ) -> Result<(), BadAnswer> {
-        let mut json = JsonReader::default();
         let answer: Completion<'_> = json.whole(data).map_err(not_understood)?;
         if answer.error.is_none() && answer.choices.0.is_empty() {
-            return self.progress.fail_with("the backend's answer has no choices", writer, out);
+            return client.fail_with("the backend's answer has no choices");
         }
-        self.add(&answer, data, writer, out)?;
+        self.add(&answer, data, client)?;
         self.finish.get_or_insert(Finish::Stop);
-        self.end(writer, out)
+        client.end(self)
     }
 
-    fn is_over(&self) -> bool {
-        self.progress.over
-    }
-
-    fn end<W: Writer>(&mut self, writer: &mut W, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
-        if self.progress.over {
-            return Ok(());
-        }
-        let Some(finish) = self.finish else {
-            return self.progress.fail_with("the backend's answer was cut off", writer, out);
-        };
-        self.progress.begin(writer, out);
-        self.progress.over = true;
-        self.parts.end(writer, out);
-        writer.finish(&Outcome { finish, stop_sequence: None, usage: self.usage }, out)
+    fn outcome<W: Writer>(&mut self, client: &mut ClientAnswer<'_, W>) -> Option<Outcome> {
+        let finish = self.finish?;
+        client.begin();
+        self.parts.end(client);
+        Some(Outcome { finish, stop_sequence: None, usage: self.usage })
     }
 }
 
@@ -99,20 +84,19 @@ impl TextReading {
         &mut self,
         chunk: &Completion<'_>,
         data: &[u8],
-        writer: &mut W,
-        out: &mut Vec<u8>,
+        client: &mut ClientAnswer<'_, W>,
     ) -> Result<(), BadAnswer> {
         if chunk.error.is_some() {
-            return self.progress.fail(&Failure::read(data), writer, out);
+            return client.fail(&Failure::read(data));
         }
         self.usage = chunk.usage.unwrap_or(self.usage);
-        self.progress.begin(writer, out);
+        client.begin();
         let Some(choice) = chunk.choices.0.first() else { return Ok(()) };
         self.finish = match &*choice.finish_reason {
             "" => self.finish,
             "length" => Some(Finish::Length),
             _ => Some(Finish::Stop),
         };
-        self.parts.text(Part::Text, &choice.text, writer, out)
+        self.parts.text(Part::Text, &choice.text, client)
     }
 }

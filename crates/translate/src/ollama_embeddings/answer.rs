@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use protocol::{
-    failure::{BadAnswer, Failure, MAX_KEPT},
+    failure::{BadAnswer, Failure},
     json::{self, JsonReader, lenient::Count},
     ollama::reply::error_body,
 };
@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::{
-    answer::{Answer, Body},
+    answer::{Answer, WholeAnswer},
     chat::{Usage, not_understood},
     context::Context,
-    ollama::clock::Clock,
+    ollama::clock::nanos,
 };
 
 /// Which of the two requests is answered.
@@ -26,23 +26,31 @@ pub(super) enum Form {
     Embeddings,
 }
 
-/// Keeps an answer and writes its vectors at its end.
+/// Writes the client's answer.
 #[derive(Debug)]
-pub(super) struct Vectors {
+struct Vectors {
     form: Form,
     model: String,
-    clock: Clock,
-    status: u16,
-    kept: Vec<u8>,
+}
+
+/// Translates the provider's answer.
+pub(super) fn answer(form: Form, context: &Context) -> impl Answer + use<> {
+    let vectors = Vectors { form, model: context.model.clone() };
+    let refuse = |_, kept: Vec<u8>| error_body(&Failure::read(&kept).message).into_bytes();
+    WholeAnswer::new(refuse, move |kept, since| vectors.read(kept, since))
 }
 
 impl Vectors {
-    pub(super) fn new(form: Form, context: &Context) -> Self {
-        let clock = Clock::new(context.created);
-        Self { form, model: context.model.clone(), clock, status: 200, kept: Vec::new() }
+    fn read(&self, kept: &[u8], since: Duration) -> Result<String, BadAnswer> {
+        let mut reader = JsonReader::default();
+        let answer: Given<'_> = reader.whole(kept).map_err(not_understood)?;
+        if answer.error.is_some() {
+            return Err(BadAnswer(Failure::read(kept).message));
+        }
+        self.write(&answer, since)
     }
 
-    fn write(&self, answer: &Given<'_>) -> Result<String, BadAnswer> {
+    fn write(&self, answer: &Given<'_>, since: Duration) -> Result<String, BadAnswer> {
         let none = || BadAnswer("the backend's answer has no vectors".to_owned());
         let data = answer.data.as_deref().ok_or_else(none)?;
         let mut vectors: Vec<&Vector<'_>> = data.iter().collect();
@@ -55,7 +63,7 @@ impl Vectors {
             Form::Embed => Ok(json::write(&Embedded {
                 model: &self.model,
                 embeddings: vectors.iter().map(|vector| vector.embedding).collect(),
-                total_duration: self.clock.durations().total,
+                total_duration: nanos(since),
                 load_duration: 0,
                 prompt_eval_count: answer.usage.and_then(|usage| usage.prompt_tokens.0),
             })),
@@ -97,42 +105,4 @@ struct Embedded<'a> {
 #[derive(Serialize)]
 struct One<'a> {
     embedding: &'a RawValue,
-}
-
-impl Answer for Vectors {
-    fn head(&mut self, status: u16, _: Body) -> (u16, Body) {
-        self.status = status;
-        (status, Body::Json)
-    }
-
-    fn passed(&mut self, since: Duration) {
-        self.clock.passed(since);
-    }
-
-    fn feed(&mut self, chunk: &[u8], _: &mut Vec<u8>) -> Result<(), BadAnswer> {
-        if self.kept.len() + chunk.len() > MAX_KEPT {
-            return Err(BadAnswer(format!("the answer is longer than {MAX_KEPT} bytes")));
-        }
-        self.kept.extend_from_slice(chunk);
-        Ok(())
-    }
-
-    fn is_over(&self) -> bool {
-        false
-    }
-
-    fn end(&mut self, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
-        if self.status >= 400 {
-            let failure = Failure::read(&self.kept);
-            out.extend_from_slice(error_body(&failure.message).as_bytes());
-            return Ok(());
-        }
-        let mut reader = JsonReader::default();
-        let answer: Given<'_> = reader.whole(&self.kept).map_err(not_understood)?;
-        if answer.error.is_some() {
-            return Err(BadAnswer(Failure::read(&self.kept).message));
-        }
-        out.extend_from_slice(self.write(&answer)?.as_bytes());
-        Ok(())
-    }
 }

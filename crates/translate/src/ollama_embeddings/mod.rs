@@ -14,17 +14,17 @@ mod request;
 
 pub use request::{embed_request, embeddings_request};
 
-use self::answer::{Form, Vectors};
+use self::answer::Form;
 use crate::{answer::Answer, context::Context};
 
 /// Reads the provider's answer for `/api/embed`.
 pub fn embed_answer(context: &Context) -> impl Answer + use<> {
-    Vectors::new(Form::Embed, context)
+    answer::answer(Form::Embed, context)
 }
 
 /// Reads the provider's answer for `/api/embeddings`.
 pub fn embeddings_answer(context: &Context) -> impl Answer + use<> {
-    Vectors::new(Form::Embeddings, context)
+    answer::answer(Form::Embeddings, context)
 }
 
 #[cfg(test)]

@@ -17,9 +17,9 @@ pub use request::request;
 
 use crate::{
     answer::Answer,
-    chat::Reading,
+    chat::FromChat,
     context::Context,
-    ollama::{Form, OllamaWriter, TimedAnswer},
+    ollama::{Form, OllamaWriter},
     ollama_chat,
     refusal::ClientNames,
 };
@@ -30,7 +30,7 @@ pub(crate) const NAMES: ClientNames =
 
 /// Reads the provider's answer. `request` is the client's own body.
 pub fn answer(context: &Context, request: &[u8]) -> impl Answer + use<> {
-    TimedAnswer::<Reading>::new(OllamaWriter::new(Form::Generate, context, request))
+    FromChat::new(OllamaWriter::new(Form::Generate, context, request))
 }
 
 #[cfg(test)]

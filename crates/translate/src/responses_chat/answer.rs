@@ -35,7 +35,7 @@ pub(super) struct Response {
     /// The beginning of a delta of the open item, up to its sequence number.
     prefix: String,
     sequence: u64,
-    kept: usize,
+    text_bytes: usize,
     /// All its text in one piece. Non-streamed answers repeat it, because some clients expect that.
     text: String,
     /// The last event is written.
@@ -55,7 +55,7 @@ impl Response {
             open: None,
             prefix: String::new(),
             sequence: 0,
-            kept: 0,
+            text_bytes: 0,
             text: String::new(),
             over: false,
             line: String::new(),
@@ -203,8 +203,8 @@ impl Writer for Response {
 
     fn delta(&mut self, text: &str, out: &mut Vec<u8>) {
         let Some(item) = self.open.as_mut().filter(|_| !self.over) else { return };
-        self.kept += text.len();
-        if self.kept > MAX_KEPT {
+        self.text_bytes += text.len();
+        if self.text_bytes > MAX_KEPT {
             let message = format!("the answer is longer than {MAX_KEPT} bytes");
             return self.failed("server_error", &message, out);
         }

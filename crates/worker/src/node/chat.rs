@@ -95,8 +95,6 @@ impl Writer for TextOnly {
         Body::Json
     }
 
-    fn begin(&mut self, _: &mut Vec<u8>) {}
-
     fn open(&mut self, part: &Part, _: &mut Vec<u8>) {
         self.wanted = matches!(part, Part::Text | Part::Refusal);
     }
@@ -107,13 +105,9 @@ impl Writer for TextOnly {
         }
     }
 
-    fn close(&mut self, _: &mut Vec<u8>) {}
-
     fn finish(&mut self, _: &Outcome, _: &mut Vec<u8>) -> Result<(), BadAnswer> {
         Ok(())
     }
-
-    fn fail(&mut self, _: &Failure, _: &mut Vec<u8>) {}
 
     fn refuse(&mut self, _: u16, _: &Failure, _: &mut Vec<u8>) {}
 }

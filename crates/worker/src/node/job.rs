@@ -80,7 +80,7 @@ impl TaskJob {
     /// [`TaskFailure`], which the server has not heard.
     pub(super) async fn run(self) -> Result<(), TaskFailure> {
         let _slot = self.lent.slot().await;
-        let Answer { status, headers, body } = self.lent.send_patiently(&mut self.order()).await?;
+        let Answer { status, headers, body } = self.lent.send(&mut self.order(), true).await?;
         if !status.is_success() {
             let beginning = beginning(body).await;
             let words = chat::refusal(status.as_u16(), &beginning);

@@ -94,22 +94,22 @@ impl Plane {
 
     /// The room's summary of itself.
     pub(super) async fn summary(&self) -> Result<Summary, Outcome> {
-        let asked = ask(&self.server, Method::GET, self.room.clone(), Vec::new()).await;
-        read(asked).map_err(AskFailure::outcome)
+        let answer = ask(&self.server, Method::GET, self.room.clone(), Vec::new()).await;
+        read(answer).map_err(AskFailure::outcome)
     }
 
     /// Joins, or changes what was said before.
     pub(super) async fn put(&self, id: &str, body: &PutParticipant) -> Result<JoinAnswer, Outcome> {
         let json = serde_json::to_vec(body).unwrap_or_default();
-        let asked = ask(&self.server, Method::PUT, self.participant(id), json).await;
-        read(asked).map_err(AskFailure::outcome)
+        let answer = ask(&self.server, Method::PUT, self.participant(id), json).await;
+        read(answer).map_err(AskFailure::outcome)
     }
 
     /// Says that the participant is there.
     pub(super) async fn heartbeat(&self, id: &str) -> Result<(), HeartbeatFailure> {
         let path = format!("{}/heartbeat", self.participant(id));
-        let asked = ask(&self.server, Method::POST, path, Vec::new()).await;
-        match read::<serde::de::IgnoredAny>(asked) {
+        let answer = ask(&self.server, Method::POST, path, Vec::new()).await;
+        match read::<serde::de::IgnoredAny>(answer) {
             Ok(_) => Ok(()),
             Err(AskFailure::Refused(StatusCode::NOT_FOUND, _)) => Err(HeartbeatFailure::Forgotten),
             Err(failed) => Err(HeartbeatFailure::Missed(failed.words())),
@@ -121,8 +121,8 @@ impl Plane {
         let own = token.map(|token| client(&self.url, self.pin, Some(token.clone()))).transpose();
         let own = own.map_err(|error| error.to_string())?;
         let server = own.as_ref().unwrap_or(&self.server);
-        let asked = ask(server, Method::DELETE, self.participant(id), Vec::new()).await;
-        read::<serde::de::IgnoredAny>(asked).map(drop).map_err(|failed| failed.words())
+        let answer = ask(server, Method::DELETE, self.participant(id), Vec::new()).await;
+        read::<serde::de::IgnoredAny>(answer).map(drop).map_err(|failed| failed.words())
     }
 
     fn participant(&self, id: &str) -> String {
@@ -164,9 +164,10 @@ async fn ask(
     let json = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let headers = if body.is_empty() { HeaderMap::new() } else { HeaderMap::from_iter([json]) };
     let body = if body.is_empty() { Vec::new() } else { vec![Bytes::from(body)] };
-    let ask = BackendRequest { path_and_query: path, headers, body, ..BackendRequest::default() };
+    let model = String::new();
+    let ask = BackendRequest { method, path_and_query: path, model, headers, body };
     let asking = async {
-        let Answer { status, body, .. } = server.ask(method, ask).await?;
+        let Answer { status, body, .. } = server.send(ask).await?;
         Ok::<_, BackendError>((status, whole(body).await?))
     };
     match timeout(DEADLINE, asking).await {
@@ -211,9 +212,9 @@ async fn whole(mut body: AnswerBody) -> Result<Vec<u8>, BackendError> {
 }
 
 fn read<T: DeserializeOwned>(
-    asked: Result<(StatusCode, Vec<u8>), AskFailure>,
+    answer: Result<(StatusCode, Vec<u8>), AskFailure>,
 ) -> Result<T, AskFailure> {
-    let (status, body) = asked?;
+    let (status, body) = answer?;
     if !status.is_success() {
         let told = serde_json::from_slice::<ErrorEnvelope>(&body).ok();
         return Err(AskFailure::Refused(status, told.map(|envelope| envelope.error)));

@@ -38,7 +38,7 @@ struct Inner {
 struct Line {
     away: bool,
     /// Since when an answer is waited for.
-    asked: Option<Instant>,
+    question_at: Option<Instant>,
     /// When that was asked which was answered last.
     heard: Option<Instant>,
 }
@@ -78,7 +78,7 @@ impl Desk {
         let reports = self.gather(now, false);
         let speaks = in_any_case || !reports.is_empty();
         if speaks {
-            self.line().asked = Some(now.steady);
+            self.line().question_at = Some(now.steady);
         }
         speaks.then_some(reports)
     }
@@ -105,8 +105,8 @@ impl Desk {
     /// Takes over what the database has answered.
     pub fn answered(&self, answers: &Answers, now: Moment) {
         self.0.servers.store(answers.servers.max(1), Ordering::Relaxed);
-        let asked = self.line().asked;
-        *self.line() = Line { away: false, asked: None, heard: asked };
+        let asked = self.line().question_at;
+        *self.line() = Line { away: false, question_at: None, heard: asked };
         let listed = self.all_by_id();
         for answer in &answers.answers {
             if let Some(limits) = listed.get(&answer.pool.key) {
@@ -119,7 +119,7 @@ impl Desk {
     /// The database is away: from here on this server uses its share.
     pub fn unanswered(&self) {
         let mut line = self.line();
-        (line.away, line.asked) = (true, None);
+        (line.away, line.question_at) = (true, None);
         drop(line);
         let listed = self.all_by_id();
         listed.values().for_each(|limits| limits.lock().unanswered());
@@ -157,7 +157,7 @@ impl Desk {
     /// Whether the database is away, or does not answer in time.
     pub(super) fn is_away(&self, now: Instant) -> bool {
         let line = self.line();
-        line.away || line.asked.is_some_and(|at| now.saturating_duration_since(at) > PATIENCE)
+        line.away || line.question_at.is_some_and(|at| now.saturating_duration_since(at) > PATIENCE)
     }
 
     /// Whether the database may have given away what this server held.

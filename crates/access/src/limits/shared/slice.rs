@@ -80,7 +80,7 @@ pub(super) struct Slice {
     /// The idle amount that the database knows.
     told_idle: u64,
     /// Whether the database has not answered yet.
-    asked: bool,
+    is_asked: bool,
     /// When it was asked last.
     asked_at: Instant,
     used_up_until: Option<Instant>,
@@ -108,7 +108,7 @@ impl Slice {
             closed: false,
             changed: false,
             told_idle: 0,
-            asked: false,
+            is_asked: false,
             asked_at: contact.at,
             used_up_until: None,
             recall: None,
@@ -193,7 +193,7 @@ impl Slice {
 
     /// When the database should hear of it; `None`: there is nothing to tell.
     pub(super) fn due(&mut self, now: Instant) -> Option<Instant> {
-        if self.asked {
+        if self.is_asked {
             return None;
         }
         if self.closed {
@@ -217,7 +217,7 @@ impl Slice {
         self.granted = self.granted.min(kept);
         (self.recalled, self.changed) = (false, false);
         self.told_idle = self.granted.saturating_sub(self.busy());
-        (self.asked, self.asked_at) = (true, now);
+        (self.is_asked, self.asked_at) = (true, now);
         let settled = self.base.map(|base| base.saturating_add(self.settled));
         let reserved = if settled.is_some() { self.reserved } else { self.busy() };
         let Limit { most, period, .. } = self.limit;
@@ -230,7 +230,7 @@ impl Slice {
         self.changed |= self.base.is_none() && self.settled > 0;
         let base = *self.base.get_or_insert(answer.settled);
         self.granted = answer.granted.saturating_sub(base);
-        (self.asked, self.share) = (false, None);
+        (self.is_asked, self.share) = (false, None);
         self.contact = Contact { free: answer.free, servers, at: now };
         let own = u64::try_from(self.available()).unwrap_or(0);
         self.told_idle = own;
@@ -250,15 +250,15 @@ impl Slice {
 
     /// The database has not answered: the report may not have come.
     pub(super) const fn unanswered(&mut self) {
-        if self.asked {
-            (self.asked, self.changed) = (false, true);
+        if self.is_asked {
+            (self.is_asked, self.changed) = (false, true);
         }
     }
 
     /// Whether there is nothing in it and nothing to tell.
     pub(super) const fn is_empty(&self) -> bool {
         let held = self.granted > self.settled || self.reserved > 0 || self.need > 0;
-        !held && !self.changed && !self.asked
+        !held && !self.changed && !self.is_asked
     }
 
     pub(super) fn gauge(&mut self, now: Instant, until_new: Duration) -> Gauge {

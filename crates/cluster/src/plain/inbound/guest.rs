@@ -4,7 +4,7 @@ use protocol::workspace::Role;
 use tokio_util::sync::CancellationToken;
 use wire::{Frame, Outbox, OutboxReader};
 
-use super::Asked;
+use super::Requester;
 use crate::circuit::{Caller, Served};
 
 /// A client of this member's workspace. It leaves when this is dropped.
@@ -15,14 +15,14 @@ pub(super) struct Guest {
 
 impl Guest {
     /// `None` while nothing serves clients yet.
-    pub(super) fn open(asked: &Asked) -> Option<Self> {
-        let host = asked.shared.host()?;
+    pub(super) fn open(requester: &Requester) -> Option<Self> {
+        let host = requester.shared.host()?;
         let (requests, to_serve) = Outbox::detached();
         let (to_answer, answers) = Outbox::detached();
         let caller =
-            Caller { who: format!("peer:{}", asked.node), role: Role::Write, member: None };
+            Caller { who: format!("peer:{}", requester.node), role: Role::Write, member: None };
         host.serve(Served {
-            from: asked.node.clone(),
+            from: requester.node.clone(),
             caller,
             requests: to_serve,
             answers: to_answer,

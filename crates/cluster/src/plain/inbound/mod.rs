@@ -52,7 +52,7 @@ const MOST_SUBSCRIPTIONS: usize = 256;
 
 /// All that one link asks for.
 pub(crate) struct Inbound {
-    asked: Asked,
+    requester: Requester,
     in_turn: mpsc::Sender<Request>,
     beside: Arc<Semaphore>,
     outbox: Outbox,
@@ -62,7 +62,7 @@ pub(crate) struct Inbound {
 
 /// The parts that requests need.
 #[derive(Clone)]
-struct Asked {
+struct Requester {
     shared: Arc<Shared>,
     node: String,
 }
@@ -77,11 +77,11 @@ struct Request {
 
 impl Inbound {
     pub(crate) fn new(shared: &Arc<Shared>, node: &str, outbox: &Outbox) -> Self {
-        let asked = Asked { shared: Arc::clone(shared), node: node.to_owned() };
+        let requester = Requester { shared: Arc::clone(shared), node: node.to_owned() };
         let (in_turn, requests) = mpsc::channel(MOST_WAITING);
-        tokio::spawn(serve::in_turn(asked.clone(), requests));
+        tokio::spawn(serve::in_turn(requester.clone(), requests));
         Self {
-            asked,
+            requester,
             in_turn,
             beside: Arc::new(Semaphore::new(MOST_BESIDE)),
             outbox: outbox.clone(),
@@ -92,10 +92,10 @@ impl Inbound {
     /// Serves a request once, however often it comes.
     pub(crate) fn request(&mut self, request: ForwardedRequest) {
         let id = request.request_id.clone();
-        match self.asked.begin(&id) {
+        match self.requester.begin(&id) {
             Begun::New => self.new_request(request),
             Begun::Waiting => {}
-            Begun::Answered(payload) => self.asked.respond(id, payload),
+            Begun::Answered(payload) => self.requester.respond(id, payload),
         }
     }
 
@@ -109,21 +109,26 @@ impl Inbound {
 
     fn new_request(&mut self, request: ForwardedRequest) {
         let ForwardedRequest { request_id: id, payload, hops, visited } = request;
-        if hops == 0 || visited.contains(&self.asked.shared.this.node_id) {
-            return self.asked.refuse(id, "the request went around, and found no way to its owner");
+        if hops == 0 || visited.contains(&self.requester.shared.this.node_id) {
+            return self
+                .requester
+                .refuse(id, "the request went around, and found no way to its owner");
         }
-        if payload.len() > self.asked.shared.host().map_or(usize::MAX, |host| host.max_request()) {
-            return self.asked.refuse(id, "the request is too long");
+        if payload.len()
+            > self.requester.shared.host().map_or(usize::MAX, |host| host.max_request())
+        {
+            return self.requester.refuse(id, "the request is too long");
         }
         let message = match decode_request(&payload) {
             Ok(message) => message,
-            Err(bad) => return self.asked.refuse(id, &bad.to_string()),
+            Err(bad) => return self.requester.refuse(id, &bad.to_string()),
         };
-        match place::of(&message, self.asked.parties(), |id| self.asked.shared.owner_of(id)) {
-            Place::Refused(words) => self.asked.refuse(id, words),
+        match place::of(&message, self.requester.parties(), |id| self.requester.shared.owner_of(id))
+        {
+            Place::Refused(words) => self.requester.refuse(id, words),
             Place::Unknown(session_id) => {
                 let unknown = ServerMessage::SessionUnknown(OfSession { session_id });
-                self.asked.answered(id, unknown.encode());
+                self.requester.answered(id, unknown.encode());
             }
             Place::Peer(owner) => self.relay(id, payload, &owner, hops, visited),
             Place::Here => self.here(Request { id: Some(id), message, text: payload }),
@@ -132,9 +137,9 @@ impl Inbound {
 
     /// Passes a request on to the peer that it is for.
     fn relay(&self, id: String, text: String, owner: &str, hops: u8, visited: Vec<String>) {
-        let (shared, asked) = (&self.asked.shared, self.asked.clone());
+        let (shared, requester) = (&self.requester.shared, self.requester.clone());
         if hops < 2 || visited.iter().any(|node| node == owner) || !shared.plain.is_linked(owner) {
-            return self.asked.refuse(id, "there is no way to its owner from here");
+            return self.requester.refuse(id, "there is no way to its owner from here");
         }
         let Ok(place) = Arc::clone(&self.beside).try_acquire_owned() else {
             return self.too_many(Some(id));
@@ -142,7 +147,7 @@ impl Inbound {
         let me = shared.this.node_id.clone();
         let hops = Hops { left: hops - 1, visited: visited.into_iter().chain([me]).collect() };
         let circuit = outbound::open(shared, owner, Role::Write, hops);
-        tokio::spawn(serve::relayed(asked, id, text, circuit, place));
+        tokio::spawn(serve::relayed(requester, id, text, circuit, place));
     }
 
     fn here(&mut self, request: Request) {
@@ -154,22 +159,22 @@ impl Inbound {
             return;
         }
         match Arc::clone(&self.beside).try_acquire_owned() {
-            Ok(place) => drop(tokio::spawn(serve::beside(self.asked.clone(), request, place))),
+            Ok(place) => drop(tokio::spawn(serve::beside(self.requester.clone(), request, place))),
             Err(_) => self.too_many(request.id),
         }
     }
 
     fn too_many(&self, id: Option<String>) {
         if let Some(id) = id {
-            self.asked.refuse(id, "this machine takes no more requests of this peer for now");
+            self.requester.refuse(id, "this machine takes no more requests of this peer for now");
         }
     }
 
     /// Sends the peer the output of a session.
     pub(crate) fn subscribe(&mut self, of: SubscribeOutput) {
         let session_id = of.session_id;
-        let owner = self.asked.shared.owner_of(session_id);
-        match place::of_session(session_id, self.asked.parties(), owner) {
+        let owner = self.requester.shared.owner_of(session_id);
+        match place::of_session(session_id, self.requester.parties(), owner) {
             Place::Here => {}
             Place::Unknown(_) => {
                 let unknown = PeerMessage::SessionUnknown(OfSession { session_id });
@@ -179,14 +184,14 @@ impl Inbound {
             // Nothing in the protocol says that another one must be asked.
             Place::Peer(_) | Place::Refused(_) => return,
         }
-        let Some(guest) = Guest::open(&self.asked) else { return };
+        let Some(guest) = Guest::open(&self.requester) else { return };
         let sending = output::send(guest, session_id, of.after_seq, self.outbox.clone());
         self.keep(of.subscriber_id, sending);
     }
 
     /// Tells the peer of changes of a project's files.
     pub(crate) fn watch(&mut self, of: SubscribeProjectFiles) {
-        let Some(guest) = Guest::open(&self.asked) else { return };
+        let Some(guest) = Guest::open(&self.requester) else { return };
         let id = of.subscriber_id.clone();
         self.keep(id, files::watch(guest, of, self.outbox.clone()));
     }
@@ -199,14 +204,14 @@ impl Inbound {
     fn keep(&mut self, id: String, subscription: impl Future<Output = ()> + Send + 'static) {
         self.subscriptions.retain(|_, subscription| !subscription.is_finished());
         if self.subscriptions.len() >= MOST_SUBSCRIPTIONS && !self.subscriptions.contains_key(&id) {
-            tracing::warn!(node = self.asked.node, "a plain peer has too many subscriptions");
+            tracing::warn!(node = self.requester.node, "a plain peer has too many subscriptions");
             return;
         }
         self.subscriptions.insert(id, AbortOnDropHandle::new(tokio::spawn(subscription)));
     }
 }
 
-impl Asked {
+impl Requester {
     fn parties(&self) -> super::rights::Parties<'_> {
         super::rights::Parties { me: &self.shared.this.node_id, peer: &self.node }
     }

@@ -14,7 +14,7 @@ use tokio::{
 };
 use wire::Frame;
 
-use super::{Asked, Guest, Request, place::session_of, reply};
+use super::{Guest, Request, Requester, place::session_of, reply};
 use crate::{circuit::Circuit, plain::saying};
 
 /// A request in turn is answered within this time.
@@ -24,7 +24,7 @@ const LONG_DEADLINE: Duration = Duration::from_secs(15 * 60);
 
 /// Serves requests one after the other, until their sender is gone. The present one is finished;
 /// those behind it may come again, over another link.
-pub(super) async fn in_turn(asked: Asked, mut requests: mpsc::Receiver<Request>) {
+pub(super) async fn in_turn(requester: Requester, mut requests: mpsc::Receiver<Request>) {
     let mut guest = None;
     loop {
         let request = tokio::select! {
@@ -38,30 +38,30 @@ pub(super) async fn in_turn(asked: Asked, mut requests: mpsc::Receiver<Request>)
         let Some(request) = request else { return };
         if requests.is_closed() {
             if let Some(id) = &request.id {
-                asked.forget(id);
+                requester.forget(id);
             }
             continue;
         }
-        guest = guest.or_else(|| Guest::open(&asked));
-        let answer = one(&asked, guest.as_mut(), &request, DEADLINE).await;
+        guest = guest.or_else(|| Guest::open(&requester));
+        let answer = one(&requester, guest.as_mut(), &request, DEADLINE).await;
         if let Some(id) = request.id {
-            asked.answered_in_time(id, answer).await;
+            requester.answered_in_time(id, answer).await;
         }
     }
 }
 
 /// Serves one request with a guest of its own.
-pub(super) async fn beside(asked: Asked, request: Request, _place: OwnedSemaphorePermit) {
-    let mut guest = Guest::open(&asked);
-    let answer = one(&asked, guest.as_mut(), &request, LONG_DEADLINE).await;
+pub(super) async fn beside(requester: Requester, request: Request, _place: OwnedSemaphorePermit) {
+    let mut guest = Guest::open(&requester);
+    let answer = one(&requester, guest.as_mut(), &request, LONG_DEADLINE).await;
     if let Some(id) = request.id {
-        asked.answered_in_time(id, answer).await;
+        requester.answered_in_time(id, answer).await;
     }
 }
 
 /// Has one request served by another plain peer. Its first message is the answer.
 pub(super) async fn relayed(
-    asked: Asked,
+    requester: Requester,
     id: String,
     text: String,
     mut circuit: Circuit,
@@ -74,7 +74,7 @@ pub(super) async fn relayed(
         Ok(Frame::Binary(_)) => ServerMessage::error("its answer cannot be read").encode(),
         Err(ended) => ServerMessage::error(format!("its owner: {ended}")).encode(),
     };
-    asked.answered_in_time(id, answer).await;
+    requester.answered_in_time(id, answer).await;
 }
 
 async fn next_event(guest: &mut Option<Guest>) -> Option<Frame> {
@@ -85,7 +85,7 @@ async fn next_event(guest: &mut Option<Guest>) -> Option<Frame> {
 }
 
 async fn one(
-    asked: &Asked,
+    requester: &Requester,
     guest: Option<&mut Guest>,
     request: &Request,
     deadline: Duration,
@@ -101,7 +101,7 @@ async fn one(
     let answer = timeout(deadline, answer(guest, &request.message, is_unanswered)).await;
     match answer {
         Ok(Some(Answer::Own(text))) => text,
-        Ok(Some(Answer::Done)) => status(asked, &request.message),
+        Ok(Some(Answer::Done)) => status(requester, &request.message),
         Ok(None) => ServerMessage::error("the workspace ended the connection").encode(),
         Err(_) => {
             let words = format!("it was not answered within {} s", deadline.as_secs());
@@ -132,11 +132,11 @@ async fn answer(guest: &mut Guest, request: &ClientMessage, is_unanswered: bool)
 }
 
 /// The present state of the session of a request.
-fn status(asked: &Asked, request: &ClientMessage) -> String {
+fn status(requester: &Requester, request: &ClientMessage) -> String {
     let Some(session_id) = session_of(request) else {
         return ServerMessage::KeepaliveAck.encode();
     };
-    let entry = asked.shared.directory.get(Kind::SESSION, &session_id.to_string());
+    let entry = requester.shared.directory.get(Kind::SESSION, &session_id.to_string());
     let session = entry.and_then(|entry| saying::session(&entry));
     match session {
         Some(session) => {

@@ -120,7 +120,7 @@ fn damage_on_the_disk_between_two_starts_is_found() {
     let download = open(store.path());
     let [_, long] = contents();
     download.begin(1).unwrap().write(&long[..100]).unwrap();
-    let path = download.place.file(1);
+    let path = download.folder.file(1);
     drop(download);
     fs::write(&path, [0; 100]).unwrap();
     let download = open(store.path());
@@ -146,7 +146,7 @@ fn a_full_disk_is_seen_before_and_told_while_writing() {
     let error = Download::open(store.path(), &id(), files(), &little).unwrap_err();
     assert!(matches!(error, ArrivalError::NoSpace { .. }), "{error}");
     let download = open(store.path());
-    symlink("/dev/full", download.place.file(0)).unwrap();
+    symlink("/dev/full", download.folder.file(0)).unwrap();
     let mut file = download.begin(0).unwrap();
     assert!(matches!(file.write(b"short"), Err(ArrivalError::Full { .. })));
 }
@@ -164,7 +164,7 @@ fn an_installation_that_was_interrupted_is_done_again() {
     let store = tempfile::tempdir().unwrap();
     let mut download = open(store.path());
     (0..2).for_each(|number| fill(&mut download, number));
-    let (model, first) = (download.place.path("model"), download.place.file(0));
+    let (model, first) = (download.folder.path("model"), download.folder.file(0));
     fs::create_dir_all(model.join("m")).unwrap();
     fs::rename(first, model.join("m/1.gguf")).unwrap();
     drop(download);

@@ -6,8 +6,7 @@ mod stitch;
 
 use base::Continuation;
 use protocol::json::{
-    self, JsonReader,
-    fields::{self, TextOrList},
+    JsonReader, fields,
     lenient::{Count, Text, or_default},
 };
 use serde::Deserialize;
@@ -15,19 +14,17 @@ use serde_json::{Value, json, value::RawValue};
 
 use super::{
     CannotContinue,
-    body::{BodyEdits, part_text},
+    body::{BodyEdits, Message},
     record::Record,
-    shape::{Object, Shape, Stitch},
+    shape::{Shape, Stitch, write_event},
 };
 
-/// What was delivered of an answer of Messages.
+/// The notes about an answer of Messages.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Messages {
     /// Whether the message has begun.
     begun: bool,
     blocks: Vec<Block>,
-    record: Record,
-    json: JsonReader,
 }
 
 /// A block of content.
@@ -41,7 +38,7 @@ struct Block {
     signature: String,
 }
 
-/// What a block is. Blocks of other kinds belong to tools.
+/// The kind of a block. Blocks of other kinds belong to tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,
@@ -102,94 +99,105 @@ struct Counts {
 }
 
 impl Shape for Messages {
-    fn read(&mut self, data: &[u8]) {
+    fn read(&mut self, data: &[u8], json: &mut JsonReader, record: &mut Record) {
         if data == b"[DONE]" {
             return;
         }
-        let mut json = std::mem::take(&mut self.json);
         match json.chunk::<Event<'_>>(data) {
-            Ok(event) => self.event(&event),
-            Err(_) => self.record.refuse(CannotContinue::NotUnderstood),
+            Ok(event) => self.event(&event, record),
+            Err(_) => record.refuse(CannotContinue::NotUnderstood),
         }
-        self.json = json;
     }
 
-    fn record(&self) -> &Record {
-        &self.record
+    fn limits(&self) -> &'static [&'static str] {
+        &["max_tokens"]
     }
 
-    fn record_mut(&mut self) -> &mut Record {
-        &mut self.record
+    fn append(
+        &self,
+        record: &Record,
+        _: Continuation,
+        edits: &mut BodyEdits<'_>,
+    ) -> Result<(), CannotContinue> {
+        let (list, messages) = edits.list("messages")?;
+        let last = messages.last().map(|last| fields::value::<Message<'_>>(last, "messages"));
+        let last = last.transpose()?.filter(Message::is_assistants);
+        match last {
+            // The client began the answer itself.
+            Some(begun) if self.blocks.iter().all(|block| block.kind == Kind::Text) => {
+                edits.append_text(begun.end()?.ok_or(CannotContinue::ToolCall)?, &record.text);
+                Ok(())
+            }
+            Some(_) => Err(CannotContinue::Thoughts),
+            None => {
+                let content = self.content();
+                let message = json!({"role": "assistant", "content": content});
+                edits.append_items(list, &message.to_string());
+                Ok(())
+            }
+        }
     }
-
-    fn request(&self, body: &[u8], _: Continuation) -> Result<Vec<u8>, CannotContinue> {
-        let mut edits = BodyEdits::of(body)?;
-        edits.lower_limits(&["max_tokens"], self.record.tokens())?;
-        self.append(&mut edits)?;
-        Ok(edits.made())
-    }
-
-    fn close(&self, out: &mut Vec<u8>) {
+    fn close(&self, record: &Record, out: &mut Vec<u8>) {
         for block in self.blocks.iter().filter(|block| block.is_open) {
-            write(&json!({"type": "content_block_stop", "index": block.index}), out);
+            write_event(&json!({"type": "content_block_stop", "index": block.index}), out);
         }
-        if !self.record.finished {
-            write(
+        if !record.finished {
+            write_event(
                 &json!({"type": "message_delta",
                     "delta": {"stop_reason": "max_tokens", "stop_sequence": null},
-                    "usage": {"output_tokens": self.record.tokens()}}),
+                    "usage": {"output_tokens": record.tokens()}}),
                 out,
             );
         }
-        write(&json!({"type": "message_stop"}), out);
+        write_event(&json!({"type": "message_stop"}), out);
     }
 
-    fn stitch(&self) -> Box<dyn Stitch> {
-        Box::new(stitch::MessageStitch::new(self))
+    fn stitch(&self, record: &Record) -> Box<dyn Stitch> {
+        Box::new(stitch::MessageStitch::new(self, record))
     }
 }
 
 impl Messages {
-    fn event(&mut self, event: &Event<'_>) {
+    fn event(&mut self, event: &Event<'_>, record: &mut Record) {
         match &*event.kind {
             "message_start" => self.begun = true,
-            "content_block_start" => self.open(event),
-            "content_block_delta" => self.delta(event),
+            "content_block_start" => self.open(event, record),
+            "content_block_delta" => self.delta(event, record),
             "content_block_stop" => {
                 if let Some(block) = self.block(event) {
                     block.is_open = false;
                 }
             }
             "message_delta" => {
-                self.record.finished |= !event.delta.stop_reason.is_empty();
-                self.record.told_tokens = event.usage.output_tokens.0.unwrap_or(0);
+                record.finished |= !event.delta.stop_reason.is_empty();
+                record.reported_tokens = event.usage.output_tokens.0.unwrap_or(0);
             }
-            "message_stop" => self.record.over = true,
-            "error" => self.record.refuse(CannotContinue::Failed),
+            "message_stop" => record.over = true,
+            "error" => record.refuse(CannotContinue::Failed),
             _ => {}
         }
     }
 
-    fn open(&mut self, event: &Event<'_>) {
+    fn open(&mut self, event: &Event<'_>, record: &mut Record) {
         let Some(kind) = Kind::of(&event.content_block.kind) else {
-            return self.record.refuse(CannotContinue::ToolCall);
+            return record.refuse(CannotContinue::ToolCall);
         };
         let index = event.index.0.unwrap_or(self.blocks.len() as u64);
         let (text, signature) = (String::new(), String::new());
         self.blocks.push(Block { index, kind, is_open: true, text, signature });
-        self.piece(event, &event.content_block);
+        self.piece(event, &event.content_block, record);
     }
 
-    fn delta(&mut self, event: &Event<'_>) {
+    fn delta(&mut self, event: &Event<'_>, record: &mut Record) {
         if &*event.delta.kind == "citations_delta" {
-            self.record.refuse(CannotContinue::ToolCall);
+            record.refuse(CannotContinue::ToolCall);
         }
-        self.piece(event, &event.delta);
+        self.piece(event, &event.delta, record);
     }
 
-    fn piece(&mut self, event: &Event<'_>, piece: &Piece<'_>) {
-        self.record.add_text(&piece.text);
-        self.record.add_thoughts(&piece.thinking);
+    fn piece(&mut self, event: &Event<'_>, piece: &Piece<'_>, record: &mut Record) {
+        record.add_text(&piece.text);
+        record.add_thoughts(&piece.thinking);
         if let Some(block) = self.block(event) {
             block.text.push_str(&piece.text);
             block.text.push_str(&piece.thinking);
@@ -214,53 +222,6 @@ impl Messages {
         })
         .collect()
     }
-
-    /// Puts what was delivered to the end of the messages.
-    fn append(&self, edits: &mut BodyEdits<'_>) -> Result<(), CannotContinue> {
-        let (list, messages) = edits.list("messages")?;
-        let last = messages.last().map(|last| fields::value::<Message<'_>>(last, "messages"));
-        let last = last.transpose()?.filter(Message::is_assistants);
-        match last {
-            // The client began the answer itself.
-            Some(begun) if self.blocks.iter().all(|block| block.kind == Kind::Text) => {
-                begun.append(&self.record.text, edits)
-            }
-            Some(_) => Err(CannotContinue::Thoughts),
-            None => {
-                let content = self.content();
-                let message = json!({"role": "assistant", "content": content});
-                edits.append_items(list, &message.to_string());
-                Ok(())
-            }
-        }
-    }
-}
-
-#[derive(Deserialize)]
-struct Message<'a> {
-    #[serde(borrow)]
-    role: Option<fields::Text<'a>>,
-    #[serde(borrow)]
-    content: Option<&'a RawValue>,
-}
-
-impl Message<'_> {
-    fn is_assistants(&self) -> bool {
-        self.role.as_ref().is_some_and(|role| role.0 == "assistant")
-    }
-
-    /// Appends to its content: to the text, or to the last block.
-    fn append(&self, text: &str, edits: &mut BodyEdits<'_>) -> Result<(), CannotContinue> {
-        let content = self.content.ok_or_else(super::body::unreadable)?;
-        match TextOrList::read(content, "messages")? {
-            TextOrList::Text(_) => edits.append_text(content, text),
-            TextOrList::List(blocks) => {
-                let last = blocks.last().and_then(|block| part_text(block));
-                edits.append_text(last.ok_or(CannotContinue::ToolCall)?, text);
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Whether the answer to this request may be continued.
@@ -281,15 +242,4 @@ fn asks_no_tool(choice: &RawValue) -> bool {
 fn names(object: &RawValue, name: &str) -> bool {
     let object = serde_json::from_str::<Value>(object.get()).unwrap_or_default();
     object.get(name).is_some_and(|value| !value.is_null())
-}
-
-/// Writes an event under the name that is in its data.
-fn write(event: &Value, out: &mut Vec<u8>) {
-    let name = event["type"].as_str().unwrap_or_default();
-    out.extend_from_slice(format!("event: {name}\ndata: {}\n\n", json::write(event)).as_bytes());
-}
-
-/// As [`write()`].
-fn write_object(event: Object, out: &mut Vec<u8>) {
-    write(&Value::Object(event), out);
 }

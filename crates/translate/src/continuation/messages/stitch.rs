@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 
 use super::{
     super::{
-        record::Repetition,
-        shape::{self, Object, Stitch},
+        record::{Record, Repetition},
+        shape::{self, Object, Stitch, write_event},
         tokens::Before,
     },
-    Kind, Messages, write, write_object,
+    Kind, Messages,
 };
 
 /// Makes the rest of a message of another provider's events.
@@ -30,7 +30,7 @@ pub(super) struct MessageStitch {
 }
 
 impl MessageStitch {
-    pub(super) fn new(delivered: &Messages) -> Self {
+    pub(super) fn new(delivered: &Messages, record: &Record) -> Self {
         let last = delivered.blocks.last();
         Self {
             begun: delivered.begun,
@@ -38,8 +38,8 @@ impl MessageStitch {
             next: last.map_or(0, |block| block.index.saturating_add(1)),
             theirs: None,
             pending: None,
-            before: Before::of(&delivered.record),
-            repetition: Repetition::of(&delivered.record),
+            before: Before::of(record),
+            repetition: Repetition::of(record),
             over: false,
         }
     }
@@ -72,7 +72,7 @@ impl MessageStitch {
         start.insert("index".to_owned(), self.next.into());
         self.open = Some((self.next, kind));
         self.next = self.next.saturating_add(1);
-        write_object(start, out);
+        write_event(&start.into(), out);
     }
 
     fn delta(&mut self, mut event: Object, out: &mut Vec<u8>) {
@@ -88,7 +88,7 @@ impl MessageStitch {
         }
         let Some((index, _)) = self.open else { return };
         event.insert("index".to_owned(), index.into());
-        write_object(event, out);
+        write_event(&event.into(), out);
     }
 
     fn stop(&mut self, out: &mut Vec<u8>) {
@@ -101,7 +101,7 @@ impl MessageStitch {
     /// The client's open block ends.
     fn close(&mut self, out: &mut Vec<u8>) {
         if let Some((index, _)) = self.open.take() {
-            write(&json!({"type": "content_block_stop", "index": index}), out);
+            write_event(&json!({"type": "content_block_stop", "index": index}), out);
         }
     }
 
@@ -135,11 +135,11 @@ impl Stitch for MessageStitch {
                 if let Some(usage) = event.get_mut("usage").and_then(Value::as_object_mut) {
                     self.before.add_to_message(usage);
                 }
-                write_object(event, out);
+                write_event(&event.into(), out);
             }
             _ => {
                 self.over = matches!(&*kind, "message_stop" | "error");
-                write_object(event, out);
+                write_event(&event.into(), out);
             }
         }
         Ok(())

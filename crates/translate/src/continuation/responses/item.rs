@@ -1,10 +1,44 @@
-//! The items of a response, as far as they were delivered.
+//! The events of a response, as far as they matter, and its items, as far as they were delivered.
 
-use serde_json::{Value, json};
+use protocol::json::lenient::{Count, Text, TextOrJson, or_default};
+use serde::Deserialize;
+use serde_json::{Value, json, value::RawValue};
 
-use super::{super::shape::Object, event::Event};
+use super::super::shape::Object;
 
-/// What an item is. Items of other kinds belong to tools.
+/// The data of an event, the fields of all types together.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Event<'a> {
+    #[serde(rename = "type", borrow, default)]
+    pub(super) kind: Text<'a>,
+    #[serde(default)]
+    pub(super) sequence_number: Count,
+    #[serde(borrow, default)]
+    pub(super) item_id: Text<'a>,
+    #[serde(default)]
+    pub(super) output_index: Count,
+    #[serde(default)]
+    pub(super) content_index: Count,
+    #[serde(default)]
+    pub(super) summary_index: Count,
+    #[serde(borrow, default)]
+    pub(super) delta: TextOrJson<'a>,
+    #[serde(borrow)]
+    pub(super) item: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) response: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) part: PartHead<'a>,
+}
+
+/// The beginning of a part of content.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct PartHead<'a> {
+    #[serde(rename = "type", borrow, default)]
+    pub(super) kind: Text<'a>,
+}
+
+/// The kind of an item. Items of other kinds belong to tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Message,
@@ -17,8 +51,8 @@ pub(super) struct Item {
     pub(super) kind: Kind,
     /// As it began, with its id.
     pub(super) head: Object,
-    /// Its number; `None` where the provider does not tell one.
-    pub(super) place: Option<u64>,
+    /// Its number; `None` where the provider gives none.
+    pub(super) index: Option<u64>,
     pub(super) parts: Vec<Part>,
     /// All of it, once it is complete.
     pub(super) done: Option<Object>,
@@ -29,10 +63,10 @@ pub(super) struct Item {
 pub(super) struct Part {
     /// Its type: `output_text`, `reasoning_text`, `summary_text`.
     pub(super) kind: String,
-    /// Its number; `None` where the provider does not tell one.
-    pub(super) place: Option<u64>,
+    /// Its number; `None` where the provider gives none.
+    pub(super) index: Option<u64>,
     /// Whether it was said to begin.
-    pub(super) told: bool,
+    pub(super) has_begun: bool,
     pub(super) text: String,
     /// Whether its text, and whether the part itself, was said to be complete.
     pub(super) text_done: bool,
@@ -41,13 +75,13 @@ pub(super) struct Part {
 
 impl Item {
     /// An item that begins; `None` for one of a tool.
-    pub(super) fn begun(head: Object, place: Option<u64>) -> Option<Self> {
+    pub(super) fn begun(head: Object, index: Option<u64>) -> Option<Self> {
         let kind = match head.get("type")?.as_str()? {
             "message" => Kind::Message,
             "reasoning" => Kind::Reasoning,
             _ => return None,
         };
-        Some(Self { kind, head, place, parts: Vec::new(), done: None })
+        Some(Self { kind, head, index, parts: Vec::new(), done: None })
     }
 
     /// The item of an event whose provider did not say that an item begins.
@@ -57,7 +91,7 @@ impl Item {
         let name = if is_thought { "reasoning" } else { "message" };
         let head = json!({"type": name, "id": &*event.item_id, "role": "assistant"});
         let head = head.as_object().cloned().unwrap_or_default();
-        Self { kind, head, place: event.output_index.0, parts: Vec::new(), done: None }
+        Self { kind, head, index: event.output_index.0, parts: Vec::new(), done: None }
     }
 
     pub(super) fn id(&self) -> &str {
@@ -174,9 +208,9 @@ fn put_parts(item: &mut Object, name: &str, parts: Vec<Value>) {
 }
 
 impl Part {
-    fn new(kind: String, event: &Event<'_>, told: bool) -> Self {
-        let place = event.content_index.0.or(event.summary_index.0);
-        Self { kind, place, told, text: String::new(), text_done: false, done: false }
+    fn new(kind: String, event: &Event<'_>, has_begun: bool) -> Self {
+        let index = event.content_index.0.or(event.summary_index.0);
+        Self { kind, index, has_begun, text: String::new(), text_done: false, done: false }
     }
 
     /// The part with all of its text.

@@ -1,30 +1,24 @@
 //! Responses.
 //!
-//! - `item`: the items of a response, as far as they were delivered
-//! - `event`: events, as far as they matter
+//! - `item`: the events of a response, and its items, as far as they were delivered
 //! - `stitch`: the next provider's events as the rest of the first one's
 
-mod event;
 mod item;
 mod stitch;
 
 use base::Continuation;
-use protocol::json::{self, JsonReader, fields, fields::TextOrList};
-use serde::Deserialize;
+use protocol::json::{JsonReader, fields::TextOrList};
 use serde_json::{Value, value::RawValue};
 
-use self::{
-    event::Event,
-    item::{Item, Kind},
-};
+use self::item::{Event, Item, Kind};
 use super::{
     CannotContinue,
-    body::BodyEdits,
+    body::{BodyEdits, Message},
     record::Record,
     shape::{Object, Shape, Stitch},
 };
 
-/// What was delivered of an answer of Responses.
+/// The notes about an answer of Responses.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Responses {
     /// The response as its first event had it.
@@ -34,49 +28,57 @@ pub(super) struct Responses {
     /// The number of the last event; `None` where the provider does not number them.
     number: Option<u64>,
     items: Vec<Item>,
-    record: Record,
-    json: JsonReader,
 }
 
 impl Shape for Responses {
-    fn read(&mut self, data: &[u8]) {
+    fn read(&mut self, data: &[u8], json: &mut JsonReader, record: &mut Record) {
         if data == b"[DONE]" {
             return;
         }
-        let mut json = std::mem::take(&mut self.json);
         match json.chunk::<Event<'_>>(data) {
-            Ok(event) => self.event(&event),
-            Err(_) => self.record.refuse(CannotContinue::NotUnderstood),
+            Ok(event) => self.event(&event, record),
+            Err(_) => record.refuse(CannotContinue::NotUnderstood),
         }
-        self.json = json;
     }
 
-    fn record(&self) -> &Record {
-        &self.record
+    fn limits(&self) -> &'static [&'static str] {
+        &["max_output_tokens", "max_tokens"]
     }
 
-    fn record_mut(&mut self) -> &mut Record {
-        &mut self.record
+    fn append(
+        &self,
+        record: &Record,
+        _: Continuation,
+        edits: &mut BodyEdits<'_>,
+    ) -> Result<(), CannotContinue> {
+        let said: Vec<String> = self.as_input(record).map(|item| item.to_string()).collect();
+        let input = edits.field("input").ok_or_else(super::body::unreadable)?;
+        match TextOrList::read(input, "input")? {
+            TextOrList::Text(_) => {
+                let question = format!(r#"[{{"role":"user","content":{}}}"#, input.get());
+                edits.replace(input, format!("{question},{}]", said.join(",")));
+            }
+            TextOrList::List(items) => {
+                // Where the client began the answer itself, two messages of the assistant would follow one another.
+                if items.last().is_some_and(|last| is_assistants(last)) {
+                    return Err(CannotContinue::Asked("input"));
+                }
+                edits.append_items(input, &said.join(","));
+            }
+        }
+        Ok(())
+    }
+    fn close(&self, record: &Record, out: &mut Vec<u8>) {
+        stitch::ResponseStitch::new(self, record).close_as_too_long(record.tokens(), out);
     }
 
-    fn request(&self, body: &[u8], _: Continuation) -> Result<Vec<u8>, CannotContinue> {
-        let mut edits = BodyEdits::of(body)?;
-        edits.lower_limits(&["max_output_tokens", "max_tokens"], self.record.tokens())?;
-        self.append(&mut edits)?;
-        Ok(edits.made())
-    }
-
-    fn close(&self, out: &mut Vec<u8>) {
-        stitch::ResponseStitch::new(self).close_as_too_long(self.record.tokens(), out);
-    }
-
-    fn stitch(&self) -> Box<dyn Stitch> {
-        Box::new(stitch::ResponseStitch::new(self))
+    fn stitch(&self, record: &Record) -> Box<dyn Stitch> {
+        Box::new(stitch::ResponseStitch::new(self, record))
     }
 }
 
 impl Responses {
-    fn event(&mut self, event: &Event<'_>) {
+    fn event(&mut self, event: &Event<'_>, record: &mut Record) {
         self.number = event.sequence_number.0.or(self.number);
         match &*event.kind {
             "response.created" | "response.in_progress" | "response.queued" => {
@@ -85,15 +87,15 @@ impl Responses {
                     self.response = serde_json::from_str(response.get()).ok();
                 }
             }
-            "response.output_item.added" => self.added(event),
+            "response.output_item.added" => self.added(event, record),
             "response.content_part.added" | "response.reasoning_summary_part.added" => {
                 self.open_item(event).open(event);
             }
-            "response.output_text.delta" => self.delta(Kind::Message, event),
+            "response.output_text.delta" => self.delta(Kind::Message, event, record),
             "response.reasoning_text.delta" | "response.reasoning_summary_text.delta" => {
-                self.delta(Kind::Reasoning, event);
+                self.delta(Kind::Reasoning, event, record);
             }
-            "response.refusal.delta" => self.record.refuse(CannotContinue::Refusal),
+            "response.refusal.delta" => record.refuse(CannotContinue::Refusal),
             "response.output_text.done"
             | "response.reasoning_text.done"
             | "response.reasoning_summary_text.done" => self.open_item(event).end_text(),
@@ -101,30 +103,30 @@ impl Responses {
                 self.open_item(event).end_part();
             }
             "response.output_item.done" => self.done(event),
-            "response.completed" | "response.incomplete" => self.record.over = true,
-            "response.failed" | "error" => self.record.refuse(CannotContinue::Failed),
-            kind if kind.starts_with("response.") => self.record.refuse(CannotContinue::ToolCall),
+            "response.completed" | "response.incomplete" => record.over = true,
+            "response.failed" | "error" => record.refuse(CannotContinue::Failed),
+            kind if kind.starts_with("response.") => record.refuse(CannotContinue::ToolCall),
             _ => {}
         }
     }
 
-    fn added(&mut self, event: &Event<'_>) {
+    fn added(&mut self, event: &Event<'_>, record: &mut Record) {
         let item = event.item.and_then(|item| serde_json::from_str(item.get()).ok());
         match item.and_then(|item| Item::begun(item, event.output_index.0)) {
             Some(item) => self.items.push(item),
-            None => self.record.refuse(CannotContinue::ToolCall),
+            None => record.refuse(CannotContinue::ToolCall),
         }
     }
 
-    fn delta(&mut self, kind: Kind, event: &Event<'_>) {
+    fn delta(&mut self, kind: Kind, event: &Event<'_>, record: &mut Record) {
         let piece = event.delta.0.as_deref().unwrap_or_default();
         match kind {
-            Kind::Message => self.record.add_text(piece),
-            Kind::Reasoning => self.record.add_thoughts(piece),
+            Kind::Message => record.add_text(piece),
+            Kind::Reasoning => record.add_thoughts(piece),
         }
         let item = self.open_item(event);
         if item.kind != kind {
-            return self.record.refuse(CannotContinue::NotUnderstood);
+            return record.refuse(CannotContinue::NotUnderstood);
         }
         item.add(event, piece);
     }
@@ -143,37 +145,17 @@ impl Responses {
         &mut self.items[last]
     }
 
-    /// What was delivered, as the input of a request has it: one message, after the thoughts. A message that had been
+    /// The delivered items, as the input of a request has them: one message, after the thoughts. A message that had been
     /// complete may have been prolonged by another, but no request ends with two of them.
-    fn as_input(&self) -> impl Iterator<Item = Value> {
+    fn as_input(&self, record: &Record) -> impl Iterator<Item = Value> {
         let last = self.items.iter().rposition(|item| item.kind == Kind::Message);
         let items = self.items.iter().enumerate();
         items.filter(move |(at, item)| item.kind == Kind::Reasoning || Some(*at) == last).map(
             move |(at, item)| match Some(at) == last {
-                true => item.with_text(&self.record.text).as_input(),
+                true => item.with_text(&record.text).as_input(),
                 false => item.as_input(),
             },
         )
-    }
-
-    /// Puts what was delivered to the end of the input.
-    fn append(&self, edits: &mut BodyEdits<'_>) -> Result<(), CannotContinue> {
-        let said: Vec<String> = self.as_input().map(|item| item.to_string()).collect();
-        let input = edits.field("input").ok_or_else(super::body::unreadable)?;
-        match TextOrList::read(input, "input")? {
-            TextOrList::Text(_) => {
-                let question = format!(r#"[{{"role":"user","content":{}}}"#, input.get());
-                edits.replace(input, format!("{question},{}]", said.join(",")));
-            }
-            TextOrList::List(items) => {
-                // Where the client began the answer itself, two messages of the assistant would follow one another.
-                if items.last().is_some_and(|last| is_assistants(last)) {
-                    return Err(CannotContinue::Asked("input"));
-                }
-                edits.append_items(input, &said.join(","));
-            }
-        }
-        Ok(())
     }
 }
 
@@ -199,17 +181,5 @@ fn is_plain_text(text: &RawValue) -> bool {
 }
 
 fn is_assistants(item: &RawValue) -> bool {
-    #[derive(Deserialize)]
-    struct Of<'a> {
-        #[serde(borrow)]
-        role: Option<fields::Text<'a>>,
-    }
-    let item = serde_json::from_str::<Of<'_>>(item.get()).ok();
-    item.and_then(|item| item.role).is_some_and(|role| role.0 == "assistant")
-}
-
-/// Writes an event under the name that is in its data.
-fn write(event: &Object, out: &mut Vec<u8>) {
-    let name = event.get("type").and_then(Value::as_str).unwrap_or_default();
-    out.extend_from_slice(format!("event: {name}\ndata: {}\n\n", json::write(event)).as_bytes());
+    serde_json::from_str::<Message<'_>>(item.get()).is_ok_and(|message| message.is_assistants())
 }

@@ -1,24 +1,20 @@
 //! The next provider's events as the rest of the first one's.
 
-use protocol::{
-    failure::{BadAnswer, MAX_KEPT},
-    json::JsonReader,
-};
+use protocol::{failure::BadAnswer, json::JsonReader};
 use serde_json::{Value, json};
 
 use super::{
     super::{
-        record::Repetition,
-        shape::{self, Object, Stitch},
+        record::{Record, Repetition},
+        shape::{self, Object, Stitch, write_event},
         tokens::{Before, INPUT},
     },
     Responses,
-    event::Event,
-    item::{Item, Part},
-    write,
+    item::{Event, Item, Part},
 };
+use crate::answer::check_length;
 
-/// What a response keeps from its first event to its last.
+/// The fields that a response keeps from its first event to its last.
 const OF_THE_RESPONSE: [&str; 3] = ["id", "created_at", "model"];
 
 /// Makes the rest of a response of another provider's events.
@@ -33,8 +29,8 @@ pub(super) struct ResponseStitch {
     /// The number of the client's next event; `None` where events are not numbered.
     number: Option<u64>,
     /// Whether items have numbers, and the next one.
-    has_places: bool,
-    next_place: u64,
+    has_numbers: bool,
+    next_item: u64,
     /// The items that are complete.
     done: Vec<Value>,
     /// The client's open item.
@@ -48,33 +44,33 @@ pub(super) struct ResponseStitch {
     /// The number of the open item of a tool.
     tool: Option<u64>,
     /// How many bytes of text came, which are held until the end.
-    kept: usize,
+    text_bytes: usize,
     before: Before,
     repetition: Repetition,
     over: bool,
 }
 
 impl ResponseStitch {
-    pub(super) fn new(delivered: &Responses) -> Self {
+    pub(super) fn new(delivered: &Responses, record: &Record) -> Self {
         let mut items = delivered.items.clone();
         let open = items.pop_if(|last| last.done.is_none());
-        let next_place = delivered.items.len() as u64;
-        let places = delivered.items.last().map(|item| item.place.is_some());
+        let next_item = delivered.items.len() as u64;
+        let numbered = delivered.items.last().map(|item| item.index.is_some());
         Self {
             response: delivered.response.clone(),
             in_progress: delivered.in_progress,
             number: delivered.number.map(|last| last.saturating_add(1)),
-            has_places: places.unwrap_or(delivered.number.is_some()),
-            next_place,
+            has_numbers: numbered.unwrap_or(delivered.number.is_some()),
+            next_item,
             done: items.iter().map(Item::completed).collect(),
             joins_part: open.as_ref().is_some_and(|item| item.open_part().is_some()),
             open,
             theirs: None,
             pending: None,
             tool: None,
-            kept: 0,
-            before: Before::of(&delivered.record),
-            repetition: Repetition::of(&delivered.record),
+            text_bytes: 0,
+            before: Before::of(record),
+            repetition: Repetition::of(record),
             over: false,
         }
     }
@@ -99,7 +95,7 @@ impl ResponseStitch {
     fn state(&mut self, event: &Event<'_>, mut object: Object, out: &mut Vec<u8>) {
         if self.response.is_none() {
             self.number = self.number.or(event.sequence_number.0);
-            self.has_places |= self.number.is_some();
+            self.has_numbers |= self.number.is_some();
             return self.put(object, out);
         }
         if &*event.kind == "response.in_progress" && !self.in_progress {
@@ -121,13 +117,13 @@ impl ResponseStitch {
 
     fn item_added(&mut self, mut object: Object, out: &mut Vec<u8>) {
         let item = object.get("item").and_then(Value::as_object).cloned().unwrap_or_default();
-        let place = self.has_places.then_some(self.next_place);
-        let Some(item) = Item::begun(item, place) else {
+        let index = self.has_numbers.then_some(self.next_item);
+        let Some(item) = Item::begun(item, index) else {
             self.pending = None;
             self.close("completed", out);
-            self.tool = Some(self.next_place);
-            self.next_place += 1;
-            set(&mut object, "output_index", place);
+            self.tool = Some(self.next_item);
+            self.next_item += 1;
+            set(&mut object, "output_index", index);
             return self.put(object, out);
         };
         self.theirs = Some(item.id().to_owned());
@@ -164,16 +160,14 @@ impl ResponseStitch {
         if piece.is_empty() {
             return Ok(());
         }
-        self.kept += piece.len();
-        if self.kept > MAX_KEPT {
-            return Err(BadAnswer(format!("the answer is longer than {MAX_KEPT} bytes")));
-        }
+        self.text_bytes += piece.len();
+        check_length(self.text_bytes)?;
         if let Some((item, events)) = self.pending.take() {
             self.begin(item, events, out);
         }
         if self.open.is_none() {
             let mut item = Item::unsaid(event);
-            item.place = self.has_places.then_some(self.next_place);
+            item.index = self.has_numbers.then_some(self.next_item);
             self.begin(item, Vec::new(), out);
         }
         self.joins_part = false;
@@ -187,7 +181,7 @@ impl ResponseStitch {
     /// An item of the client's begins.
     fn begin(&mut self, item: Item, events: Vec<Object>, out: &mut Vec<u8>) {
         self.close("completed", out);
-        self.next_place += 1;
+        self.next_item += 1;
         self.joins_part = false;
         self.open = Some(item);
         for event in events {
@@ -203,8 +197,8 @@ impl ResponseStitch {
         }
         let Some(part) = open.parts.last().map(|part| part.text.clone()) else { return };
         match object.get_mut("part").and_then(Value::as_object_mut) {
-            Some(told) => {
-                told.insert("text".to_owned(), part.into());
+            Some(part_there) => {
+                part_there.insert("text".to_owned(), part.into());
                 open.end_part();
             }
             None => {
@@ -217,10 +211,10 @@ impl ResponseStitch {
 
     fn item_done(&mut self, mut object: Object, out: &mut Vec<u8>) {
         let Some(item) = object.get_mut("item").and_then(Value::as_object_mut) else { return };
-        if let Some(place) = self.tool.filter(|_| !is_of_text(item)) {
+        if let Some(index) = self.tool.filter(|_| !is_of_text(item)) {
             self.tool = None;
             self.done.push(item.clone().into());
-            set(&mut object, "output_index", self.has_places.then_some(place));
+            set(&mut object, "output_index", self.has_numbers.then_some(index));
             return self.put(object, out);
         }
         // llama.cpp ends thoughts that it was sent.
@@ -235,14 +229,14 @@ impl ResponseStitch {
         item.insert("id".to_owned(), open.id().into());
         open.put_texts(item);
         self.done.push(item.clone().into());
-        set(&mut object, "output_index", open.place);
+        set(&mut object, "output_index", open.index);
         self.put(object, out);
     }
 
     /// An event of a call's arguments, or of something else that is not looked into.
     fn other(&mut self, mut object: Object, out: &mut Vec<u8>) {
-        if let Some(place) = self.tool.filter(|_| object.contains_key("output_index")) {
-            object.insert("output_index".to_owned(), place.into());
+        if let Some(index) = self.tool.filter(|_| object.contains_key("output_index")) {
+            object.insert("output_index".to_owned(), index.into());
         }
         self.put(object, out);
     }
@@ -282,7 +276,7 @@ impl ResponseStitch {
         let mut event = Object::new();
         event.insert("type".to_owned(), "response.output_item.done".into());
         event.insert("item".to_owned(), item.into());
-        set(&mut event, "output_index", open.place);
+        set(&mut event, "output_index", open.index);
         self.put(event, out);
     }
 
@@ -292,11 +286,11 @@ impl ResponseStitch {
             if !event.contains_key("item") {
                 event.insert("item_id".to_owned(), open.id().into());
             }
-            set(&mut event, "output_index", open.place);
+            set(&mut event, "output_index", open.index);
             let part = open.parts.last();
             for name in ["content_index", "summary_index"] {
                 if let (true, Some(part)) = (event.contains_key(name), part) {
-                    set(&mut event, name, part.place);
+                    set(&mut event, name, part.index);
                 }
             }
         }
@@ -307,7 +301,7 @@ impl ResponseStitch {
     fn put(&mut self, mut event: Object, out: &mut Vec<u8>) {
         set(&mut event, "sequence_number", self.number);
         self.number = self.number.map(|number| number.saturating_add(1));
-        write(&event, out);
+        write_event(&event.into(), out);
     }
 }
 
@@ -371,14 +365,14 @@ fn missing(part: &Part) -> Vec<Object> {
         let mut event = Object::new();
         event.insert("type".to_owned(), text.into());
         event.insert("text".to_owned(), part.text.clone().into());
-        set(&mut event, index, part.place);
+        set(&mut event, index, part.index);
         events.push(event);
     }
-    if part.told {
+    if part.has_begun {
         let mut event = Object::new();
         event.insert("type".to_owned(), whole.into());
         event.insert("part".to_owned(), part.whole());
-        set(&mut event, index, part.place);
+        set(&mut event, index, part.index);
         events.push(event);
     }
     events

@@ -16,7 +16,7 @@ fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|&word| word.to_owned()).collect()
 }
 
-/// What was delivered when an answer with these thoughts and these words is cut before its last event that is about them.
+/// The delivered part when an answer with these thoughts and these words is cut before its last event that is about them.
 fn delivered(endpoint: Endpoint, thoughts: &[&str], text: &[&str]) -> Delivered {
     let said = Said {
         id: "first",
@@ -111,7 +111,7 @@ fn thoughts_go_along_and_may_be_gone_on_with() {
     assert_eq!(listed["input"], *input);
 }
 
-/// What goes on after a message that was complete is another message; a request ends with one.
+/// The text after a message that was complete is another message; a request ends with one.
 #[test]
 fn two_messages_of_a_response_are_gone_on_with_as_one() {
     let said = |id, text: &[&str]| Said {

@@ -1,4 +1,4 @@
-//! What real providers send at a seam.
+//! The streams of real providers at a seam.
 
 use base::{Continuation, Endpoint};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::answer::Answer;
 
-/// What the client has after these streams, each cut where it ends here.
+/// The text that the client has after these streams, each cut where it ends here.
 fn joined(endpoint: Endpoint, streams: &[&str]) -> Vec<Value> {
     let mut out = Vec::new();
     let mut delivered = Delivered::new(endpoint).unwrap();
@@ -287,7 +287,7 @@ fn an_answer_that_is_full_is_closed_as_too_long() {
     assert_eq!(told, [json!("[DONE]")]);
 }
 
-/// What the client of another shape gets does not show the seam either.
+/// The answer of a client of another shape does not show the seam either.
 #[test]
 fn a_translation_that_lives_over_the_seam_gives_one_message() {
     let context =

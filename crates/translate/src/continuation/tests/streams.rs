@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 /// An answer, or the rest of one.
 #[derive(Debug, Clone)]
 pub(super) struct Said {
-    /// What the provider makes its ids of.
+    /// The number that the provider makes its ids of.
     pub(super) id: &'static str,
     /// The thoughts and the text that were sent along, which some providers repeat where they tell everything.
     pub(super) before: (String, String),
