@@ -62,6 +62,6 @@ pub use rooms::{ParticipantRecord, RoomHome, RoomRecord, RoomStore, RoomUse};
 #[cfg(feature = "postgres")]
 pub use shared::SharedStore;
 pub use sqlite::SqliteStore;
-pub use usage::{UsageAnswer, UsageEntry, UsageGroup, UsageQuery, UsageStore, UsageSums};
+pub use usage::{UsageAnswer, UsageEntry, UsageGroup, UsageQuery, UsageStore};
 pub use volatile::VolatileStore;
 pub use workspace::{Change, Fact, WorkspaceStore};

@@ -1,11 +1,12 @@
 //! Real messages of stock peers, read and written again.
 
+use base::Thermal;
 use serde_json::{Value, json};
 
 mod any;
 mod odd;
 
-use super::cluster::{ClusterMessage, Dialect, FailedRequest, Thermal, decode, encode};
+use super::cluster::{ClusterMessage, Dialect, FailedRequest, decode, encode};
 
 const ACK: &str = r#"{"heartbeatAck":{"_0":{"deviceID":"e1ec2fdc-1","ewmaTokensPerSecond":11.701959398730677,"isGenerating":false,"loadedModels":["qwen/qwen3-8b"],"queueDepth":0,"thermalLevel":"nominal","throttleLevel":100,"timestamp":816863469.5409098}}}"#;
 

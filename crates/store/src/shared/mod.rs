@@ -32,7 +32,7 @@ use rand::RngExt;
 pub use self::unsent::Sent;
 use crate::{
     AgeStore, Change, Fact, PostgresStore, SqliteStore, StoreError, WorkspaceStore,
-    postgres::Revisions,
+    postgres::{PerTable, Revisions},
 };
 
 /// The kind of the fact that says which database the file has a copy of.
@@ -63,26 +63,10 @@ pub struct SharedStore {
 }
 
 /// The number up to which changes of each table are known; `None`: all of it has to be read.
-#[derive(Default)]
-struct Seen {
-    keys: Option<i64>,
-    invitations: Option<i64>,
-    page_sessions: Option<i64>,
-    rooms: Option<i64>,
-}
+type Seen = PerTable<Option<i64>>;
 
-/// The tables of which others have changed something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stale {
-    /// Keys.
-    pub keys: bool,
-    /// Invitations.
-    pub invitations: bool,
-    /// Page sessions.
-    pub page_sessions: bool,
-    /// Rooms.
-    pub rooms: bool,
-}
+/// Whether others have changed something in each table.
+pub type Stale = PerTable<bool>;
 
 impl SharedStore {
     /// The store in the database of this URL, with this file. While the database is away, a server that has a copy

@@ -1,12 +1,11 @@
 //! Odd messages, one by one.
 
+use base::Thermal;
 use serde_json::{Value, json};
 
 use crate::mesh::{
     WireId,
-    cluster::{
-        BadMessage, ClusterMessage, Dialect, ErrorCode, FailedRequest, Thermal, decode, encode,
-    },
+    cluster::{BadMessage, ClusterMessage, Dialect, ErrorCode, FailedRequest, decode, encode},
     frame::MAX_FRAME,
 };
 
