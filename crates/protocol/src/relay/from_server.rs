@@ -40,7 +40,7 @@ pub struct RegisterAck {
     pub acknowledge: bool,
 }
 
-/// `request`: one inference request.
+/// `request`: one inference request. In frames, a [`RequestHead`](super::RequestHead) goes before the body.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
     /// The job, as the server names it.
