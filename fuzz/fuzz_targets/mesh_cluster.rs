@@ -52,7 +52,7 @@ fn word_for_word(one: &ClusterMessage, other: &ClusterMessage) {
 
 fn short(bad: &BadMessage) {
     assert!(bad.kind.len() <= 64 && bad.why.len() <= 256);
-    let length = match &bad.asked {
+    let length = match &bad.request {
         Some(
             FailedRequest::Inference(id) | FailedRequest::Transfer(id) | FailedRequest::Nothing(id),
         ) => id.as_str().len(),

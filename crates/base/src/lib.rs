@@ -11,6 +11,8 @@
 //! - [`continuation`]: answers that another provider goes on with: how a model server does it, and whether it is wanted
 //! - [`fingerprint`]: which certificate is a server's
 //! - [`address`]: takes internal addresses out of text for clients
+//! - [`cancel`]: the reasons for which a job is cancelled
+//! - [`thermal`]: how hot a machine is
 //! - [`backoff`]: the next delay of a retry, as a value
 //! - [`pace`]: a minimum rate, as a value
 //! - [`interface`]: network interfaces, told apart by their names
@@ -19,7 +21,7 @@
 //! - [`key`]: what a key may do and how much
 //! - [`money`]: amounts of money as whole numbers
 //! - [`trace`]: where a request is in a distributed trace
-//! - [`usage`]: by what usage is summed up
+//! - [`usage`]: by what usage is summed up, and the counts
 //! - [`time`]: spans and points of time as numbers
 //! - [`error`]: errors as text
 //! - [`plain`]: makes text from others safe to show on a terminal
@@ -27,6 +29,7 @@
 
 pub mod address;
 pub mod backoff;
+pub mod cancel;
 pub mod client_address;
 pub mod continuation;
 pub mod endpoint;
@@ -43,11 +46,13 @@ pub mod node_id;
 pub mod pace;
 pub mod plain;
 pub mod secret;
+pub mod thermal;
 pub mod time;
 pub mod trace;
 pub mod usage;
 
 pub use backoff::Backoff;
+pub use cancel::CancelReason;
 pub use client_address::ClientAddress;
 pub use continuation::{Continuation, NotResumeAnswers, ResumeAnswers};
 pub use endpoint::{Endpoint, Endpoints};
@@ -61,5 +66,6 @@ pub use money::{Currency, Money, MoneyBudget, NotMoney};
 pub use node_id::{NodeId, NotANodeId};
 pub use pace::Pace;
 pub use secret::{NoSecret, Secret, redact_url};
+pub use thermal::Thermal;
 pub use time::{millis, since_1970, unix_ms};
-pub use usage::UsageBy;
+pub use usage::{UsageBy, UsageCounts};

@@ -6,9 +6,8 @@ use jiff::Timestamp;
 use protocol::admin::{
     AuditList, CreateKey, KeyJson, KeyList,
     config::{ConfigJson, Reloaded},
-    models::ModelChanged,
     requests::{RequestJson, RequestList},
-    status::{Health, Stats, WorkerJson, WorkerList},
+    status::{Health, ModelChanged, Stats, WorkerJson, WorkerList},
     stop::StopRequest,
     usage::UsageReport,
 };

@@ -3,7 +3,7 @@
 use base::NodeId;
 use serde::{Deserialize, Serialize};
 
-/// The known facts about a member.
+/// The known facts about a member. It tells others only those of `MemberFacts`, which have a key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
     /// Its node id.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+pub use base::CancelReason;
 use base::{Endpoints, JobId, ModelName, ProviderId};
 
 use crate::view::Wait;
@@ -54,23 +55,6 @@ pub enum Output {
         /// Whether all its jobs finished, rather than being cancelled at the end of its grace.
         clean: bool,
     },
-}
-
-/// The reason in a cancellation (relay protocol, walkthrough 4).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CancelReason {
-    /// The consumer dropped its connection.
-    ClientDisconnect,
-    /// The job exceeded its time limit.
-    Timeout,
-    /// The provider's drain is over.
-    GracefulShutdown,
-    /// The provider's link is closing.
-    WorkerDisconnect,
-    /// The job lost its provider too often.
-    RequeueExhausted,
-    /// The server stops.
-    ServerShutdown,
 }
 
 /// How a job ended without a complete answer.

@@ -1,18 +1,10 @@
 //! Figures of jobs between servers.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Jobs between servers, counted.
 #[derive(Debug, Default)]
-pub(crate) struct Counts {
-    asked: AtomicU64,
-    asking: AtomicU64,
-    served: AtomicU64,
-    serving: AtomicU64,
-}
+pub(crate) struct Counts(Mutex<JobCounts>);
 
 /// Jobs between servers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -30,43 +22,38 @@ pub struct JobCounts {
 /// A job that is counted as running until this is dropped.
 pub(crate) struct Running {
     counts: Arc<Counts>,
-    gauge: fn(&Counts) -> &AtomicU64,
+    gauge: fn(&mut JobCounts) -> &mut u64,
 }
 
 impl Counts {
     /// A job goes to a fellow.
     pub(crate) fn asking(self: &Arc<Self>) -> Running {
-        self.begin(|counts| &counts.asked, |counts| &counts.asking)
+        self.lock().asked += 1;
+        self.begin(|counts| &mut counts.asking)
     }
 
     /// A job of a fellow is served.
     pub(crate) fn serving(self: &Arc<Self>) -> Running {
-        self.begin(|counts| &counts.served, |counts| &counts.serving)
+        self.lock().served += 1;
+        self.begin(|counts| &mut counts.serving)
     }
 
     pub(crate) fn now(&self) -> JobCounts {
-        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        JobCounts {
-            asked: read(&self.asked),
-            asking: read(&self.asking),
-            served: read(&self.served),
-            serving: read(&self.serving),
-        }
+        *self.lock()
     }
 
-    fn begin(
-        self: &Arc<Self>,
-        total: fn(&Self) -> &AtomicU64,
-        gauge: fn(&Self) -> &AtomicU64,
-    ) -> Running {
-        total(self).fetch_add(1, Ordering::Relaxed);
-        gauge(self).fetch_add(1, Ordering::Relaxed);
+    fn begin(self: &Arc<Self>, gauge: fn(&mut JobCounts) -> &mut u64) -> Running {
+        *gauge(&mut self.lock()) += 1;
         Running { counts: Arc::clone(self), gauge }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, JobCounts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        (self.gauge)(&self.counts).fetch_sub(1, Ordering::Relaxed);
+        *(self.gauge)(&mut self.counts.lock()) -= 1;
     }
 }

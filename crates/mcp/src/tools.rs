@@ -14,7 +14,7 @@ use rmcp::{
 use crate::{
     answers,
     arguments::{Assign, Handoff, Inbox, Message, Report, Wait},
-    member::{Member, Work},
+    member::Member,
 };
 
 /// The time-out of a call that names none: agents give up on a tool after a minute.
@@ -52,7 +52,7 @@ impl Tools {
     async fn handoff(&self, Parameters(arguments): Parameters<Handoff>) -> CallToolResult {
         let Handoff { prompt, worker_name, provider, node, working_dir, timeout_seconds } =
             arguments;
-        let work = Work { prompt, worker_name, provider, node, working_dir };
+        let work = Assign { prompt, worker_name, provider, node, working_dir };
         let result = self.member.handoff(work, timeout(timeout_seconds)).await;
         say(result, |result| answers::handoff(&result))
     }
@@ -63,9 +63,7 @@ impl Tools {
         team. Returns the worker's session id. Collect the result with wait."
     )]
     async fn assign(&self, Parameters(arguments): Parameters<Assign>) -> CallToolResult {
-        let Assign { prompt, worker_name, provider, node, working_dir } = arguments;
-        let work = Work { prompt, worker_name, provider, node, working_dir };
-        let assigned = self.member.assign(work).await;
+        let assigned = self.member.assign(arguments).await;
         say(assigned, answers::assigned)
     }
 

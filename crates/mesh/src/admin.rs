@@ -11,10 +11,7 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
-use protocol::{
-    admin::mesh::{MeshId, MeshPeer, MeshPeers, MeshRelayJson, MeshTransfers},
-    mesh::cluster::Thermal,
-};
+use protocol::admin::mesh::{MeshId, MeshPeer, MeshPeers, MeshRelayJson, MeshTransfers};
 
 pub use self::pull::{NoPull, Pulling};
 use crate::{
@@ -167,7 +164,7 @@ fn peer_row(peer: &Peer, speed: Option<f64>) -> MeshPeer {
         queue_depth: facts.queue_depth,
         generating: facts.generating,
         throttle: facts.throttle,
-        thermal: thermal(facts.thermal).to_owned(),
+        thermal: facts.thermal.as_str().to_owned(),
         tokens_per_second: speed.or(facts.speed),
         ram_gb: facts.hardware.total_ram_gb,
         heard_secs: peer.silence().map(|silence| silence.as_secs()),
@@ -186,14 +183,5 @@ fn status(link: Option<&Link>, listed: bool, facts: &PeerFacts) -> &'static str 
         Some(_) if facts.throttle == 0 => "paused",
         None => "unlinked",
         Some(_) => "ok",
-    }
-}
-
-fn thermal(level: Thermal) -> &'static str {
-    match level {
-        Thermal::Nominal => "nominal",
-        Thermal::Fair => "fair",
-        Thermal::Serious => "serious",
-        Thermal::Critical => "critical",
     }
 }

@@ -272,7 +272,7 @@ impl Node {
         self.machine.counts.bad(&bad.kind);
         tracing::warn!(peer = %link.peer.short(), %bad, "a message of a peer was not understood");
         let why = bad.to_string();
-        let answer = match bad.asked {
+        let answer = match bad.request {
             None => return,
             Some(FailedRequest::Nothing(request_id)) => {
                 return self.providers.garbled(link, &request_id, &why);

@@ -11,8 +11,8 @@ use std::{
     time::Duration,
 };
 
-use base::NodeId;
-use protocol::mesh::{Hardware, cluster::Thermal};
+use base::{NodeId, Thermal};
+use protocol::mesh::Hardware;
 use tokio::{sync::Notify, time::Instant};
 
 use crate::link::{Carrier, Link};

@@ -21,6 +21,8 @@
 //! - [`multipart`]: forms with files, read for their model
 //! - [`headers`]: which HTTP headers go no further than one connection, or to no provider
 //! - [`via`]: the servers and rooms that a request has passed
+//!
+//! A message that is read leniently, or with all its faults at once, has a private twin whose fields are optional.
 
 pub mod admin;
 pub mod anthropic;

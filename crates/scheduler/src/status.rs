@@ -91,7 +91,7 @@ pub struct RunningJob {
     pub tokens: Option<u64>,
 }
 
-/// A queue.
+/// A queue, copied so that it is read without the dispatcher's lock.
 #[derive(Debug, Clone)]
 pub struct QueueStatus {
     /// The scope of its providers.

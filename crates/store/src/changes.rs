@@ -1,4 +1,4 @@
-//! Changes in a table that several servers share.
+//! Changes of a table that several servers share, and rows that wait on this machine's disk for its database.
 
 /// Records of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -7,4 +7,21 @@ pub struct Changes<T> {
     pub whole: bool,
     /// The records, the oldest first.
     pub records: Vec<T>,
+}
+
+/// Rows that wait, the oldest first. They were added by one run of a server, and have its name and their numbers: so the
+/// database takes each once, however often it is sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiting<T> {
+    /// The run of a server that added them.
+    pub source: String,
+    /// Each with its number.
+    pub rows: Vec<(i64, T)>,
+}
+
+impl<T> Waiting<T> {
+    /// The number of the last one.
+    pub fn last(&self) -> Option<i64> {
+        self.rows.last().map(|(number, _)| *number)
+    }
 }

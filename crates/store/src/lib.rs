@@ -6,13 +6,12 @@
 //! - [`page_sessions`]: browsers that are signed in at the web page
 //! - [`usage`]: the ledger, one row for each job
 //! - [`pools`]: limits of keys that several servers share
-//! - [`unsent`]: what waits for the database that several servers share
 //! - [`rooms`]: rooms and their participants
 //! - [`responses`]: responses and conversations that clients asked to keep
 //! - [`workspace`]: what the workspace keeps: projects, sessions, teams
 //! - [`age`]: the time by which things are deleted for their age
 //! - [`audit`]: who did what to the server
-//! - [`changes`]: what other servers have changed
+//! - [`changes`]: what other servers have changed, and what waits for the database that they share
 //! - [`sqlite`]: the database file
 //! - `postgres`: the database that several servers share, with the feature `postgres`
 //! - `shared`: the same as one of them has it, with a copy for the time while it is away
@@ -20,6 +19,8 @@
 //! - [`import`]: what a server takes along into a database that several share
 //! - [`examination`]: what a shared database is like, from outside of a server
 //! - [`error`]: why it cannot be read or written
+//!
+//! Records are like the JSON of administration, and apart from it: they have typed ids, and numbers for times.
 
 pub mod age;
 pub mod audit;
@@ -39,14 +40,13 @@ pub mod rooms;
 #[cfg(feature = "postgres")]
 pub mod shared;
 pub mod sqlite;
-pub mod unsent;
 pub mod usage;
 pub mod volatile;
 pub mod workspace;
 
 pub use age::{AgeClock, AgeStore};
 pub use audit::{Action, AuditStore};
-pub use changes::Changes;
+pub use changes::{Changes, Waiting};
 pub use error::StoreError;
 pub use examination::Examination;
 pub use invitations::{InvitationRecord, InvitationStore};
@@ -62,6 +62,6 @@ pub use rooms::{ParticipantRecord, RoomHome, RoomRecord, RoomStore, RoomUse};
 #[cfg(feature = "postgres")]
 pub use shared::SharedStore;
 pub use sqlite::SqliteStore;
-pub use usage::{UsageAnswer, UsageEntry, UsageGroup, UsageQuery, UsageStore, UsageSums};
+pub use usage::{UsageAnswer, UsageEntry, UsageGroup, UsageQuery, UsageStore};
 pub use volatile::VolatileStore;
 pub use workspace::{Change, Fact, WorkspaceStore};

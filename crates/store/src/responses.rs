@@ -38,7 +38,7 @@ pub struct ConversationRecord {
     pub created: u64,
     /// When something was last added to it.
     pub used: u64,
-    /// What the client noted about it, a JSON object.
+    /// The client's notes about it, a JSON object.
     pub metadata: String,
 }
 

@@ -10,7 +10,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::{
-    schema::{self, Schema},
+    chat_request::FunctionTool,
+    schema,
     thoughts::{self, Thought},
 };
 
@@ -182,15 +183,7 @@ struct CalledFunction<'a> {
     arguments: Option<&'a RawValue>,
 }
 
-pub(super) struct Function<'a> {
-    pub(super) name: Cow<'a, str>,
-    pub(super) description: Option<Cow<'a, str>>,
-    /// The JSON schema of an object.
-    pub(super) parameters: Schema<'a>,
-    pub(super) strict: Option<bool>,
-}
-
-impl<'a> Function<'a> {
+impl<'a> FunctionTool<'a> {
     pub(super) fn all<T>(
         tools: &[&'a RawValue],
         carried: impl Fn(Self) -> T,

@@ -37,6 +37,9 @@
 //! - `turns`, `thoughts`: the messages of a Chat Completions request, in order, and their thoughts
 //! - `refusal`: a refusal in the names of the client's own API
 //! - `ids`, `media`, `schema`: ids, media types and schemas as providers demand them
+//!
+//! A type of an API stands twice where it is read (leniently, its values borrowed) and written (exactly). Continuations
+//! read less of a stream than translations, and requests for two APIs keep the order of their own fields.
 //! - `chat_body`, `from_chat`: a Chat Completions request, as every pair reads it, and its parts
 //! - `errors`: a backend's error in the words of the client's API
 

@@ -8,7 +8,7 @@ use protocol::workspace::{
 };
 use workspace::{Facts, NewEngine, NewSession, Refusal};
 
-/// The request for a new team worker.
+/// The request for a new team worker, from any of the three messages that ask for one.
 #[derive(Debug, Default)]
 pub(crate) struct Worker {
     pub(crate) working_dir: Option<String>,

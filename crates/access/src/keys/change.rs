@@ -23,7 +23,7 @@ const MAX_NAME: usize = 128;
 const MAX_MODELS: usize = 1_000;
 const MAX_MODEL: usize = 256;
 
-/// A key to create.
+/// A key to create: the body of a request with its defaults, and its room by id.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NewKey {
     /// Its name.

@@ -16,10 +16,8 @@ use std::{
     sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard},
 };
 
-use base::{JobId, KeyId, KeyLimits, KeyScope, Live, Period, RoomId, Secret, UsageBy};
-use store::{
-    KeyDigest, KeyRecord, KeyStore, StoreError, UsageQuery, UsageStore, UsageSums, VolatileStore,
-};
+use base::{JobId, KeyId, KeyLimits, KeyScope, Live, Period, RoomId, Secret, UsageBy, UsageCounts};
+use store::{KeyDigest, KeyRecord, KeyStore, StoreError, UsageQuery, UsageStore, VolatileStore};
 use subtle::ConstantTimeEq;
 
 pub use self::{
@@ -299,8 +297,8 @@ impl Keys {
 }
 
 /// The part of this period's budgets that these sums have used.
-fn used(limits: &KeyLimits, per: Period, sums: &UsageSums) -> Charge {
-    let tokens = limits.budget.filter(|budget| budget.per == per).map(|_| sums.tokens());
+fn used(limits: &KeyLimits, per: Period, sums: &UsageCounts) -> Charge {
+    let tokens = limits.budget.filter(|budget| budget.per == per).map(|_| sums.total_tokens);
     let money = limits.budget_money.filter(|budget| budget.per == per).map(|_| sums.cost);
     Charge { tokens: tokens.unwrap_or(0), money: money.unwrap_or_default() }
 }

@@ -11,7 +11,7 @@ use axum::{
 };
 use base::ProviderId;
 use http::{HeaderMap, StatusCode};
-use protocol::admin::models::ModelChanged;
+use protocol::admin::status::ModelChanged;
 use scheduler::{WorkerStatus, provider::NotChanged};
 use tokio::time::timeout;
 

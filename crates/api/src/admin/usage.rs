@@ -12,9 +12,9 @@ use http::{StatusCode, header};
 use jiff::Timestamp;
 use protocol::admin::{
     time,
-    usage::{UsageCounts, UsageReport, UsageRow},
+    usage::{UsageReport, UsageRow},
 };
-use store::{UsageAnswer, UsageQuery, UsageSums};
+use store::{UsageAnswer, UsageQuery};
 
 use super::{blocking, failed, operator};
 use crate::{
@@ -83,27 +83,15 @@ impl UsageParameters {
 /// The ledger's answer as JSON.
 pub fn report(answer: UsageAnswer, by: &[UsageBy], currency: Currency) -> UsageReport {
     let row = |group: store::UsageGroup| {
-        let mut row = UsageRow { counts: counts(&group.sums), ..UsageRow::default() };
+        let mut row = UsageRow { counts: group.sums, ..UsageRow::default() };
         by.iter().zip(group.names).for_each(|(by, name)| row.set(*by, name));
         row
     };
     UsageReport {
-        totals: counts(&answer.totals),
+        totals: answer.totals,
         currency,
         truncated: answer.truncated,
         rows: answer.groups.into_iter().map(row).collect(),
-    }
-}
-
-fn counts(sums: &UsageSums) -> UsageCounts {
-    UsageCounts {
-        requests: sums.requests,
-        prompt_tokens: sums.prompt_tokens,
-        completion_tokens: sums.completion_tokens,
-        total_tokens: sums.tokens(),
-        estimated: sums.estimated,
-        errors: sums.errors,
-        cost: sums.cost,
     }
 }
 

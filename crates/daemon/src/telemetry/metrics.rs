@@ -219,15 +219,7 @@ impl Observer for Metrics {
     }
 
     fn canceled(&self, _: &JobFacts, reason: CancelReason) {
-        let reason = match reason {
-            CancelReason::ClientDisconnect => "client_disconnect",
-            CancelReason::Timeout => "timeout",
-            CancelReason::GracefulShutdown => "graceful_shutdown",
-            CancelReason::WorkerDisconnect => "worker_disconnect",
-            CancelReason::RequeueExhausted => "requeue_exhausted",
-            CancelReason::ServerShutdown => "server_shutdown",
-        };
-        self.canceled.get_or_create(&[("reason", reason.to_owned())]).inc();
+        self.canceled.get_or_create(&[("reason", reason.to_string())]).inc();
     }
 
     fn ended(&self, job: &JobFacts, ended: &JobEnd) {

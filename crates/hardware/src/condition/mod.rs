@@ -8,7 +8,7 @@ mod load;
 mod power;
 mod thermal;
 
-pub use thermal::Thermal;
+pub use base::Thermal;
 
 use crate::Root;
 

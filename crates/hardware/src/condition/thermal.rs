@@ -1,5 +1,7 @@
 //! How hot a machine is.
 
+use base::Thermal;
+
 use crate::{Root, root::is_numbered};
 
 /// The most trip points of a zone, and sensors of a chip, that are read.
@@ -12,33 +14,6 @@ const PROCESSORS: [&str; 6] =
 
 /// Drivers of GPUs' sensors.
 const GPUS: [&str; 4] = ["amdgpu", "nouveau", "xe", "i915"];
-
-/// How hot a machine is, in the words of stock peers; the later the hotter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub enum Thermal {
-    /// As it should be.
-    #[default]
-    Nominal,
-    /// Warm: it nears the point at which it slows itself down.
-    Fair,
-    /// It slows itself down, or soon will.
-    Serious,
-    /// It nears the point at which it turns itself off.
-    Critical,
-}
-
-impl Thermal {
-    /// The word for it in heartbeats.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Nominal => "nominal",
-            Self::Fair => "fair",
-            Self::Serious => "serious",
-            Self::Critical => "critical",
-        }
-    }
-}
 
 /// The temperatures in °C from which on a part is fair, serious and critical.
 #[derive(Debug, Clone, Copy, PartialEq)]

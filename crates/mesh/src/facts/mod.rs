@@ -21,7 +21,7 @@ use base::NodeId;
 use hardware::{Condition, Machine, PowerRules, Root, Thermal};
 use protocol::mesh::{
     AppleTime, Capabilities, DeviceInfo, Hardware, WarrenNode, WireId,
-    cluster::{self, Heartbeat, Hello, WarrenHello},
+    cluster::{Heartbeat, Hello, WarrenHello},
 };
 use scheduler::Scheduler;
 use serde_json::Map;
@@ -160,7 +160,7 @@ impl Facts {
         Heartbeat {
             device_id: self.device.clone(),
             timestamp: now(),
-            thermal_level: thermal(level),
+            thermal_level: level,
             throttle_level: self.throttle(&served),
             is_generating: served.in_flight > 0,
             queue_depth: served.queue_depth,
@@ -256,15 +256,6 @@ impl Facts {
 
     fn lock(&self) -> MutexGuard<'_, FactsState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn thermal(level: Thermal) -> cluster::Thermal {
-    match level {
-        Thermal::Nominal => cluster::Thermal::Nominal,
-        Thermal::Fair => cluster::Thermal::Fair,
-        Thermal::Serious => cluster::Thermal::Serious,
-        Thermal::Critical => cluster::Thermal::Critical,
     }
 }
 

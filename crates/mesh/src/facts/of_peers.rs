@@ -120,7 +120,8 @@ fn hardware(claimed: &Hardware) -> Hardware {
 
 #[cfg(test)]
 mod tests {
-    use protocol::mesh::cluster::{ClusterMessage, Thermal, decode};
+    use base::Thermal;
+    use protocol::mesh::cluster::{ClusterMessage, decode};
     use serde_json::{Value, json};
 
     use super::*;

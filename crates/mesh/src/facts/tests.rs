@@ -3,7 +3,6 @@
 use std::sync::{Arc, atomic::Ordering};
 
 use base::NodeId;
-use protocol::mesh::cluster::Thermal as WireThermal;
 
 use super::*;
 use crate::{
@@ -72,7 +71,7 @@ async fn heartbeats_tell_heat_and_what_goes_on() {
     facts.lock().condition = condition(Thermal::Serious, true);
     let beat = facts.heartbeat();
     assert_eq!((beat.is_generating, beat.queue_depth, beat.throttle_level), (true, 1, 25));
-    assert_eq!((beat.thermal_level, beat.ewma_tokens_per_second), (WireThermal::Serious, None));
+    assert_eq!((beat.thermal_level, beat.ewma_tokens_per_second), (Thermal::Serious, None));
 }
 
 #[tokio::test]

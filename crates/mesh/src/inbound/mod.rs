@@ -262,7 +262,7 @@ impl Shared {
         let query = UsageQuery { since_ms: Some(now.midnight_ms()), key, ..UsageQuery::default() };
         let answer = tokio::task::spawn_blocking(move || usage.usage(&query)).await;
         let used = match answer {
-            Ok(Ok(answer)) => answer.totals.tokens(),
+            Ok(Ok(answer)) => answer.totals.total_tokens,
             _ => {
                 let peer = peer.short();
                 tracing::warn!(

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use base::Thermal;
 use base::{Endpoint, Endpoints, ModelName, Scope};
-use protocol::mesh::cluster::Thermal;
 use scheduler::{Distance, Offer};
 use tokio::time::Instant;
 

@@ -51,7 +51,7 @@ impl Bench {
     fn says(&self, link: &Arc<Link>, message: &Value) {
         match decode(message.to_string().as_bytes()) {
             Ok(decoded) => self.node.providers.answered(link, decoded.message),
-            Err(BadMessage { asked: Some(FailedRequest::Nothing(request)), why, .. }) => {
+            Err(BadMessage { request: Some(FailedRequest::Nothing(request)), why, .. }) => {
                 self.node.providers.garbled(link, &request, &why);
             }
             Err(bad) => panic!("{bad}"),

@@ -89,7 +89,7 @@ pub struct TransferCounts {
     pub failed: u64,
 }
 
-/// The counters of all transfers, in both directions.
+/// The counters of all transfers, in both directions: atomic, since each chunk counts.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     pub(super) bytes_in: Count,

@@ -12,7 +12,6 @@
 //! - [`stop`]: a server is asked to end
 //! - [`logs`]: the newest lines of its log
 //! - [`invitations`]: invitations of machines
-//! - [`models`]: models that are loaded and unloaded
 //! - [`mesh`]: this machine among its peers
 //! - [`web`]: sessions of the web page
 //! - [`time`]: times as people write them
@@ -21,7 +20,6 @@ pub mod config;
 pub mod invitations;
 pub mod logs;
 pub mod mesh;
-pub mod models;
 pub mod requests;
 pub mod series;
 pub mod status;

@@ -197,6 +197,19 @@ pub struct QueueJson {
     pub oldest_secs: f64,
 }
 
+/// Answer to the load or unload of a model.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelChanged {
+    /// The worker's id.
+    pub worker_id: String,
+    /// The name that it gave itself.
+    pub worker_name: String,
+    /// The model.
+    pub model: String,
+    /// `loaded` or `unloaded`.
+    pub done: String,
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

@@ -1,6 +1,7 @@
 //! Usage: the answer of `GET /admin/usage`, and the same as CSV.
 
-use base::{Currency, Money, UsageBy};
+pub use base::UsageCounts;
+use base::{Currency, UsageBy};
 use serde::{Deserialize, Serialize};
 
 /// Usage, summed up.
@@ -41,26 +42,6 @@ pub struct UsageRow {
     pub counts: UsageCounts,
 }
 
-/// The counts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UsageCounts {
-    /// Requests that ended.
-    pub requests: u64,
-    /// Tokens read.
-    pub prompt_tokens: u64,
-    /// Tokens written.
-    pub completion_tokens: u64,
-    /// Both.
-    pub total_tokens: u64,
-    /// Those requests whose tokens are estimated, or partly so.
-    pub estimated: u64,
-    /// The failed requests. A request whose client left does not count.
-    pub errors: u64,
-    /// Their cost. Requests to models without a price cost nothing.
-    #[serde(default)]
-    pub cost: Money,
-}
-
 impl UsageRow {
     /// The value of this grouping field, if the report has it.
     pub fn get(&self, by: UsageBy) -> Option<&str> {
@@ -83,24 +64,6 @@ impl UsageRow {
             UsageBy::Day => &mut self.day,
         };
         *place = Some(value);
-    }
-}
-
-impl UsageCounts {
-    /// The names of the counts, without the cost, in the order of [`UsageCounts::values`].
-    pub const NAMES: [&'static str; 6] =
-        ["requests", "prompt_tokens", "completion_tokens", "total_tokens", "estimated", "errors"];
-
-    /// The counts, in the order of [`UsageCounts::NAMES`].
-    pub fn values(&self) -> [u64; 6] {
-        [
-            self.requests,
-            self.prompt_tokens,
-            self.completion_tokens,
-            self.total_tokens,
-            self.estimated,
-            self.errors,
-        ]
     }
 }
 
@@ -150,6 +113,8 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use base::Money;
+
     use super::*;
 
     fn report() -> UsageReport {

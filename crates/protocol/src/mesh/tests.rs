@@ -1,11 +1,12 @@
 //! Real messages of stock peers, read and written again.
 
+use base::Thermal;
 use serde_json::{Value, json};
 
 mod any;
 mod odd;
 
-use super::cluster::{ClusterMessage, Dialect, FailedRequest, Thermal, decode, encode};
+use super::cluster::{ClusterMessage, Dialect, FailedRequest, decode, encode};
 
 const ACK: &str = r#"{"heartbeatAck":{"_0":{"deviceID":"e1ec2fdc-1","ewmaTokensPerSecond":11.701959398730677,"isGenerating":false,"loadedModels":["qwen/qwen3-8b"],"queueDepth":0,"thermalLevel":"nominal","throttleLevel":100,"timestamp":816863469.5409098}}}"#;
 
@@ -53,8 +54,8 @@ fn unknown_or_mistyped_fields_cost_no_message() {
 fn a_bad_message_tells_what_it_asked_for() {
     let bad = decode(br#"{"inferenceRequest":{"_0":{"requestID":"AB"}}}"#).unwrap_err();
     assert_eq!((bad.kind.as_str(), bad.dialect), ("inferenceRequest", Dialect::Wrapped));
-    assert_eq!(bad.asked, Some(FailedRequest::Inference("ab".into())));
+    assert_eq!(bad.request, Some(FailedRequest::Inference("ab".into())));
     for nothing in ["", "null", "{}", "[]", "1", "{\"hello\":null}", "{\"x\":{}}", "\"hello\""] {
-        assert_eq!(decode(nothing.as_bytes()).unwrap_err().asked, None, "{nothing}");
+        assert_eq!(decode(nothing.as_bytes()).unwrap_err().request, None, "{nothing}");
     }
 }

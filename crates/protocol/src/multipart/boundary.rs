@@ -1,8 +1,8 @@
-//! What parts the fields of a form.
+//! The boundary between the fields of a form.
 
 use super::{BadForm, MAX_BOUNDARY, parameters::Parameters};
 
-/// What parts the fields of a form, without the dashes in front.
+/// The boundary between the fields of a form, without the dashes in front.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Boundary(Box<[u8]>);
 
@@ -35,7 +35,7 @@ impl Boundary {
         Ok(Self(boundary.into()))
     }
 
-    /// What stands before each field, from the line end on, without the carriage return.
+    /// The bytes before each field, from the line end on, without the carriage return.
     pub(super) fn delimiter(&self) -> Vec<u8> {
         [b"\n--", &*self.0].concat()
     }

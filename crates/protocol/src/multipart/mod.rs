@@ -3,17 +3,15 @@
 //! A form is read in pieces, and nothing of it is kept but the two short values and the heads of the part that is being
 //! read. Where readers of forms differ the form is refused: a provider must find the same model in it as the server.
 //!
-//! - [`boundary`]: what parts the fields, from the content type
+//! - [`boundary`]: the boundary between the fields, from the content type
 //! - [`reader`]: the fields, piece by piece
 //! - `part`: the headers of one field
 //! - `parameters`: the parameters of a header
-//! - [`rename`]: the same form with another model
 
 pub mod boundary;
 mod parameters;
 mod part;
 pub mod reader;
-pub mod rename;
 
 use std::ops::Range;
 
@@ -23,7 +21,6 @@ use crate::openai::{BadBody, MAX_MODEL_NAME};
 
 pub use boundary::{Boundary, is_form};
 pub use reader::FormReader;
-pub use rename::renamed;
 
 /// The longest boundary, in bytes (RFC 2046 section 5.1.1).
 pub const MAX_BOUNDARY: usize = 70;
@@ -34,7 +31,7 @@ pub const MAX_PARTS: usize = 256;
 /// The longest headers of a field, in bytes.
 pub const MAX_HEADERS: usize = 8 * 1024;
 
-/// What routing needs of a form.
+/// The part of a form that routing needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Form {
     /// The model's name.
@@ -110,6 +107,30 @@ impl BadForm {
             _ => None,
         }
     }
+}
+
+/// A form in pieces, with this model in the place of its own. Of the pieces nothing is copied.
+///
+/// # Errors
+/// [`BadForm`] when the form cannot be routed.
+pub fn renamed(body: &[Bytes], boundary: &Boundary, model: &str) -> Result<Vec<Bytes>, BadForm> {
+    let mut reader = FormReader::new(boundary);
+    body.iter().try_for_each(|piece| reader.feed(piece))?;
+    let span = reader.end()?.model_span;
+    let (mut renamed, mut at) = (Vec::with_capacity(body.len() + 2), 0);
+    for piece in body {
+        let before = piece.len().min(span.start.saturating_sub(at));
+        let after = piece.len().min(span.end.saturating_sub(at));
+        let has_end = (at..at + piece.len()).contains(&span.end);
+        renamed.push(piece.slice(..before));
+        if has_end {
+            renamed.push(Bytes::copy_from_slice(model.as_bytes()));
+        }
+        renamed.push(piece.slice(after..));
+        at += piece.len();
+    }
+    renamed.retain(|piece| !piece.is_empty());
+    Ok(renamed)
 }
 
 /// The longest value that is kept, in bytes: one more than the longest that is taken.

@@ -40,7 +40,7 @@ struct Value {
     part: Part,
     from: usize,
     /// Its first bytes, of a field that routing needs.
-    kept: Vec<u8>,
+    bytes: Vec<u8>,
     /// Its length without what may be the delimiter's beginning.
     len: usize,
     last: u8,
@@ -80,7 +80,7 @@ impl FormReader {
         Ok(())
     }
 
-    /// What routing needs, once the last byte was read.
+    /// The part that routing needs, once the last byte was read.
     ///
     /// # Errors
     /// [`BadForm`] when the form has no end, or no model.
@@ -161,8 +161,8 @@ impl FormReader {
             Some(read) => {
                 let span = value.from..value.from + value.len;
                 match value.part {
-                    Part::Model => self.model = Some((std::mem::take(&mut value.kept), span)),
-                    Part::Stream => self.stream = Some(std::mem::take(&mut value.kept)),
+                    Part::Model => self.model = Some((std::mem::take(&mut value.bytes), span)),
+                    Part::Stream => self.stream = Some(std::mem::take(&mut value.bytes)),
                     Part::Other => {}
                 }
                 self.place = Place::AfterBoundary(None);
@@ -174,8 +174,8 @@ impl FormReader {
 
 impl Value {
     fn begin(part: Part, from: usize) -> Self {
-        let kept = Vec::new();
-        Self { part, from, kept, len: 0, last: 0, matched: 1, is_at_start: true }
+        let bytes = Vec::new();
+        Self { part, from, bytes, len: 0, last: 0, matched: 1, is_at_start: true }
     }
 
     /// Reads up to the end of the delimiter, and returns where that is.
@@ -210,7 +210,7 @@ impl Value {
         }
     }
 
-    /// What was taken for the delimiter's beginning is the value's.
+    /// The bytes that were taken for the delimiter's beginning are the value's.
     fn unmatch(&mut self, needle: &[u8]) {
         let from = usize::from(std::mem::take(&mut self.is_at_start));
         let matched = std::mem::take(&mut self.matched);
@@ -222,8 +222,8 @@ impl Value {
         let Some(last) = bytes.last() else { return };
         (self.last, self.len) = (*last, self.len + bytes.len());
         if self.part != Part::Other {
-            let room = (MAX_KEPT + 1).saturating_sub(self.kept.len());
-            self.kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
+            let room = (MAX_KEPT + 1).saturating_sub(self.bytes.len());
+            self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
         }
     }
 
@@ -233,7 +233,7 @@ impl Value {
             return Err(BadForm::Ambiguous("a boundary has no line end of two bytes in front"));
         }
         self.len -= 1;
-        self.kept.truncate(self.len);
+        self.bytes.truncate(self.len);
         Ok(())
     }
 }

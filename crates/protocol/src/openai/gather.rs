@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, map::Entry};
 
 use crate::{
-    failure::bad_answer::{BadAnswer, MAX_KEPT},
+    failure::{BadAnswer, MAX_KEPT},
     json,
 };
 

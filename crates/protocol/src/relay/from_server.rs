@@ -2,7 +2,14 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use base::CancelReason;
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{
+        IntoDeserializer,
+        value::{self, StrDeserializer},
+    },
+};
 
 use super::{decode::or_default, heads::Headers};
 
@@ -33,7 +40,7 @@ pub struct RegisterAck {
     pub acknowledge: bool,
 }
 
-/// `request`: one inference request.
+/// `request`: one inference request. In frames, a [`RequestHead`](super::RequestHead) goes before the body.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
     /// The job, as the server names it.
@@ -57,66 +64,34 @@ pub struct Cancel {
     /// The job to stop.
     pub request_id: String,
     /// Why.
-    pub reason: CancelReason,
+    pub reason: CancelCause,
 }
 
-/// Why a request is canceled (walkthrough 4).
+/// The reason in a `cancel`: one of ours, or any other as text.
 ///
-/// On the wire it is a bare word, or `{"other":"text"}`. An unknown bare word is read as
-/// [`CancelReason::Other`].
+/// On the wire it is a bare word, or `{"other":"text"}`. An unknown bare word is read as other text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CancelReason {
-    /// The client has left.
-    ClientDisconnect,
-    /// The request took too long.
-    Timeout,
-    /// The server is draining.
-    GracefulShutdown,
-    /// The worker's connection was lost.
-    WorkerDisconnect,
-    /// The request was lost by too many workers.
-    RequeueExhausted,
-    /// The server ends now.
-    ServerShutdown,
-    /// Any other reason, as text.
-    Other(String),
+#[serde(untagged)]
+pub enum CancelCause {
+    /// One of ours.
+    Known(CancelReason),
+    /// Any other reason.
+    Other {
+        /// As text.
+        other: String,
+    },
 }
 
-impl CancelReason {
-    /// The word on the wire, or the text of another reason.
-    pub fn as_str(&self) -> &str {
-        match self {
-            Self::ClientDisconnect => "client_disconnect",
-            Self::Timeout => "timeout",
-            Self::GracefulShutdown => "graceful_shutdown",
-            Self::WorkerDisconnect => "worker_disconnect",
-            Self::RequeueExhausted => "requeue_exhausted",
-            Self::ServerShutdown => "server_shutdown",
-            Self::Other(text) => text,
-        }
-    }
-
-    fn from_word(word: String) -> Self {
-        match word.as_str() {
-            "client_disconnect" => Self::ClientDisconnect,
-            "timeout" => Self::Timeout,
-            "graceful_shutdown" => Self::GracefulShutdown,
-            "worker_disconnect" => Self::WorkerDisconnect,
-            "requeue_exhausted" => Self::RequeueExhausted,
-            "server_shutdown" => Self::ServerShutdown,
-            _ => Self::Other(word),
-        }
-    }
-}
-
-impl fmt::Display for CancelReason {
+impl fmt::Display for CancelCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+        match self {
+            Self::Known(reason) => reason.fmt(f),
+            Self::Other { other } => f.write_str(other),
+        }
     }
 }
 
-impl<'de> Deserialize<'de> for CancelReason {
+impl<'de> Deserialize<'de> for CancelCause {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged, expecting = "expected a reason: a word or {\"other\": text}")]
@@ -125,8 +100,11 @@ impl<'de> Deserialize<'de> for CancelReason {
             Tagged { other: String },
         }
         Ok(match Wire::deserialize(deserializer)? {
-            Wire::Word(word) => Self::from_word(word),
-            Wire::Tagged { other } => Self::Other(other),
+            Wire::Word(other) => {
+                let word: StrDeserializer<'_, value::Error> = other.as_str().into_deserializer();
+                CancelReason::deserialize(word).map_or(Self::Other { other }, Self::Known)
+            }
+            Wire::Tagged { other } => Self::Other { other },
         })
     }
 }

@@ -10,7 +10,7 @@ use crate::json;
 pub use super::{
     decode::{MessageError, Problem},
     from_server::{
-        Cancel, CancelReason, GracefulShutdown, ModelMessage, ModelsRefresh, Ping, RegisterAck,
+        Cancel, CancelCause, GracefulShutdown, ModelMessage, ModelsRefresh, Ping, RegisterAck,
         Request,
     },
     from_worker::{
@@ -116,7 +116,7 @@ impl WorkerMessage {
 
 #[cfg(test)]
 mod tests {
-    use base::Endpoints;
+    use base::{CancelReason, Endpoints};
     use proptest::{collection::vec, option, prelude::*};
 
     use super::*;
@@ -199,13 +199,13 @@ mod tests {
     fn every_cancel_reason() {
         let cancel = |reason| ServerMessage::Cancel(Cancel { request_id: "r-1".into(), reason });
         let reasons = [
-            (r#""client_disconnect""#, CancelReason::ClientDisconnect),
-            (r#""timeout""#, CancelReason::Timeout),
-            (r#""graceful_shutdown""#, CancelReason::GracefulShutdown),
-            (r#""worker_disconnect""#, CancelReason::WorkerDisconnect),
-            (r#""requeue_exhausted""#, CancelReason::RequeueExhausted),
-            (r#""server_shutdown""#, CancelReason::ServerShutdown),
-            (r#"{"other":"tea"}"#, CancelReason::Other("tea".into())),
+            (r#""client_disconnect""#, CancelCause::Known(CancelReason::ClientDisconnect)),
+            (r#""timeout""#, CancelCause::Known(CancelReason::Timeout)),
+            (r#""graceful_shutdown""#, CancelCause::Known(CancelReason::GracefulShutdown)),
+            (r#""worker_disconnect""#, CancelCause::Known(CancelReason::WorkerDisconnect)),
+            (r#""requeue_exhausted""#, CancelCause::Known(CancelReason::RequeueExhausted)),
+            (r#""server_shutdown""#, CancelCause::Known(CancelReason::ServerShutdown)),
+            (r#"{"other":"tea"}"#, CancelCause::Other { other: "tea".into() }),
         ];
         for (wire, reason) in reasons {
             let text = format!(r#"{{"type":"cancel","request_id":"r-1","reason":{wire}}}"#);
@@ -213,7 +213,7 @@ mod tests {
         }
         let unknown = r#"{"type":"cancel","request_id":"r-1","reason":"tea"}"#;
         let read = ServerMessage::decode(unknown);
-        assert_eq!(read, Ok(cancel(CancelReason::Other("tea".into()))));
+        assert_eq!(read, Ok(cancel(CancelCause::Other { other: "tea".into() })));
     }
 
     #[test]
@@ -377,9 +377,9 @@ mod tests {
                     })
                 }
             ),
-            (text(), text()).prop_map(|(request_id, reason)| ServerMessage::Cancel(Cancel {
+            (text(), text()).prop_map(|(request_id, other)| ServerMessage::Cancel(Cancel {
                 request_id,
-                reason: CancelReason::Other(reason)
+                reason: CancelCause::Other { other }
             })),
             any::<Option<u64>>()
                 .prop_map(|timestamp_unix_ms| ServerMessage::Ping(Ping { timestamp_unix_ms })),

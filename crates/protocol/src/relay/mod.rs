@@ -24,7 +24,7 @@ pub use binary::{
 pub use decode::{MessageError, Problem};
 pub use heads::Headers;
 pub use message::{
-    Cancel, CancelReason, GracefulShutdown, ModelDone, ModelMessage, ModelsRefresh, ModelsUpdate,
+    Cancel, CancelCause, GracefulShutdown, ModelDone, ModelMessage, ModelsRefresh, ModelsUpdate,
     Ping, Pong, Register, RegisterAck, Request, ResponseChunk, ResponseComplete, ServerMessage,
     TokenCounts, WorkerError, WorkerMessage, WorkerParticipant,
 };

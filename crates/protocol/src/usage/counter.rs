@@ -7,7 +7,7 @@ use super::{GeneratedCounter, Usage, UsageScanner};
 /// Reads usage from a side copy of an answer, and estimates it for answers that do not report it.
 #[derive(Debug, Clone)]
 pub struct AnswerCounter {
-    told: UsageScanner,
+    reported: UsageScanner,
     /// `None` where nothing is generated.
     generated: Option<GeneratedCounter>,
     /// The estimated tokens of the prompt; `None` without a prompt of text that a model goes on with.
@@ -20,7 +20,7 @@ impl AnswerCounter {
     pub fn new(endpoint: Endpoint, prompt_tokens: u64) -> Self {
         let generates = endpoint.generates();
         Self {
-            told: UsageScanner::new(),
+            reported: UsageScanner::new(),
             generated: generates.then(GeneratedCounter::default),
             prompt: (!endpoint.counts() && !endpoint.is_untranslated()).then_some(prompt_tokens),
         }
@@ -28,12 +28,12 @@ impl AnswerCounter {
 
     /// The next bytes of the answer.
     pub fn feed(&mut self, chunk: &[u8]) {
-        self.told.feed(chunk);
-        let is_told = self.told.usage().completion_tokens.is_some();
+        self.reported.feed(chunk);
+        let is_reported = self.reported.usage().completion_tokens.is_some();
         // A count that was reported is never taken back, so that nobody asks for an estimate of it. But a stream may
         // report one before its first text, which is waited for.
         if let Some(generated) = &mut self.generated
-            && (!is_told || !(generated.has_text() || generated.is_plain_with(chunk)))
+            && (!is_reported || !(generated.has_text() || generated.is_plain_with(chunk)))
         {
             generated.feed(chunk);
         }
@@ -46,7 +46,7 @@ impl AnswerCounter {
 
     /// The usage that the answer has reported.
     pub fn told(&self) -> Usage {
-        self.told.usage()
+        self.reported.usage()
     }
 
     /// The usage counted from its text, as far as it was read: up to the chunk with which the answer reports its

@@ -45,3 +45,14 @@ impl fmt::Display for Role {
         f.write_str(self.as_str())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_role_may_do_what_those_before_it_may() {
+        assert!(Role::Read < Role::Write && Role::Write < Role::Admin);
+        assert_eq!(Role::ALL.map(Role::as_str), ["read", "write", "admin"]);
+    }
+}

@@ -5,14 +5,14 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use base::JobId;
+use base::{CancelReason, JobId};
 use bytes::Bytes;
 use http::StatusCode;
 use protocol::{
     failure::is_loading,
     json::clip,
     relay::{
-        CancelReason, Ping, ServerMessage, WorkerMessage,
+        Ping, ServerMessage, WorkerMessage,
         binary::{FailureCode, ResponseEnd, ResponseHead, WorkerFrame},
         message::{ModelsUpdate, ResponseComplete, WorkerError},
         registration::normalise_models,

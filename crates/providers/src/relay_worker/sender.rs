@@ -8,15 +8,15 @@ use std::{
     time::Duration,
 };
 
-use base::{Endpoints, FactsByModel, IdMap, JobId, ModelName};
+use base::{CancelReason, Endpoints, FactsByModel, IdMap, JobId, ModelName};
 use http::Method;
 use protocol::relay::{
-    CancelReason as WireReason, GracefulShutdown, INITIAL_CREDIT, ModelsRefresh, ServerMessage,
+    CancelCause, GracefulShutdown, INITIAL_CREDIT, ModelsRefresh, ServerMessage,
     binary::{ServerFrame, Version},
     message::Cancel,
 };
 use scheduler::{
-    AnswerWriter, Assignment, CancelReason, Provider, Terms,
+    AnswerWriter, Assignment, Provider, Terms,
     exchange::CreditSink,
     provider::{ModelChange, NotChanged},
 };
@@ -164,7 +164,8 @@ impl Sender {
     }
 
     /// Tells the worker to stop a job.
-    pub(super) fn stop(&self, job: JobId, reason: WireReason) {
+    pub(super) fn stop(&self, job: JobId, reason: CancelReason) {
+        let reason = CancelCause::Known(reason);
         self.send(&ServerMessage::Cancel(Cancel { request_id: job.to_string(), reason }));
     }
 
@@ -227,7 +228,7 @@ impl Provider for Sender {
         let Some(rest) = self.lock().requests.remove(&job) else { return };
         rest.clear();
         self.notes.cancel(job);
-        self.stop(job, wire_reason(reason));
+        self.stop(job, reason);
     }
 
     fn drain(&self, reason: &str, grace: Duration) {
@@ -251,17 +252,6 @@ impl Provider for Sender {
             Some(member) => member.terms(model),
             None => Terms { model, edit: None },
         }
-    }
-}
-
-fn wire_reason(reason: CancelReason) -> WireReason {
-    match reason {
-        CancelReason::ClientDisconnect => WireReason::ClientDisconnect,
-        CancelReason::Timeout => WireReason::Timeout,
-        CancelReason::GracefulShutdown => WireReason::GracefulShutdown,
-        CancelReason::WorkerDisconnect => WireReason::WorkerDisconnect,
-        CancelReason::RequeueExhausted => WireReason::RequeueExhausted,
-        CancelReason::ServerShutdown => WireReason::ServerShutdown,
     }
 }
 

@@ -2,7 +2,7 @@
 //! *slice*: it admits requests from its slice by itself, asks for more before that is used up, and gives back what it
 //! does not need. So used, in flight and idle together never exceed the pool.
 //!
-//! What a report of a server does to a pool is a pure step, [`Pool::take`], which the database carries out and tests
+//! The effect of a server's report on a pool is a pure step, [`Pool::take`], which the database carries out and tests
 //! carry out without one.
 //!
 //! - `stock`: what is free in a pool

@@ -33,18 +33,21 @@ impl SharedTable {
     }
 }
 
-/// The number of the last change of each shared table.
+/// A value for each shared table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Revisions {
+pub struct PerTable<T> {
     /// Of keys.
-    pub keys: i64,
+    pub keys: T,
     /// Of invitations.
-    pub invitations: i64,
+    pub invitations: T,
     /// Of sessions of the page.
-    pub page_sessions: i64,
+    pub page_sessions: T,
     /// Of rooms.
-    pub rooms: i64,
+    pub rooms: T,
 }
+
+/// The number of the last change of each shared table.
+pub type Revisions = PerTable<i64>;
 
 impl PostgresStore {
     /// How far the tables have come.

@@ -97,7 +97,7 @@ async fn connect(config: &Config) -> Result<(Client, mpsc::Receiver<()>), Failur
     let (client, mut connection) = timeout(PATIENCE, config.connect(Tls))
         .await
         .map_err(late)?
-        .map_err(|error| told(&error))?;
+        .map_err(|error| away(&error))?;
     let (hears, heard) = mpsc::channel(1);
     let _drives: JoinHandle<()> = tokio::spawn(async move {
         while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
@@ -109,7 +109,7 @@ async fn connect(config: &Config) -> Result<(Client, mpsc::Receiver<()>), Failur
     Ok((client, heard))
 }
 
-fn told(error: &tokio_postgres::Error) -> Failure {
+fn away(error: &tokio_postgres::Error) -> Failure {
     Failure::Away(chain(error))
 }
 
@@ -119,7 +119,7 @@ async fn in_time<T>(
     timeout(PATIENCE, asked)
         .await
         .map_err(|_| Failure::late(PATIENCE))?
-        .map_err(|error| told(&error))
+        .map_err(|error| away(&error))
 }
 
 async fn in_time_of<T>(asked: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {

@@ -41,7 +41,7 @@ impl Failure {
 impl From<tokio_postgres::Error> for Failure {
     fn from(error: tokio_postgres::Error) -> Self {
         match error.as_db_error() {
-            Some(told) if is_about_values(told) => Self::Refused(Box::new(error)),
+            Some(refusal) if is_about_values(refusal) => Self::Refused(Box::new(error)),
             Some(_) | None => Self::Away(chain(&error)),
         }
     }
@@ -49,7 +49,7 @@ impl From<tokio_postgres::Error> for Failure {
 
 /// Whether the database refuses what is to be written: a value, one that another row has, or one that is too long
 /// for an index. Everything else somebody may put right: it stops or starts, has no room or no time, lets nobody in.
-fn is_about_values(told: &DbError) -> bool {
-    let code = told.code().code();
+fn is_about_values(refusal: &DbError) -> bool {
+    let code = refusal.code().code();
     ["22", "23", "54"].iter().any(|class| code.starts_with(class))
 }

@@ -12,9 +12,8 @@ use super::{
     invitations, keys, page_sessions,
 };
 use crate::{
-    SqliteStore, StoreError,
+    SqliteStore, StoreError, Waiting,
     import::{Imported, OwnRecords, Taken},
-    unsent::Waiting,
 };
 
 /// How long all records together may take.

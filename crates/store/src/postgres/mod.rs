@@ -45,7 +45,7 @@ use tokio_postgres::{Client, Transaction};
 
 use self::{address::Address, connections::Connections, failure::Failure};
 pub use self::{
-    changes::{Revisions, SharedTable},
+    changes::{PerTable, Revisions, SharedTable},
     examination::{examine, waiting_rows},
 };
 use crate::StoreError;

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use base::KeyId;
+use base::{KeyId, UsageCounts};
 use tokio_postgres::{
     Row, Transaction,
     types::{ToSql, Type},
@@ -17,10 +17,7 @@ use super::{
 use crate::{
     StoreError, UsageEntry,
     pools::{Answers, Level, Measure, Pool, PoolId, Report, SILENT_S, Slice, Stock},
-    usage::{
-        UsageSums,
-        days::{DAY, time},
-    },
+    usage::days::{DAY, time},
 };
 
 /// A server that was heard of, by the database's clock.
@@ -143,11 +140,11 @@ pub(super) async fn taken(
     run: &str,
     entries: &[UsageEntry],
 ) -> Result<(), Failure> {
-    let mut days: BTreeMap<(String, i64), UsageSums> = BTreeMap::new();
+    let mut days: BTreeMap<(String, i64), UsageCounts> = BTreeMap::new();
     for entry in entries {
         let day = time(entry) / DAY * DAY;
         let sums = days.entry((text(entry.key.as_str()), day)).or_default();
-        *sums = sums.plus(&UsageSums::of(entry));
+        *sums = sums.plus(&entry.counts());
     }
     let keys: Vec<&str> = days.keys().map(|(key, _)| key.as_str()).collect();
     let lock =
@@ -168,7 +165,7 @@ pub(super) async fn taken(
         WHERE slices.run = $1 AND slices.key = more.key AND slices.measure = more.measure
             AND slices.began = more.began";
     let at: Vec<i64> = days.keys().map(|(_, day)| *day).collect();
-    let tokens: Vec<i64> = days.values().map(|sums| signed(sums.tokens())).collect();
+    let tokens: Vec<i64> = days.values().map(|sums| signed(sums.total_tokens)).collect();
     let cost: Vec<i64> = days.values().map(|sums| signed(sums.cost.0)).collect();
     transaction
         .execute_typed(

@@ -3,7 +3,7 @@
 use tokio_postgres::Transaction;
 
 use super::{PostgresStore, audit, columns::value, failure::Failure, pools, usage};
-use crate::{Action, StoreError, UsageEntry, unsent::Waiting};
+use crate::{Action, StoreError, UsageEntry, Waiting};
 
 impl PostgresStore {
     /// Adds rows of usage that were not taken before.

@@ -230,7 +230,7 @@ pub(super) const USAGE_KEYS: &str = r#"CREATE TABLE usage_keys (
     INSERT INTO usage_keys SELECT key, day, SUM(prompt_tokens + completion_tokens), SUM(cost)
         FROM usage_days GROUP BY key, day;"#;
 
-/// What is done with the answers of a key whose provider is lost, and where other providers went on with answers.
+/// The handling of answers of a key whose provider is lost, and where other providers went on with answers.
 pub(super) const RESUMES: &str = "ALTER TABLE keys ADD COLUMN resume_answers TEXT;
     DROP TRIGGER changed ON keys;
     CREATE TRIGGER changed BEFORE INSERT OR UPDATE OF digest, name, prefix, scopes, models, rpm, tpm, concurrent,

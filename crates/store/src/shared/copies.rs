@@ -21,7 +21,7 @@ impl SharedStore {
     /// When the database is away.
     pub fn changed_keys(&self) -> Result<Changes<KeyRecord>, StoreError> {
         let since = self.seen().keys;
-        let (changes, revision) = self.told(self.database.changed_keys(since))?;
+        let (changes, revision) = self.note(self.database.changed_keys(since))?;
         let is_copied = self.own.copy_keys(&changes).is_ok();
         self.seen().keys = is_copied.then_some(revision);
         Ok(changes)
@@ -33,7 +33,7 @@ impl SharedStore {
     /// When the database is away.
     pub fn changed_invitations(&self) -> Result<Changes<InvitationRecord>, StoreError> {
         let since = self.seen().invitations;
-        let (changes, revision) = self.told(self.database.changed_invitations(since))?;
+        let (changes, revision) = self.note(self.database.changed_invitations(since))?;
         let is_copied = self.own.copy_invitations(&changes).is_ok();
         self.seen().invitations = is_copied.then_some(revision);
         Ok(changes)
@@ -46,7 +46,7 @@ impl SharedStore {
     pub fn changed_page_sessions(&self) -> Result<Changes<PageSessionRecord>, StoreError> {
         self.end_page_sessions()?;
         let since = self.seen().page_sessions;
-        let (changes, revision) = self.told(self.database.changed_page_sessions(since))?;
+        let (changes, revision) = self.note(self.database.changed_page_sessions(since))?;
         let is_copied = self.own.copy_page_sessions(&changes).is_ok();
         self.seen().page_sessions = is_copied.then_some(revision);
         Ok(changes)
@@ -55,7 +55,7 @@ impl SharedStore {
     fn end_page_sessions(&self) -> Result<(), StoreError> {
         let ended: Vec<String> = self.ended().iter().cloned().collect();
         for id in ended {
-            self.told(self.database.forget_page_session(&id))?;
+            self.note(self.database.forget_page_session(&id))?;
             let kind = ENDED.to_owned();
             self.own.change_facts(&[Change::Forget { kind, id: id.clone() }])?;
             self.ended().remove(&id);
@@ -77,12 +77,12 @@ impl SharedStore {
     /// All records at a start: from the database, or else from the copy.
     fn at_start<T>(
         &self,
-        told: Result<Changes<T>, StoreError>,
-        kept: Vec<T>,
+        answer: Result<Changes<T>, StoreError>,
+        copy: Vec<T>,
     ) -> Result<Vec<T>, StoreError> {
-        match told {
+        match answer {
             Ok(changes) => Ok(changes.records),
-            Err(error) if error.is_unavailable() => Ok(kept),
+            Err(error) if error.is_unavailable() => Ok(copy),
             Err(error) => Err(error),
         }
     }
@@ -93,10 +93,10 @@ impl KeyStore for SharedStore {
     fn load_keys(&self) -> Result<Vec<KeyRecord>, StoreError> {
         let kept = self.own.load_keys()?;
         self.seen().keys = None;
-        let told = self.changed_keys();
-        let is_told = told.is_ok();
-        let mut records = self.at_start(told, kept.clone())?;
-        if is_told {
+        let changes = self.changed_keys();
+        let is_reached = changes.is_ok();
+        let mut records = self.at_start(changes, kept.clone())?;
+        if is_reached {
             self.note_copy()?;
             for record in revoke_again(&mut records, &kept) {
                 self.save_key(&record)?;
@@ -106,7 +106,7 @@ impl KeyStore for SharedStore {
     }
 
     fn save_key(&self, key: &KeyRecord) -> Result<(), StoreError> {
-        let saved = self.told(self.database.save_key(key));
+        let saved = self.note(self.database.save_key(key));
         if saved.as_ref().is_err_and(StoreError::is_unavailable) && key.revoked.is_some() {
             self.own.save_key(key)?;
         }
@@ -114,11 +114,11 @@ impl KeyStore for SharedStore {
     }
 
     fn forget_key(&self, id: &KeyId) -> Result<(), StoreError> {
-        self.told(self.database.forget_key(id))
+        self.note(self.database.forget_key(id))
     }
 
     fn touch_keys(&self, used: &[(KeyId, u64)]) -> Result<(), StoreError> {
-        self.told(self.database.touch_keys(used))
+        self.note(self.database.touch_keys(used))
     }
 }
 
@@ -143,15 +143,15 @@ impl InvitationStore for SharedStore {
     }
 
     fn save_invitation(&self, invitation: &InvitationRecord) -> Result<(), StoreError> {
-        self.told(self.database.save_invitation(invitation))
+        self.note(self.database.save_invitation(invitation))
     }
 
     fn use_invitation(&self, invitation: &InvitationRecord) -> Result<bool, StoreError> {
-        self.told(self.database.use_invitation(invitation))
+        self.note(self.database.use_invitation(invitation))
     }
 
     fn forget_invitation(&self, id: &str) -> Result<(), StoreError> {
-        self.told(self.database.forget_invitation(id))
+        self.note(self.database.forget_invitation(id))
     }
 }
 
@@ -163,11 +163,11 @@ impl PageSessionStore for SharedStore {
     }
 
     fn save_page_session(&self, session: &PageSessionRecord) -> Result<(), StoreError> {
-        self.told(self.database.save_page_session(session))
+        self.note(self.database.save_page_session(session))
     }
 
     fn forget_page_session(&self, id: &str) -> Result<(), StoreError> {
-        let forgotten = self.told(self.database.forget_page_session(id));
+        let forgotten = self.note(self.database.forget_page_session(id));
         if forgotten.as_ref().is_err_and(StoreError::is_unavailable) {
             self.note_ended(id)?;
             self.own.forget_page_session(id)?;
@@ -176,6 +176,6 @@ impl PageSessionStore for SharedStore {
     }
 
     fn touch_page_sessions(&self, used: &[(String, u64)]) -> Result<(), StoreError> {
-        self.told(self.database.touch_page_sessions(used))
+        self.note(self.database.touch_page_sessions(used))
     }
 }

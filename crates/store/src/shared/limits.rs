@@ -21,7 +21,7 @@ impl SharedStore {
     /// When the database is away.
     pub fn report(&self, reports: &[Report]) -> Result<Answers, StoreError> {
         let number = self.reports.fetch_add(1, Ordering::Relaxed) + 1;
-        let answers = self.told(self.database.report(&self.source, number, reports))?;
+        let answers = self.note(self.database.report(&self.source, number, reports))?;
         if self.servers.swap(answers.servers, Ordering::Relaxed) != answers.servers {
             self.note_servers(answers.servers)?;
         }
@@ -33,7 +33,7 @@ impl SharedStore {
     /// # Errors
     /// When the database is away: it finds that out by itself.
     pub fn leave(&self) -> Result<(), StoreError> {
-        self.told(self.database.leave(&self.source))
+        self.note(self.database.leave(&self.source))
     }
 
     /// Has the database forget what is over of limits, at this time in milliseconds since 1970.
@@ -41,7 +41,7 @@ impl SharedStore {
     /// # Errors
     /// When the database is away.
     pub fn forget_pools(&self, now_ms: u64) -> Result<(), StoreError> {
-        self.told(self.database.forget_pools(now_ms))
+        self.note(self.database.forget_pools(now_ms))
     }
 
     /// Waits until other servers need what this one holds of keys' limits. Returns these keys.

@@ -32,7 +32,7 @@ use rand::RngExt;
 pub use self::unsent::Sent;
 use crate::{
     AgeStore, Change, Fact, PostgresStore, SqliteStore, StoreError, WorkspaceStore,
-    postgres::Revisions,
+    postgres::{PerTable, Revisions},
 };
 
 /// The kind of the fact that says which database the file has a copy of.
@@ -63,26 +63,10 @@ pub struct SharedStore {
 }
 
 /// The number up to which changes of each table are known; `None`: all of it has to be read.
-#[derive(Default)]
-struct Seen {
-    keys: Option<i64>,
-    invitations: Option<i64>,
-    page_sessions: Option<i64>,
-    rooms: Option<i64>,
-}
+type Seen = PerTable<Option<i64>>;
 
-/// The tables of which others have changed something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stale {
-    /// Keys.
-    pub keys: bool,
-    /// Invitations.
-    pub invitations: bool,
-    /// Page sessions.
-    pub page_sessions: bool,
-    /// Rooms.
-    pub rooms: bool,
-}
+/// Whether others have changed something in each table.
+pub type Stale = PerTable<bool>;
 
 impl SharedStore {
     /// The store in the database of this URL, with this file. While the database is away, a server that has a copy
@@ -143,7 +127,7 @@ impl SharedStore {
     /// When the database is away.
     pub fn stale(&self) -> Result<Stale, StoreError> {
         let Revisions { keys, invitations, page_sessions, rooms } =
-            self.told(self.database.revisions())?;
+            self.note(self.database.revisions())?;
         let seen = self.seen();
         Ok(Stale {
             keys: seen.keys != Some(keys),
@@ -154,11 +138,11 @@ impl SharedStore {
     }
 
     /// Notes an answer of the database. If it was away, all is read again when it is back.
-    fn told<T>(&self, told: Result<T, StoreError>) -> Result<T, StoreError> {
-        if told.as_ref().is_err_and(StoreError::is_unavailable) {
+    fn note<T>(&self, answer: Result<T, StoreError>) -> Result<T, StoreError> {
+        if answer.as_ref().is_err_and(StoreError::is_unavailable) {
             *self.seen() = Seen::default();
         }
-        told
+        answer
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
@@ -178,18 +162,18 @@ fn has_copy(own: &SqliteStore, of: &str) -> Result<bool, StoreError> {
 
 impl AgeStore for SharedStore {
     fn load_reached(&self) -> Result<Option<u64>, StoreError> {
-        match self.told(self.database.load_reached()) {
+        match self.note(self.database.load_reached()) {
             Err(error) if error.is_unavailable() => self.own.load_reached(),
-            told => told,
+            answer => answer,
         }
     }
 
     /// While the database is away, the copy has it; the next time tells the database.
     fn save_reached(&self, at_ms: u64) -> Result<(), StoreError> {
         self.own.save_reached(at_ms)?;
-        match self.told(self.database.save_reached(at_ms)) {
+        match self.note(self.database.save_reached(at_ms)) {
             Err(error) if error.is_unavailable() => Ok(()),
-            told => told,
+            answer => answer,
         }
     }
 }

@@ -12,11 +12,11 @@ use crate::{
 
 impl ResponseStore for SharedStore {
     fn save_response(&self, response: &ResponseRecord, most: KeptBounds) -> Result<(), StoreError> {
-        self.told(self.database.save_response(response, most))
+        self.note(self.database.save_response(response, most))
     }
 
     fn find_response(&self, owner: &KeyId, id: &str) -> Result<Option<ResponseRecord>, StoreError> {
-        self.told(self.database.find_response(owner, id))
+        self.note(self.database.find_response(owner, id))
     }
 
     fn response_chain(
@@ -25,7 +25,7 @@ impl ResponseStore for SharedStore {
         id: &str,
         most: ChainBounds,
     ) -> Result<Vec<ResponseRecord>, StoreError> {
-        self.told(self.database.response_chain(owner, id, most))
+        self.note(self.database.response_chain(owner, id, most))
     }
 
     fn change_running(
@@ -35,15 +35,15 @@ impl ResponseStore for SharedStore {
         response: Option<&str>,
         beat: Option<u64>,
     ) -> Result<bool, StoreError> {
-        self.told(self.database.change_running(owner, id, response, beat))
+        self.note(self.database.change_running(owner, id, response, beat))
     }
 
     fn lose_running(&self) -> Result<(), StoreError> {
-        self.told(self.database.lose_running())
+        self.note(self.database.lose_running())
     }
 
     fn forget_response(&self, owner: &KeyId, id: &str) -> Result<bool, StoreError> {
-        self.told(self.database.forget_response(owner, id))
+        self.note(self.database.forget_response(owner, id))
     }
 
     fn save_conversation(
@@ -52,7 +52,7 @@ impl ResponseStore for SharedStore {
         items: &[ItemRecord],
         most: KeptBounds,
     ) -> Result<(), StoreError> {
-        self.told(self.database.save_conversation(conversation, items, most))
+        self.note(self.database.save_conversation(conversation, items, most))
     }
 
     fn find_conversation(
@@ -60,7 +60,7 @@ impl ResponseStore for SharedStore {
         owner: &KeyId,
         id: &str,
     ) -> Result<Option<ConversationRecord>, StoreError> {
-        self.told(self.database.find_conversation(owner, id))
+        self.note(self.database.find_conversation(owner, id))
     }
 
     fn change_conversation(
@@ -69,15 +69,15 @@ impl ResponseStore for SharedStore {
         id: &str,
         metadata: &str,
     ) -> Result<bool, StoreError> {
-        self.told(self.database.change_conversation(owner, id, metadata))
+        self.note(self.database.change_conversation(owner, id, metadata))
     }
 
     fn forget_conversation(&self, owner: &KeyId, id: &str) -> Result<bool, StoreError> {
-        self.told(self.database.forget_conversation(owner, id))
+        self.note(self.database.forget_conversation(owner, id))
     }
 
     fn items(&self, owner: &KeyId, id: &str) -> Result<Option<Vec<ItemRecord>>, StoreError> {
-        self.told(self.database.items(owner, id))
+        self.note(self.database.items(owner, id))
     }
 
     fn add_items(
@@ -88,22 +88,22 @@ impl ResponseStore for SharedStore {
         used: u64,
         most: KeptBounds,
     ) -> Result<bool, StoreError> {
-        self.told(self.database.add_items(owner, id, items, used, most))
+        self.note(self.database.add_items(owner, id, items, used, most))
     }
 
     fn forget_item(&self, owner: &KeyId, id: &str, item: &str) -> Result<bool, StoreError> {
-        self.told(self.database.forget_item(owner, id, item))
+        self.note(self.database.forget_item(owner, id, item))
     }
 
     fn forget_kept_before(&self, at: u64) -> Result<u64, StoreError> {
-        self.told(self.database.forget_kept_before(at))
+        self.note(self.database.forget_kept_before(at))
     }
 
     fn kept_owners(&self) -> Result<Vec<KeyId>, StoreError> {
-        self.told(self.database.kept_owners())
+        self.note(self.database.kept_owners())
     }
 
     fn forget_kept_of(&self, owner: &KeyId) -> Result<u64, StoreError> {
-        self.told(self.database.forget_kept_of(owner))
+        self.note(self.database.forget_kept_of(owner))
     }
 }

@@ -12,7 +12,7 @@ impl SharedStore {
     /// When the database is away.
     pub fn changed_rooms(&self) -> Result<Changes<RoomRecord>, StoreError> {
         let since = self.seen().rooms;
-        let (changes, revision) = self.told(self.database.changed_rooms(since))?;
+        let (changes, revision) = self.note(self.database.changed_rooms(since))?;
         self.seen().rooms = Some(revision);
         Ok(changes)
     }
@@ -20,31 +20,31 @@ impl SharedStore {
 
 impl RoomStore for SharedStore {
     fn load_rooms(&self) -> Result<Vec<RoomRecord>, StoreError> {
-        self.told(self.database.load_rooms())
+        self.note(self.database.load_rooms())
     }
 
     fn load_participants(&self) -> Result<Vec<ParticipantRecord>, StoreError> {
-        self.told(self.database.load_participants())
+        self.note(self.database.load_participants())
     }
 
     fn load_participants_of(&self, room: &RoomId) -> Result<Vec<ParticipantRecord>, StoreError> {
-        self.told(self.database.load_participants_of(room))
+        self.note(self.database.load_participants_of(room))
     }
 
     fn find_room(&self, name: &str) -> Result<Option<RoomRecord>, StoreError> {
-        self.told(self.database.find_room(name))
+        self.note(self.database.find_room(name))
     }
 
     fn room_uses(&self) -> Result<Vec<RoomUse>, StoreError> {
-        self.told(self.database.room_uses())
+        self.note(self.database.room_uses())
     }
 
     fn save_room(&self, room: &RoomRecord) -> Result<(), StoreError> {
-        self.told(self.database.save_room(room))
+        self.note(self.database.save_room(room))
     }
 
     fn change_room(&self, room: &RoomRecord) -> Result<bool, StoreError> {
-        self.told(self.database.change_room(room))
+        self.note(self.database.change_room(room))
     }
 
     fn claim_room(
@@ -53,22 +53,22 @@ impl RoomStore for SharedStore {
         epoch: u64,
         home: &RoomHome,
     ) -> Result<Option<RoomRecord>, StoreError> {
-        self.told(self.database.claim_room(id, epoch, home))
+        self.note(self.database.claim_room(id, epoch, home))
     }
 
     fn touch_rooms(&self, used: &[(RoomId, u64)]) -> Result<(), StoreError> {
-        self.told(self.database.touch_rooms(used))
+        self.note(self.database.touch_rooms(used))
     }
 
     fn forget_room(&self, id: &RoomId) -> Result<(), StoreError> {
-        self.told(self.database.forget_room(id))
+        self.note(self.database.forget_room(id))
     }
 
     fn save_participant(&self, participant: &ParticipantRecord) -> Result<(), StoreError> {
-        self.told(self.database.save_participant(participant))
+        self.note(self.database.save_participant(participant))
     }
 
     fn forget_participant(&self, room: &RoomId, id: &ParticipantId) -> Result<(), StoreError> {
-        self.told(self.database.forget_participant(room, id))
+        self.note(self.database.forget_participant(room, id))
     }
 }

@@ -8,8 +8,8 @@ use std::{
 
 use super::SharedStore;
 use crate::{
-    Action, AuditStore, StoreError, UsageAnswer, UsageEntry, UsageQuery, UsageStore,
-    audit::MAX_ACTIONS, unsent::Waiting,
+    Action, AuditStore, StoreError, UsageAnswer, UsageEntry, UsageQuery, UsageStore, Waiting,
+    audit::MAX_ACTIONS,
 };
 
 /// The most rows of usage that wait: some 250 MB. Beyond that the ledger keeps what it can in memory.
@@ -85,7 +85,7 @@ impl SharedStore {
         if len == 0 {
             return Ok(Sent::default());
         }
-        match self.told(take(waiting)) {
+        match self.note(take(waiting)) {
             Ok(()) => Ok(Sent { taken: len, ..Sent::default() }),
             Err(StoreError::Refused { .. }) if len == 1 => {
                 Ok(Sent { refused: 1, ..Sent::default() })
@@ -132,11 +132,11 @@ impl UsageStore for SharedStore {
 
     /// Of what the database has taken.
     fn usage(&self, query: &UsageQuery) -> Result<UsageAnswer, StoreError> {
-        self.told(self.database.usage(query))
+        self.note(self.database.usage(query))
     }
 
     fn forget_usage(&self, before_ms: u64, most: usize) -> Result<usize, StoreError> {
-        self.told(self.database.forget_usage(before_ms, most))
+        self.note(self.database.forget_usage(before_ms, most))
     }
 }
 
@@ -149,6 +149,6 @@ impl AuditStore for SharedStore {
 
     /// Of what the database has taken.
     fn actions(&self, most: usize) -> Result<Vec<Action>, StoreError> {
-        self.told(self.database.actions(most))
+        self.note(self.database.actions(most))
     }
 }

@@ -32,7 +32,7 @@ pub(super) const ROOM: &str = "ALTER TABLE keys ADD COLUMN room TEXT;";
 pub(super) const COST: &str = "ALTER TABLE keys ADD COLUMN budget_money TEXT;
     ALTER TABLE keys ADD COLUMN no_cloud INTEGER NOT NULL DEFAULT 0;";
 
-/// What is done with the answers of a key whose provider is lost; null: what the server does with all.
+/// The handling of answers of a key whose provider is lost; null: the server's own for all.
 pub(super) const RESUME: &str = "ALTER TABLE keys ADD COLUMN resume_answers TEXT;";
 
 impl SqliteStore {

@@ -6,7 +6,7 @@ pub(crate) mod days;
 
 use std::{borrow::Cow, sync::Arc};
 
-use base::{Endpoint, JobId, KeyId, ModelName, Money, UsageBy};
+use base::{Endpoint, JobId, KeyId, ModelName, Money, UsageBy, UsageCounts};
 
 use crate::StoreError;
 
@@ -74,23 +74,6 @@ pub struct UsageQuery {
     pub by: Vec<UsageBy>,
 }
 
-/// Sums over jobs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct UsageSums {
-    /// The number of jobs.
-    pub requests: u64,
-    /// Tokens of the prompt.
-    pub prompt_tokens: u64,
-    /// Tokens of the answer.
-    pub completion_tokens: u64,
-    /// Jobs with estimated tokens.
-    pub estimated: u64,
-    /// Jobs that failed. A job whose client left does not count.
-    pub errors: u64,
-    /// Their cost; jobs without a price cost nothing.
-    pub cost: Money,
-}
-
 /// Sums over a group of jobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsageGroup {
@@ -98,7 +81,7 @@ pub struct UsageGroup {
     /// is empty, and a day is `YYYY-MM-DD`.
     pub names: Vec<String>,
     /// Their sums.
-    pub sums: UsageSums,
+    pub sums: UsageCounts,
 }
 
 /// The answer to a [`UsageQuery`].
@@ -110,7 +93,7 @@ pub struct UsageAnswer {
     /// Whether there are more groups than that.
     pub truncated: bool,
     /// The sums over all groups.
-    pub totals: UsageSums,
+    pub totals: UsageCounts,
 }
 
 /// A store of the ledger.
@@ -135,32 +118,19 @@ pub trait UsageStore: Send + Sync {
     fn forget_usage(&self, before_ms: u64, most: usize) -> Result<usize, StoreError>;
 }
 
-impl UsageSums {
-    /// Tokens of prompts and answers.
-    pub fn tokens(&self) -> u64 {
-        self.prompt_tokens.saturating_add(self.completion_tokens)
-    }
-
-    pub(crate) fn of(entry: &UsageEntry) -> Self {
-        Self {
+impl UsageEntry {
+    /// The counts of this job alone.
+    pub(crate) fn counts(&self) -> UsageCounts {
+        let prompt_tokens = self.prompt_tokens.unwrap_or(0);
+        let completion_tokens = self.completion_tokens.unwrap_or(0);
+        UsageCounts {
             requests: 1,
-            prompt_tokens: entry.prompt_tokens.unwrap_or(0),
-            completion_tokens: entry.completion_tokens.unwrap_or(0),
-            estimated: u64::from(entry.estimated),
-            errors: u64::from(!is_well(&entry.outcome)),
-            cost: entry.cost.unwrap_or_default(),
-        }
-    }
-
-    #[must_use]
-    pub(crate) fn plus(self, other: &Self) -> Self {
-        Self {
-            requests: self.requests + other.requests,
-            prompt_tokens: self.prompt_tokens.saturating_add(other.prompt_tokens),
-            completion_tokens: self.completion_tokens.saturating_add(other.completion_tokens),
-            estimated: self.estimated + other.estimated,
-            errors: self.errors + other.errors,
-            cost: self.cost.plus(other.cost),
+            prompt_tokens,
+            completion_tokens,
+            total_tokens: prompt_tokens.saturating_add(completion_tokens),
+            estimated: u64::from(self.estimated),
+            errors: u64::from(!is_well(&self.outcome)),
+            cost: self.cost.unwrap_or_default(),
         }
     }
 }

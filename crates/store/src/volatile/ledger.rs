@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use base::UsageBy;
+use base::{UsageBy, UsageCounts};
 
-use crate::usage::{MAX_GROUPS, UsageAnswer, UsageEntry, UsageGroup, UsageQuery, UsageSums};
+use crate::usage::{MAX_GROUPS, UsageAnswer, UsageEntry, UsageGroup, UsageQuery};
 
 pub(super) fn answer(entries: &[UsageEntry], query: &UsageQuery) -> UsageAnswer {
-    let mut groups: BTreeMap<Vec<String>, UsageSums> = BTreeMap::new();
-    let mut totals = UsageSums::default();
+    let mut groups: BTreeMap<Vec<String>, UsageCounts> = BTreeMap::new();
+    let mut totals = UsageCounts::default();
     for entry in entries.iter().filter(|entry| is_asked_about(entry, query)) {
         let names = query.by.iter().map(|by| name(entry, *by)).collect();
-        let one = UsageSums::of(entry);
+        let one = entry.counts();
         let group = groups.entry(names).or_default();
         *group = group.plus(&one);
         totals = totals.plus(&one);
@@ -19,7 +19,7 @@ pub(super) fn answer(entries: &[UsageEntry], query: &UsageQuery) -> UsageAnswer 
     let truncated = groups.len() > MAX_GROUPS;
     let group = |(names, sums)| UsageGroup { names, sums };
     let mut groups: Vec<UsageGroup> = groups.into_iter().map(group).collect();
-    groups.sort_by_key(|group| std::cmp::Reverse(group.sums.tokens()));
+    groups.sort_by_key(|group| std::cmp::Reverse(group.sums.total_tokens));
     groups.truncate(if query.by.is_empty() { 0 } else { MAX_GROUPS });
     UsageAnswer { groups, truncated, totals }
 }

@@ -1,14 +1,10 @@
 //! A store in memory, for tests.
 //!
 //! - `ledger`: plain sums
-//! - `page_sessions`: sessions of the page
 //! - `rooms`: rooms and participants
-//! - `workspace`: facts of the workspace
 
 mod ledger;
-mod page_sessions;
 mod rooms;
-mod workspace;
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -21,9 +17,10 @@ use std::{
 use base::{KeyId, ModelName, Scope};
 
 use crate::{
-    Action, AgeStore, AuditStore, InvitationRecord, InvitationStore, KeyRecord, KeyStore,
-    ModelStore, PageSessionRecord, ParticipantRecord, RoomRecord, SeenModel, StoreError,
-    UsageAnswer, UsageEntry, UsageQuery, UsageStore, audit::MAX_ACTIONS,
+    Action, AgeStore, AuditStore, Change, Fact, InvitationRecord, InvitationStore, KeyRecord,
+    KeyStore, ModelStore, PageSessionRecord, PageSessionStore, ParticipantRecord, RoomRecord,
+    SeenModel, StoreError, UsageAnswer, UsageEntry, UsageQuery, UsageStore, WorkspaceStore,
+    audit::MAX_ACTIONS,
 };
 
 /// A store in memory.
@@ -182,5 +179,57 @@ impl AuditStore for VolatileStore {
 
     fn actions(&self, most: usize) -> Result<Vec<Action>, StoreError> {
         Ok(lock(&self.audit).iter().take(most).cloned().collect())
+    }
+}
+
+impl PageSessionStore for VolatileStore {
+    fn load_page_sessions(&self) -> Result<Vec<PageSessionRecord>, StoreError> {
+        let mut all = lock(&self.page_sessions).clone();
+        all.sort_by(|a, b| (a.created, &a.id).cmp(&(b.created, &b.id)));
+        Ok(all)
+    }
+
+    fn save_page_session(&self, session: &PageSessionRecord) -> Result<(), StoreError> {
+        let mut all = self.writes(&self.page_sessions)?;
+        all.retain(|kept| kept.id != session.id);
+        all.push(session.clone());
+        Ok(())
+    }
+
+    fn forget_page_session(&self, id: &str) -> Result<(), StoreError> {
+        self.writes(&self.page_sessions)?.retain(|kept| kept.id != id);
+        Ok(())
+    }
+
+    fn touch_page_sessions(&self, used: &[(String, u64)]) -> Result<(), StoreError> {
+        let mut all = self.writes(&self.page_sessions)?;
+        for (id, at) in used {
+            all.iter_mut().filter(|kept| kept.id == *id).for_each(|it| it.last_used = Some(*at));
+        }
+        Ok(())
+    }
+}
+
+impl WorkspaceStore for VolatileStore {
+    fn load_facts(&self, kind: &str) -> Result<Vec<Fact>, StoreError> {
+        let facts = lock(&self.facts);
+        let of_kind = facts.iter().filter(|((of, _), _)| of == kind);
+        let fact = |((kind, id), json): (&(String, String), &String)| Fact {
+            kind: kind.clone(),
+            id: id.clone(),
+            json: json.clone(),
+        };
+        Ok(of_kind.map(fact).collect())
+    }
+
+    fn change_facts(&self, changes: &[Change]) -> Result<(), StoreError> {
+        let mut facts = self.writes(&self.facts)?;
+        for change in changes.iter().cloned() {
+            match change {
+                Change::Keep(Fact { kind, id, json }) => facts.insert((kind, id), json),
+                Change::Forget { kind, id } => facts.remove(&(kind, id)),
+            };
+        }
+        Ok(())
     }
 }

@@ -2,9 +2,9 @@
 
 use std::{fs, path::Path};
 
-use base::Money;
+use base::{Money, UsageCounts};
 use rusqlite::Connection;
-use store::{ModelStore, SqliteStore, StoreError, UsageQuery, UsageStore, UsageSums};
+use store::{ModelStore, SqliteStore, StoreError, UsageQuery, UsageStore};
 
 use super::{models::seen, old};
 
@@ -58,20 +58,24 @@ fn a_ledger_of_an_older_version_is_brought_up_to_date() {
             store.usage(&UsageQuery { since_ms, ..UsageQuery::default() }).unwrap().totals
         };
         let (prompt_tokens, completion_tokens) = (8, 0);
-        let sums = UsageSums {
+        let sums = UsageCounts {
             requests: 3,
             prompt_tokens,
             completion_tokens,
+            total_tokens: 8,
             estimated: 1,
             errors: 1,
             cost: Money(0),
         };
         assert_eq!(asked(None), sums);
-        assert_eq!(asked(Some(86_400_005)), UsageSums { requests: 2, prompt_tokens: 7, ..sums });
-        assert_eq!(asked(Some(86_400_006)), UsageSums::default());
+        assert_eq!(
+            asked(Some(86_400_005)),
+            UsageCounts { requests: 2, prompt_tokens: 7, total_tokens: 7, ..sums }
+        );
+        assert_eq!(asked(Some(86_400_006)), UsageCounts::default());
         assert_eq!(store.forget_usage(86_400_006, 1).unwrap(), 1);
         assert_eq!(store.forget_usage(86_400_006, 9).unwrap(), 2);
-        assert_eq!(asked(None), UsageSums::default());
+        assert_eq!(asked(None), UsageCounts::default());
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 use base::Secret;
 use store::{
     Action, AgeStore, AuditStore, KeyRecord, KeyStore, PageSessionStore, SharedStore, UsageEntry,
-    UsageQuery, UsageStore, shared::Stale, unsent::Waiting,
+    UsageQuery, UsageStore, Waiting, shared::Stale,
 };
 
 use testkit::postgres::PostgresServer;

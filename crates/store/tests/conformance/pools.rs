@@ -4,9 +4,8 @@ use std::{thread, time::Duration};
 
 use base::Money;
 use store::{
-    PostgresStore, SharedStore, UsageEntry, UsageStore,
+    PostgresStore, SharedStore, UsageEntry, UsageStore, Waiting,
     pools::{Answer, Measure, PoolId, Report},
-    unsent::Waiting,
 };
 
 use testkit::postgres::PostgresServer;

@@ -1,7 +1,7 @@
 //! The ledger.
 
-use base::{Endpoint, JobId, Money, UsageBy};
-use store::{UsageEntry, UsageGroup, UsageQuery, UsageSums, usage::MAX_GROUPS};
+use base::{Endpoint, JobId, Money, UsageBy, UsageCounts};
+use store::{UsageEntry, UsageGroup, UsageQuery, usage::MAX_GROUPS};
 
 use proptest::prelude::*;
 
@@ -60,7 +60,7 @@ fn by(by: &[UsageBy]) -> UsageQuery {
 
 fn named(groups: &[UsageGroup]) -> Vec<(String, u64, u64)> {
     let named =
-        |group: &UsageGroup| (group.names.join(" "), group.sums.requests, group.sums.tokens());
+        |group: &UsageGroup| (group.names.join(" "), group.sums.requests, group.sums.total_tokens);
     groups.iter().map(named).collect()
 }
 
@@ -86,10 +86,11 @@ fn usage_is_summed_up_by_what_is_asked_for() {
 fn totals_are_told_with_and_without_groups() {
     every_store(|store| {
         some_usage(store);
-        let totals = UsageSums {
+        let totals = UsageCounts {
             requests: 4,
             prompt_tokens: 111,
             completion_tokens: 56,
+            total_tokens: 167,
             estimated: 1,
             errors: 1,
             cost: Money(7),

@@ -6,14 +6,15 @@ use protocol::json::BadRequest;
 use serde_json::value::RawValue;
 
 use crate::{
+    chat_request::FunctionTool,
     chat_request::no_parameters,
-    from_chat::{Function, forced_function},
+    from_chat::forced_function,
     message_request::{Block, Message, Tool, ToolChoice},
 };
 
 /// The functions as tools, in their order.
 pub(super) fn tools<'a>(asked: &[&'a RawValue]) -> Result<Vec<Tool<'a>>, BadRequest> {
-    Function::all(asked, |Function { name, description, parameters, .. }| Tool {
+    FunctionTool::all(asked, |FunctionTool { name, description, parameters, .. }| Tool {
         name,
         description,
         input_schema: parameters,

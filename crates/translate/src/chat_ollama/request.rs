@@ -9,8 +9,9 @@ use serde_json::value::RawValue;
 use super::message::{self, Message};
 use crate::{
     chat_body::ChatBody,
+    chat_request::FunctionTool,
     context::Context,
-    from_chat::{Function, ResponseFormat, forced_function},
+    from_chat::{ResponseFormat, forced_function},
     schema::Schema,
 };
 
@@ -82,11 +83,13 @@ struct OfferedFunction<'a> {
 
 /// The tools that may be called.
 fn tools<'a>(chat: &ChatBody<'a>) -> Result<Vec<Tool<'a>>, BadRequest> {
-    let offered =
-        Function::all(&chat.tools()?, |Function { name, description, parameters, .. }| Tool {
+    let offered = FunctionTool::all(
+        &chat.tools()?,
+        |FunctionTool { name, description, parameters, .. }| Tool {
             kind: "function",
             function: OfferedFunction { name, description, parameters },
-        })?;
+        },
+    )?;
     let only = match chat.tool_choice.map(RawValue::get) {
         None | Some(r#""auto""# | r#""required""#) => return Ok(offered),
         Some(r#""none""#) => return Ok(Vec::new()),

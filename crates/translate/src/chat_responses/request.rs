@@ -12,8 +12,9 @@ use serde_json::value::RawValue;
 use super::input::{Item, items};
 use crate::{
     chat_body::ChatBody,
+    chat_request::FunctionTool,
     context::Context,
-    from_chat::{Function, JsonSchema, ResponseFormat, forced_function},
+    from_chat::{JsonSchema, ResponseFormat, forced_function},
     ids,
     schema::Schema,
 };
@@ -134,7 +135,7 @@ struct Reasoning<'a> {
 }
 
 fn tools<'a>(asked: &[&'a RawValue]) -> Result<Vec<Tool<'a>>, BadRequest> {
-    Function::all(asked, |Function { name, description, parameters, strict }| Tool {
+    FunctionTool::all(asked, |FunctionTool { name, description, parameters, strict }| Tool {
         name,
         description,
         parameters,

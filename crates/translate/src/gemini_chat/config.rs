@@ -20,14 +20,7 @@ const NOT_HERE: &str = "cannot be carried over to the model server";
 
 /// The carried settings, complete with an alias's defaults.
 pub(super) struct Config<'a> {
-    max_tokens: Option<u64>,
-    temperature: Option<&'a RawValue>,
-    top_p: Option<&'a RawValue>,
-    top_k: Option<&'a RawValue>,
-    stop: Option<&'a RawValue>,
-    seed: Option<&'a RawValue>,
-    presence_penalty: Option<&'a RawValue>,
-    frequency_penalty: Option<&'a RawValue>,
+    settings: Defaults<'a>,
     response_format: Option<ResponseFormat<'a>>,
 }
 
@@ -41,8 +34,7 @@ impl<'a> Config<'a> {
             None => Asked::default(),
         };
         asked.check()?;
-        Ok(Self {
-            response_format: asked.response_format()?,
+        let settings = Defaults {
             max_tokens: whole_number(asked.max_output_tokens, "maxOutputTokens")?
                 .or(defaults.max_tokens),
             temperature: number(asked.temperature, "temperature")?.or(defaults.temperature),
@@ -54,19 +46,20 @@ impl<'a> Config<'a> {
                 .or(defaults.presence_penalty),
             frequency_penalty: number(asked.frequency_penalty, "frequencyPenalty")?
                 .or(defaults.frequency_penalty),
-        })
+        };
+        Ok(Self { response_format: asked.response_format()?, settings })
     }
 
     pub(super) fn into_chat(self) -> ChatRequest<'a> {
         ChatRequest {
-            max_tokens: self.max_tokens,
-            temperature: self.temperature,
-            top_p: self.top_p,
-            top_k: self.top_k,
-            stop: self.stop,
-            seed: self.seed,
-            presence_penalty: self.presence_penalty,
-            frequency_penalty: self.frequency_penalty,
+            max_tokens: self.settings.max_tokens,
+            temperature: self.settings.temperature,
+            top_p: self.settings.top_p,
+            top_k: self.settings.top_k,
+            stop: self.settings.stop,
+            seed: self.settings.seed,
+            presence_penalty: self.settings.presence_penalty,
+            frequency_penalty: self.settings.frequency_penalty,
             response_format: self.response_format,
             ..ChatRequest::default()
         }

@@ -329,7 +329,8 @@ fn bad_request(message: String) -> JobFailure {
 
 #[cfg(test)]
 mod tests {
-    use protocol::relay::{CancelReason, FrameProblem, ModelsRefresh, Ping};
+    use base::CancelReason;
+    use protocol::relay::{CancelCause, FrameProblem, ModelsRefresh, Ping};
 
     use super::*;
 
@@ -347,7 +348,7 @@ mod tests {
     }
 
     fn cancel(requests: &mut Requests, id: &str) -> Option<Action> {
-        let reason = CancelReason::ClientDisconnect;
+        let reason = CancelCause::Known(CancelReason::ClientDisconnect);
         requests.on_message(Ok(ServerMessage::Cancel(Cancel { request_id: id.to_owned(), reason })))
     }
 

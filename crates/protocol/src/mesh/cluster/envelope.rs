@@ -59,7 +59,7 @@ pub struct BadMessage {
     /// Its fault.
     pub why: String,
     /// Its request, if it was one.
-    pub asked: Option<FailedRequest>,
+    pub request: Option<FailedRequest>,
     /// The form that it had.
     pub dialect: Dialect,
 }
@@ -93,7 +93,7 @@ pub fn decode(bytes: &[u8]) -> Result<Decoded, BadMessage> {
         Err(why) => Err(BadMessage {
             kind: clip(&kind, MAX_KIND).to_owned(),
             why: clip(&why, MAX_WHY).to_owned(),
-            asked: asked(&kind, inner),
+            request: request(&kind, inner),
             dialect,
         }),
     }
@@ -240,10 +240,10 @@ fn parse<T: DeserializeOwned>(inner: &str) -> Result<T, String> {
 
 fn not_json(error: &serde_json::Error) -> BadMessage {
     let why = clip(&error.to_string(), MAX_WHY).to_owned();
-    BadMessage { kind: String::new(), why, asked: None, dialect: Dialect::default() }
+    BadMessage { kind: String::new(), why, request: None, dialect: Dialect::default() }
 }
 
-fn asked(kind: &str, inner: &str) -> Option<FailedRequest> {
+fn request(kind: &str, inner: &str) -> Option<FailedRequest> {
     let text = |name, most| text(inner, name).filter(|text| text.len() <= most);
     let id = |name| text(name, 2 * MAX_ID).map(|text| WireId::from(text.as_str()));
     let model = || text("modelID", MAX_ASKED);

@@ -3,6 +3,7 @@
 //! Missing fields get a default wherever the message can be understood without them. The additions
 //! of stock peers to the spec are included (`code`, `tokensOut`, …).
 
+use base::Thermal;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, value::RawValue};
 
@@ -113,30 +114,14 @@ fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> 
     Ok(lenient::opt::<_, u32>(deserializer)?.unwrap_or_else(first))
 }
 
-/// How hot a device is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Thermal {
-    /// Normal. An unknown level counts as this one.
-    #[default]
-    Nominal,
-    /// Warm.
-    Fair,
-    /// Hot: it should do less.
-    Serious,
-    /// Too hot to do anything.
-    Critical,
-}
-
-impl<'de> Deserialize<'de> for Thermal {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(match lenient::value::<_, String>(deserializer)?.as_str() {
-            "fair" => Self::Fair,
-            "serious" => Self::Serious,
-            "critical" => Self::Critical,
-            _ => Self::Nominal,
-        })
-    }
+/// An unknown level counts as nominal.
+fn thermal<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Thermal, D::Error> {
+    Ok(match lenient::value::<_, String>(deserializer)?.as_str() {
+        "fair" => Thermal::Fair,
+        "serious" => Thermal::Serious,
+        "critical" => Thermal::Critical,
+        _ => Thermal::Nominal,
+    })
 }
 
 /// How a peer is doing (spec, "heartbeat" and "heartbeatAck").
@@ -150,7 +135,7 @@ pub struct Heartbeat {
     #[serde(default)]
     pub timestamp: AppleTime,
     /// How hot it is.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "thermal")]
     pub thermal_level: Thermal,
     /// From 0, paused, to 100, full speed.
     #[serde(default = "full", deserialize_with = "lenient::percent")]

@@ -12,7 +12,7 @@ pub use envelope::{BadMessage, Decoded, Dialect, FailedRequest, decode, encode};
 pub use message::{
     ClusterMessage, ErrorCode, Heartbeat, Hello, InferenceChunk, InferenceComplete, InferenceError,
     InferenceRequest, LoadModel, ModelLoadError, ModelLoaded, ModelQuery, ModelQueryResponse,
-    ModelTransferChunk, ModelTransferComplete, ModelTransferRequest, Thermal,
+    ModelTransferChunk, ModelTransferComplete, ModelTransferRequest,
 };
 pub use warren::{
     InferenceCancel, ListedModel, ManifestFile, ModelList, ModelListRequest, ModelManifest,

@@ -1,5 +1,6 @@
 //! Every message, with anything in it.
 
+use base::Thermal;
 use proptest::{option, prelude::*};
 use serde_json::{Map, Value, json, value::RawValue};
 
@@ -10,8 +11,7 @@ use crate::mesh::{
         InferenceComplete, InferenceError, InferenceRequest, LoadModel, ManifestFile,
         ModelLoadError, ModelLoaded, ModelManifest, ModelManifestRequest, ModelPieceRequest,
         ModelQuery, ModelQueryResponse, ModelTransferChunk, ModelTransferComplete,
-        ModelTransferError, ModelTransferRequest, ModelTreeRequest, Thermal, WarrenHello, decode,
-        encode,
+        ModelTransferError, ModelTransferRequest, ModelTreeRequest, WarrenHello, decode, encode,
     },
 };
 

@@ -1,12 +1,11 @@
 //! Odd messages, one by one.
 
+use base::Thermal;
 use serde_json::{Value, json};
 
 use crate::mesh::{
     WireId,
-    cluster::{
-        BadMessage, ClusterMessage, Dialect, ErrorCode, FailedRequest, Thermal, decode, encode,
-    },
+    cluster::{BadMessage, ClusterMessage, Dialect, ErrorCode, FailedRequest, decode, encode},
     frame::MAX_FRAME,
 };
 
@@ -63,7 +62,7 @@ fn a_field_with_the_name_of_the_wrapped_form_is_not_passed_on() {
 fn a_field_that_appears_twice_is_told_and_what_was_asked_as_well() {
     let twice = bad(r#"{"inferenceRequest":{"requestID":"a","requestID":"b","request":{}}}"#);
     assert!(twice.why.contains("duplicate field"), "{twice}");
-    assert_eq!(twice.asked, Some(FailedRequest::Inference("a".into())));
+    assert_eq!(twice.request, Some(FailedRequest::Inference("a".into())));
 }
 
 #[test]
@@ -150,9 +149,9 @@ fn an_error_with_an_unknown_code_is_still_an_error() {
 fn requests_and_chunks_are_objects_and_kept_word_for_word() {
     for value in ["null", "[]", "\"{}\"", "7"] {
         let text = format!("{{\"inferenceRequest\":{{\"requestID\":\"R\",\"request\":{value}}}}}");
-        assert_eq!(bad(&text).asked, Some(FailedRequest::Inference("r".into())), "{value}");
+        assert_eq!(bad(&text).request, Some(FailedRequest::Inference("r".into())), "{value}");
         let text = format!("{{\"inferenceChunk\":{{\"requestID\":\"R\",\"chunk\":{value}}}}}");
-        assert_eq!(bad(&text).asked, Some(FailedRequest::Nothing("r".into())), "{value}");
+        assert_eq!(bad(&text).request, Some(FailedRequest::Nothing("r".into())), "{value}");
     }
     let body = r#"{ "b":1.10, "a":"\/\u00e9", "b":2, "n":123456789012345678901234567890 }"#;
     for text in [
@@ -169,7 +168,7 @@ fn ids_are_bounded_and_a_long_one_is_answered_if_it_is_not_very_long() {
     let asked = |length: usize| {
         let id = "x".repeat(length);
         let text = json!({"inferenceRequest": {"requestID": id, "request": {}}}).to_string();
-        decode(text.as_bytes()).map(|_| ()).map_err(|bad| bad.asked.is_some())
+        decode(text.as_bytes()).map(|_| ()).map_err(|bad| bad.request.is_some())
     };
     assert_eq!((asked(128), asked(129), asked(257)), (Ok(()), Err(true), Err(false)));
 }
@@ -187,7 +186,7 @@ fn an_overlong_message_is_refused_with_the_request_it_belongs_to() {
     let long = "x".repeat(256 * 1024);
     assert!(bad(&json!({"heartbeat": {"x": long}}).to_string()).why.contains("at most 262144"));
     let query = json!({"modelQuery": {"modelID": "m", "x": long}}).to_string();
-    assert_eq!(bad(&query).asked, Some(FailedRequest::Model("m".into())));
+    assert_eq!(bad(&query).request, Some(FailedRequest::Model("m".into())));
     let large = json!({"inferenceRequest": {"requestID": "r", "request": {"x": long}}});
     read(&large.to_string());
 }
@@ -223,7 +222,7 @@ fn text_repeated_from_a_stranger_is_cut() {
 fn further_messages_of_macs_are_an_unknown_kind() {
     for kind in ["agentMessage", "usdcTransferRequest", "groupMessage", "ptnJoinRequest"] {
         let bad = bad(&json!({ kind: {"_0": {"data": "eyJ9"}} }).to_string());
-        assert_eq!((bad.kind.as_str(), bad.asked), (kind, None));
+        assert_eq!((bad.kind.as_str(), bad.request), (kind, None));
         assert_eq!(bad.dialect, Dialect::Wrapped);
     }
 }

@@ -107,7 +107,7 @@ pub struct Handoff {
     pub node_id: Option<String>,
 }
 
-/// `assign`: give work to a new team worker, without waiting.
+/// `assign`: give work to a new team worker, without waiting. A [`Handoff`] always writes its `worker_name`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Assign {
     /// In which team.

@@ -1,9 +1,9 @@
-//! The first message of each end of a link between members: `peer_hello` and `peer_hello_ack`.
+//! The first message of each end of a link between members: `peer_hello` and `peer_hello_ack`; and names of members.
 
 use base::Secret;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::lenient::{Zero, any, name, needed_node, or_default, words};
+use super::lenient::{Zero, any, name, needed_name, needed_node, or_default, words};
 use crate::workspace::client::connection::exposed;
 
 /// `peer_hello`: the first message of the end that dialled.
@@ -42,6 +42,15 @@ pub struct PeerHelloAck {
     /// Its name, for people.
     #[serde(default, deserialize_with = "name")]
     pub display_name: Option<String>,
+}
+
+/// `peer_rename_node`, which asks its receiver to take this name, and `peer_display_name_update`,
+/// which says that its sender has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeName {
+    /// The name, for people.
+    #[serde(deserialize_with = "needed_name")]
+    pub name: String,
 }
 
 fn no_token() -> Secret {

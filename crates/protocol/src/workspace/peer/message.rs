@@ -1,12 +1,9 @@
 //! Every message between members that has a meaning (specification, "Peer Protocol").
 
 use super::{
-    files::SubscribeProjectFiles,
     forward::{ForwardedRequest, ForwardedResponse},
-    hello::{PeerHello, PeerHelloAck},
-    legacy,
-    node::NodeName,
-    output::{OfSubscriber, SessionOutput, SubscribeOutput},
+    hello::{NodeName, PeerHello, PeerHelloAck},
+    output::{OfSubscriber, SessionOutput, SubscribeOutput, SubscribeProjectFiles},
     project::{ProjectDeleted, ProjectUpserted},
     session::{SessionRemoved, SessionUpdate},
     snapshot::StateSnapshot,
@@ -70,12 +67,25 @@ messages! {
     }
 }
 
+/// The types of messages of elections, which the specification keeps and ignores.
+pub const LEGACY: [&str; 9] = [
+    "heartbeat",
+    "heartbeat_ack",
+    "request_vote",
+    "vote_response",
+    "leader_announce",
+    "start_election_now",
+    "clear_stickiness_for_election",
+    "promote_request",
+    "request_catchup",
+];
+
 /// Anything that another member may send.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FromPeer {
     /// A message with a meaning.
     Message(PeerMessage),
-    /// One of [`legacy::LEGACY`], to be ignored.
+    /// One of [`LEGACY`], to be ignored.
     Legacy(&'static str),
     /// A message of an unknown type, cut to 64 bytes, to be ignored.
     Unknown(String),
@@ -95,7 +105,8 @@ pub fn decode_peer(text: &str) -> Result<FromPeer, BadMessage> {
 }
 
 fn ignored(kind: String) -> FromPeer {
-    legacy::named(&kind).map_or(FromPeer::Unknown(kind), FromPeer::Legacy)
+    let legacy = LEGACY.into_iter().find(|legacy| *legacy == kind);
+    legacy.map_or(FromPeer::Unknown(kind), FromPeer::Legacy)
 }
 
 impl PeerMessage {

@@ -1,22 +1,18 @@
 //! Messages between the members of a cluster (specification, "Peer Protocol").
 //!
-//! - [`message`]: [`PeerMessage`], every message with a meaning, and its reader; [`legacy`]: those
-//!   without
+//! - [`message`]: [`PeerMessage`], every message with a meaning, and its reader
 //! - the fields of each, by subject: [`hello`], [`snapshot`], [`session`], [`project`], [`team`],
-//!   [`node`], [`forward`], [`output`], [`files`]
+//!   [`forward`], [`output`]
 //! - [`object`]: sessions, projects and teams as text with all their fields
 //! - [`sealed`]: messages between two Warrens
 //!
 //! Members that are other programs differ in what the specification leaves open. So their messages
 //! are read leniently, within bounds, and messages to them have every name that they may look for.
 
-pub mod files;
 pub mod forward;
 pub mod hello;
-pub mod legacy;
 mod lenient;
 pub mod message;
-pub mod node;
 pub mod object;
 pub mod output;
 pub mod project;
@@ -25,14 +21,12 @@ pub mod session;
 pub mod snapshot;
 pub mod team;
 
-pub use files::SubscribeProjectFiles;
 pub use forward::{ForwardedRequest, ForwardedResponse};
-pub use hello::{PeerHello, PeerHelloAck};
+pub use hello::{NodeName, PeerHello, PeerHelloAck};
 pub use lenient::Zero;
-pub use message::{FromPeer, PeerKind, PeerMessage, decode_peer};
-pub use node::NodeName;
+pub use message::{FromPeer, LEGACY, PeerKind, PeerMessage, decode_peer};
 pub use object::{BadObject, ObjectText};
-pub use output::{OfSubscriber, SessionOutput, SubscribeOutput};
+pub use output::{OfSubscriber, SessionOutput, SubscribeOutput, SubscribeProjectFiles};
 pub use project::{ProjectDeleted, ProjectObject, ProjectUpserted};
 pub use session::{SessionObject, SessionRemoved, SessionUpdate};
 pub use snapshot::{State, StateSnapshot, Tombstone};

@@ -1,10 +1,14 @@
-//! The output of sessions of other members: `subscribe_output`, `unsubscribe_output`,
-//! `session_output`.
+//! Subscriptions at other members: to the output of sessions (`subscribe_output`, `session_output`), and to changes
+//! of projects' files (`subscribe_project_files`).
 
 use serde::{Deserialize, Serialize};
 
 use super::lenient::count;
-use crate::workspace::{bounded::text, ids::SessionId, limits::REQUEST_ID_MAX};
+use crate::workspace::{
+    bounded::text,
+    ids::{ProjectId, SessionId},
+    limits::REQUEST_ID_MAX,
+};
 
 /// `subscribe_output`: asks a session's owner for its output, from now on or after a number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +42,16 @@ pub struct SessionOutput {
     pub seq: u64,
     /// The output.
     pub data: String,
+}
+
+/// `subscribe_project_files`: asks a project's owner for changes of its files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SubscribeProjectFiles {
+    /// The subscription, named by the member that asks.
+    #[serde(deserialize_with = "text::<_, REQUEST_ID_MAX>")]
+    pub subscriber_id: String,
+    /// Its project id.
+    pub project_id: ProjectId,
 }
 
 fn number<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {

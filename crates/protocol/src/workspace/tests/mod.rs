@@ -4,7 +4,6 @@
 mod bounds;
 mod examples;
 mod refused;
-mod roles;
 
 use serde_json::Value;
 

@@ -32,6 +32,7 @@ struct SavedState {
     used: Option<Usage>,
 }
 
+/// A [`Turn`], with spans for its instants, which mean nothing after a restart.
 #[derive(Serialize, Deserialize)]
 struct SavedTurn {
     prompt: String,

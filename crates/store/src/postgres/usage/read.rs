@@ -1,13 +1,13 @@
 //! Queries, answered from the sums of whole days and from the rows before and after them.
 
-use base::{Money, UsageBy};
+use base::{Money, UsageBy, UsageCounts};
 use tokio_postgres::{Row, Transaction, types::ToSql};
 
 use super::super::{
     columns::{unsigned, value},
     failure::Failure,
 };
-use crate::usage::{MAX_GROUPS, UsageAnswer, UsageGroup, UsageQuery, UsageSums, days::Span};
+use crate::usage::{MAX_GROUPS, UsageAnswer, UsageGroup, UsageQuery, days::Span};
 
 /// The queried span, of which each line has its sums.
 const ASKED: &str = "FROM (SELECT * FROM usage_days WHERE day >= $1 AND day < $2
@@ -31,7 +31,7 @@ pub(super) async fn answer(
     groups.truncate(MAX_GROUPS);
     let totals = match truncated || query.by.is_empty() {
         true => totals(snapshot, query).await?,
-        false => groups.iter().fold(UsageSums::default(), |sums, group| sums.plus(&group.sums)),
+        false => groups.iter().fold(UsageCounts::default(), |sums, group| sums.plus(&group.sums)),
     };
     Ok(UsageAnswer { groups, truncated, totals })
 }
@@ -56,7 +56,7 @@ async fn groups(
         .collect()
 }
 
-async fn totals(snapshot: &Transaction<'_>, query: &UsageQuery) -> Result<UsageSums, Failure> {
+async fn totals(snapshot: &Transaction<'_>, query: &UsageQuery) -> Result<UsageCounts, Failure> {
     let rows = rows(snapshot, &format!("SELECT {} {ASKED}", sums()), query).await?;
     Ok(rows.first().map(read).transpose()?.unwrap_or_default())
 }
@@ -79,11 +79,14 @@ fn sums() -> String {
     COLUMNS.map(sum).join(", ")
 }
 
-fn read(row: &Row) -> Result<UsageSums, Failure> {
-    Ok(UsageSums {
+fn read(row: &Row) -> Result<UsageCounts, Failure> {
+    let prompt_tokens = unsigned(row, "prompt_tokens")?;
+    let completion_tokens = unsigned(row, "completion_tokens")?;
+    Ok(UsageCounts {
         requests: unsigned(row, "requests")?,
-        prompt_tokens: unsigned(row, "prompt_tokens")?,
-        completion_tokens: unsigned(row, "completion_tokens")?,
+        prompt_tokens,
+        completion_tokens,
+        total_tokens: prompt_tokens.saturating_add(completion_tokens),
         estimated: unsigned(row, "estimated")?,
         errors: unsigned(row, "errors")?,
         cost: Money(unsigned(row, "cost")?),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use base::UsageCounts;
 use tokio_postgres::Transaction;
 
 use super::super::{
@@ -9,7 +10,7 @@ use super::super::{
     failure::Failure,
 };
 use crate::usage::{
-    UsageEntry, UsageSums,
+    UsageEntry,
     days::{DAY, DayKey, of_day, time},
 };
 
@@ -54,10 +55,10 @@ pub(in crate::postgres) async fn add(
     entries: &[UsageEntry],
 ) -> Result<(), Failure> {
     insert(transaction, entries).await?;
-    let mut days: BTreeMap<DayKey<'_>, UsageSums> = BTreeMap::new();
+    let mut days: BTreeMap<DayKey<'_>, UsageCounts> = BTreeMap::new();
     for entry in entries {
         let sums = days.entry(of_day(entry)).or_default();
-        *sums = sums.plus(&UsageSums::of(entry));
+        *sums = sums.plus(&entry.counts());
     }
     add_to_days(transaction, &days.into_iter().collect::<Vec<_>>()).await
 }
@@ -110,7 +111,7 @@ async fn insert(transaction: &Transaction<'_>, of: &[UsageEntry]) -> Result<(), 
 
 async fn add_to_days(
     transaction: &Transaction<'_>,
-    of: &[(DayKey<'_>, UsageSums)],
+    of: &[(DayKey<'_>, UsageCounts)],
 ) -> Result<(), Failure> {
     transaction
         .execute(

@@ -1,16 +1,14 @@
 //! Rows of the ledger and of the audit log that wait for the database that several servers share.
 //!
-//! - `table`: their tables
-//! - `rows`: one row
+//! - `rows`: their tables, and one row
 
 pub(super) mod rows;
-pub(super) mod table;
 
 use base::KeyId;
 use rusqlite::{Connection, Row, ToSql, Transaction, params_from_iter};
 
 use super::{SqliteStore, signed, unsigned};
-use crate::{Action, StoreError, UsageEntry, unsent::Waiting};
+use crate::{Action, StoreError, UsageEntry, Waiting};
 
 /// The use of a key in a day, by the rows that wait.
 #[derive(Debug, Clone, PartialEq, Eq)]

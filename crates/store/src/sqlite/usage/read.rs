@@ -1,10 +1,10 @@
 //! Queries, answered from the sums of whole days and from the rows before and after them.
 
-use base::{Money, UsageBy};
+use base::{Money, UsageBy, UsageCounts};
 use rusqlite::{Connection, Row, named_params};
 
 use super::{super::unsigned, write::id_from};
-use crate::usage::{MAX_GROUPS, UsageAnswer, UsageGroup, UsageQuery, UsageSums, days::Span};
+use crate::usage::{MAX_GROUPS, UsageAnswer, UsageGroup, UsageQuery, days::Span};
 
 /// The queried span: the sums of whole days, and the rows before and after those, summed up by
 /// the columns that tell sums apart.
@@ -42,7 +42,7 @@ pub(super) fn answer(connection: &Connection, query: &UsageQuery) -> rusqlite::R
     let totals = if truncated || query.by.is_empty() {
         totals(connection, query)?
     } else {
-        groups.iter().fold(UsageSums::default(), |sums, group| sums.plus(&group.sums))
+        groups.iter().fold(UsageCounts::default(), |sums, group| sums.plus(&group.sums))
     };
     Ok(UsageAnswer { groups, truncated, totals })
 }
@@ -64,7 +64,7 @@ fn groups(connection: &Connection, query: &UsageQuery) -> rusqlite::Result<Vec<U
     select(&mut groups, query, group)
 }
 
-fn totals(connection: &Connection, query: &UsageQuery) -> rusqlite::Result<UsageSums> {
+fn totals(connection: &Connection, query: &UsageQuery) -> rusqlite::Result<UsageCounts> {
     let mut totals = connection.prepare_cached(&format!("SELECT {SUMS} {}", asked()))?;
     let totals = select(&mut totals, query, |row| sums(row, 0))?;
     Ok(totals.first().copied().unwrap_or_default())
@@ -90,12 +90,14 @@ fn select<T>(
     statement.query_map(values, read)?.collect()
 }
 
-fn sums(row: &Row<'_>, from: usize) -> rusqlite::Result<UsageSums> {
+fn sums(row: &Row<'_>, from: usize) -> rusqlite::Result<UsageCounts> {
     let sum = |at: usize| row.get::<_, i64>(from + at).map(unsigned);
-    Ok(UsageSums {
+    let (prompt_tokens, completion_tokens) = (sum(1)?, sum(2)?);
+    Ok(UsageCounts {
         requests: sum(0)?,
-        prompt_tokens: sum(1)?,
-        completion_tokens: sum(2)?,
+        prompt_tokens,
+        completion_tokens,
+        total_tokens: prompt_tokens.saturating_add(completion_tokens),
         estimated: sum(3)?,
         errors: sum(4)?,
         cost: Money(sum(5)?),

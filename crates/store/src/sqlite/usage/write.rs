@@ -2,11 +2,12 @@
 
 use std::{collections::HashMap, sync::LazyLock};
 
+use base::UsageCounts;
 use rusqlite::{OptionalExtension, Statement, ToSql, Transaction, params};
 
 use super::tables::ID_BITS;
 use crate::usage::{
-    ANSWERED, UsageEntry, UsageSums,
+    ANSWERED, UsageEntry,
     days::{DayKey, LATEST, of_day, signed, time},
 };
 
@@ -76,8 +77,8 @@ pub(super) fn id_from(at_ms: i64) -> i64 {
 
 /// The sums that each row belongs to, as a position, and the amounts to add. They are added up here: the
 /// database would have to read and sort the rows, which takes as long as writing them.
-fn by_day<'a>(entries: &[&'a UsageEntry]) -> (Vec<usize>, Vec<(DayKey<'a>, UsageSums)>) {
-    let mut days: Vec<(DayKey<'_>, UsageSums)> = Vec::new();
+fn by_day<'a>(entries: &[&'a UsageEntry]) -> (Vec<usize>, Vec<(DayKey<'a>, UsageCounts)>) {
+    let mut days: Vec<(DayKey<'_>, UsageCounts)> = Vec::new();
     let mut positions: HashMap<DayKey<'_>, usize> = HashMap::new();
     let mut last = 0;
     let of = entries.iter().map(|entry| {
@@ -86,10 +87,10 @@ fn by_day<'a>(entries: &[&'a UsageEntry]) -> (Vec<usize>, Vec<(DayKey<'a>, Usage
         if days.get(last).is_none_or(|(day, _)| *day != of) {
             last = *positions.entry(of).or_insert(days.len());
             if last == days.len() {
-                days.push((of, UsageSums::default()));
+                days.push((of, UsageCounts::default()));
             }
         }
-        days[last].1 = days[last].1.plus(&UsageSums::of(entry));
+        days[last].1 = days[last].1.plus(&entry.counts());
         last
     });
     (of.collect(), days)
@@ -98,7 +99,7 @@ fn by_day<'a>(entries: &[&'a UsageEntry]) -> (Vec<usize>, Vec<(DayKey<'a>, Usage
 /// Adds to the sums of days. Returns their ids.
 fn add_to_days(
     transaction: &Transaction<'_>,
-    days: &[(DayKey<'_>, UsageSums)],
+    days: &[(DayKey<'_>, UsageCounts)],
 ) -> rusqlite::Result<Vec<i64>> {
     let free = "SELECT COALESCE(MAX(id), 0) + 1 FROM usage_days";
     let mut free: i64 = transaction.prepare_cached(free)?.query_row([], |row| row.get(0))?;
@@ -107,7 +108,7 @@ fn add_to_days(
          {TO_DAY} RETURNING id"
     );
     let mut add = transaction.prepare_cached(&add)?;
-    let mut add = |((day, key, model, provider, api), sums): &(DayKey<'_>, UsageSums)| {
+    let mut add = |((day, key, model, provider, api), sums): &(DayKey<'_>, UsageCounts)| {
         let (requests, estimated) = (signed(sums.requests), signed(sums.estimated));
         let (prompt, completion) = (signed(sums.prompt_tokens), signed(sums.completion_tokens));
         let (errors, cost) = (signed(sums.errors), signed(sums.cost.0));

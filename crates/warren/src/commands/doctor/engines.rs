@@ -1,55 +1,20 @@
 //! The model servers that this machine runs itself: their programs, their models, the memory.
 
-use std::path::PathBuf;
-
 use super::finding::Finding;
 use crate::commands::{
     model_engines::SurveyedEngine,
     words::{bytes, count},
 };
 
-/// The result of one `[[worker.engines]]` on this machine.
-#[derive(Debug, Clone)]
-pub(super) struct ModelEngine {
-    /// Whether people named it. Otherwise it serves pulled models, if there are any.
-    pub(super) is_named: bool,
-    /// The program with its version, as far as it is known; or how to get it.
-    pub(super) program: Result<(PathBuf, Option<String>), String>,
-    /// The named files and folders that cannot be read, with the reason.
-    pub(super) unreadable: Vec<(PathBuf, String)>,
-    /// Models by name, with the memory that each takes while it is loaded, in bytes.
-    pub(super) models: Vec<(String, u64)>,
-    /// Files with no model to serve, with the reason.
-    pub(super) passed_over: Vec<(PathBuf, String)>,
-    /// The memory for all models together, in bytes.
-    pub(super) memory: u64,
-}
-
-impl ModelEngine {
-    /// The result for settings with which nothing can be started.
-    pub(super) fn wrong(error: String) -> Self {
-        Self {
-            is_named: true,
-            program: Err(error),
-            unreadable: Vec::new(),
-            models: Vec::new(),
-            passed_over: Vec::new(),
-            memory: 0,
-        }
-    }
-}
-
-impl From<SurveyedEngine> for ModelEngine {
-    fn from(surveyed: SurveyedEngine) -> Self {
-        let passed_over = surveyed.passed_over.into_iter();
-        Self {
-            is_named: surveyed.is_named,
-            program: surveyed.program,
-            unreadable: surveyed.unreadable,
-            models: surveyed.models,
-            passed_over: passed_over.map(|it| (it.path, it.reason)).collect(),
-            memory: surveyed.memory,
-        }
+/// The result for settings with which nothing can be started.
+pub(super) fn wrong(error: String) -> SurveyedEngine {
+    SurveyedEngine {
+        is_named: true,
+        program: Err(error),
+        unreadable: Vec::new(),
+        models: Vec::new(),
+        passed_over: Vec::new(),
+        memory: 0,
     }
 }
 
@@ -59,11 +24,11 @@ const FILES: &str = "model files";
 /// How many files and models are named.
 const MOST_NAMED: usize = 5;
 
-pub(super) fn all(engines: &[ModelEngine]) -> Vec<Finding> {
+pub(super) fn all(engines: &[SurveyedEngine]) -> Vec<Finding> {
     engines.iter().flat_map(one).collect()
 }
 
-fn one(engine: &ModelEngine) -> Vec<Finding> {
+fn one(engine: &SurveyedEngine) -> Vec<Finding> {
     let (program, version) = match &engine.program {
         Ok(found) => found,
         // Nobody asked for an engine.
@@ -89,7 +54,7 @@ fn one(engine: &ModelEngine) -> Vec<Finding> {
 }
 
 /// Compares the models with the memory.
-fn memory(engine: &ModelEngine) -> Finding {
+fn memory(engine: &SurveyedEngine) -> Finding {
     let room = bytes(engine.memory);
     if engine.models.is_empty() {
         let found = format!("no model to serve; there is memory for {room}");
@@ -118,12 +83,13 @@ fn memory(engine: &ModelEngine) -> Finding {
     Finding::ok(FILES, format!("{models}, memory for {room}: {together}"))
 }
 
-fn passed_over(engine: &ModelEngine) -> Option<Finding> {
+fn passed_over(engine: &SurveyedEngine) -> Option<Finding> {
     let all = &engine.passed_over;
     if all.is_empty() {
         return None;
     }
-    let told = all.iter().take(MOST_NAMED).map(|(path, why)| format!("{}: {why}", path.display()));
+    let told =
+        all.iter().take(MOST_NAMED).map(|it| format!("{}: {}", it.path.display(), it.reason));
     let told = told.collect::<Vec<_>>().join("; ");
     let more = match all.len().saturating_sub(MOST_NAMED) {
         0 => String::new(),
@@ -136,11 +102,13 @@ fn passed_over(engine: &ModelEngine) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
+    use models::shelf::PassedOver;
+
     use super::*;
     use crate::commands::doctor::finding::State;
 
-    fn engine() -> ModelEngine {
-        ModelEngine {
+    fn engine() -> SurveyedEngine {
+        SurveyedEngine {
             is_named: true,
             program: Ok(("/opt/llama-server".into(), Some("version: 1".to_owned()))),
             unreadable: Vec::new(),
@@ -150,7 +118,7 @@ mod tests {
         }
     }
 
-    fn told(engine: &ModelEngine) -> String {
+    fn told(engine: &SurveyedEngine) -> String {
         one(engine).iter().map(|finding| finding.readable() + "\n").collect()
     }
 
@@ -159,29 +127,33 @@ mod tests {
         let text = told(&engine());
         assert!(text.contains("ok     model engine   /opt/llama-server, version: 1"), "{text}");
         assert!(text.contains("2 models, memory for 4.0 GiB: all of them fit together"), "{text}");
-        let small = told(&ModelEngine { memory: 5 << 29, ..engine() });
+        let small = told(&SurveyedEngine { memory: 5 << 29, ..engine() });
         assert!(small.contains("together they take 3.0 GiB, so they take turns"), "{small}");
-        let smaller = told(&ModelEngine { memory: 3 << 29, ..engine() });
+        let smaller = told(&SurveyedEngine { memory: 3 << 29, ..engine() });
         assert!(smaller.contains("larger than the memory of 1.5 GiB: b 2.0 GiB"), "{smaller}");
     }
 
     #[test]
     fn a_missing_program_is_a_fault_only_where_it_is_named() {
         let program = Err("get it".to_owned());
-        let named = ModelEngine { program, ..engine() };
+        let named = SurveyedEngine { program, ..engine() };
         assert_eq!(one(&named)[0].state, State::Fault);
-        let usual = ModelEngine { is_named: false, ..named };
+        let usual = SurveyedEngine { is_named: false, ..named };
         assert_eq!(one(&usual)[0].state, State::Note);
-        assert!(one(&ModelEngine { models: Vec::new(), ..usual }).is_empty());
+        assert!(one(&SurveyedEngine { models: Vec::new(), ..usual }).is_empty());
     }
 
     #[test]
     fn files_are_told_with_the_reason_why_they_are_no_models() {
-        let passed_over = (0..7).map(|number| (format!("/m/{number}").into(), "cut off".into()));
-        let text = told(&ModelEngine { passed_over: passed_over.collect(), ..engine() });
+        let passed_over = (0..7).map(|number| PassedOver {
+            path: format!("/m/{number}").into(),
+            reason: "cut off".to_owned(),
+            is_arriving: false,
+        });
+        let text = told(&SurveyedEngine { passed_over: passed_over.collect(), ..engine() });
         assert!(text.contains("7 files passed over: /m/0: cut off; /m/1"), "{text}");
         assert!(text.contains("and 2 more"), "{text}");
         let unreadable = vec![("/gone".into(), "it is not there".to_owned())];
-        assert_eq!(one(&ModelEngine { unreadable, ..engine() })[1].state, State::Fault);
+        assert_eq!(one(&SurveyedEngine { unreadable, ..engine() })[1].state, State::Fault);
     }
 }

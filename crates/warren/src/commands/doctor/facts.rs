@@ -30,14 +30,14 @@ use x509_parser::{extensions::GeneralName, parse_x509_certificate};
 use super::{
     backends::Backend,
     data::{self, Data, Entry},
-    engines::ModelEngine,
+    engines::wrong,
     machine::{Clocks, Limits, Services, available_memory},
     network::{Health, Mdns, Port, ProxyVariables, Reach, Server},
     settings::{Certificate, Configuration, Dates},
 };
 use crate::commands::{
     listening::address,
-    model_engines,
+    model_engines::{self, SurveyedEngine},
     service::{self, ServiceContext, Systemd},
     target::RunningServer,
     worker as lending,
@@ -67,7 +67,7 @@ pub(super) struct Facts {
     pub(super) clocks: Clocks,
     pub(super) limits: Limits,
     pub(super) backends: Vec<Backend>,
-    pub(super) engines: Vec<ModelEngine>,
+    pub(super) engines: Vec<SurveyedEngine>,
     pub(super) proxies: ProxyVariables,
     pub(super) mdns: Mdns,
 }
@@ -338,13 +338,13 @@ async fn backends(worker: &WorkerOptions) -> Vec<Backend> {
 }
 
 /// The model engines that a worker with these settings would start.
-async fn engines(worker: &WorkerOptions, options: &ServeOptions) -> Vec<ModelEngine> {
+async fn engines(worker: &WorkerOptions, options: &ServeOptions) -> Vec<SurveyedEngine> {
     let Ok(directory) = data_dir(options.data_dir.clone()) else { return Vec::new() };
     let worker = worker.clone();
     let surveyed = spawn_blocking(move || model_engines::survey(&worker, &directory)).await;
     match surveyed {
-        Ok(Ok(all)) => all.into_iter().map(ModelEngine::from).collect(),
-        Ok(Err(error)) => vec![ModelEngine::wrong(format!("{error:#}"))],
+        Ok(Ok(all)) => all,
+        Ok(Err(error)) => vec![wrong(format!("{error:#}"))],
         Err(_) => Vec::new(),
     }
 }

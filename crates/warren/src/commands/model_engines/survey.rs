@@ -22,7 +22,7 @@ const LONGEST: usize = 100;
 /// The result of one `[[worker.engines]]`.
 #[derive(Debug, Clone)]
 pub(crate) struct SurveyedEngine {
-    /// Whether people named it.
+    /// Whether people named it. Otherwise it serves pulled models, if there are any.
     pub(crate) is_named: bool,
     /// The program with its version line, or how to get it.
     pub(crate) program: Result<(PathBuf, Option<String>), String>,
@@ -30,6 +30,7 @@ pub(crate) struct SurveyedEngine {
     pub(crate) unreadable: Vec<(PathBuf, String)>,
     /// Models by name, with the memory that each takes, in bytes.
     pub(crate) models: Vec<(String, u64)>,
+    /// Files with no model to serve, with the reason.
     pub(crate) passed_over: Vec<PassedOver>,
     /// The memory for all models together, in bytes.
     pub(crate) memory: u64,

@@ -2,10 +2,11 @@
 
 use std::{collections::VecDeque, sync::Mutex};
 
+use base::CancelReason;
 use bytes::Bytes;
 use http::HeaderMap;
 use protocol::relay::{
-    Cancel, CancelReason, HeaderFields, ModelsUpdate, Register, RegisterAck, Request, RequestHead,
+    Cancel, CancelCause, HeaderFields, ModelsUpdate, Register, RegisterAck, Request, RequestHead,
     ResponseComplete, ResponseEnd, ServerFrame, ServerMessage, Version, WorkerFrame, WorkerMessage,
 };
 use tokio::{
@@ -133,7 +134,7 @@ impl ServerEnd {
     }
 
     pub(crate) fn cancel(&self, job: u32) {
-        let reason = CancelReason::ClientDisconnect;
+        let reason = CancelCause::Known(CancelReason::ClientDisconnect);
         self.say(&ServerMessage::Cancel(Cancel { request_id: format!("r-{job}"), reason }));
     }
 

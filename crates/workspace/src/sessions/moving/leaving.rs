@@ -42,7 +42,7 @@ pub struct Portable {
     pub stays: Vec<String>,
 }
 
-/// Everything that goes along.
+/// Everything that goes along, as it is here; its `Manifest` is as it will be there.
 #[derive(Debug)]
 pub struct Parcel {
     /// The session's stored facts, without the prompts that wait.

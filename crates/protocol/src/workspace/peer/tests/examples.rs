@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{ID, OTHER, info, project, read, session, team};
 use crate::workspace::peer::{
-    FromPeer, PeerKind, PeerMessage as M, StateSnapshot, decode_peer, legacy::LEGACY,
+    FromPeer, LEGACY, PeerKind, PeerMessage as M, StateSnapshot, decode_peer,
 };
 
 /// Each type, with its example.

@@ -42,7 +42,7 @@ use crate::agent::{
     usage::Usage,
 };
 
-/// A program from the configuration that speaks the Agent Client Protocol.
+/// A program from the configuration that speaks the Agent Client Protocol. Unlike an `McpServer`, it is the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AcpCommand {
     /// The provider's name.
