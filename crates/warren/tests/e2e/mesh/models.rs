@@ -11,7 +11,6 @@ use testkit::{
     daemon::WORKER_SECRET,
     eventually,
     gguf::GgufFile,
-    mesh::{FakeMac, MacSettings},
     processes::{FAKE_ENGINE, example},
 };
 
@@ -157,28 +156,6 @@ async fn a_pull_goes_on_where_it_was_when_the_server_was_killed() {
     is_there(&receiver);
     let again = wire.passed() - before;
     assert!(again < 11 * MIB as u64, "{again} bytes came after the kill");
-}
-
-#[tokio::test]
-async fn a_mac_is_sent_a_model_and_one_of_a_mac_is_taken() {
-    let folder = tempfile::tempdir().unwrap();
-    let holder = Machine::start(holding(folder.path())).await;
-    let mac = FakeMac::start(MacSettings::default()).await;
-    let link = mac.dial(holder.lan_address().await).await.expect("a link");
-    let told = link.query(MODEL).await;
-    let total: usize = files().values().map(Vec::len).sum();
-    assert_eq!((&told["available"], &told["totalSizeBytes"]), (&json!(true), &json!(total)));
-    assert!(link.fetch(MODEL).await == files(), "the Mac has other files");
-    assert_eq!(link.query("org/none").await["available"], false);
-
-    let sent: Vec<_> = files().into_iter().collect();
-    let settings =
-        MacSettings { files: BTreeMap::from([(MODEL.to_owned(), sent)]), ..MacSettings::default() };
-    let mac = FakeMac::start(settings).await;
-    let receiver = Machine::start(serve().set("--mesh-peer", &mac.address().to_string())).await;
-    linked(&receiver, 1).await;
-    last_of(&pull(&receiver, MODEL).await, "done");
-    is_there(&receiver);
 }
 
 /// The server that has fetched the model runs no model engines, so the command lends it.

@@ -4,7 +4,7 @@ use serde_json::json;
 use testkit::{
     Gate, Reply,
     chat::{delta, said},
-    mesh::{FakeGateway, FakeMeshNode, FakeStockRelay, GatewayFailure, NodeSettings},
+    mesh::{FakeGateway, FakeMeshNode, FakeStockRelay, GatewayFailure, Script},
 };
 
 use super::{
@@ -56,7 +56,7 @@ async fn a_gateway_is_answered_through_our_relay_and_through_a_stock_one() {
 async fn a_stock_node_is_asked_through_our_relay_and_through_a_stock_one() {
     let (ours, stock) = (RelayProcess::start(&[]).await, FakeStockRelay::start().await);
     for (relay, url) in [(ours.address, ours.url()), (stock.address(), stock.url())] {
-        let node = FakeMeshNode::start(relay, NodeSettings::new(9, "m")).await;
+        let node = FakeMeshNode::start(relay, 9, Script::new("m", "t0 t1 t2")).await;
         let asker = Machine::start(at(&url)).await;
         asker.sees(node.id(), serves).await;
         let mut request = saying("hi", true);
