@@ -95,19 +95,6 @@ async fn participants_that_lead_to_each_other_end_in_a_508_and_take_no_descripto
 }
 
 #[tokio::test]
-async fn the_server_itself_is_no_participants_endpoint() {
-    let (daemon, client, room) = with_room().await;
-    let port = daemon.address().port();
-    for host in ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]"] {
-        let endpoint = format!("http://{host}:{port}{}", room.path(""));
-        let refused = join_by_endpoint(&client, &room, "p1", "m", &endpoint).await;
-        let error = message(&refused, 400, "room:error");
-        assert!(error["error"].as_str().unwrap().contains("this server itself"), "{error}");
-    }
-    assert_eq!(data(&client.get(&room.plane("/participants")).await, 200), json!([]));
-}
-
-#[tokio::test]
 async fn two_servers_that_are_each_others_backend_refuse_and_serve_again_once_one_has_a_model() {
     let [one, other] = [serve().start().await, serve().start().await];
     let _there = start_worker(&one, &other.url(), 4);
@@ -175,19 +162,6 @@ async fn every_sort_of_provider_is_told_where_a_request_has_been() {
     );
     worker.complete(&job, 200, &json!({})).await;
     assert_eq!(on.await.unwrap().status, 200);
-}
-
-#[tokio::test]
-async fn an_endpoint_is_told_where_a_request_has_been() {
-    let (daemon, client, room) = with_room().await;
-    let backend = MockBackend::start(&["m"]).await;
-    let joined = join_by_endpoint(&client, &room, "p1", "m", &backend.url()).await;
-    message(&joined, 201, "room:joined");
-    is_connected(&daemon, &room, "p1").await;
-    assert_eq!(client.post_json(&room.chat(), &ask_for("p1", false)).await.status, 200);
-    let via = backend.request().await.header(VIA).expect("a mark").to_owned();
-    assert_eq!(via.len(), 16, "{via}");
-    assert_loop(&client.post(&room.chat(), &ask_for("p1", false)).header(VIA, &via).send().await);
 }
 
 #[tokio::test]
