@@ -173,3 +173,19 @@ async fn a_path_that_can_mean_only_one_thing_is_understood() {
     assert_eq!(client.get(&in_room).await.status, 200);
     assert_eq!(client.get("/v1/v1/admin/keys").await.status, 404);
 }
+
+#[tokio::test]
+async fn messages_without_v1_are_anthropics_by_their_header_and_are_led_there_by_their_body() {
+    let (daemon, _backend, _worker) = with_lender(1).await;
+    let post = |path: &str| daemon.client().post(path, &ask(false));
+    let answer = post("/messages").header("anthropic-version", "2023-06-01").send().await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let room = Room::make(&daemon.client(), &json!({"name": "r"})).await;
+    for base in [String::new(), format!("/rooms/{}", room.code)] {
+        let told = post(&format!("{base}/messages")).send().await;
+        let body = told.json();
+        assert_eq!((told.status, &body["type"]), (404, &json!("error")), "{body}");
+        let words = body["error"]["message"].as_str().unwrap();
+        assert!(words.contains(&format!("needs one that ends in {base}/v1,")), "{words}");
+    }
+}

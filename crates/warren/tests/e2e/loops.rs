@@ -1,16 +1,12 @@
 //! Requests that would go in a circle: they are refused where they come back, with an error that says
 //! so.
 
-use std::{fs, net::SocketAddr};
+use std::fs;
 
 use serde_json::json;
 use testkit::{
-    Client, Connect, DEADLINE, Daemon, Form, MockBackend, Response, Room, chat::completion,
+    Client, Connect, DEADLINE, Daemon, Form, MockBackend, Response, Room, Way, chat::completion,
     eventually,
-};
-use tokio::{
-    io::copy_bidirectional,
-    net::{TcpListener, TcpStream},
 };
 
 use crate::{
@@ -19,23 +15,6 @@ use crate::{
 };
 
 const VIA: &str = "x-warren-via";
-
-/// Passes bytes on to the server, like a proxy that the server does not know of.
-async fn proxy(to: SocketAddr) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tokio::spawn(async move {
-        while let Ok((mut client, _)) = listener.accept().await {
-            tokio::spawn(async move {
-                if let Ok(mut server) = TcpStream::connect(to).await {
-                    // Either end may leave at any time.
-                    let _ = copy_bidirectional(&mut client, &mut server).await;
-                }
-            });
-        }
-    });
-    address
-}
 
 async fn join_by_endpoint(
     client: &Client,
@@ -74,7 +53,9 @@ fn assert_loop(answer: &Response) {
 #[tokio::test]
 async fn participants_that_lead_to_each_other_end_in_a_508_and_take_no_descriptors() {
     let (daemon, client, room) = with_room().await;
-    let endpoint = format!("http://{}{}", proxy(daemon.address()).await, room.path(""));
+    // Like a proxy that the server does not know of.
+    let way = Way::to(daemon.address()).await;
+    let endpoint = format!("http://{}{}", way.address(), room.path(""));
     for number in 0..14 {
         let (id, next) = (format!("p{number}"), format!("p{}", (number + 1) % 14));
         let joined = join_by_endpoint(&client, &room, &id, &next, &endpoint).await;

@@ -4,13 +4,12 @@ use std::{net::SocketAddr, path::Path};
 
 use serde_json::{Value, json};
 use testkit::{
-    ChildProcess, Client, DEADLINE, Daemon, Gate, MockBackend, Reply, Response, Serve,
+    ChildProcess, Client, DEADLINE, Daemon, Gate, MockBackend, Reply, Response, Serve, Way,
     WorkerProcess,
     chat::{FINISH, delta},
     eventually,
 };
 
-use super::wire::Wire;
 use crate::{
     cli::{Ran, warren},
     common::{CHAT, binary, lend, serve},
@@ -240,7 +239,7 @@ pub(super) struct Pair {
     pub(super) lender: Machine,
     pub(super) relay: Option<RelayProcess>,
     /// On the LAN from who asks to who lends, else from who lends to the relay.
-    pub(super) wire: Wire,
+    pub(super) wire: Way,
 }
 
 impl Pair {
@@ -259,8 +258,8 @@ impl Pair {
 
     async fn on_lan(lender: Serve, asker: Serve, slots: u32) -> Self {
         let lender = Machine::lending(lender.set("--mesh-listen", "127.0.0.1:0"), slots).await;
-        let wire = Wire::to(lender.lan_address().await).await;
-        let asker = Machine::start(asker.set("--mesh-peer", &wire.name())).await;
+        let wire = Way::to(lender.lan_address().await).await;
+        let asker = Machine::start(asker.set("--mesh-peer", &wire.address().to_string())).await;
         asker.is_linked(&lender.id).await;
         Self { asker, lender, relay: None, wire }
     }
@@ -268,10 +267,10 @@ impl Pair {
     async fn at_relay(lender: Serve, asker: Serve, slots: u32) -> Self {
         let relay = RelayProcess::start(&[]).await;
         // It is let to the relay only when it has something to tell there.
-        let wire = Wire::cut_to(relay.address).await;
-        let lender = lender.set("--mesh-relay", &format!("ws://{}", wire.name()));
+        let wire = Way::new().await;
+        let lender = lender.set("--mesh-relay", &format!("ws://{}", wire.address()));
         let lender = Machine::lending(lender, slots).await;
-        wire.mend();
+        wire.lead_to(relay.address);
         lender.is_registered().await;
         let asker = Machine::start(asker.set("--mesh-relay", &relay.url())).await;
         asker.sees(&lender.id, serves).await;

@@ -7,17 +7,14 @@ use std::{
 
 use serde_json::{Value, json};
 use testkit::{
-    ChildProcess, DEADLINE, Serve,
+    ChildProcess, DEADLINE, Serve, Way,
     daemon::WORKER_SECRET,
     eventually,
     gguf::GgufFile,
     processes::{FAKE_ENGINE, example},
 };
 
-use super::{
-    kit::{Machine, listening},
-    wire::Wire,
-};
+use super::kit::{Machine, listening};
 use crate::common::{binary, serve};
 
 const MODEL: &str = "org/tiny";
@@ -134,8 +131,9 @@ async fn a_model_comes_from_two_peers_bit_by_bit_and_can_be_passed_on() {
 async fn a_pull_goes_on_where_it_was_when_the_server_was_killed() {
     let folder = tempfile::tempdir().unwrap();
     let holder = Machine::start(holding(folder.path())).await;
-    let wire = Wire::to(holder.lan_address().await).await;
-    let mut receiver = Machine::start(serve().set("--mesh-peer", &wire.name())).await;
+    let wire = Way::to(holder.lan_address().await).await;
+    let mut receiver =
+        Machine::start(serve().set("--mesh-peer", &wire.address().to_string())).await;
     linked(&receiver, 1).await;
     wire.freeze_after(9 * MIB as u64);
     let body = json!({"model": MODEL});

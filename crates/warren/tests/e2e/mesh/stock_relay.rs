@@ -2,15 +2,12 @@
 
 use serde_json::json;
 use testkit::{
-    Gate, Reply,
+    Gate, Reply, Way,
     chat::{delta, said},
     mesh::{FakeGateway, FakeMeshNode, FakeStockRelay, GatewayFailure, Script},
 };
 
-use super::{
-    kit::{Machine, RelayProcess, always, saying, serves, whole},
-    wire::Wire,
-};
+use super::kit::{Machine, RelayProcess, always, saying, serves, whole};
 use crate::common::serve;
 
 fn at(relay: &str) -> testkit::Serve {
@@ -18,10 +15,10 @@ fn at(relay: &str) -> testkit::Serve {
 }
 
 /// A machine that lends `m` and had it when it came to the relay.
-async fn lender_at(relay: std::net::SocketAddr) -> (Machine, Wire) {
-    let door = Wire::cut_to(relay).await;
-    let lender = Machine::lending(at(&format!("ws://{}/ws", door.name())), 2).await;
-    door.mend();
+async fn lender_at(relay: std::net::SocketAddr) -> (Machine, Way) {
+    let door = Way::new().await;
+    let lender = Machine::lending(at(&format!("ws://{}/ws", door.address())), 2).await;
+    door.lead_to(relay);
     lender.is_registered().await;
     (lender, door)
 }
