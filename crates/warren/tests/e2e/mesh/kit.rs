@@ -10,8 +10,9 @@ use testkit::{
     eventually,
 };
 
+use super::servers::{identity, lan_address, mesh, peers};
 use crate::{
-    cli::{Ran, warren},
+    cli::Ran,
     common::{CHAT, binary, lend, serve},
 };
 
@@ -75,9 +76,7 @@ impl Machine {
     /// A machine without models.
     pub(super) async fn start(settings: Serve) -> Self {
         let daemon = settings.start().await;
-        let told = daemon.admin().get("/admin/mesh/id").await;
-        assert_eq!(told.status, 200, "{}", told.text());
-        let id = told.json()["id"].as_str().expect("an id").to_owned();
+        let id = identity(&daemon).await["id"].as_str().expect("an id").to_owned();
         let mock = MockBackend::start(&["m"]).await;
         Self { daemon, mock, worker: None, id }
     }
@@ -96,14 +95,12 @@ impl Machine {
 
     /// The server's description of itself in the mesh.
     pub(super) async fn told(&self) -> Value {
-        self.daemon.admin().get("/admin/mesh/id").await.json()
+        identity(&self.daemon).await
     }
 
     /// Where peers on the LAN connect to.
     pub(super) async fn lan(&self) -> String {
-        let listens = async || self.told().await["listen"].is_string();
-        eventually("a listener for peers", DEADLINE, listens).await;
-        self.told().await["listen"].as_str().expect("it listens").to_owned()
+        lan_address(&self.daemon).await
     }
 
     /// The same, for fakes.
@@ -113,8 +110,7 @@ impl Machine {
 
     /// Its knowledge of its peers.
     pub(super) async fn peers(&self) -> Vec<Value> {
-        let listed = self.daemon.admin().get("/admin/mesh/peers").await.json();
-        listed["peers"].as_array().cloned().expect("a list of peers")
+        peers(&self.daemon).await
     }
 
     /// Its knowledge of a peer, if it has any.
@@ -178,14 +174,7 @@ impl Machine {
 
     /// Runs `warren mesh` against it.
     pub(super) async fn cli(&self, args: &[&str]) -> Ran {
-        let (url, directory) = (self.daemon.url(), self.daemon.data_dir().display().to_string());
-        let mut all = vec!["mesh"];
-        all.extend(args);
-        all.extend(["--server", &url]);
-        if args.first() != Some(&"ask") || !args.contains(&"--data-dir") {
-            all.extend(["--data-dir", &directory]);
-        }
-        warren(&all).await
+        mesh(&self.daemon, args).await
     }
 
     /// Whether it answers, and is well.
