@@ -35,6 +35,7 @@
 //! - [`workspace`]: a client of the workspace, and output that is cut and found whole
 //! - `sockets`: what all these servers and WebSockets have in common
 //! - [`wait`]: deadlines, and conditions that come true
+//! - [`way`]: a proxy that cuts and holds connections
 
 #![expect(
     missing_docs,
@@ -77,6 +78,7 @@ pub mod relay_server;
 pub mod room;
 mod sockets;
 pub mod wait;
+pub mod way;
 pub mod worker;
 pub mod workspace;
 
@@ -101,4 +103,5 @@ pub use raw::{RawConnection, RawRequest, RawServer};
 pub use relay_server::{RelayAnswer, RelayLink, RelayServer};
 pub use room::{Room, RoomEvent, RoomEvents};
 pub use wait::{DEADLINE, eventually, within};
+pub use way::{Fault, Way};
 pub use worker::{Connect, FakeWorker, Form, Job, Refused};

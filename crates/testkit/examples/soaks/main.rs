@@ -13,7 +13,6 @@ mod resume;
 mod rooms;
 mod stress;
 mod tokens;
-mod way;
 mod workspace;
 
 use std::process::ExitCode;

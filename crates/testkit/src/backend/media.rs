@@ -38,7 +38,7 @@ pub async fn media_backend(models: &[&str]) -> MockBackend {
     backend
 }
 
-/// What a text sounds like: bytes of every value, that are no text and hold what ends a line or a stream.
+/// The sound of a text: bytes of every value, which are no text and hold the ends of lines and streams.
 pub fn sound(text: &str) -> Vec<u8> {
     let every: Vec<u8> = (0..=255).collect();
     [b"ID3\x04\r\n\r\ndata: [DONE]\n\n", text.as_bytes(), &every.repeat(300)].concat()
@@ -74,10 +74,10 @@ fn field(part: &str) -> Option<(String, Vec<u8>)> {
     Some((name.to_owned(), value.chars().map(|byte| byte as u8).collect()))
 }
 
-/// What a form told.
-struct Told(Vec<(String, Vec<u8>)>);
+/// The fields of a form, by their names.
+struct Fields(Vec<(String, Vec<u8>)>);
 
-impl Told {
+impl Fields {
     fn text(&self, name: &str) -> String {
         let value = self.0.iter().find(|(found, _)| found == name);
         value.map(|(_, value)| String::from_utf8_lossy(value).into_owned()).unwrap_or_default()
@@ -102,15 +102,15 @@ fn digest(bytes: &[u8]) -> String {
 fn reply(received: &Received) -> Reply {
     let body = received.json();
     match received.target.as_str() {
-        "/v1/audio/transcriptions" => transcription(&Told(form_fields(received))),
+        "/v1/audio/transcriptions" => transcription(&Fields(form_fields(received))),
         "/v1/audio/translations" => {
-            Reply::json(200, &json!({"text": Told(form_fields(received)).words()}))
+            Reply::json(200, &json!({"text": Fields(form_fields(received)).words()}))
         }
         "/v1/audio/speech" => speech(&body),
         "/v1/images/generations" if body["stream"] == true => streamed_picture(&body),
         "/v1/images/generations" => picture(&text(&body["prompt"])),
         "/v1/images/edits" | "/v1/images/variations" => {
-            picture(&Told(form_fields(received)).words())
+            picture(&Fields(form_fields(received)).words())
         }
         "/v1/moderations" => moderation(&body),
         "/v1/rerank" => ranking(&body),
@@ -118,13 +118,13 @@ fn reply(received: &Received) -> Reply {
     }
 }
 
-fn transcription(told: &Told) -> Reply {
-    let words = told.words();
+fn transcription(fields: &Fields) -> Reply {
+    let words = fields.words();
     let usage = json!({
         "type": "tokens", "input_tokens": 14, "output_tokens": 4, "total_tokens": 18,
         "input_token_details": {"text_tokens": 0, "audio_tokens": 14},
     });
-    if told.text("stream") == "true" {
+    if fields.text("stream") == "true" {
         let mut events: Vec<Value> = words
             .split_inclusive(' ')
             .map(|word| json!({"type": "transcript.text.delta", "delta": word}))
@@ -132,7 +132,7 @@ fn transcription(told: &Told) -> Reply {
         events.push(json!({"type": "transcript.text.done", "text": words, "usage": usage}));
         return stream(&events);
     }
-    match told.text("response_format").as_str() {
+    match fields.text("response_format").as_str() {
         "text" | "srt" | "vtt" => {
             Reply::full(200, &[("content-type", "text/plain; charset=utf-8")], words + "\n")
         }

@@ -1,30 +1,22 @@
 //! The identity of a node.
 
-use std::fmt;
-
 use ed25519_dalek::{Signer, SigningKey};
 
 /// An Ed25519 key, as nodes keep one.
-#[derive(Clone)]
-pub struct MeshKey(SigningKey);
-
-impl fmt::Debug for MeshKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("MeshKey").field(&self.id()).finish()
-    }
-}
+#[derive(Debug)]
+pub(super) struct MeshKey(SigningKey);
 
 impl MeshKey {
-    pub fn new(seed: [u8; 32]) -> Self {
+    pub(super) fn new(seed: [u8; 32]) -> Self {
         Self(SigningKey::from_bytes(&seed))
     }
 
     /// The node's id: its public key in hex digits.
-    pub fn id(&self) -> String {
+    pub(super) fn id(&self) -> String {
         hex::encode(self.0.verifying_key().as_bytes())
     }
 
-    pub fn sign(&self, text: &str) -> String {
+    pub(super) fn sign(&self, text: &str) -> String {
         hex::encode(self.0.sign(text.as_bytes()).to_bytes())
     }
 }

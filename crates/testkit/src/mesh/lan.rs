@@ -2,11 +2,8 @@
 
 use std::net::SocketAddr;
 
-use serde_json::Value;
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
-};
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
 
 use super::{
     facts,
@@ -24,45 +21,29 @@ pub struct LanPeer {
 impl LanPeer {
     pub async fn dial(address: SocketAddr) -> Self {
         let stream = within("connecting", TcpStream::connect(address)).await;
-        Self::on(stream.expect("the listener takes connections"))
-    }
-
-    fn on(stream: TcpStream) -> Self {
+        let stream = stream.expect("the listener takes connections");
         stream.set_nodelay(true).expect("a TCP connection");
         Self { stream, device: uuid() }
     }
 
-    /// Says hello, wrapped, as a stock peer with these models; a hash goes with it if there is one.
-    pub async fn hello(&mut self, models: &[&str], hash: Option<&str>) {
-        let body = greeting(&self.device, models, hash);
+    /// Says hello, wrapped, as a stock peer without models.
+    pub async fn hello(&mut self) {
+        let device = facts::device(&self.device, "Stock", &facts::hardware(), &[]);
+        let body = json!({"deviceInfo": device, "loadedModels": [], "protocolVersion": 1});
         self.say(&wrapped("hello", &body)).await;
     }
 
-    /// Connects, says hello and takes the answer, which it returns.
-    pub async fn greeted(address: SocketAddr, models: &[&str]) -> (Self, Value) {
+    /// Connects, says hello and takes the answer.
+    pub async fn greeted(address: SocketAddr) -> Self {
         let mut peer = Self::dial(address).await;
-        peer.hello(models, None).await;
-        let ack = peer.expect("helloAck").await;
-        (peer, ack)
+        peer.hello().await;
+        peer.expect("helloAck").await;
+        peer
     }
 
     pub async fn say(&mut self, message: &Value) {
-        self.frame(message.to_string().as_bytes()).await;
-    }
-
-    pub async fn frame(&mut self, bytes: &[u8]) {
         // The other end may have closed, which is what some tests are about.
-        let _gone = write_frame(&mut self.stream, bytes).await;
-    }
-
-    /// Writes these bytes, of whatever they are a part.
-    pub async fn bytes(&mut self, bytes: &[u8]) {
-        let _gone = self.stream.write_all(bytes).await;
-    }
-
-    /// Announces a frame of `length` bytes and sends none of them.
-    pub async fn announce(&mut self, length: u32) {
-        self.bytes(&length.to_be_bytes()).await;
+        let _gone = write_frame(&mut self.stream, message.to_string().as_bytes()).await;
     }
 
     /// The next frame; `None` when the other end has closed.
@@ -70,16 +51,11 @@ impl LanPeer {
         within("a frame", read_frame(&mut self.stream)).await.ok()
     }
 
-    pub async fn hear(&mut self) -> Option<Value> {
-        let frame = self.hear_bytes().await?;
-        Some(serde_json::from_slice(&frame).unwrap_or_else(|error| panic!("no JSON: {error}")))
-    }
-
     /// The next message of this kind, without its envelope; others are passed over.
     pub async fn expect(&mut self, kind: &str) -> Value {
         loop {
-            let message = self.hear().await.unwrap_or_else(|| panic!("closed before {kind}"));
-            match either(&message) {
+            let frame = self.hear_bytes().await.unwrap_or_else(|| panic!("closed before {kind}"));
+            match either(&serde_json::from_slice(&frame).expect("JSON")) {
                 Some((name, body)) if name == kind => return body,
                 _ => {}
             }
@@ -95,27 +71,4 @@ impl LanPeer {
         }
         last
     }
-
-    /// Reads `length` bytes without regard to frames; `None` when there are fewer.
-    pub async fn read(&mut self, length: usize) -> Option<Vec<u8>> {
-        let mut bytes = vec![0; length];
-        within("bytes", self.stream.read_exact(&mut bytes)).await.ok().map(|_| bytes)
-    }
-
-    /// Ends its own side, and goes on reading.
-    pub async fn shut(&mut self) {
-        let _gone = self.stream.shutdown().await;
-    }
-}
-
-fn greeting(device: &str, models: &[&str], hash: Option<&str>) -> Value {
-    let models: Vec<String> = models.iter().map(|&model| model.to_owned()).collect();
-    let mut body = serde_json::json!({
-        "deviceInfo": facts::device(device, "Stock", &facts::hardware(), &models),
-        "loadedModels": models, "protocolVersion": 1,
-    });
-    if let Some(hash) = hash {
-        body["clusterPasscodeHash"] = hash.into();
-    }
-    body
 }

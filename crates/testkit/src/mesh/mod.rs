@@ -8,9 +8,7 @@
 //! - [`FakeGateway`]: a consumer behind a relay, with a relay session for each request
 //! - [`FakeStockRelay`]: a relay that checks nothing
 //! - [`LanPeer`]: a TCP connection on which a test says whatever it likes
-//! - [`RelaySocket`]: the same at a relay
-//! - [`MeshKey`]: the identity of a node
-//! - [`Script`]: what is answered to requests
+//! - [`Script`]: the only model of a peer, and its answer
 
 mod facts;
 mod gateway;
@@ -27,13 +25,10 @@ mod tests;
 mod wire;
 
 pub use self::{
-    gateway::{FakeGateway, GatewayAnswer, GatewayFailure, GatewaySession},
-    key::MeshKey,
+    gateway::{FakeGateway, GatewayAnswer, GatewayFailure},
     lan::LanPeer,
-    mac::{FakeMac, MacLink, MacSettings},
-    node::{FakeMeshNode, NodeSettings},
-    relay::{FakeStockRelay, Forwarded},
+    mac::{FakeMac, MacLink},
+    node::FakeMeshNode,
+    relay::FakeStockRelay,
     script::Script,
-    socket::RelaySocket,
-    wire::{CHUNK, apple_now, passcode_hash, sha256_hex},
 };

@@ -36,29 +36,10 @@ const MAX_WAITING: usize = 10_000;
 
 const MAX_HEARD: usize = 100_000;
 
-#[derive(Debug, Clone)]
-pub struct NodeSettings {
-    pub key: MeshKey,
-    pub name: String,
-    /// The models that it says it serves, and does.
-    pub models: Vec<String>,
-    pub script: Script,
-    /// How often it registers and discovers again.
-    pub every: Duration,
-}
+/// How often it registers and discovers again.
+const EVERY: Duration = Duration::from_secs(10);
 
-impl NodeSettings {
-    /// The node of a seed of these bytes, with one model.
-    pub fn new(seed: u8, model: &str) -> Self {
-        Self {
-            key: MeshKey::new([seed; 32]),
-            name: format!("Stock Node {seed}"),
-            models: vec![model.to_owned()],
-            script: Script::text("t0 t1 t2"),
-            every: Duration::from_secs(10),
-        }
-    }
-}
+const NAME: &str = "Stock Node";
 
 /// A node that is registered. Dropping it ends its connection without a word.
 #[derive(Debug)]
@@ -69,7 +50,8 @@ pub struct FakeMeshNode {
 
 #[derive(Debug)]
 struct Shared {
-    settings: NodeSettings,
+    key: MeshKey,
+    script: Script,
     id: String,
     device: String,
     state: Mutex<NodeState>,
@@ -82,10 +64,12 @@ struct NodeState {
 }
 
 impl FakeMeshNode {
-    pub async fn start(relay: SocketAddr, settings: NodeSettings) -> Self {
-        let id = settings.key.id();
+    /// The node of a seed of these bytes.
+    pub async fn start(relay: SocketAddr, seed: u8, script: Script) -> Self {
+        let key = MeshKey::new([seed; 32]);
+        let id = key.id();
         let mut socket = RelaySocket::open(relay, &id).await;
-        let shared = Shared { settings, id, device: uuid(), state: Mutex::default() };
+        let shared = Shared { key, script, id, device: uuid(), state: Mutex::default() };
         socket.say(&shared.registration()).await;
         socket.expect("registerAck").await;
         let (sink, stream) = socket.split();
@@ -100,13 +84,10 @@ impl FakeMeshNode {
         &self.shared.id
     }
 
-    /// Kind and body of all messages of peers that were understood.
-    pub fn heard(&self) -> Vec<(String, Value)> {
-        self.shared.state().heard.clone()
-    }
-
+    /// The bodies of all messages of this kind that were understood.
     pub fn heard_of(&self, kind: &str) -> Vec<Value> {
-        self.heard().into_iter().filter(|(name, _)| name == kind).map(|(_, body)| body).collect()
+        let heard = self.shared.state().heard.clone().into_iter();
+        heard.filter(|(name, _)| name == kind).map(|(_, body)| body).collect()
     }
 
     /// Waits until `times` messages of this kind have come, and returns them.
@@ -128,8 +109,7 @@ impl Shared {
     }
 
     fn registration(&self) -> Value {
-        let NodeSettings { key, name, models, .. } = &self.settings;
-        registration(key, name, &facts::capabilities(models))
+        registration(&self.key, NAME, &facts::capabilities(self.script.models()))
     }
 
     /// Takes in a message of the relay. Returns what has to be answered.
@@ -180,8 +160,7 @@ async fn read_all(mut stream: Stream, shared: Arc<Shared>, read: mpsc::Sender<Pe
 }
 
 async fn serve(mut sink: Sink, shared: Arc<Shared>, mut waiting: mpsc::Receiver<PeerRequest>) {
-    let every = shared.settings.every;
-    let mut again = interval_at(Instant::now() + every, every);
+    let mut again = interval_at(Instant::now() + EVERY, EVERY);
     loop {
         tokio::select! {
             asked = waiting.recv() => match asked {
@@ -197,15 +176,14 @@ async fn serve(mut sink: Sink, shared: Arc<Shared>, mut waiting: mpsc::Receiver<
 }
 
 async fn answer(sink: &mut Sink, shared: &Shared, asked: &PeerRequest) {
-    let models = &shared.settings.models;
+    let models = shared.script.models();
     let (kind, body) = match asked.kind.as_str() {
         "relayOpen" => {
             let ready = forwarded("relayReady", &shared.id, &asked.from, &asked.session);
             return say(sink, &ready).await;
         }
         "hello" => {
-            let NodeSettings { name, .. } = &shared.settings;
-            let device = facts::device(&shared.device, name, &facts::hardware(), models);
+            let device = facts::device(&shared.device, NAME, &facts::hardware(), models);
             let body = json!({"deviceInfo": device, "loadedModels": models, "protocolVersion": 1});
             ("helloAck", body)
         }
@@ -223,7 +201,7 @@ async fn answer(sink: &mut Sink, shared: &Shared, asked: &PeerRequest) {
 }
 
 async fn infer(sink: &mut Sink, shared: &Shared, asked: &PeerRequest) {
-    let NodeSettings { models, script, .. } = &shared.settings;
+    let models = shared.script.models();
     let id = &asked.body["requestID"];
     let model = asked.body["request"]["model"].as_str().unwrap_or_default().to_lowercase();
     let last = model.rsplit('/').next().unwrap_or_default();
@@ -233,16 +211,13 @@ async fn infer(sink: &mut Sink, shared: &Shared, asked: &PeerRequest) {
         let error = json!({"code": code, "errorMessage": message, "requestID": id});
         return reply(sink, shared, asked, "inferenceError", &error).await;
     }
-    let chunks = script.chunks("mock-model");
-    for (number, chunk) in chunks.iter().enumerate() {
-        if number > 0 {
-            script.pass().await;
-        }
+    let chunks = shared.script.chunks();
+    for chunk in &chunks {
         let body = json!({"chunk": chunk, "requestID": id});
         reply(sink, shared, asked, "inferenceChunk", &body).await;
     }
-    let (kind, end) = script.end(id, chunks.len());
-    reply(sink, shared, asked, kind, &end).await;
+    let end = json!({"requestID": id, "tokensOut": chunks.len()});
+    reply(sink, shared, asked, "inferenceComplete", &end).await;
 }
 
 async fn reply(sink: &mut Sink, shared: &Shared, asked: &PeerRequest, kind: &str, body: &Value) {

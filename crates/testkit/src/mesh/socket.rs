@@ -14,8 +14,8 @@ use tokio_tungstenite::{
     tungstenite::{Message, protocol::WebSocketConfig},
 };
 
-use super::{facts, key::MeshKey};
-use crate::{sockets, wait::within};
+use super::key::MeshKey;
+use crate::wait::within;
 
 /// Stock relays and nodes take as much.
 const MAX_MESSAGE: usize = 16 * 1024 * 1024;
@@ -26,15 +26,14 @@ pub(super) type Stream = SplitStream<WebSocketStream<TcpStream>>;
 /// A WebSocket to a relay, on which a test says whatever it likes. Dropping it ends the connection
 /// without a word.
 #[derive(Debug)]
-pub struct RelaySocket {
+pub(super) struct RelaySocket {
     sink: Sink,
     stream: Stream,
-    node: String,
 }
 
 impl RelaySocket {
     /// Connects as the node of this id, and says nothing.
-    pub async fn open(relay: SocketAddr, node: &str) -> Self {
+    pub(super) async fn open(relay: SocketAddr, node: &str) -> Self {
         let stream = within("connecting", TcpStream::connect(relay)).await;
         let stream = stream.expect("the relay takes connections");
         stream.set_nodelay(true).expect("a TCP connection");
@@ -45,49 +44,24 @@ impl RelaySocket {
         let opened = within("the upgrade", client_async_with_config(url, stream, Some(config)));
         let (socket, _) = opened.await.expect("the relay takes nodes");
         let (sink, stream) = socket.split();
-        Self { sink, stream, node: node.to_owned() }
+        Self { sink, stream }
     }
 
-    /// Connects, registers as a stock node with these models, and waits until it is.
-    pub async fn registered(relay: SocketAddr, key: &MeshKey, models: &[&str]) -> Self {
-        let mut socket = Self::open(relay, &key.id()).await;
-        let models: Vec<String> = models.iter().map(|&model| model.to_owned()).collect();
-        socket.say(&registration(key, "Stock", &facts::capabilities(&models))).await;
-        socket.expect("registerAck").await;
-        socket
-    }
-
-    pub async fn say(&mut self, message: &Value) {
+    pub(super) async fn say(&mut self, message: &Value) {
         self.text(&message.to_string()).await;
     }
 
-    pub async fn text(&mut self, text: &str) {
+    pub(super) async fn text(&mut self, text: &str) {
         // The relay may have gone.
         let _gone = self.sink.send(Message::text(text)).await;
     }
 
-    /// Says bytes, as Macs do.
-    pub async fn binary(&mut self, bytes: Vec<u8>) {
-        let _gone = self.sink.send(Message::binary(bytes)).await;
-    }
-
-    /// Says something to another node, as itself.
-    pub async fn forward(&mut self, kind: &str, to: &str, session: &str) {
-        let from = self.node.clone();
-        self.say(&forwarded(kind, &from, to, session)).await;
-    }
-
-    pub async fn data(&mut self, to: &str, session: &str, bytes: &[u8]) {
-        let from = self.node.clone();
-        self.say(&data(&from, to, session, bytes)).await;
-    }
-
-    pub async fn hear(&mut self) -> Option<Value> {
+    pub(super) async fn hear(&mut self) -> Option<Value> {
         within("a message of the relay", next(&mut self.stream)).await
     }
 
     /// The next message of this kind, without its envelope; others are passed over.
-    pub async fn expect(&mut self, kind: &str) -> Value {
+    pub(super) async fn expect(&mut self, kind: &str) -> Value {
         loop {
             let mut message = self.hear().await.unwrap_or_else(|| panic!("closed before {kind}"));
             if let Some(body) = message.get_mut(kind) {
@@ -97,17 +71,12 @@ impl RelaySocket {
     }
 
     /// Waits for a message of each of these kinds, in any order. Other messages are skipped.
-    pub async fn expect_all(&mut self, kinds: &[&str]) {
+    pub(super) async fn expect_all(&mut self, kinds: &[&str]) {
         let mut missing = kinds.to_vec();
         while !missing.is_empty() {
             let message = self.hear().await.unwrap_or_else(|| panic!("closed before {missing:?}"));
             missing.retain(|kind| message.get(*kind).is_none());
         }
-    }
-
-    /// Waits until the relay has closed; the code and reason with which it did, if any.
-    pub async fn closed(&mut self) -> Option<(u16, String)> {
-        sockets::closed(&mut self.stream).await
     }
 
     pub(super) fn split(self) -> (Sink, Stream) {

@@ -28,22 +28,8 @@ fn mac_takes(kind: &str, body: &Value) -> bool {
         "inferenceChunk" => is_uuid(&body["requestID"]) && chunk(&body["chunk"]),
         "inferenceComplete" => is_uuid(&body["requestID"]),
         "inferenceError" => is_uuid(&body["requestID"]) && body["errorMessage"].is_string(),
-        "modelQuery" => body["modelID"].is_string(),
-        "modelQueryResponse" => body["modelID"].is_string() && body["available"].is_boolean(),
-        "modelTransferRequest" | "modelTransferComplete" => {
-            is_uuid(&body["transferID"]) && body["modelID"].is_string()
-        }
-        "modelTransferChunk" => transfer_chunk(body),
         _ => false,
     }
-}
-
-fn transfer_chunk(body: &Value) -> bool {
-    is_uuid(&body["transferID"])
-        && body["fileName"].is_string()
-        && body["offset"].is_u64()
-        && body["data"].is_string()
-        && body["isLastChunk"].is_boolean()
 }
 
 fn chunk(chunk: &Value) -> bool {

@@ -7,27 +7,15 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-
-/// The length of a piece of a model, in bytes, but for the last of a file.
-pub const CHUNK: usize = 1_048_576;
 
 /// A frame that a test may get; stock peers have no bound.
 const MAX_FRAME: usize = 64 * 1024 * 1024;
 
 /// Now, as the mesh writes dates: seconds since 2001.
-pub fn apple_now() -> f64 {
+pub(super) fn apple_now() -> f64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is later than 1970");
     now.as_secs_f64() - 978_307_200.0
-}
-
-pub fn passcode_hash(passcode: &str) -> String {
-    sha256_hex(passcode.as_bytes())
-}
-
-pub fn sha256_hex(bytes: &[u8]) -> String {
-    hex::encode(Sha256::digest(bytes))
 }
 
 /// A UUID that is used once, in lower case.
@@ -75,11 +63,6 @@ pub(super) async fn write_frame(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_passcode_is_hashed_as_stock_peers_do() {
-        assert!(passcode_hash("hunter2").starts_with("f52fbd32"));
-    }
 
     #[test]
     fn swift_escapes_slashes() {

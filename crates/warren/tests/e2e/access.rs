@@ -199,17 +199,6 @@ async fn the_admin_token_is_kept() {
     assert_never_logged(daemon, token.trim()).await;
 }
 
-/// Two servers cannot share a data directory.
-#[tokio::test]
-async fn a_data_directory_is_locked() {
-    let serve = serve();
-    let first = serve.spawn();
-    first.line_with("listening on http://").await;
-    let mut second = serve.spawn();
-    assert!(second.exit().await.is_some_and(|code| code != 0));
-    assert!(second.log().contains(&serve.data_dir().display().to_string()), "{}", second.log());
-}
-
 /// A real worker with the wrong secret says so, and keeps trying.
 #[tokio::test]
 async fn a_real_worker_says_that_its_secret_is_wrong() {

@@ -34,37 +34,6 @@ impl BlockedServer {
 }
 
 #[tokio::test]
-async fn the_backend_sees_a_plain_request_being_left() {
-    let held = BlockedServer::new().await;
-    held.backend.then(Reply::completion("late").after(&held.gate));
-    let asked = held.ask(false).await;
-    held.backend.request().await;
-    drop(asked);
-    held.is_free().await;
-}
-
-#[tokio::test]
-async fn the_backend_sees_a_stream_being_left_before_its_head() {
-    let held = BlockedServer::new().await;
-    held.backend.then(Reply::stream(["data: 1\n\n"], &held.gate).after(&held.gate));
-    let asked = held.ask(true).await;
-    held.backend.request().await;
-    asked.reset();
-    held.is_free().await;
-}
-
-#[tokio::test]
-async fn the_backend_sees_a_stream_being_left_after_its_head() {
-    let held = BlockedServer::new().await;
-    held.backend.then(Reply::stream(["data: 1\n\n"], &held.gate));
-    let asked = held.ask(true).await;
-    let answer = asked.answer().await;
-    assert_eq!(answer.status, 200);
-    drop(answer);
-    held.is_free().await;
-}
-
-#[tokio::test]
 async fn the_backend_sees_a_stream_being_reset_in_its_middle() {
     let held = BlockedServer::new().await;
     held.backend.then(Reply::stream(["data: 1\n\n", "data: 2\n\n"], &held.gate));
@@ -87,18 +56,4 @@ async fn half_closing_is_hanging_up() {
     asked.half_close().await;
     held.is_free().await;
     asked.closed().await;
-}
-
-/// A request whose body never comes holds no slot and nobody up.
-#[tokio::test]
-async fn a_body_that_stops_half_way_holds_nothing() {
-    let held = BlockedServer::new().await;
-    let mut half = held.daemon.client().connect().await;
-    let head = "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\n\
-        content-type: application/json\r\ncontent-length: 1000\r\n\r\n{\"model\":";
-    half.write(head.as_bytes()).await;
-    assert_eq!(held.daemon.client().post_json(CHAT, &ask(false)).await.status, 200);
-    drop(half);
-    held.daemon.is_idle().await;
-    assert_eq!(held.backend.counts().started, 1);
 }

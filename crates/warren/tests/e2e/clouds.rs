@@ -204,21 +204,6 @@ async fn a_refused_key_is_told_of_once_without_its_text_and_another_one_is_taken
 }
 
 #[tokio::test]
-async fn a_clouds_own_refusals_reach_the_client_in_words() {
-    let setting = Setting::with_key_file().await;
-    let client = setting.daemon.client();
-    for (status, words) in [(402, "insufficient balance"), (429, "slow down")] {
-        let refusal = json!({"error": {"message": words, "type": "x"}});
-        for api in [CHAT, MESSAGES] {
-            setting.cloud.then(Reply::json(status, &refusal));
-            let refused = client.post_json(api, &ask_for("gpt-x", false)).await;
-            assert_eq!(refused.status, status, "{api}: {}", refused.text());
-            assert!(refused.text().contains(words), "{api}: {}", refused.text());
-        }
-    }
-}
-
-#[tokio::test]
 async fn a_budget_in_money_ends_by_name_and_a_key_may_be_barred_from_clouds() {
     let mut setting = Setting::with_key_file().await;
     let budget = json!({"amount": "0.002", "currency": "USD", "per": "month"});

@@ -28,25 +28,6 @@ fn assert_refused(output: &Output, words: &[&str]) {
     }
 }
 
-#[tokio::test]
-async fn a_missing_database_is_made() {
-    let serve = serve();
-    let path = serve.data_dir().join("warren.db");
-    assert!(!path.exists());
-    let _daemon = serve.start().await;
-    assert!(path.exists());
-}
-
-#[test]
-fn a_file_that_is_no_database_is_told_and_kept() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("warren.db");
-    let content = "this is no database ".repeat(500);
-    std::fs::write(&path, &content).unwrap();
-    assert_refused(&refused(dir.path()), &["no database", "move it away"]);
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), content);
-}
-
 /// The header is fine, pages in the middle are not. Also for the command line that takes a stopped
 /// server's place.
 #[test]
@@ -88,16 +69,6 @@ async fn a_database_that_is_gone_is_made_anew_with_a_warning() {
     daemon.stop_and_restart().await;
     daemon.line_with("is gone: an empty one is made").await;
     assert!(path.exists());
-}
-
-#[test]
-fn a_newer_database_is_told_and_kept() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("warren.db");
-    let database = Connection::open(&path).unwrap();
-    database.pragma_update(None, "user_version", 9_999).unwrap();
-    drop(database);
-    assert_refused(&refused(dir.path()), &["newer version", "--data-dir"]);
 }
 
 /// Root may write everything, so that the server is somebody else here.
@@ -177,43 +148,6 @@ async fn a_database_that_is_moved_away_keeps_nothing_until_it_is_back() {
     assert_eq!(make_key(&daemon, "after").await.status, 201);
     daemon.kill_and_restart().await;
     assert_eq!(key_names(&daemon).await, ["after", "before"]);
-}
-
-#[tokio::test]
-async fn a_lost_write_ahead_log_is_made_again() {
-    let serve = serve();
-    let log = serve.data_dir().join("warren.db-wal");
-    let mut daemon = serve.start().await;
-    assert_eq!(make_key(&daemon, "before").await.status, 201);
-    std::fs::remove_file(&log).unwrap();
-    assert_not_kept(&make_key(&daemon, "lost").await);
-    is_ok_again(&daemon).await;
-    assert!(log.exists());
-    assert_eq!(make_key(&daemon, "after").await.status, 201);
-    daemon.kill_and_restart().await;
-    assert_eq!(key_names(&daemon).await, ["after", "before"]);
-}
-
-/// A bad disk changes bytes in the middle of the database and its log. The server goes on serving.
-#[tokio::test]
-async fn a_database_that_is_damaged_while_it_is_open_is_told() {
-    let serve = serve();
-    let path = serve.data_dir().join("warren.db");
-    let mut daemon = serve.start().await;
-    for number in 0..50 {
-        assert_eq!(make_key(&daemon, &format!("key {number}")).await.status, 201);
-    }
-    for file in [path.clone(), path.with_extension("db-wal")] {
-        let mut content = std::fs::read(&file).unwrap();
-        let len = content.len();
-        content[4096.min(len)..].fill(0xa5);
-        std::fs::write(&file, content).unwrap();
-    }
-    let noticed = async || make_key(&daemon, "lost").await.status == 503;
-    eventually("the damage", DEADLINE, noticed).await;
-    is_degraded(&daemon, "damaged").await;
-    assert_eq!(daemon.client().get("/v1/models").await.status, 200, "requests are served");
-    assert!(daemon.check_running() && !daemon.log().contains("panicked"), "{}", daemon.log());
 }
 
 #[tokio::test]

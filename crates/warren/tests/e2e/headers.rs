@@ -7,9 +7,7 @@ use crate::common::{CHAT, MESSAGES, both_forms, join, lend, post, serve, with_wo
 
 both_forms!(
     a_worker_never_sees_the_clients_credentials,
-    hop_by_hop_headers_stay_on_their_hop,
     a_backends_own_request_id_reaches_the_client,
-    headers_that_speak_for_an_origin_stay_at_the_backend
 );
 
 const SECRET: [(&str, &str); 5] = [
@@ -52,58 +50,6 @@ async fn a_worker_never_sees_the_clients_credentials(form: Form) {
     }
     worker.complete(&job, 200, &json!({})).await;
     assert_eq!(answer.await.unwrap().status, 200);
-}
-
-async fn hop_by_hop_headers_stay_on_their_hop(form: Form) {
-    let (daemon, mut worker) = with_worker(form, 1).await;
-    let answer = post(&daemon.client(), CHAT, json!({"model": "m"}));
-    let job = worker.expect_job().await;
-    // A stock worker sends these as its backend sent them: wrong here, and fatal if passed on.
-    // The length it never sends; in the binary form it is meant.
-    let length = if form == Form::Stock { "1" } else { "14" };
-    let headers = [
-        ("content-type", "application/json"),
-        ("transfer-encoding", "chunked"),
-        ("content-length", length),
-        ("connection", "close, x-only-here"),
-        ("x-only-here", "1"),
-        ("keep-alive", "timeout=5"),
-        ("upgrade", "h2c"),
-        ("x-back", "1"),
-    ];
-    worker.complete_with(&job, 200, &headers, "{\"whole\":true}").await;
-    let answer = answer.await.unwrap();
-    assert_eq!((answer.status, answer.text().as_str()), (200, "{\"whole\":true}"));
-    assert_eq!(answer.header("x-back"), Some("1"));
-    for name in ["connection", "x-only-here", "keep-alive", "upgrade"] {
-        assert_eq!(answer.header(name), None, "{name} reached the client");
-    }
-    assert_ne!(answer.header("content-length"), Some("1"));
-}
-
-/// Clients would take such headers for the server's own.
-async fn headers_that_speak_for_an_origin_stay_at_the_backend(form: Form) {
-    const SPEAK: [(&str, &str); 6] = [
-        ("location", "http://elsewhere.example/"),
-        ("link", "</x>; rel=preload"),
-        ("content-security-policy", "default-src *"),
-        ("content-security-policy-report-only", "default-src *"),
-        ("refresh", "0; url=http://elsewhere.example/"),
-        ("set-cookie", "a=b"),
-    ];
-    let (daemon, mut worker) = with_worker(form, 1).await;
-    for status in [200, 307] {
-        let answer = post(&daemon.client(), CHAT, json!({"model": "m"}));
-        let job = worker.expect_job().await;
-        let of_content = [("content-type", "application/json"), ("x-back", "1")];
-        let headers: Vec<_> = of_content.into_iter().chain(SPEAK).collect();
-        worker.complete_with(&job, status, &headers, "{}").await;
-        let answer = answer.await.unwrap();
-        assert_eq!((answer.status, answer.header("x-back")), (status, Some("1")));
-        for (name, _) in SPEAK {
-            assert_eq!(answer.header(name), None, "{name} reached the client");
-        }
-    }
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use crate::{
     cli::{make_key, revoke, warren, with_key},
     common::{
         CHAT, MESSAGES, RESPONSES, ask, ask_for, assert_anthropic_error, both_forms, join,
-        openai_error, post, serve,
+        openai_error, serve,
     },
 };
 
@@ -299,25 +299,6 @@ async fn a_worker_is_cut_off_when_its_key_expires(form: Form) {
     let connect = Connect::new(daemon.address()).header("x-worker-secret", &key).form(form);
     let mut worker = connect.join("w", &["m"], 1).await;
     assert_eq!(worker.expect_close().await.map(|(code, _)| code), Some(1008));
-}
-
-/// A running request ends with its key; those of others do not.
-#[tokio::test]
-async fn running_requests_end_when_their_key_is_revoked() {
-    let daemon = serve().start().await;
-    let (id, key) = make_key(&daemon, json!({})).await;
-    let mut worker = join(&daemon, Form::Binary, "w", 2).await;
-    let running = post(&with_key(&daemon, &key), CHAT, ask(false));
-    let job = worker.expect_job().await;
-    let theirs = post(&daemon.client(), CHAT, ask(false));
-    let other = worker.expect_job().await;
-    assert_eq!(revoke(&daemon, &id).await.status, 200);
-    let error = openai_error(&running.await.unwrap(), 401);
-    assert_eq!(error["message"], "the API key was revoked");
-    let (cancelled, _) = worker.expect_cancel().await;
-    assert_eq!(cancelled, job.request_id);
-    worker.complete(&other, 200, &json!({"ok": true})).await;
-    assert_eq!(theirs.await.unwrap().status, 200);
 }
 
 /// Administration and metrics have scopes of their own.

@@ -1,16 +1,12 @@
 //! Requests that would go in a circle: they are refused where they come back, with an error that says
 //! so.
 
-use std::{fs, net::SocketAddr};
+use std::fs;
 
 use serde_json::json;
 use testkit::{
-    Client, Connect, DEADLINE, Daemon, Form, MockBackend, Response, Room, chat::completion,
+    Client, Connect, DEADLINE, Daemon, Form, MockBackend, Response, Room, Way, chat::completion,
     eventually,
-};
-use tokio::{
-    io::copy_bidirectional,
-    net::{TcpListener, TcpStream},
 };
 
 use crate::{
@@ -19,23 +15,6 @@ use crate::{
 };
 
 const VIA: &str = "x-warren-via";
-
-/// Passes bytes on to the server, like a proxy that the server does not know of.
-async fn proxy(to: SocketAddr) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tokio::spawn(async move {
-        while let Ok((mut client, _)) = listener.accept().await {
-            tokio::spawn(async move {
-                if let Ok(mut server) = TcpStream::connect(to).await {
-                    // Either end may leave at any time.
-                    let _ = copy_bidirectional(&mut client, &mut server).await;
-                }
-            });
-        }
-    });
-    address
-}
 
 async fn join_by_endpoint(
     client: &Client,
@@ -74,7 +53,9 @@ fn assert_loop(answer: &Response) {
 #[tokio::test]
 async fn participants_that_lead_to_each_other_end_in_a_508_and_take_no_descriptors() {
     let (daemon, client, room) = with_room().await;
-    let endpoint = format!("http://{}{}", proxy(daemon.address()).await, room.path(""));
+    // Like a proxy that the server does not know of.
+    let way = Way::to(daemon.address()).await;
+    let endpoint = format!("http://{}{}", way.address(), room.path(""));
     for number in 0..14 {
         let (id, next) = (format!("p{number}"), format!("p{}", (number + 1) % 14));
         let joined = join_by_endpoint(&client, &room, &id, &next, &endpoint).await;
@@ -92,19 +73,6 @@ async fn participants_that_lead_to_each_other_end_in_a_508_and_take_no_descripto
     let after = descriptors(&daemon);
     assert!(after < before + 100, "{before} descriptors, then {after}");
     data(&client.get(&room.plane("")).await, 200);
-}
-
-#[tokio::test]
-async fn the_server_itself_is_no_participants_endpoint() {
-    let (daemon, client, room) = with_room().await;
-    let port = daemon.address().port();
-    for host in ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]"] {
-        let endpoint = format!("http://{host}:{port}{}", room.path(""));
-        let refused = join_by_endpoint(&client, &room, "p1", "m", &endpoint).await;
-        let error = message(&refused, 400, "room:error");
-        assert!(error["error"].as_str().unwrap().contains("this server itself"), "{error}");
-    }
-    assert_eq!(data(&client.get(&room.plane("/participants")).await, 200), json!([]));
 }
 
 #[tokio::test]
@@ -175,19 +143,6 @@ async fn every_sort_of_provider_is_told_where_a_request_has_been() {
     );
     worker.complete(&job, 200, &json!({})).await;
     assert_eq!(on.await.unwrap().status, 200);
-}
-
-#[tokio::test]
-async fn an_endpoint_is_told_where_a_request_has_been() {
-    let (daemon, client, room) = with_room().await;
-    let backend = MockBackend::start(&["m"]).await;
-    let joined = join_by_endpoint(&client, &room, "p1", "m", &backend.url()).await;
-    message(&joined, 201, "room:joined");
-    is_connected(&daemon, &room, "p1").await;
-    assert_eq!(client.post_json(&room.chat(), &ask_for("p1", false)).await.status, 200);
-    let via = backend.request().await.header(VIA).expect("a mark").to_owned();
-    assert_eq!(via.len(), 16, "{via}");
-    assert_loop(&client.post(&room.chat(), &ask_for("p1", false)).header(VIA, &via).send().await);
 }
 
 #[tokio::test]

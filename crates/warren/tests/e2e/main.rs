@@ -76,7 +76,6 @@ mod transport;
 mod tui;
 mod up;
 mod usage;
-mod usage_stream;
 mod walkthrough_01_registration;
 mod walkthrough_02_plain_request;
 mod walkthrough_03_stream;

@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 use testkit::{
-    Client, DEADLINE, Daemon, Form, MockBackend, Reply, Response, WorkerProcess, eventually, form,
+    Client, DEADLINE, Daemon, MockBackend, Reply, Response, WorkerProcess, eventually, form,
     form_fields, media_backend, sound,
 };
 
 use crate::{
     cli::{make_key, with_key},
-    common::{binary, join, openai_error, post, serve, start_worker},
+    common::{binary, openai_error, post, serve, start_worker},
 };
 
 const TRANSCRIPTIONS: &str = "/v1/audio/transcriptions";
@@ -71,17 +71,6 @@ async fn files_arrive_as_they_were_sent() {
 }
 
 #[tokio::test]
-async fn sound_comes_back_as_it_was_made() {
-    let (daemon, _backend, _worker) = lent().await;
-    for (format, kind) in [("mp3", "audio/mpeg"), ("wav", "audio/wav"), ("pcm", "audio/pcm")] {
-        let body = json!({"model": "m", "input": "hello", "voice": "a", "response_format": format});
-        let answer = daemon.client().post_json("/v1/audio/speech", &body).await;
-        assert_eq!((answer.status, answer.header("content-type")), (200, Some(kind)));
-        assert_eq!(answer.body, sound("hello"), "{format}");
-    }
-}
-
-#[tokio::test]
 async fn streams_of_words_sound_and_pictures_pass() {
     let (daemon, _backend, _worker) = lent().await;
     let client = daemon.client();
@@ -108,42 +97,6 @@ async fn streams_of_words_sound_and_pictures_pass() {
             (&first.into(), &last.into())
         );
     }
-}
-
-#[tokio::test]
-async fn pictures_judgements_and_rankings_pass() {
-    let (daemon, _backend, _worker) = lent().await;
-    let client = daemon.client();
-    let made = json!({"model": "m", "prompt": "a dot"});
-    let made = ok(&client.post_json("/v1/images/generations", &made).await);
-    assert_eq!(made["data"][0]["b64_json"], "YSBkb3Q=");
-    let files: [(&str, &[u8]); 3] = [
-        ("name=\"image[]\"; filename=a", b"\x89PNG"),
-        ("name=\"image[]\"; filename=b", b"\r\n"),
-        ("name=model", b"m"),
-    ];
-    for path in ["/v1/images/edits", "/v1/images/variations"] {
-        let edited = ok(&upload(path, &client, &files).send().await);
-        assert!(edited["data"][0]["b64_json"].as_str().unwrap().len() > 40, "{edited}");
-    }
-    let judged = json!({"model": "m", "input": ["good", "bad"]});
-    let judged = ok(&client.post_json("/v1/moderations", &judged).await);
-    assert_eq!(
-        (&judged["results"][0]["flagged"], &judged["results"][1]["flagged"]),
-        (&json!(false), &json!(true))
-    );
-    let asked = json!({"model": "m", "query": "q", "documents": ["a", "ccc", "bb"], "top_n": 2});
-    for path in ["/v1/rerank", "/rerank", "/v2/rerank"] {
-        let ranked = ok(&client.post_json(path, &asked).await);
-        let order: Vec<_> =
-            ranked["results"].as_array().unwrap().iter().map(|it| it["index"].as_u64()).collect();
-        assert_eq!(order, [Some(1), Some(2)], "{path}");
-    }
-    let scored = json!({"model": "m", "text_1": "a", "text_2": ["b", "c"]});
-    assert_eq!(
-        ok(&client.post_json("/v1/score", &scored).await)["data"].as_array().unwrap().len(),
-        2
-    );
 }
 
 /// Text Embeddings Inference ranks at the root, in a shape of its own; others at the root rank as Jina does.
@@ -227,42 +180,6 @@ async fn what_is_reported_is_counted_for_the_key_under_its_path() {
     assert_eq!(tokens("/v1/rerank"), (Some(12), Some(0)));
 }
 
-#[tokio::test]
-async fn a_worker_of_text_is_not_asked_for_sound() {
-    let daemon = serve().start().await;
-    let _stock = join(&daemon, Form::Stock, "stock", 1).await;
-    let fields: [(&str, &[u8]); 2] = [("name=file; filename=a", b"abc"), ("name=model", b"m")];
-    let refused = upload(TRANSCRIPTIONS, &daemon.client(), &fields).send().await;
-    let error = openai_error(&refused, 404);
-    assert_eq!(error["code"], "endpoint_not_served");
-    assert!(
-        error["message"].as_str().unwrap().contains("the stock protocol take text alone"),
-        "{error}"
-    );
-    daemon.is_idle().await;
-}
-
-#[tokio::test]
-async fn bad_forms_are_refused_and_leave_nothing_behind() {
-    let (daemon, backend, _worker) = lent().await;
-    let client = daemon.client();
-    let file = file(500_000);
-    let whole = form(BOUNDARY, &[("name=file; filename=a", &file), ("name=model", b"m")]);
-    for (body, words) in [
-        (whole[..whole.len() - 6].to_vec(), "no end"),
-        (form(BOUNDARY, &[("name=file; filename=a", &file)]), "no `model`"),
-        (form(BOUNDARY, &[("name=model", b"m"), ("name=model", b"m")]), "twice"),
-        (whole.repeat(2), "behind its last boundary"),
-    ] {
-        let request = client.request("POST", TRANSCRIPTIONS).header("content-type", KIND);
-        let refused = request.body(body).send().await;
-        let error = openai_error(&refused, 400);
-        assert!(error["message"].as_str().unwrap().contains(words), "{error}");
-    }
-    assert_eq!(backend.counts().started, 0);
-    daemon.is_idle().await;
-}
-
 /// Neither the server nor the worker, which puts the model server's own name into it, holds a form twice; of one that is
 /// refused nothing stays.
 #[tokio::test]
@@ -290,22 +207,6 @@ async fn a_large_form_is_held_once_and_a_refused_one_not_at_all() {
     let peaks = (daemon.peak_resident_bytes(), worker.peak_resident_bytes());
     assert!(peaks.0 < before.0 + most, "server: {} to {}", before.0, peaks.0);
     assert!(peaks.1 < before.1 + most, "worker: {} to {}", before.1, peaks.1);
-}
-
-#[tokio::test]
-async fn who_hangs_up_while_sound_is_made_stops_it() {
-    let (daemon, backend, _worker) = lent().await;
-    let gate = testkit::Gate::closed();
-    let kind = [("content-type", "audio/mpeg")];
-    backend.then(testkit::Reply::stream_with(200, &kind, ["\u{fffd}", "more"], &gate));
-    let body = json!({"model": "m", "input": "hello", "voice": "a"});
-    let asked = daemon.client().post("/v1/audio/speech", &body).open().await;
-    gate.open(1);
-    let mut answer = asked.answer().await;
-    answer.expect("\u{fffd}").await;
-    drop(answer);
-    backend.aborted(1).await;
-    daemon.is_idle().await;
 }
 
 #[tokio::test]

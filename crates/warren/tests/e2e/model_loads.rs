@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use testkit::{Connect, DEADLINE, Daemon, FakeWorker, Form, eventually};
 use tokio::process::Command;
 
-use crate::common::{CHAT, ask, binary, join, post, serve};
+use crate::common::{binary, join, post, serve};
 
 /// A worker of one slot that loads models when it is told, and says this of its model `m`.
 async fn engine(daemon: &Daemon, name: &str, facts: Value) -> FakeWorker {
@@ -40,45 +40,6 @@ fn in_memory() -> Value {
 
 fn on_disk(load_ms: u64) -> Value {
     json!({"load": "unloaded", "load_ms": load_ms, "file_bytes": 5_000_000_000_u64})
-}
-
-#[tokio::test]
-async fn the_worker_that_has_the_model_in_memory_is_asked() {
-    let daemon = serve().start().await;
-    let mut cold = engine(&daemon, "cold", on_disk(60_000)).await;
-    let mut warm = engine(&daemon, "warm", in_memory()).await;
-    for _ in 0..4 {
-        let answer = post(&daemon.client(), CHAT, ask(false));
-        let job = warm.expect_job().await;
-        warm.complete(&job, 200, &json!({})).await;
-        assert_eq!(answer.await.unwrap().status, 200);
-    }
-    // It is busy, and another would have to load: the second request waits, until the model is
-    // not in that memory any more.
-    let first = post(&daemon.client(), CHAT, ask(false));
-    let job = warm.expect_job().await;
-    let second = post(&daemon.client(), CHAT, ask(false));
-    daemon.has_queued(1).await;
-    warm.begin(&job, 200, &[]).await;
-    says(&daemon, &mut warm, on_disk(60_000)).await;
-    let moved = cold.expect_job().await;
-    cold.complete(&moved, 200, &json!({})).await;
-    assert_eq!(second.await.unwrap().status, 200);
-    warm.finish(&job).await;
-    assert_eq!(first.await.unwrap().status, 200);
-}
-
-#[tokio::test]
-async fn a_stream_that_waits_for_a_load_is_told_so() {
-    let daemon = serve().set("--sse-keepalive-secs", "1").start().await;
-    let mut worker = engine(&daemon, "gpu", on_disk(500_000)).await;
-    let mut answer = daemon.client().post(CHAT, &ask(true)).start().await;
-    let job = worker.expect_job().await;
-    answer.expect(": waiting for m: the model is being loaded on gpu, about 499 s more\n\n").await;
-    worker.begin(&job, 200, &[("content-type", "text/event-stream")]).await;
-    worker.chunk(&job, "data: 1\n\n").await;
-    answer.expect("data: 1\n\n").await;
-    worker.finish(&job).await;
 }
 
 /// The path by which a worker is told to do something with its model.

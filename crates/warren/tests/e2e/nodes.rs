@@ -5,13 +5,13 @@
 
 use serde_json::{Value, json};
 use testkit::{
-    ChildProcess, Counts, DEADLINE, Daemon, FakeNode, Form, Gate, Knock, MockBackend, NodeMessage,
-    NodeServer, Refused, Reply, Streaming,
+    ChildProcess, Counts, DEADLINE, Daemon, FakeNode, Gate, Knock, MockBackend, Refused, Reply,
+    Streaming,
     chat::{delta, said},
     eventually,
 };
 
-use crate::common::{CHAT, MESSAGES, RESPONSES, ask, assert_fields, binary, join, post, serve};
+use crate::common::{CHAT, MESSAGES, RESPONSES, ask, assert_fields, binary, post, serve};
 
 /// The token of nodes here. Nothing of it may be seen anywhere.
 pub(crate) const NODE_TOKEN: &str = "n0de-s3cret";
@@ -110,30 +110,6 @@ async fn other_requests_are_not_taken_for_nodes() {
 }
 
 #[tokio::test]
-async fn a_request_that_no_node_can_serve_goes_to_a_worker() {
-    let daemon = with_nodes().await;
-    let mut node = join_node(&daemon, "gpu", 4).await;
-    let mut worker = join(&daemon, Form::Binary, "worker", 1).await;
-    let mut with_tools = ask(false);
-    with_tools["tools"] =
-        json!([{"type": "function", "function": {"name": "f", "parameters": {}}}]);
-    let first = post(&daemon.client(), CHAT, with_tools.clone());
-    let job = worker.expect_job().await;
-    // The worker has no room now: only the node could be asked at once.
-    let second = post(&daemon.client(), CHAT, with_tools);
-    let plain = post(&daemon.client(), CHAT, ask(false));
-    let task = node.expect_task().await;
-    node.answer(&task, "plain text").await;
-    assert!(plain.await.unwrap().text().contains("plain text"));
-    worker.complete(&job, 200, &json!({"by": "the worker"})).await;
-    let job = worker.expect_job().await;
-    worker.complete(&job, 200, &json!({"by": "the worker"})).await;
-    for answer in [first, second] {
-        assert_eq!(answer.await.unwrap().json(), json!({"by": "the worker"}));
-    }
-}
-
-#[tokio::test]
 async fn stock_consumers_are_served_by_stock_nodes() {
     let (daemon, mut node) = with_node().await;
     let asked = json!({
@@ -218,24 +194,6 @@ async fn chat_only() -> MockBackend {
 fn stream(pieces: &[&str], gate: &Gate) -> Reply {
     let done = "data: [DONE]\n\n".to_owned();
     Reply::stream(pieces.iter().map(|piece| delta(piece)).chain([done]), gate)
-}
-
-#[tokio::test]
-async fn a_stock_server_gets_text_as_the_backend_gives_it() {
-    let (server, backend) = (NodeServer::start(NODE_TOKEN).await, chat_only().await);
-    let worker = lend_as_node(&server.url(), NODE_TOKEN, &backend);
-    let mut node = server.node().await;
-    assert_eq!((node.model.as_str(), node.name.as_str()), ("m", "lender-1"));
-    let gate = Gate::closed();
-    backend.then(stream(&["gr\u{fc}n", " \u{1f40d}"], &gate));
-    node.task(5, "hi").await;
-    let asked = backend.request().await;
-    assert_eq!((asked.target.as_str(), &asked.json()["stream"]), (CHAT, &json!(true)));
-    gate.open(1);
-    assert_eq!(node.answer().await, NodeMessage::Piece(5, "gr\u{fc}n".to_owned()));
-    gate.open(3);
-    assert_eq!(node.text(5).await, " \u{1f40d}");
-    assert!(!worker.log().contains(NODE_TOKEN), "{}", worker.log());
 }
 
 #[tokio::test]

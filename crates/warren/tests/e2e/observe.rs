@@ -42,13 +42,6 @@ async fn health_is_a_word_for_who_wants_one() {
     assert_eq!((answer.status, answer.text().trim()), (200, "ok"));
 }
 
-#[tokio::test]
-async fn the_first_page_is_answered() {
-    let daemon = serve().start().await;
-    let answer = daemon.client().get("/").await;
-    assert!(answer.status < 500, "{}", answer.status);
-}
-
 /// The sum over all lines of a metric whose labels contain each of `labels`.
 async fn metric(daemon: &Daemon, name: &str, labels: &[&str]) -> f64 {
     let metrics = daemon.metrics().await;

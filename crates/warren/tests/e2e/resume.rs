@@ -8,7 +8,7 @@ use crate::{
     common::{CHAT, all_read, ask, both_forms, serve},
 };
 
-both_forms!(another_worker_goes_on, twice_in_one_answer, a_call_of_a_tool_is_not_gone_on_with);
+both_forms!(another_worker_goes_on,);
 
 /// A fake worker that goes on with answers for the model `m`.
 async fn join(daemon: &Daemon, form: Form, name: &str) -> FakeWorker {
@@ -119,60 +119,6 @@ async fn another_worker_goes_on(form: Form) {
     assert_eq!(*resumes, json!([{"from": "first", "to": "second", "characters": 7}]), "{requests}");
 }
 
-async fn twice_in_one_answer(form: Form) {
-    let daemon = serve().start().await;
-    let mut worker = join(&daemon, form, "a").await;
-    let (_, mut answer) = begun(&daemon, &mut worker, "one").await;
-    for (name, piece, so_far) in [("b", " two", "one"), ("c", " three", "one two")] {
-        let mut next = join(&daemon, form, name).await;
-        worker.vanish();
-        let rest = next.expect_job().await;
-        assert_eq!(last_message(&rest)["content"], so_far);
-        next.chunk(&rest, &begin(name)).await;
-        next.chunk(&rest, &delta(name, piece)).await;
-        until(&mut answer, piece).await;
-        worker = next;
-    }
-    let mut last = join(&daemon, form, "d").await;
-    worker.vanish();
-    let rest = last.expect_job().await;
-    assert_eq!(last_message(&rest)["content"], "one two three");
-    go_on(&mut last, &rest, ".").await;
-    assert_eq!(text_of(&until(&mut answer, "[DONE]").await), ".");
-}
-
-async fn a_call_of_a_tool_is_not_gone_on_with(form: Form) {
-    let daemon = serve().start().await;
-    let mut first = join(&daemon, form, "first").await;
-    let (job, mut answer) = begun(&daemon, &mut first, "one").await;
-    let call = json!({"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": "{\"a"}});
-    let calls = json!({"index": 0, "delta": {"tool_calls": [call]}, "finish_reason": null});
-    first.chunk(&job, &event("first", &calls)).await;
-    until(&mut answer, "tool_calls").await;
-    let second = join(&daemon, form, "second").await;
-    first.vanish();
-    let rest = answer.finish().await.text();
-    assert!(rest.contains("\"error\"") && rest.contains("lost"), "{rest}");
-    assert!(!second.has_unread());
-    daemon.is_idle().await;
-    let counted = daemon.metrics().await;
-    assert!(counted.contains("warren_answers_resumed_total{outcome=\"refused\"} 1"), "{counted}");
-}
-
-#[tokio::test]
-async fn when_only_the_end_is_missing_it_is_added() {
-    let daemon = serve().start().await;
-    let mut first = join(&daemon, Form::Binary, "first").await;
-    let (job, answer) = begun(&daemon, &mut first, "one").await;
-    first.chunk(&job, &finish("first")).await;
-    all_read(&daemon, &mut first).await;
-    first.vanish();
-    let rest = answer.finish().await.text();
-    assert!(rest.contains("\"stop\"") && !rest.contains("error"), "{rest}");
-    assert!(rest.ends_with("data: [DONE]\n\n"), "{rest}");
-    daemon.is_idle().await;
-}
-
 #[tokio::test]
 async fn where_it_is_not_wanted_the_answer_ends_as_ever() {
     let off = serve().set("--resume-answers", "off").start().await;
@@ -235,34 +181,4 @@ async fn a_trailer_tells_how_often() {
     go_on(&mut second, &rest, " two").await;
     until(&mut answer, "[DONE]").await;
     assert_eq!(answer.trailers().await, ["x-warren-resumed: 1"]);
-}
-
-/// The only worker restarts; the stream is silent meanwhile, and then goes on.
-#[tokio::test]
-async fn a_worker_that_comes_back_goes_on_with_its_own_answers() {
-    let daemon = serve().set("--sse-keepalive-secs", "0.2").start().await;
-    let mut worker = join(&daemon, Form::Binary, "w").await;
-    let (_, mut answer) = begun(&daemon, &mut worker, "one").await;
-    worker.vanish();
-    until(&mut answer, ": keep-alive").await;
-    let mut again = join(&daemon, Form::Binary, "w").await;
-    let rest = again.expect_job().await;
-    go_on(&mut again, &rest, " two").await;
-    assert_eq!(text_of(&until(&mut answer, "[DONE]").await), " two");
-}
-
-#[tokio::test]
-async fn at_the_end_of_a_drain_another_worker_goes_on() {
-    let daemon = serve().set("--drain-timeout-secs", "0.3").start().await;
-    let mut first = join(&daemon, Form::Binary, "first").await;
-    let (_, mut answer) = begun(&daemon, &mut first, "one").await;
-    let mut second = join(&daemon, Form::Binary, "second").await;
-    let drain = format!("/admin/workers/{}/drain", first.id());
-    assert!(daemon.admin().post_json(&drain, &json!({})).await.status < 300);
-    let (_, reason) = first.expect_cancel().await;
-    assert_eq!(reason, "graceful_shutdown");
-    let rest = second.expect_job().await;
-    go_on(&mut second, &rest, " two").await;
-    assert_eq!(text_of(&until(&mut answer, "[DONE]").await), " two");
-    daemon.is_idle().await;
 }

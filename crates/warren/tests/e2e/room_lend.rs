@@ -4,13 +4,13 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use testkit::{
-    DEADLINE, Daemon, Gate, MockBackend, Reply, eventually, form, media_backend, sound, within,
+    DEADLINE, Daemon, MockBackend, Reply, eventually, form, media_backend, sound, within,
 };
 use tokio::{sync::mpsc, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use worker::{
-    BackendConfig, Event, GiveUpReason, JoinRoom, Lend, NetDialer, Protocol, ServerTarget, Worker,
-    WorkerConfig, WorkerEnd,
+    BackendConfig, Event, JoinRoom, Lend, NetDialer, Protocol, ServerTarget, Worker, WorkerConfig,
+    WorkerEnd,
 };
 
 use crate::common::serve;
@@ -140,39 +140,6 @@ async fn a_participant_over_the_relay_link_serves_every_selector() {
 #[tokio::test]
 async fn a_stock_participant_of_ours_serves_every_selector() {
     serves(Protocol::Tunnel, true).await;
-}
-
-/// Between Warrens a tunnel has a message for this.
-#[tokio::test]
-async fn a_client_that_hangs_up_stops_a_backend_behind_a_tunnel_of_ours() {
-    let bench = Bench::new(json!({"name": "Room"})).await;
-    let mut lender = bench.lend(Protocol::Tunnel, None, bench.ann());
-    assert!(lender.joined().await);
-    bench.has_online("").await;
-    bench.mock.then(Reply::stream(["data: 1\n\n", "data: 2\n\n"], &Gate::closed()));
-    let body = json!({"model": "*", "stream": true, "messages": []});
-    let path = format!("/rooms/{}/v1/chat/completions", bench.code);
-    let gone = bench.daemon.client().post(&path, &body).open().await;
-    bench.mock.request().await;
-    gone.reset();
-    bench.mock.aborted(1).await;
-    bench.mock.then(Reply::json(200, &json!({"choices": [], "n": 2})));
-    assert_eq!(bench.ask("*", "").await.json()["n"], 2, "its slot is free");
-    lender.task.abort();
-}
-
-#[tokio::test]
-async fn a_code_that_is_none_and_a_password_that_is_wrong_end_it() {
-    let bench = Bench::new(json!({"name": "Room", "password": "pw"})).await;
-    for protocol in [Protocol::Relay, Protocol::Tunnel, Protocol::Auto] {
-        let wrong = bench.lend(protocol, Some("wrong"), bench.ann());
-        let ended = within("the end", wrong.task).await.unwrap();
-        assert_eq!(ended.gave_up, Some(GiveUpReason::Password), "{protocol:?}");
-        let nowhere = JoinRoom::new("NOROOM", "ann", "Ann");
-        let nowhere = bench.lend(protocol, None, nowhere);
-        let ended = within("the end", nowhere.task).await.unwrap();
-        assert_eq!(ended.gave_up, Some(GiveUpReason::NoRoom), "{protocol:?}");
-    }
 }
 
 #[tokio::test]

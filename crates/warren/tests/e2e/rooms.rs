@@ -2,7 +2,7 @@
 //! memory, its end, and the addresses of real connections.
 //!
 //! What a room answers is tested in `api`, who is in it in `rooms`, and what passes through a
-//! participant in `providers`; `room_stock` compares the bytes with a stock server's.
+//! participant in `providers`; the bytes are compared with a stock server's in `protocol`.
 
 use std::time::Duration;
 

@@ -1,42 +1,9 @@
 //! Which worker is given which request, and whose request is next.
 
-use serde_json::{Value, json};
-use testkit::{FakeWorker, Form, MockBackend};
+use serde_json::json;
+use testkit::MockBackend;
 
-use crate::common::{
-    CHAT, ask, assert_openai_error, both_forms, join, openai_error, serve, start_worker,
-};
-
-both_forms!(a_named_worker_alone_is_asked);
-
-/// A request that can be told from others.
-fn numbered(number: u32) -> Value {
-    json!({"model": "m", "number": number})
-}
-
-/// The number of the next request that a worker is given, which it answers.
-async fn serve_next(worker: &mut FakeWorker) -> Value {
-    let job = worker.expect_job().await;
-    worker.complete(&job, 200, &json!({})).await;
-    let body: Value = serde_json::from_slice(&job.body).unwrap();
-    body["number"].clone()
-}
-
-async fn a_named_worker_alone_is_asked(form: Form) {
-    let daemon = serve().start().await;
-    let _one = join(&daemon, form, "one", 4).await;
-    let mut two = join(&daemon, form, "two", 4).await;
-    for number in 0..4 {
-        let request = daemon.client().post(CHAT, &numbered(number));
-        let answer = tokio::spawn(request.header("x-warren-provider", two.id()).send());
-        assert_eq!(serve_next(&mut two).await, number);
-        assert_eq!(answer.await.unwrap().status, 200);
-    }
-    let request = daemon.client().post(CHAT, &ask(false));
-    let nobody = request.clone().header("x-warren-provider", "w-0000000000000000").send().await;
-    assert_openai_error(&nobody, 404, "no provider for model m");
-    openai_error(&request.header("x-warren-provider", "two").send().await, 400);
-}
+use crate::common::{CHAT, serve, start_worker};
 
 /// A conversation stays where its cache is warm, and another goes elsewhere.
 #[tokio::test]

@@ -103,20 +103,6 @@ async fn a_stop_says_at_once_what_it_waits_for() {
 }
 
 #[tokio::test]
-async fn an_answer_of_a_worker_that_leaves_with_the_server_names_the_server() {
-    let mut daemon = serve().start().await;
-    let mut worker = join(&daemon, Form::Stock, "w", 1).await;
-    let (_job, answer) = begin_stream(&daemon, &mut worker).await;
-    daemon.sigterm();
-    worker.expect_message("graceful_shutdown").await;
-    // As one that was stopped by the same Ctrl-C.
-    drop(worker);
-    let rest = answer.finish().await.text();
-    assert!(rest.contains(r#""code":"shutting_down""#), "{rest}");
-    assert_eq!(daemon.exit().await, Some(0));
-}
-
-#[tokio::test]
 async fn a_command_stops_the_server_and_waits_for_its_answers() {
     let mut daemon = serve().start().await;
     let dir = daemon.data_dir().display().to_string();

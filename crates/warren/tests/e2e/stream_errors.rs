@@ -2,9 +2,9 @@
 //! half event is closed first.
 
 use serde_json::{Value, json};
-use testkit::{Form, Gate, Reply};
+use testkit::{Gate, Reply};
 
-use crate::common::{CHAT, MESSAGES, RESPONSES, ask, ask_unfiltered, with_lender, with_worker};
+use crate::common::{CHAT, MESSAGES, RESPONSES, ask_unfiltered, with_lender};
 
 /// The data of an event whose first line says its type, if it has one.
 #[track_caller]
@@ -16,22 +16,6 @@ fn event(text: &str, kind: Option<&str>) -> Value {
     };
     let data = data.unwrap_or_else(|| panic!("{text:?} is no event {kind:?}"));
     serde_json::from_str(data).unwrap_or_else(|error| panic!("{error} in {data}"))
-}
-
-/// What is no stream cannot be ended with an event: its connection is cut, so that nobody takes
-/// half an answer for a whole one.
-#[tokio::test]
-async fn half_a_plain_answer_is_cut() {
-    let (daemon, mut worker) = with_worker(Form::Binary, 1).await;
-    let asked = daemon.client().post(CHAT, &ask(false)).open().await;
-    let job = worker.expect_job().await;
-    worker.begin(&job, 200, &[("content-type", "application/json")]).await;
-    worker.chunk(&job, "{\"choices\":").await;
-    let mut answer = asked.answer().await;
-    answer.expect("{\"choices\":").await;
-    worker.vanish();
-    assert!(answer.try_finish().await.is_err());
-    daemon.is_idle().await;
 }
 
 #[tokio::test]

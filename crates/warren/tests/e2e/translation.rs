@@ -1,18 +1,9 @@
 //! Clients of every API against a backend that has Chat Completions only.
 
-use serde_json::{Value, json};
-use testkit::{Daemon, Gate, MockBackend, Reply, WorkerProcess};
+use serde_json::json;
+use testkit::{Daemon, MockBackend, WorkerProcess};
 
 use crate::common::{CHAT, MESSAGES, RESPONSES, ask, binary, lend, serve};
-
-/// A chat completion in pieces, one event a chunk.
-const CHUNKS: [&str; 5] = [
-    "data: {\"id\":\"c\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n",
-    "data: {\"id\":\"c\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hel\"}}]}\n\n",
-    "data: {\"id\":\"c\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"lo\"},\"finish_reason\":\"stop\"}]}\n\n",
-    "data: {\"id\":\"c\",\"choices\":[],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":2}}\n\n",
-    "data: [DONE]\n\n",
-];
 
 async fn chat_only() -> (Daemon, MockBackend, WorkerProcess) {
     let daemon = serve().start().await;
@@ -20,16 +11,6 @@ async fn chat_only() -> (Daemon, MockBackend, WorkerProcess) {
     backend.answers_only(&[CHAT]);
     let worker = lend(&daemon, &backend, 2).await;
     (daemon, backend, worker)
-}
-
-/// The data of a stream's events.
-fn data(stream: &str) -> Vec<Value> {
-    let lines = stream.lines().filter_map(|line| line.strip_prefix("data: "));
-    lines.filter_map(|line| serde_json::from_str(line).ok()).collect()
-}
-
-fn types(events: &[Value]) -> Vec<&str> {
-    events.iter().filter_map(|event| event["type"].as_str()).collect()
 }
 
 #[tokio::test]
@@ -52,36 +33,6 @@ async fn a_plain_answer_has_the_clients_form() {
         let asked = backend.request().await;
         assert_eq!((&*asked.target, &asked.json()["messages"][0]["content"]), (CHAT, &json!("hi")));
     }
-}
-
-#[tokio::test]
-async fn streams_have_the_events_of_the_clients_api() {
-    let (daemon, backend, _worker) = chat_only().await;
-    backend.then(Reply::stream(CHUNKS, &Gate::opened()));
-    let stream = daemon.client().post_json(MESSAGES, &ask(true)).await;
-    assert_eq!(stream.header("content-type"), Some("text/event-stream"));
-    let events = data(&stream.text());
-    assert_eq!(
-        types(&events),
-        [
-            "message_start",
-            "content_block_start",
-            "content_block_delta",
-            "content_block_delta",
-            "content_block_stop",
-            "message_delta",
-            "message_stop",
-        ],
-        "{}",
-        stream.text()
-    );
-    assert_eq!(events[5]["usage"]["output_tokens"], 2);
-    backend.then(Reply::stream(CHUNKS, &Gate::opened()));
-    let body = json!({"model": "m", "input": "hi", "stream": true});
-    let stream = daemon.client().post_json(RESPONSES, &body).await;
-    let events = data(&stream.text());
-    let types = types(&events);
-    assert_eq!((types[0], types[types.len() - 1]), ("response.created", "response.completed"));
 }
 
 /// A backend whose own Responses API misleads clients can do without it.

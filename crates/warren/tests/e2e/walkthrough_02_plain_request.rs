@@ -3,9 +3,9 @@
 use serde_json::json;
 use testkit::{Form, Reply};
 
-use crate::common::{CHAT, ask, both_forms, catch_up, post, with_lender, with_worker};
+use crate::common::{CHAT, both_forms, with_lender, with_worker};
 
-both_forms!(the_request_and_its_answer_pass_unchanged, every_consumer_path_is_passed_through);
+both_forms!(the_request_and_its_answer_pass_unchanged,);
 
 async fn the_request_and_its_answer_pass_unchanged(form: Form) {
     let (daemon, mut worker) = with_worker(form, 1).await;
@@ -25,19 +25,6 @@ async fn the_request_and_its_answer_pass_unchanged(form: Form) {
     assert_eq!(answer.header("content-type"), Some("application/json"));
     assert_eq!(answer.header("x-back"), Some("1"));
     daemon.is_idle().await;
-}
-
-async fn every_consumer_path_is_passed_through(form: Form) {
-    let (daemon, mut worker) = with_worker(form, 1).await;
-    let paths =
-        [CHAT, "/v1/completions", "/v1/embeddings", "/v1/responses", "/v1/messages?beta=true"];
-    for path in paths {
-        let answer = post(&daemon.client(), path, json!({"model": "m", "input": "x"}));
-        let job = worker.expect_job().await;
-        assert_eq!((job.path.as_str(), job.streaming), (path, false));
-        worker.complete(&job, 200, &json!({"path": path})).await;
-        assert_eq!(answer.await.unwrap().json(), json!({"path": path}));
-    }
 }
 
 #[tokio::test]
@@ -78,24 +65,5 @@ async fn one_connection_serves_one_request_after_another() {
         let (answer, kept) = connection.answer().await.finish_and_keep().await;
         assert_eq!(answer.status, 200);
         connection = kept;
-    }
-}
-
-/// In the binary form the end of an answer comes after its last byte. A client that has read as
-/// much as was announced has not left.
-#[tokio::test]
-async fn an_answer_that_ends_after_its_last_byte_is_whole() {
-    let (daemon, mut worker) = with_worker(Form::Binary, 1).await;
-    for (status, length, body) in [(200, "2", "{}"), (204, "0", "")] {
-        let answer = post(&daemon.client(), CHAT, ask(false));
-        let job = worker.expect_job().await;
-        worker.begin(&job, status, &[("content-length", length)]).await;
-        worker.chunk(&job, body).await;
-        assert_eq!(answer.await.unwrap().status, status);
-        catch_up(&daemon, &mut worker).await;
-        assert!(!worker.has_unread(), "it was cancelled");
-        worker.finish(&job).await;
-        daemon.is_idle().await;
-        daemon.line_with(&format!("outcome=\"answered\" status={status}")).await;
     }
 }

@@ -81,28 +81,6 @@ async fn a_real_worker_keeps_status_and_headers_of_a_stream() {
     assert_eq!(answer.header("retry-after"), Some("7"));
 }
 
-/// With one slot and two clients, a stream that ends makes room at once.
-#[tokio::test]
-async fn streams_side_by_side_do_not_mix() {
-    let (daemon, mut worker) = with_worker(Form::Binary, 2).await;
-    let mut streams = Vec::new();
-    for _ in 0..2 {
-        let asked = daemon.client().post(CHAT, &ask(true)).open().await;
-        let job = worker.expect_job().await;
-        worker.chunk(&job, "data: begin\n\n").await;
-        let mut answer = asked.answer().await;
-        answer.expect("data: begin\n\n").await;
-        streams.push((job, answer));
-    }
-    for round in 0..20 {
-        for (number, (job, answer)) in streams.iter_mut().enumerate() {
-            let chunk = format!("data: {number} {round}\n\n");
-            worker.chunk(job, &chunk).await;
-            answer.expect(&chunk).await;
-        }
-    }
-}
-
 /// A stock worker writes nothing more before what it wrote is acknowledged. That may take the kernel
 /// 40 ms on a connection on which question and answer have followed each other.
 #[tokio::test]

@@ -63,19 +63,3 @@ async fn a_real_worker_finishes_and_comes_back() {
     assert_eq!(daemon.client().post_json(CHAT, &ask(false)).await.status, 200);
     assert_ne!(daemon.workers().await[0]["worker_id"], drained);
 }
-
-#[tokio::test]
-async fn draining_needs_the_admin_token_and_a_worker() {
-    let daemon = serve().start().await;
-    let worker = join(&daemon, Form::Stock, "w", 1).await;
-    let path = format!("/admin/workers/{}/drain", worker.id());
-    let wrong = daemon.client().with_token("wrong");
-    for client in [daemon.client(), wrong] {
-        assert_eq!(client.post_json(&path, &json!({})).await.status, 401);
-        assert_eq!(client.get("/admin/workers").await.status, 401);
-        assert_eq!(client.get("/admin/stats").await.status, 401);
-    }
-    let nobody = daemon.admin().post_json("/admin/workers/w-0/drain", &json!({})).await;
-    assert_eq!(nobody.status, 404);
-    assert_eq!(daemon.workers().await[0]["is_draining"], false);
-}

@@ -1,10 +1,7 @@
 //! Requests at one server, answered by a worker of another.
 
 use serde_json::json;
-use testkit::{
-    Connect, DEADLINE, Form, MockBackend, Reply, WorkerProcess, eventually, form, media_backend,
-    sound,
-};
+use testkit::{Connect, DEADLINE, Form, MockBackend, Reply, WorkerProcess, eventually};
 
 use crate::servers::{
     CHAT, ask, asked, binary, completion, delta, has_workers, own_group, two, worker,
@@ -85,40 +82,6 @@ async fn a_large_request_and_a_large_answer_arrive_whole() {
     assert_eq!(received.json()["messages"][0]["content"].as_str().unwrap().len(), long.len());
     let content = &answer.json()["choices"][0]["message"]["content"];
     assert_eq!(content.as_str().unwrap().len(), text.len());
-}
-
-#[tokio::test]
-async fn sound_goes_both_ways_between_servers_as_bytes() {
-    let (one, other) = two(&own_group()).await;
-    let backend = media_backend(&["m"]).await;
-    let _worker = WorkerProcess::start(binary(), &one.url(), &backend.url(), "gpu", &[]);
-    has_workers(&other, 1).await;
-    let file: Vec<u8> = (0..=255).cycle().take(300_000).collect();
-    let body = form("b", &[("name=file; filename=a", &file), ("name=model", b"m")]);
-    let request = other.client().request("POST", "/v1/audio/transcriptions");
-    let request = request.header("content-type", "multipart/form-data; boundary=b");
-    let heard = request.body(body.clone()).send().await;
-    assert_eq!(heard.status, 200, "{}", heard.text());
-    assert!(heard.json()["text"].as_str().unwrap().starts_with("m 300000 "));
-    assert_eq!(backend.request().await.body, body);
-    let spoken = json!({"model": "m", "input": "hello", "voice": "a"});
-    let spoken = other.client().post_json("/v1/audio/speech", &spoken).await;
-    assert_eq!((spoken.status, spoken.header("content-type")), (200, Some("audio/mpeg")));
-    assert_eq!(spoken.body, sound("hello"));
-}
-
-#[tokio::test]
-async fn errors_of_the_backend_arrive_as_they_are() {
-    let (one, other) = two(&own_group()).await;
-    let mut lent = worker(&one, 2, &[&other]).await;
-    for status in [400, 422, 500] {
-        let answer = asked(&other, false);
-        let job = lent.expect_job().await;
-        let error = json!({"error": {"message": "too long", "type": "invalid_request_error"}});
-        lent.complete(&job, status, &error).await;
-        let answer = answer.await.unwrap().finish().await;
-        assert_eq!((answer.status, answer.json()), (status, error));
-    }
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use testkit::{Connect, DEADLINE, Daemon, FakeWorker, Form, Job, Response, eventually};
 
 use crate::servers::{
@@ -104,25 +104,6 @@ async fn an_answer_that_breaks_off_ends_with_the_error_of_its_api() {
         assert!(rest.starts_with("data: {\"error\":"), "{rest}");
         has_workers(&other, 0).await;
     }
-}
-
-#[tokio::test]
-async fn an_endpoint_that_a_stock_worker_lacks_is_translated_once_that_is_known() {
-    let (one, other) = two(&own_group()).await;
-    let mut lent = Connect::to(&one).form(Form::Stock).join("stock", &["m"], 1).await;
-    has_workers(&other, 1).await;
-    let body =
-        json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]});
-    let answer = tokio::spawn(other.client().post("/v1/messages", &body).start());
-    let first = lent.expect_job().await;
-    assert_eq!(first.path, "/v1/messages");
-    lent.complete_with(&first, 404, &[("content-type", "text/plain")], "404 page not found").await;
-    let second = lent.expect_job().await;
-    assert_eq!(second.path, CHAT);
-    lent.complete(&second, 200, &completion("hello")).await;
-    let answer = answer.await.unwrap().finish().await;
-    assert_eq!(answer.status, 200, "{}", answer.text());
-    assert_eq!(answer.json()["content"][0]["text"], "hello");
 }
 
 /// Sends an answer of `chunks` chunks of 16 KiB, as fast as credit allows. Counts them.

@@ -2,13 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use testkit::Random;
+use testkit::{Fault, Random};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::{
-    cluster::{account::Report, ledger::Ledger, members::Members},
-    way::Fault,
-};
+use crate::cluster::{account::Report, ledger::Ledger, members::Members};
 
 /// Faults of links, one after the other. Several tasks of it give several faults at once.
 pub(crate) async fn links(

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, net::SocketAddr};
 
-use crate::way::{Fault, Way};
+use testkit::{Fault, Way};
 
 /// One way from each member to each other one.
 pub(crate) struct Ways(BTreeMap<(usize, usize), Way>);

@@ -2,17 +2,14 @@
 
 use std::{sync::Arc, time::Duration};
 
-use testkit::Random;
+use testkit::{Random, way};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::{
-    fleet::{
-        account::Report,
-        faults::{Deed, Fault, Part},
-        house::House,
-        judge::{SERVERS, WORKERS},
-    },
-    way,
+use crate::fleet::{
+    account::Report,
+    faults::{Deed, Fault, Part},
+    house::House,
+    judge::{SERVERS, WORKERS},
 };
 
 /// The shortest time that a part is away, and the most that is added to it, in milliseconds.

@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::json;
 use testkit::{
-    Client, Daemon, MockBackend, Random, Serve, WorkerProcess,
+    Client, Daemon, MockBackend, Random, Serve, Way, WorkerProcess,
     lab::{Patience, http},
     nats::NatsServer,
     postgres::PostgresServer,
@@ -22,7 +22,6 @@ use crate::{
         judge::{Model, SERVERS, WORKERS, word},
     },
     tokens::{PATHS, Tokens, answer, number_in},
-    way::Way,
 };
 
 const OWNER: &str = "wa_the-owner-of-all";

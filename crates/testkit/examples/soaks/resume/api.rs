@@ -79,7 +79,7 @@ impl Api {
         }
     }
 
-    /// What tells one answer from another.
+    /// The id of the answer.
     fn id(self, event: &Value) -> Option<&str> {
         let place = match self {
             Self::Chat | Self::Completions => "/id",
@@ -108,7 +108,7 @@ pub(crate) struct Reading {
     /// How many characters, and how many pieces, were there at each seam.
     pub(crate) seams: Vec<(usize, u64)>,
     pub(crate) ended: bool,
-    /// What was wrong with its events.
+    /// The fault in its events.
     pub(crate) wrong: Option<String>,
     /// The error that ended it.
     pub(crate) error: Option<String>,

@@ -1,4 +1,4 @@
-//! What is to be said of texts that differ from the undisturbed ones.
+//! Reports of texts that differ from the undisturbed ones.
 
 use crate::resume::{
     house::House,

@@ -73,12 +73,12 @@ impl Tally {
     }
 }
 
-/// What is asked.
+/// The requests, and the right answers to them.
 pub(crate) struct Load {
     address: SocketAddr,
     prompts: Vec<String>,
     pub(crate) tokens: u64,
-    /// What is said undisturbed.
+    /// The text of an undisturbed answer.
     undisturbed: HashMap<(Api, usize), String>,
 }
 

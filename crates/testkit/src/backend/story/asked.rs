@@ -14,7 +14,7 @@ pub(super) enum Shape {
     Responses,
 }
 
-/// What was asked.
+/// A request, as far as a story depends on it.
 #[derive(Debug, Clone)]
 pub(super) struct Asked {
     pub(super) shape: Shape,

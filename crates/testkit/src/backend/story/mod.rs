@@ -35,7 +35,7 @@ use crate::sockets::any_port;
 /// The models of a [`Story`].
 pub const STORY_MODELS: [&str; 3] = ["story", "thoughts", "tools"];
 
-/// What it is like.
+/// The model server whose ways it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Like {
     LlamaCpp,

@@ -38,7 +38,7 @@ const PIECES: [&str; 32] = [
     " dawn",
 ];
 
-/// What is told.
+/// An answer before it has a shape.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     pub(super) thoughts: Vec<&'static str>,

@@ -22,7 +22,7 @@ use tokio::{
 };
 use tokio_tungstenite::tungstenite::Message;
 
-pub use self::session::GatewaySession;
+use self::session::GatewaySession;
 use super::{
     facts,
     key::MeshKey,
@@ -116,11 +116,7 @@ impl FakeGateway {
         Self { id, out, shared, found, _reading: reading }
     }
 
-    pub fn id(&self) -> &str {
-        &self.id
-    }
-
-    pub async fn discover(&self) -> Vec<Value> {
+    async fn discover(&self) -> Vec<Value> {
         let mut found = self.found.lock().await;
         self.say(&json!({"discover": {"requestingNodeID": self.id}})).await;
         let response = within("an answer to discover", found.recv()).await;
@@ -150,7 +146,7 @@ impl FakeGateway {
         answer
     }
 
-    pub async fn open(&self, node: &str) -> Result<GatewaySession<'_>, GatewayFailure> {
+    async fn open(&self, node: &str) -> Result<GatewaySession<'_>, GatewayFailure> {
         let session = uuid();
         let (told, events) = mpsc::channel(MAX_WAITING);
         self.shared.sessions().insert(session.clone(), (node.to_owned(), told));

@@ -19,7 +19,7 @@ const FIRST: Duration = Duration::from_secs(8);
 
 /// A relay session of a gateway with a node that is ready.
 #[derive(Debug)]
-pub struct GatewaySession<'a> {
+pub(super) struct GatewaySession<'a> {
     pub(super) gateway: &'a FakeGateway,
     pub(super) node: String,
     pub(super) session: String,
@@ -27,30 +27,19 @@ pub struct GatewaySession<'a> {
 }
 
 impl GatewaySession<'_> {
-    pub fn id(&self) -> &str {
-        &self.session
-    }
-
     /// Sends one request, as gateways do: streaming, with its usage.
-    pub async fn ask(&self, request: &Value) {
+    pub(super) async fn ask(&self, request: &Value) {
         let mut request = request.clone();
         request["stream"] = json!(true);
         request["stream_options"] = json!({"include_usage": true});
         let body = json!({"request": request, "requestID": uuid(), "streaming": true});
-        self.say("inferenceRequest", &body).await;
-    }
-
-    pub async fn say(&self, kind: &str, body: &Value) {
-        self.bytes(wrapped(kind, body).to_string().as_bytes()).await;
-    }
-
-    pub async fn bytes(&self, bytes: &[u8]) {
-        let message = data(&self.gateway.id, &self.node, &self.session, bytes);
-        self.gateway.say(&message).await;
+        let message = wrapped("inferenceRequest", &body).to_string();
+        let (gateway, node) = (self.gateway, &self.node);
+        gateway.say(&data(&gateway.id, node, &self.session, message.as_bytes())).await;
     }
 
     /// Kind and body of the next message that is understood; `None` when the session is over.
-    pub async fn hear(&mut self) -> Option<(String, Value)> {
+    pub(super) async fn hear(&mut self) -> Option<(String, Value)> {
         match within("a message of the node", self.events.recv()).await {
             Some(Event::Said(kind, body)) => Some((kind, body)),
             Some(Event::Ready) => panic!("ready twice"),
@@ -58,7 +47,7 @@ impl GatewaySession<'_> {
         }
     }
 
-    pub async fn answer(&mut self) -> Result<GatewayAnswer, GatewayFailure> {
+    pub(super) async fn answer(&mut self) -> Result<GatewayAnswer, GatewayFailure> {
         let mut chunks = Vec::new();
         let first = timeout(FIRST, self.hear()).await;
         let mut said = first.map_err(|_| GatewayFailure::NoFirstChunk)?;
@@ -76,7 +65,7 @@ impl GatewaySession<'_> {
         Err(GatewayFailure::Lost(chunks.len()))
     }
 
-    pub async fn close(self) {
+    pub(super) async fn close(self) {
         let close = forwarded("relayClose", &self.gateway.id, &self.node, &self.session);
         self.gateway.say(&close).await;
     }

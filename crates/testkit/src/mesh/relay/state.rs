@@ -5,7 +5,6 @@ use std::{
     sync::{Mutex, MutexGuard},
 };
 
-use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_tungstenite::tungstenite::{
@@ -15,25 +14,8 @@ use tokio_tungstenite::tungstenite::{
 
 use crate::mesh::wire::apple_now;
 
-/// The most messages that are remembered.
-const MAX_FORWARDED: usize = 100_000;
-
-/// The most data that is remembered, in bytes.
-const MAX_KEPT: usize = 64 * 1024 * 1024;
-
 const FORWARDS: [&str; 7] =
     ["offer", "answer", "iceCandidate", "relayOpen", "relayReady", "relayData", "relayClose"];
-
-/// A message that went from one node to another.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Forwarded {
-    pub kind: String,
-    pub from: String,
-    pub to: String,
-    pub session: String,
-    /// The data that a `relayData` carried; empty once too much is remembered.
-    pub data: Vec<u8>,
-}
 
 #[derive(Debug)]
 pub(super) struct Connection {
@@ -59,8 +41,6 @@ struct Inner {
     nodes: BTreeMap<String, Node>,
     seats: u64,
     registrations: usize,
-    forwarded: Vec<Forwarded>,
-    kept: usize,
 }
 
 impl RelayState {
@@ -68,26 +48,8 @@ impl RelayState {
         self.0.lock().unwrap()
     }
 
-    pub(super) fn say_to(&self, node: &str, message: &Value) {
-        let inner = self.inner();
-        let node = inner.nodes.get(node).unwrap_or_else(|| panic!("{node} is not registered"));
-        say(&node.out, message);
-    }
-
-    pub(super) fn forwarded(&self) -> Vec<Forwarded> {
-        self.inner().forwarded.clone()
-    }
-
-    pub(super) fn knows(&self, node: &str) -> Option<Value> {
-        self.inner().nodes.get(node).map(record)
-    }
-
     pub(super) fn registrations(&self) -> usize {
         self.inner().registrations
-    }
-
-    pub(super) fn registration(&self, node: &str) -> Option<Value> {
-        self.inner().nodes.get(node).map(|node| node.registration.clone())
     }
 
     pub(super) fn connection(&self, out: mpsc::Sender<Message>) -> Connection {
@@ -163,38 +125,15 @@ impl Inner {
         say(&connection.out, &json!({"discoverResponse": {"peers": peers}}));
     }
 
-    fn forward(&mut self, connection: &Connection, kind: &str, body: &Value) {
-        let text = |name: &str| body[name].as_str().unwrap_or_default().to_owned();
-        let to = text("toNodeID");
-        if !self.nodes.contains_key(&to) {
-            return error(connection, "peer_not_found", &format!("Peer {to} is not connected"));
-        }
-        self.remember(Forwarded {
-            kind: kind.to_owned(),
-            from: text("fromNodeID"),
-            to,
-            session: text("sessionID"),
-            data: bytes(body),
-        });
-        if let Some(node) = body["toNodeID"].as_str().and_then(|to| self.nodes.get(to)) {
-            say(&node.out, &json!({ kind: body }));
+    fn forward(&self, connection: &Connection, kind: &str, body: &Value) {
+        let to = body["toNodeID"].as_str().unwrap_or_default();
+        match self.nodes.get(to) {
+            Some(node) => say(&node.out, &json!({ kind: body })),
+            None => {
+                error(connection, "peer_not_found", &format!("Peer {to} is not connected"));
+            }
         }
     }
-
-    fn remember(&mut self, mut forwarded: Forwarded) {
-        self.kept += forwarded.data.len();
-        if self.kept > MAX_KEPT {
-            forwarded.data = Vec::new();
-        }
-        if self.forwarded.len() < MAX_FORWARDED {
-            self.forwarded.push(forwarded);
-        }
-    }
-}
-
-/// What a `relayData` carries.
-fn bytes(body: &Value) -> Vec<u8> {
-    body["data"].as_str().and_then(|data| BASE64_STANDARD.decode(data).ok()).unwrap_or_default()
 }
 
 /// A node's record in the answer to a discovery.

@@ -4,15 +4,15 @@ use std::{net::SocketAddr, path::Path};
 
 use serde_json::{Value, json};
 use testkit::{
-    ChildProcess, Client, DEADLINE, Daemon, Gate, MockBackend, Reply, Response, Serve,
+    ChildProcess, Client, DEADLINE, Daemon, Gate, MockBackend, Reply, Response, Serve, Way,
     WorkerProcess,
     chat::{FINISH, delta},
     eventually,
 };
 
-use super::wire::Wire;
+use super::servers::{identity, lan_address, mesh, peers};
 use crate::{
-    cli::{Ran, warren},
+    cli::Ran,
     common::{CHAT, binary, lend, serve},
 };
 
@@ -76,9 +76,7 @@ impl Machine {
     /// A machine without models.
     pub(super) async fn start(settings: Serve) -> Self {
         let daemon = settings.start().await;
-        let told = daemon.admin().get("/admin/mesh/id").await;
-        assert_eq!(told.status, 200, "{}", told.text());
-        let id = told.json()["id"].as_str().expect("an id").to_owned();
+        let id = identity(&daemon).await["id"].as_str().expect("an id").to_owned();
         let mock = MockBackend::start(&["m"]).await;
         Self { daemon, mock, worker: None, id }
     }
@@ -97,14 +95,12 @@ impl Machine {
 
     /// The server's description of itself in the mesh.
     pub(super) async fn told(&self) -> Value {
-        self.daemon.admin().get("/admin/mesh/id").await.json()
+        identity(&self.daemon).await
     }
 
     /// Where peers on the LAN connect to.
     pub(super) async fn lan(&self) -> String {
-        let listens = async || self.told().await["listen"].is_string();
-        eventually("a listener for peers", DEADLINE, listens).await;
-        self.told().await["listen"].as_str().expect("it listens").to_owned()
+        lan_address(&self.daemon).await
     }
 
     /// The same, for fakes.
@@ -114,8 +110,7 @@ impl Machine {
 
     /// Its knowledge of its peers.
     pub(super) async fn peers(&self) -> Vec<Value> {
-        let listed = self.daemon.admin().get("/admin/mesh/peers").await.json();
-        listed["peers"].as_array().cloned().expect("a list of peers")
+        peers(&self.daemon).await
     }
 
     /// Its knowledge of a peer, if it has any.
@@ -179,14 +174,7 @@ impl Machine {
 
     /// Runs `warren mesh` against it.
     pub(super) async fn cli(&self, args: &[&str]) -> Ran {
-        let (url, directory) = (self.daemon.url(), self.daemon.data_dir().display().to_string());
-        let mut all = vec!["mesh"];
-        all.extend(args);
-        all.extend(["--server", &url]);
-        if args.first() != Some(&"ask") || !args.contains(&"--data-dir") {
-            all.extend(["--data-dir", &directory]);
-        }
-        warren(&all).await
+        mesh(&self.daemon, args).await
     }
 
     /// Whether it answers, and is well.
@@ -240,7 +228,7 @@ pub(super) struct Pair {
     pub(super) lender: Machine,
     pub(super) relay: Option<RelayProcess>,
     /// On the LAN from who asks to who lends, else from who lends to the relay.
-    pub(super) wire: Wire,
+    pub(super) wire: Way,
 }
 
 impl Pair {
@@ -259,8 +247,8 @@ impl Pair {
 
     async fn on_lan(lender: Serve, asker: Serve, slots: u32) -> Self {
         let lender = Machine::lending(lender.set("--mesh-listen", "127.0.0.1:0"), slots).await;
-        let wire = Wire::to(lender.lan_address().await).await;
-        let asker = Machine::start(asker.set("--mesh-peer", &wire.name())).await;
+        let wire = Way::to(lender.lan_address().await).await;
+        let asker = Machine::start(asker.set("--mesh-peer", &wire.address().to_string())).await;
         asker.is_linked(&lender.id).await;
         Self { asker, lender, relay: None, wire }
     }
@@ -268,10 +256,10 @@ impl Pair {
     async fn at_relay(lender: Serve, asker: Serve, slots: u32) -> Self {
         let relay = RelayProcess::start(&[]).await;
         // It is let to the relay only when it has something to tell there.
-        let wire = Wire::cut_to(relay.address).await;
-        let lender = lender.set("--mesh-relay", &format!("ws://{}", wire.name()));
+        let wire = Way::new().await;
+        let lender = lender.set("--mesh-relay", &format!("ws://{}", wire.address()));
         let lender = Machine::lending(lender, slots).await;
-        wire.mend();
+        wire.lead_to(relay.address);
         lender.is_registered().await;
         let asker = Machine::start(asker.set("--mesh-relay", &relay.url())).await;
         asker.sees(&lender.id, serves).await;

@@ -2,7 +2,6 @@
 //! line, over HTTP, on the LAN and through relays.
 //!
 //! - `kit`: machines and what they see
-//! - `wire`: a connection that can be cut
 //! - `inference`: questions to a Warren
 //! - `routes`: how far a request goes, and how much peers may have
 //! - `trust`: who is linked to
@@ -27,4 +26,3 @@ mod settings;
 mod stock_lan;
 mod stock_relay;
 mod trust;
-mod wire;

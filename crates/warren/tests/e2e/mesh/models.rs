@@ -7,18 +7,14 @@ use std::{
 
 use serde_json::{Value, json};
 use testkit::{
-    ChildProcess, DEADLINE, Serve,
+    ChildProcess, DEADLINE, Serve, Way,
     daemon::WORKER_SECRET,
     eventually,
     gguf::GgufFile,
-    mesh::{FakeMac, MacSettings},
     processes::{FAKE_ENGINE, example},
 };
 
-use super::{
-    kit::{Machine, listening},
-    wire::Wire,
-};
+use super::kit::{Machine, listening};
 use crate::common::{binary, serve};
 
 const MODEL: &str = "org/tiny";
@@ -135,8 +131,9 @@ async fn a_model_comes_from_two_peers_bit_by_bit_and_can_be_passed_on() {
 async fn a_pull_goes_on_where_it_was_when_the_server_was_killed() {
     let folder = tempfile::tempdir().unwrap();
     let holder = Machine::start(holding(folder.path())).await;
-    let wire = Wire::to(holder.lan_address().await).await;
-    let mut receiver = Machine::start(serve().set("--mesh-peer", &wire.name())).await;
+    let wire = Way::to(holder.lan_address().await).await;
+    let mut receiver =
+        Machine::start(serve().set("--mesh-peer", &wire.address().to_string())).await;
     linked(&receiver, 1).await;
     wire.freeze_after(9 * MIB as u64);
     let body = json!({"model": MODEL});
@@ -157,28 +154,6 @@ async fn a_pull_goes_on_where_it_was_when_the_server_was_killed() {
     is_there(&receiver);
     let again = wire.passed() - before;
     assert!(again < 11 * MIB as u64, "{again} bytes came after the kill");
-}
-
-#[tokio::test]
-async fn a_mac_is_sent_a_model_and_one_of_a_mac_is_taken() {
-    let folder = tempfile::tempdir().unwrap();
-    let holder = Machine::start(holding(folder.path())).await;
-    let mac = FakeMac::start(MacSettings::default()).await;
-    let link = mac.dial(holder.lan_address().await).await.expect("a link");
-    let told = link.query(MODEL).await;
-    let total: usize = files().values().map(Vec::len).sum();
-    assert_eq!((&told["available"], &told["totalSizeBytes"]), (&json!(true), &json!(total)));
-    assert!(link.fetch(MODEL).await == files(), "the Mac has other files");
-    assert_eq!(link.query("org/none").await["available"], false);
-
-    let sent: Vec<_> = files().into_iter().collect();
-    let settings =
-        MacSettings { files: BTreeMap::from([(MODEL.to_owned(), sent)]), ..MacSettings::default() };
-    let mac = FakeMac::start(settings).await;
-    let receiver = Machine::start(serve().set("--mesh-peer", &mac.address().to_string())).await;
-    linked(&receiver, 1).await;
-    last_of(&pull(&receiver, MODEL).await, "done");
-    is_there(&receiver);
 }
 
 /// The server that has fetched the model runs no model engines, so the command lends it.

@@ -1,12 +1,11 @@
 //! Relays: in a server at `/ws?node=`, and alone.
 
 use serde_json::json;
-use testkit::{ChildProcess, Client};
+use testkit::{ChildProcess, Client, Way};
 
 use super::{
     kit::RelayProcess,
     servers::{has_peer, identity, mesh},
-    wire::Wire,
 };
 use crate::{
     common::{binary, lend, serve},
@@ -18,13 +17,13 @@ async fn peers_that_meet_at_a_servers_relay_ask_each_other() {
     let meeting = serve().start().await;
     let relay = meeting.url();
     // It is let to the relay only when it has a model to tell of there.
-    let wire = Wire::cut_to(meeting.address()).await;
-    let through = format!("http://{}", wire.name());
+    let wire = Way::new().await;
+    let through = format!("http://{}", wire.address());
     let lender = serve().set("--mesh-relay", &through).set("--mesh-share", "peers");
     let lender = lender.set("--mesh-passcode", "ours").start().await;
     let backend = saying(&["Hi"]).await;
     let _worker = lend(&lender, &backend, 1).await;
-    wire.mend();
+    wire.lead_to(meeting.address());
     testkit::eventually("a registration", testkit::DEADLINE, async || {
         identity(&lender).await["relays"][0]["connected"] == true
     })

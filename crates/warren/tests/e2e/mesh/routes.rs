@@ -3,14 +3,11 @@
 use serde_json::{Value, json};
 use testkit::{DEADLINE, Gate, chat::said, eventually};
 
-use super::kit::{
-    LinkKind, Machine, Pair, always, both_ways, saying, serves, whole, with_file, words,
-};
+use super::kit::{LinkKind, Machine, Pair, always, both_ways, saying, serves, whole, words};
 use crate::common::{CHAT, openai_error, post, serve};
 
 both_ways!(
     a_peer_s_use_is_in_the_ledger_under_its_id,
-    requests_above_a_peer_s_limit_wait_their_turn,
     a_machine_that_shares_nothing_answers_nobody
 );
 
@@ -72,22 +69,6 @@ async fn a_peer_s_use_is_in_the_ledger_under_its_id(way: LinkKind) {
 async fn row(machine: &Machine, key: &str) -> Option<Value> {
     let usage = machine.daemon.admin().get("/admin/usage?by=key").await.json();
     usage["rows"].as_array()?.iter().find(|row| row["key"] == key).cloned()
-}
-
-async fn requests_above_a_peer_s_limit_wait_their_turn(way: LinkKind) {
-    let toml = "[mesh.share]\nwith = 'anyone'\njobs_per_peer = 1\nmodels = ['m']\n";
-    let pair = Pair::of(way, with_file(serve(), toml), serve(), 4).await;
-    let gate = Gate::closed();
-    pair.lender.mock.then(words(&["one"], &gate));
-    let first = post(&pair.asker.client(), CHAT, saying("1", true));
-    pair.lender.mock.request().await;
-    always(&pair.lender.mock, "two");
-    let second = post(&pair.asker.client(), CHAT, saying("2", false));
-    pair.asker.daemon.has_queued(1).await;
-    assert_eq!(pair.lender.mock.counts().started, 1, "no more than one at once");
-    gate.open(2);
-    assert_eq!(said(&first.await.unwrap().text()), "one");
-    assert_eq!(whole(&second.await.unwrap()), "two");
 }
 
 async fn a_machine_that_shares_nothing_answers_nobody(way: LinkKind) {

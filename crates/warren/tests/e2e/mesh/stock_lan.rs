@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 use testkit::{
-    DEADLINE, Gate, Reply,
-    chat::{FINISH, delta, said},
+    DEADLINE,
+    chat::said,
     eventually,
-    mesh::{FakeMac, LanPeer, MacSettings, Script},
+    mesh::{FakeMac, LanPeer, Script},
 };
 
-use super::kit::{Machine, always, listening, saying, whole, words};
+use super::kit::{Machine, always, listening, saying, whole};
 use crate::common::assert_fields;
 
 const MAC_MODEL: &str = "mlx-community/Qwen3-8B-4bit";
@@ -18,9 +18,9 @@ fn for_mac(stream: bool) -> Value {
         "messages": [{"role": "user", "content": "hi"}]})
 }
 
-/// A Warren that is linked to a Mac, which answers by this script.
-async fn with_mac(script: Script) -> (Machine, FakeMac, testkit::mesh::MacLink) {
-    let mac = FakeMac::start(MacSettings { script, ..MacSettings::default() }).await;
+/// A Warren that is linked to a Mac, which says this.
+async fn with_mac(text: &str) -> (Machine, FakeMac, testkit::mesh::MacLink) {
+    let mac = FakeMac::start(Script::new(MAC_MODEL, text)).await;
     let settings = listening().set("--mesh-peer", &mac.address().to_string());
     let machine = Machine::start(settings).await;
     let link = mac.link().await;
@@ -31,7 +31,7 @@ async fn with_mac(script: Script) -> (Machine, FakeMac, testkit::mesh::MacLink) 
 
 #[tokio::test]
 async fn a_mac_is_asked_in_its_own_form() {
-    let (machine, _mac, link) = with_mac(Script::text("hello from a mac")).await;
+    let (machine, _mac, link) = with_mac("hello from a mac").await;
     let peer = machine.peers().await.remove(0);
     assert_fields(&peer, &json!({"sealed": false, "warren": null, "name": "Studio"}));
     let answer = machine.ask(&for_mac(true)).await.text();
@@ -44,55 +44,10 @@ async fn a_mac_is_asked_in_its_own_form() {
 }
 
 #[tokio::test]
-async fn a_mac_gets_answers_errors_and_heartbeats_meanwhile() {
-    let lender = Machine::lending(listening(), 2).await;
-    let settings =
-        MacSettings { heartbeat: std::time::Duration::from_millis(50), ..<_>::default() };
-    let mac = FakeMac::start(settings).await;
-    let link = mac.dial(lender.lan_address().await).await.expect("a link");
-    assert_eq!(link.hello["loadedModels"], json!(["m"]));
-    let gate = Gate::closed();
-    let text = delta("é");
-    let (half, rest) = text.as_bytes().split_at(text.find('é').unwrap() + 1);
-    let rest = [rest, FINISH.as_bytes()].concat();
-    lender.mock.then(Reply::stream([half, &rest], &gate));
-    let first = link.ask_for(&saying("1", true)).await;
-    lender.mock.request().await;
-    // While one answer is on its way, heartbeats are answered, and other requests.
-    let beats = link.heard_of("heartbeatAck").len();
-    link.hears("heartbeatAck", beats + 2).await;
-    lender.mock.then(words(&["two"], &Gate::opened()));
-    let (chunks, kind, _) = link.ask(&saying("2", true)).await;
-    assert_eq!(
-        (chunks[0]["choices"][0]["delta"]["content"].as_str(), kind.as_str()),
-        (Some("two"), "inferenceComplete")
-    );
-    gate.open(3);
-    let (chunks, kind, end) = link.answer(&first).await;
-    assert_eq!(
-        (chunks[0]["choices"][0]["delta"]["content"].as_str(), kind.as_str()),
-        (Some("é"), "inferenceComplete"),
-        "{end}"
-    );
-
-    lender.mock.then(Reply::json(500, &json!({"error": "boom"})));
-    let (chunks, kind, error) = link.ask(&saying("3", true)).await;
-    assert_eq!((chunks.len(), kind.as_str()), (0, "inferenceError"));
-    let words = "backend returned 500 Internal Server Error: {\"error\":\"boom\"}";
-    assert_eq!((&error["code"], &error["errorMessage"]), (&json!("internal_error"), &json!(words)));
-    lender.mock.then(Reply::stream([delta("a"), delta("b")], &Gate::opened()).broken());
-    let (chunks, kind, _) = link.ask(&saying("4", true)).await;
-    assert_eq!((chunks.is_empty(), kind.as_str()), (false, "inferenceError"));
-    let (_, kind, error) = link.ask(&json!({"model": "none", "messages": []})).await;
-    assert_eq!((kind.as_str(), &error["code"]), ("inferenceError", &json!("model_not_loaded")));
-    assert!(link.dropped().is_empty(), "{:?}", link.dropped());
-}
-
-#[tokio::test]
 async fn messages_in_either_form_are_answered_in_the_form_they_came_in() {
     let lender = Machine::lending(listening(), 2).await;
     always(&lender.mock, "yes");
-    let (mut stock, _) = LanPeer::greeted(lender.lan_address().await, &[]).await;
+    let mut stock = LanPeer::greeted(lender.lan_address().await).await;
     let id = "0B1C2D3E-4F50-4172-8394-A5B6C7D8E9F0";
     let request = json!({"requestID": id, "request": saying("1", true), "streaming": true});
     stock.say(&json!({"inferenceRequest": {"_0": request.clone()}})).await;

@@ -2,15 +2,12 @@
 
 use serde_json::json;
 use testkit::{
-    Gate, Reply,
+    Gate, Reply, Way,
     chat::{delta, said},
-    mesh::{FakeGateway, FakeMeshNode, FakeStockRelay, GatewayFailure, NodeSettings},
+    mesh::{FakeGateway, FakeMeshNode, FakeStockRelay, GatewayFailure, Script},
 };
 
-use super::{
-    kit::{Machine, RelayProcess, always, saying, serves, whole},
-    wire::Wire,
-};
+use super::kit::{Machine, RelayProcess, always, saying, serves, whole};
 use crate::common::serve;
 
 fn at(relay: &str) -> testkit::Serve {
@@ -18,10 +15,10 @@ fn at(relay: &str) -> testkit::Serve {
 }
 
 /// A machine that lends `m` and had it when it came to the relay.
-async fn lender_at(relay: std::net::SocketAddr) -> (Machine, Wire) {
-    let door = Wire::cut_to(relay).await;
-    let lender = Machine::lending(at(&format!("ws://{}/ws", door.name())), 2).await;
-    door.mend();
+async fn lender_at(relay: std::net::SocketAddr) -> (Machine, Way) {
+    let door = Way::new().await;
+    let lender = Machine::lending(at(&format!("ws://{}/ws", door.address())), 2).await;
+    door.lead_to(relay);
     lender.is_registered().await;
     (lender, door)
 }
@@ -56,7 +53,7 @@ async fn a_gateway_is_answered_through_our_relay_and_through_a_stock_one() {
 async fn a_stock_node_is_asked_through_our_relay_and_through_a_stock_one() {
     let (ours, stock) = (RelayProcess::start(&[]).await, FakeStockRelay::start().await);
     for (relay, url) in [(ours.address, ours.url()), (stock.address(), stock.url())] {
-        let node = FakeMeshNode::start(relay, NodeSettings::new(9, "m")).await;
+        let node = FakeMeshNode::start(relay, 9, Script::new("m", "t0 t1 t2")).await;
         let asker = Machine::start(at(&url)).await;
         asker.sees(node.id(), serves).await;
         let mut request = saying("hi", true);

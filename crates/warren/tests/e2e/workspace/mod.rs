@@ -38,7 +38,6 @@ mod full_disk;
 mod git;
 mod invitations;
 mod kit;
-mod lag;
 mod moves;
 mod new_token;
 mod outliving;

@@ -33,31 +33,6 @@ async fn open_terminal_runs_a_command_with_its_arguments_in_its_directory() {
 }
 
 #[tokio::test]
-async fn open_terminal_says_what_is_wrong_with_what_cannot_be_run() {
-    let (place, mut client) = WorkspaceHost::with_client().await;
-    let open = |dir: &str, command: &str| json!({"type": "open_terminal", "working_dir": dir, "command": command});
-    let dir = place.dir();
-    for (dir, command, words) in [
-        (&*dir, "no-such-program-anywhere", "no-such-program-anywhere"),
-        (&*dir, "", "command"),
-        (&*dir, "/etc/passwd", "/etc/passwd"),
-        ("/no/such/directory", "sh", "/no/such/directory"),
-        ("relative/path", "sh", "relative/path"),
-        ("/etc/passwd", "sh", "/etc/passwd"),
-    ] {
-        let said = client.refused(open(dir, command)).await;
-        assert!(said.contains(words), "{dir} {command}: {said}");
-    }
-    let said = client
-        .refused(json!({
-            "type": "open_terminal", "working_dir": dir, "command": "sh", "run_as_user": "nobody",
-        }))
-        .await;
-    assert!(said.contains("nobody"), "{said}");
-    assert!(super::kit::listed(&mut client).await.is_empty());
-}
-
-#[tokio::test]
 async fn terminal_input_is_applied_once_for_each_id_and_acknowledged_every_time() {
     let (place, mut client) = WorkspaceHost::with_client().await;
     let script = "stty -echo; echo ready; while read x; do echo \"<$x>\"; done";
@@ -145,11 +120,9 @@ async fn resize_follows_who_typed_last_and_tells_the_others() {
     one.shows("size 20 60 end").await;
     two.client.say(resize(60, 20, false)).await;
     one.shows("size 30 100 end").await;
-    // Too small, too large, and nobody's.
-    for (cols, rows) in [(19, 10), (80, 4), (0, 0), (1001, 30), (80, 60_000)] {
-        one.resizes(cols, rows).await;
-        one.told("error").await;
-    }
+    // Too small, and nobody's.
+    one.resizes(19, 10).await;
+    one.told("error").await;
     one.client
         .say(json!({
             "type": "resize", "session_id": NOBODY, "cols": 80, "rows": 24, "visible": true,

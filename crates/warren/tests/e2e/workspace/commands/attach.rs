@@ -167,38 +167,6 @@ async fn a_lost_connection_is_found_again_and_nothing_is_shown_or_typed_twice() 
 }
 
 #[tokio::test]
-async fn a_server_that_only_accepts_and_closes_is_tried_until_it_is_back() {
-    let place = WorkspaceHost::start().await;
-    let dir = place.dir();
-    let way = Cutter::calm(place.daemon.address()).await;
-    let url = format!("http://{}", way.address());
-    let open = |script| {
-        let words = ["open", "--server", &url, "--token", TOKEN, "--dir", &dir];
-        Terminal::start(&[&words[..], &["--", "sh", "-c", script]].concat())
-    };
-    let last_line = "stty -echo; printf '\\033[24;1Hthe last line\\033[1;1H'; while read x; do echo \"<$x>\"; done";
-    let [mut terminal, mut leaving] = [open(last_line), open(last_line)];
-    terminal.shows("the last line").await;
-    leaving.shows("the last line").await;
-    // Nothing is there: the way itself accepts, and closes.
-    let nothing = testkit::RefusingPort::take();
-    way.lead_to(nothing.address());
-    way.cut();
-    terminal.shows("connection lost").await;
-    leaving.shows("connection lost").await;
-    leaving.press(DETACH).await;
-    leaving.ends(0).await;
-    terminal.press("later\r").await;
-    way.lead_to(place.daemon.address());
-    terminal.shows("<later>").await;
-    terminal.hides("connection lost").await;
-    // What the line had covered is there again.
-    terminal.shows("the last line").await;
-    terminal.press(DETACH).await;
-    terminal.ends(0).await;
-}
-
-#[tokio::test]
 async fn a_large_paste_reaches_a_program_that_says_nothing_and_never_keeps_from_leaving() {
     let place = WorkspaceHost::start().await;
     let dir = place.dir();
@@ -314,31 +282,6 @@ async fn the_turns_before_the_last_twenty_are_one_line() {
     assert_eq!(lines[1..4], ["", "> say turn 3", "turn 3"]);
     terminal.press("\u{4}").await;
     terminal.ends(0).await;
-}
-
-#[tokio::test]
-async fn a_viewer_that_comes_within_a_turn_gets_all_of_it_once() {
-    let agents = Agents::start().await;
-    let mut talk = agents.talk("claude").await;
-    let prompt =
-        "say one; slow 20; say two; slow 20; say three; slow 20; say four; slow 20; say five";
-    for round in 0..5 {
-        talk.prompts(prompt).await;
-        talk.told_where("agent_event", |told| told["event"]["kind"] == "text").await;
-        let mut terminal = agents.place.terminal(&["session", "attach"], &["claude"]);
-        talk.turn_ends().await;
-        let is_whole = async || terminal.lines().concat().matches("five").count() == 2 * round + 2;
-        testkit::eventually("the turn being shown", testkit::DEADLINE, is_whole).await;
-        terminal.press("\u{4}").await;
-        terminal.ends(0).await;
-        let whole = terminal.lines().concat();
-        for word in ["one", "two", "three", "four", "five"] {
-            // In each prompt, and in each answer.
-            let count = whole.matches(&format!("say {word}")).count();
-            assert_eq!(count, round + 1, "{word}: {whole}");
-            assert_eq!(whole.matches(word).count(), 2 * count, "{word}: {whole}");
-        }
-    }
 }
 
 #[tokio::test]

@@ -1,14 +1,6 @@
 //! `warren project`, `warren files` and `warren git`.
 
-use std::{
-    fs,
-    io::Write,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread::JoinHandle,
-};
+use std::fs;
 
 use serde_json::json;
 use testkit::{git::git, workspace::Cutter};
@@ -135,61 +127,6 @@ async fn a_large_file_goes_on_after_a_lost_connection() {
     assert_eq!((put.code, way.cuts()), (Some(0), 1), "{put:?}");
     assert!(fs::read(place.path().join("large")).unwrap() == large);
     assert_eq!(has_come(&place), 0);
-}
-
-#[tokio::test]
-async fn a_log_that_grows_is_fetched_as_it_was_and_a_file_that_is_replaced_is_never_a_mixture() {
-    let place = with_project().await;
-    let here = tempfile::tempdir().unwrap();
-    let got = here.path().join("got").display().to_string();
-    let (log, file) = (place.path().join("app.log"), place.path().join("model"));
-    fs::write(&log, vec![b'A'; 20_000_000]).unwrap();
-    fs::write(&file, "first").unwrap();
-    let writing = Writing::begin(move |round| {
-        fs::OpenOptions::new().append(true).open(&log).unwrap().write_all(b"B\n").unwrap();
-        fs::write(file.with_extension("new"), vec![round; 10_000_000]).unwrap();
-        fs::rename(file.with_extension("new"), &file).unwrap();
-    });
-    let fetched = place.cli(&["files", "get"], &["site:app.log", &got]).await;
-    assert_eq!(fetched.code, Some(0), "{fetched:?}");
-    let log = fs::read(&got).unwrap();
-    assert!(log[..20_000_000].iter().all(|byte| *byte == b'A'));
-    assert!(log[20_000_000..].iter().all(|byte| b"B\n".contains(byte)));
-    let fetched = place.cli(&["files", "get"], &["site:model", &got, "--force"]).await;
-    drop(writing);
-    if fetched.code == Some(0) {
-        let model = fs::read(&got).unwrap();
-        assert!(
-            model == b"first"
-                || model.len() == 10_000_000 && model.iter().all(|byte| *byte == model[0])
-        );
-    } else {
-        assert!(fetched.err.contains("changes all the time"), "{fetched:?}");
-    }
-}
-
-/// A thread that writes to files again and again until this is dropped.
-struct Writing {
-    is_over: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Writing {
-    fn begin(write: impl Fn(u8) + Send + 'static) -> Self {
-        let is_over = Arc::new(AtomicBool::new(false));
-        let over = Arc::clone(&is_over);
-        let thread = std::thread::spawn(move || {
-            (0_u8..=255).cycle().take_while(|_| !over.load(Ordering::Relaxed)).for_each(write);
-        });
-        Self { is_over, thread: Some(thread) }
-    }
-}
-
-impl Drop for Writing {
-    fn drop(&mut self) {
-        self.is_over.store(true, Ordering::Relaxed);
-        self.thread.take().unwrap().join().unwrap();
-    }
 }
 
 #[tokio::test]
