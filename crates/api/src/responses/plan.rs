@@ -19,10 +19,10 @@ use super::{
     told::Told,
 };
 use crate::{
+    blocking::off_thread,
     body::AnswerBody,
     error::ApiError,
     head::{is_event_stream, is_json},
-    peeked::off_thread,
     request_scope::RequestScope,
     state::Api,
     uploads::HeldBody,

@@ -19,7 +19,7 @@ use rooms::KnownRoom;
 use super::{PassedOn, refusal};
 use crate::{
     cors, elsewhere,
-    request_scope::{path, split_room},
+    paths::{path, split_room},
     shape::{self, Shape, in_room},
     state::{Api, Client, Peer},
 };
