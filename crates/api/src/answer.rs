@@ -63,18 +63,16 @@ impl Accepted {
         memory: HeldMemory,
         room: Option<Arc<Room>>,
     ) -> Self {
-        let (translation, plan) = (None, None);
-        let (may_be_early, takes_trailers) = (false, false);
         Self {
             shape,
             job,
             admission,
             memory,
-            translation,
             room,
-            may_be_early,
-            takes_trailers,
-            plan,
+            translation: None,
+            may_be_early: false,
+            takes_trailers: false,
+            plan: None,
         }
     }
 }

@@ -9,14 +9,16 @@ use access::Moment;
 use axum::response::Response;
 use base::JobId;
 use bytes::Bytes;
-use http::{HeaderValue, StatusCode, header};
+use http::StatusCode;
 use http_body_util::BodyExt;
 use protocol::{failure::Failure as BackendFailure, json};
 use scheduler::Job;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
 use translate::Context;
 
-use super::{failure, keeping::Keeping, members::Members, plan::Plan, running::Place};
+use super::{
+    caller::Reply, failure, keeping::Keeping, members::Members, plan::Plan, running::Place,
+};
 use crate::{
     answer::{Accepted, answer},
     blocking::{blocking, off_thread},
@@ -59,17 +61,11 @@ pub(crate) async fn begin(
     let log = place.log.clone();
     let task = Task { shape, api: api.clone(), keeping: keeping.clone(), plan, place };
     tokio::spawn(task.run(accepted, queued.clone()));
-    let (kind, body) = match log {
-        Some(log) => ("text/event-stream", log.reader(None, api.limits().keepalive)),
-        None => ("application/json", queued.into()),
+    let reply = match log {
+        Some(log) => Reply::Events(log.reader(None, api.limits().keepalive)),
+        None => Reply::Json(queued),
     };
-    Ok(response(shape, id, kind, body))
-}
-
-fn response(shape: &dyn Shape, id: JobId, kind: &'static str, body: axum::body::Body) -> Response {
-    let headers = [(header::CONTENT_TYPE, HeaderValue::from_static(kind))];
-    let head = scheduler::Head { status: StatusCode::OK, headers: headers.into_iter().collect() };
-    head::for_client(head, shape, id, body)
+    Ok(reply.response(shape, id))
 }
 
 /// The response before its answer has begun.

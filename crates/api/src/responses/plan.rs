@@ -11,8 +11,7 @@ use store::{ItemRecord, ResponseRecord};
 use super::{
     asked::Asked,
     chain, failure,
-    ids::new_id,
-    items::{self, item_record},
+    items::{self, item_record, new_id},
     keeping::Keeping,
     kept_body::KeptBody,
     members::Members,
@@ -127,7 +126,7 @@ impl Plan {
             return axum::body::Body::new(body);
         }
         head.headers.remove(header::CONTENT_LENGTH);
-        axum::body::Body::new(KeptBody::new(api.clone(), self, body, is_stream))
+        KeptBody::around(body, api.clone(), self, is_stream)
     }
 
     /// Keeps the response, and adds its items to its conversation. Returns whether it is kept; the log says why not.
