@@ -196,8 +196,8 @@ impl Short {
     }
 
     fn and(mut self, more: &[u8]) -> Self {
-        if let Some(request_scope) = self.bytes.get_mut(self.len..self.len + more.len()) {
-            request_scope.copy_from_slice(more);
+        if let Some(free) = self.bytes.get_mut(self.len..self.len + more.len()) {
+            free.copy_from_slice(more);
             self.len += more.len();
         }
         self

@@ -1,9 +1,29 @@
-//! Work that waits for a disk or a database, and its errors.
+//! Work on threads for blocking work: on a large body, and for a disk or a database.
 
 use base::error::chain;
 use http::StatusCode;
 
 use crate::error::{ApiError, Kind};
+
+/// Bodies up to this size, in bytes, are processed at once; larger ones on a thread for blocking work.
+pub(crate) const INLINE_LIMIT: usize = 256 * 1024;
+
+/// Runs work on a body of this length; a large one goes to a thread for blocking work.
+///
+/// # Errors
+/// 500 when the work broke off.
+pub(crate) async fn off_thread<T: Send + 'static>(
+    len: usize,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ApiError> {
+    if len <= INLINE_LIMIT {
+        return Ok(work());
+    }
+    tokio::task::spawn_blocking(work).await.map_err(|_| {
+        let words = "the request body could not be worked on";
+        ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, Kind::Server, words)
+    })
+}
 
 /// Runs work that waits for the disk on a blocking thread.
 ///

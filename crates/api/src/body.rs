@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use base::{Endpoint, ModelName, ProviderId};
+use base::{Endpoint, ModelName};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use http_body::{Body, Frame, SizeHint};
@@ -21,8 +21,9 @@ use scheduler::{Answer, Event, Head, exchange::Seam};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::{
-    early::{Early, called},
+    answer::{Early, called},
     error::ApiError,
+    response_makers::Recorder,
     shape::Shape,
     uploads::HeldMemory,
 };
@@ -42,6 +43,9 @@ impl std::fmt::Display for BrokenOff {
 
 impl std::error::Error for BrokenOff {}
 
+/// A look for the next frame of a body.
+pub(crate) type Polled = Poll<Option<Result<Frame<Bytes>, BrokenOff>>>;
+
 pub(crate) struct AnswerBody {
     answer: Answer,
     shape: &'static dyn Shape,
@@ -51,22 +55,24 @@ pub(crate) struct AnswerBody {
     left: Option<u64>,
     /// Whether its status forbids a body.
     bodyless: bool,
-    /// While the provider's head is not here, but the client's is.
-    early: Option<Early>,
-    kept: Kept,
+    delivery: Delivery,
     /// Whether another provider may go on with the answer.
     may_be_resumed: bool,
     done: bool,
 }
 
 /// The needs of an answer's delivery beside the answer.
-pub(crate) struct Kept {
+pub(crate) struct Delivery {
+    /// While the provider's head is not here, but the client's is.
+    pub(crate) early: Option<Early>,
     /// The memory of its request, if another provider may have to go on with the answer.
     pub(crate) memory: Option<HeldMemory>,
     /// Whether its client may know the names of workers.
     pub(crate) names_workers: bool,
     /// Whether its client reads trailers.
     pub(crate) trailers: bool,
+    /// Notes who made it, if it is a response of a room's participant.
+    pub(crate) recorder: Option<Box<Recorder>>,
 }
 
 struct Events {
@@ -91,10 +97,9 @@ impl AnswerBody {
         shape: &'static dyn Shape,
         model: ModelName,
         keepalive: Duration,
-        early: Option<Early>,
-        kept: Kept,
+        delivery: Delivery,
     ) -> Self {
-        let begun = if early.is_some() { Duration::ZERO } else { keepalive };
+        let begun = if delivery.early.is_some() { Duration::ZERO } else { keepalive };
         let numbered = shape.endpoint() == Endpoint::Responses;
         let events = shape.is_stream(head).then(|| Events {
             sequence: numbered.then(SequenceReader::default),
@@ -106,12 +111,52 @@ impl AnswerBody {
         let bodyless = matches!(head.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
         let may_be_resumed = answer.may_be_resumed();
         let done = false;
-        Self { answer, shape, model, events, left, bodyless, early, kept, may_be_resumed, done }
+        Self { answer, shape, model, events, left, bodyless, delivery, may_be_resumed, done }
     }
 
-    /// The provider that answers, once its head is here.
-    pub(crate) fn provider(&self) -> Option<ProviderId> {
-        self.answer.provider().filter(|_| self.early.is_none())
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Polled {
+        if self.done {
+            return Poll::Ready(self.trailers().map(Ok));
+        }
+        if let Some(early) = &mut self.delivery.early {
+            match early.poll(cx, &mut self.answer, self.shape, self.model.as_str()) {
+                Poll::Ready(Ok(())) => self.begun(),
+                Poll::Ready(Err(error)) => return Poll::Ready(Some(self.failed(error))),
+                Poll::Pending => return self.poll_waiting(cx),
+            }
+        }
+        if let Some(comment) = self.seam() {
+            return Poll::Ready(Some(Ok(comment)));
+        }
+        match self.answer.poll_next(cx) {
+            Poll::Ready(Event::Chunk(chunk)) => Poll::Ready(Some(self.chunk(chunk))),
+            Poll::Ready(Event::End) => Poll::Ready(self.end()),
+            Poll::Ready(Event::Failed(failure)) => {
+                let error = ApiError::of_failure(&failure, self.model.as_str());
+                Poll::Ready(Some(self.failed(error)))
+            }
+            Poll::Pending => match &mut self.events {
+                Some(events) => {
+                    ready!(events.poll_sign_of_life(cx, self.shape));
+                    let sign = Bytes::from_static(self.shape.keepalive());
+                    Poll::Ready(Some(Ok(Frame::data(sign))))
+                }
+                None => Poll::Pending,
+            },
+        }
+    }
+
+    /// Notes who made the response that passes, once its id is there.
+    fn record(&mut self, polled: &Polled) {
+        let is_over = self.is_end_stream();
+        let Some(recorder) = &mut self.delivery.recorder else { return };
+        let chunk = match polled {
+            Poll::Ready(Some(Ok(frame))) => frame.data_ref(),
+            _ => None,
+        };
+        let Some(id) = recorder.passed(chunk.map(|chunk| &**chunk), is_over) else { return };
+        let provider = self.answer.provider().filter(|_| self.delivery.early.is_none());
+        provider.into_iter().for_each(|provider| recorder.note(&id, provider));
     }
 
     fn chunk(&mut self, chunk: Bytes) -> Result<Frame<Bytes>, BrokenOff> {
@@ -129,11 +174,8 @@ impl AnswerBody {
     }
 
     /// Says now and then what the request waits for.
-    fn poll_waiting(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
-        let (Some(early), Some(events)) = (&self.early, &mut self.events) else {
+    fn poll_waiting(&mut self, cx: &mut Context<'_>) -> Polled {
+        let (Some(early), Some(events)) = (&self.delivery.early, &mut self.events) else {
             return Poll::Pending;
         };
         ready!(events.poll_sign_of_life(cx, self.shape));
@@ -143,7 +185,7 @@ impl AnswerBody {
 
     /// The provider's head is here.
     fn begun(&mut self) {
-        self.kept.memory = self.early.take().and_then(|early| early.memory);
+        self.delivery.memory = self.delivery.early.take().and_then(|early| early.memory);
         self.may_be_resumed = self.answer.may_be_resumed();
     }
 
@@ -163,7 +205,7 @@ impl AnswerBody {
         let Seam { provider, delivered } = self.answer.take_seam()?;
         let events = self.events.as_mut().filter(|it| self.shape.may_add(&it.boundary))?;
         let name = base::plain::line(provider.as_deref()?);
-        let name = called(&name, self.kept.names_workers);
+        let name = called(&name, self.delivery.names_workers);
         let characters = delivered.characters;
         let words = format!("resumed on {name} after {characters} characters");
         let comment = Bytes::from(self.shape.comment(&words)?);
@@ -173,14 +215,14 @@ impl AnswerBody {
 
     /// How often another provider went on, for a client that reads trailers; once.
     fn trailers(&mut self) -> Option<Frame<Bytes>> {
-        let wanted = std::mem::take(&mut self.kept.trailers) && self.left.is_none();
+        let wanted = std::mem::take(&mut self.delivery.trailers) && self.left.is_none();
         let count = self.answer.seams();
         let trailer = (HeaderName::from_static(RESUMED), HeaderValue::from(count));
         (wanted && count > 0).then(|| Frame::trailers(HeaderMap::from_iter([trailer])))
     }
 
     fn owes_trailers(&self) -> bool {
-        self.kept.trailers && self.left.is_none() && self.answer.seams() > 0
+        self.delivery.trailers && self.left.is_none() && self.answer.seams() > 0
     }
 
     fn failed(&mut self, error: ApiError) -> Result<Frame<Bytes>, BrokenOff> {
@@ -210,40 +252,12 @@ impl Body for AnswerBody {
     type Data = Bytes;
     type Error = BrokenOff;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
-        let this = &mut *self;
-        if this.done {
-            return Poll::Ready(this.trailers().map(Ok));
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Polled {
+        let polled = self.poll_next(cx);
+        if self.delivery.recorder.is_some() {
+            self.record(&polled);
         }
-        if let Some(early) = &mut this.early {
-            match early.poll(cx, &mut this.answer, this.shape, this.model.as_str()) {
-                Poll::Ready(Ok(())) => this.begun(),
-                Poll::Ready(Err(error)) => return Poll::Ready(Some(this.failed(error))),
-                Poll::Pending => return this.poll_waiting(cx),
-            }
-        }
-        if let Some(comment) = this.seam() {
-            return Poll::Ready(Some(Ok(comment)));
-        }
-        match this.answer.poll_next(cx) {
-            Poll::Ready(Event::Chunk(chunk)) => Poll::Ready(Some(this.chunk(chunk))),
-            Poll::Ready(Event::End) => Poll::Ready(this.end()),
-            Poll::Ready(Event::Failed(failure)) => {
-                let error = ApiError::of_failure(&failure, this.model.as_str());
-                Poll::Ready(Some(this.failed(error)))
-            }
-            Poll::Pending => match &mut this.events {
-                Some(events) => {
-                    ready!(events.poll_sign_of_life(cx, this.shape));
-                    let sign = Bytes::from_static(this.shape.keepalive());
-                    Poll::Ready(Some(Ok(Frame::data(sign))))
-                }
-                None => Poll::Pending,
-            },
-        }
+        polled
     }
 
     fn is_end_stream(&self) -> bool {

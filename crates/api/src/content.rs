@@ -1,15 +1,21 @@
-//! The kind of a request's body: JSON or a form.
+//! The content of a request, JSON or a form: the fields that routing needs, read before it becomes a job.
 
+use access::Tokens;
 use bytes::Bytes;
 use http::{HeaderMap, header};
-use protocol::multipart::{Boundary, is_form};
-
-use crate::{
-    error::ApiError,
-    peeked::{PeekedRequest, peek_form, peek_request},
-    read,
-    shape::Shape,
+use protocol::{
+    json::{escaped_len, mended},
+    multipart::{BadForm, Boundary, Form, is_form},
+    openai::{BadBody, Peek, peek},
+    usage::prompt_tokens,
 };
+use scheduler::Affinity;
+
+use crate::{blocking::off_thread, error::ApiError, read, shape::Shape};
+
+/// Bodies up to this size, in bytes, are not measured in their escaped form: escaping at most
+/// doubles a body, so that they always fit into the 60 MiB of a stock worker.
+const SURELY_FITS: usize = 29 * 1024 * 1024;
 
 /// How the fields of a body are found.
 pub(crate) enum Content {
@@ -40,7 +46,8 @@ impl Content {
         matches!(self, Self::Form(_))
     }
 
-    /// Reads the fields that routing needs.
+    /// Reads the fields that routing needs, and returns the body with them: the client's own, unless
+    /// readers could disagree about it.
     ///
     /// # Errors
     /// 400 when the request cannot be routed.
@@ -50,14 +57,113 @@ impl Content {
         body: Bytes,
         with_affinity: bool,
     ) -> Result<(Bytes, PeekedRequest), ApiError> {
-        let (body, mut peeked) = match self {
-            Self::Json => peek_request(body, with_affinity).await?,
-            Self::Form(boundary) => peek_form(body, boundary).await?,
-        };
+        let len = body.len();
+        let (body, mut peeked) = off_thread(len, move || match self {
+            Self::Json => {
+                let read = PeekedRequest::of_json(body, with_affinity);
+                read.map_err(|bad| ApiError::from(&bad))
+            }
+            Self::Form(boundary) => PeekedRequest::of_form(body, &boundary).map_err(ApiError::from),
+        })
+        .await??;
         if shape.endpoint().takes_forms() {
             // Sound and pictures have no tokens by their length.
             peeked.prompt_tokens = 0;
         }
         Ok((body, peeked))
+    }
+}
+
+/// The facts about a request that routing and limits need.
+pub(crate) struct PeekedRequest {
+    /// The fields that routing needs.
+    pub(crate) peek: Peek,
+    /// Its size on the wire, in bytes.
+    pub(crate) size: u64,
+    /// The estimated tokens of its prompt.
+    pub(crate) prompt_tokens: u64,
+    /// How the prompt begins; nothing unless it is asked for.
+    pub(crate) affinity: Affinity,
+}
+
+impl PeekedRequest {
+    /// An estimate of the tokens of prompt and answer together.
+    pub(crate) fn tokens(&self) -> u64 {
+        self.prompt_tokens.saturating_add(self.peek.most_tokens)
+    }
+
+    /// The same, as prices tell them apart.
+    pub(crate) fn priced_tokens(&self) -> Tokens {
+        Tokens { prompt: self.prompt_tokens, cached: 0, completion: self.peek.most_tokens }
+    }
+
+    /// Of a body that is not strict JSON, or names a field of routing twice, the mended form goes on.
+    fn of_json(body: Bytes, with_affinity: bool) -> Result<(Bytes, Self), BadBody> {
+        match Self::read(&body, with_affinity) {
+            Ok(peeked) => Ok((body, peeked)),
+            Err(bad @ (BadBody::NotJson { .. } | BadBody::Twice(_))) => {
+                let mended = Bytes::from(mended(&body).ok_or_else(|| bad.clone())?);
+                let peeked = Self::read(&mended, with_affinity).map_err(|_| bad)?;
+                Ok((mended, peeked))
+            }
+            Err(bad) => Err(bad),
+        }
+    }
+
+    /// A form passes as it is, and its files are not looked into.
+    fn of_form(body: Bytes, boundary: &Boundary) -> Result<(Bytes, Self), BadForm> {
+        let form = Form::read(boundary, &body)?;
+        let (size, affinity) = (wire_size(&body), Affinity::default());
+        Ok((body, Self { peek: form.into(), size, prompt_tokens: 0, affinity }))
+    }
+
+    fn read(body: &[u8], with_affinity: bool) -> Result<Self, BadBody> {
+        let peek = peek(body)?;
+        let affinity = if with_affinity { affinity(body, &peek) } else { Affinity::default() };
+        let (size, prompt_tokens) = (wire_size(body), prompt_tokens(body));
+        Ok(Self { size, prompt_tokens, affinity, peek })
+    }
+}
+
+fn affinity(body: &[u8], peek: &Peek) -> Affinity {
+    let [tools, instructions, prompt] = peek.prompt_parts(body);
+    Affinity::of(&[tools, instructions], prompt)
+}
+
+/// The body's size as a JSON string: of the two forms that it travels in, the larger.
+pub(crate) fn wire_size(body: &[u8]) -> u64 {
+    if body.len() <= SURELY_FITS {
+        return body.len() as u64;
+    }
+    std::str::from_utf8(body).map_or(body.len(), escaped_len) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(body: &str) -> Result<(Bytes, PeekedRequest), BadBody> {
+        PeekedRequest::of_json(Bytes::copy_from_slice(body.as_bytes()), false)
+    }
+
+    #[test]
+    fn the_last_of_a_repeated_field_counts_for_everybody() {
+        let (body, peeked) =
+            of(r#"{"model":"a","stream":false,"x":1, "model":"b","stream":true}"#).unwrap();
+        assert_eq!((peeked.peek.model.as_str(), peeked.peek.stream), ("b", true));
+        assert_eq!(body, r#"{"x":1,"model":"b","stream":true}"#);
+    }
+
+    #[test]
+    fn no_number_in_a_field_that_nobody_reads_is_null() {
+        let (body, _) = of(r#"{"model":"a","x":[NaN,-Infinity],"y":1.0}"#).unwrap();
+        assert_eq!(body, r#"{"model":"a","x":[null,null],"y":1.0}"#);
+    }
+
+    #[test]
+    fn what_routing_can_read_passes_unchanged() {
+        let given = r#"{"x":1, "x":2,"y":"\ud83c","model" : "a"}"#;
+        assert_eq!(of(given).unwrap().0, given);
+        assert!(matches!(of("{\"model\":"), Err(BadBody::NotJson { .. })));
     }
 }

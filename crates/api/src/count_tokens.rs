@@ -12,13 +12,12 @@ use tokio::time::timeout;
 use translate::{BadRequest, Context, gemini_count};
 
 use crate::{
-    consume::{Accepted, answer},
+    answer::{Accepted, answer},
+    blocking::off_thread,
     error::ApiError,
     head,
-    peeked::off_thread,
     shape::Shape,
     state::Api,
-    uploads::HeldBody,
 };
 
 /// Marks a number that was estimated here.
@@ -29,16 +28,11 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Counts the tokens of one prompt. If the model's server cannot count, the answer is an estimate, because
 /// clients ask often and continue with any number.
-pub(crate) async fn count(
-    shape: &'static dyn Shape,
-    api: &Api,
-    accepted: Accepted,
-    held: &mut HeldBody<'_>,
-) -> Result<Response, ApiError> {
-    let (id, body) = (accepted.job.id, accepted.job.request.body.clone());
+pub(crate) async fn count(api: &Api, accepted: Accepted) -> Result<Response, ApiError> {
+    let (shape, id, body) = (accepted.shape, accepted.job.id, accepted.job.request.body.clone());
     let len = body.len();
     if can_count(api, &accepted.job)
-        && let Ok(Ok(response)) = timeout(PATIENCE, answer(shape, api, accepted, held.take())).await
+        && let Ok(Ok(response)) = timeout(PATIENCE, answer(api, accepted)).await
         && !is_no_count(response.status())
     {
         return Ok(response);

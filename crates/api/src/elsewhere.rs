@@ -14,12 +14,12 @@ use axum::{
 };
 use base::{JobId, KeyId};
 use bytes::Bytes;
-use http::{HeaderName, Request, StatusCode, request::Parts};
+use http::{Request, StatusCode, request::Parts};
 use http_body::{Frame, SizeHint};
-use protocol::{failure::PassedStream, headers::is_hop_by_hop, sse::StreamEnd};
+use protocol::{failure::PassedStream, sse::StreamEnd};
 
 use crate::{
-    body::BrokenOff,
+    body::{BrokenOff, Polled},
     error::{ApiError, Kind},
     head::{self, is_plain_event_stream, new_id},
     refuse::refuse,
@@ -90,11 +90,7 @@ pub(crate) async fn serve(
 /// An answer of another server, as it goes to the client.
 pub(crate) fn answer(shape: &'static dyn Shape, response: Response) -> Response {
     let (mut parts, body) = response.into_parts();
-    let connection: Vec<HeaderName> =
-        parts.headers.keys().filter(|name| is_hop_by_hop(name.as_str())).cloned().collect();
-    for name in connection {
-        parts.headers.remove(name);
-    }
+    head::drop_hop_by_hop(&mut parts.headers);
     let id = parts.headers.get("x-request-id").and_then(|id| id.to_str().ok()?.parse().ok());
     let id = id.unwrap_or_else(new_id);
     head::put_job_id(&mut parts.headers, shape, id);
@@ -130,10 +126,7 @@ impl http_body::Body for CarriedBody {
     type Data = Bytes;
     type Error = BrokenOff;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Polled {
         let this = &mut *self;
         if this.done {
             return Poll::Ready(None);

@@ -27,6 +27,13 @@ pub(crate) fn for_provider(mut headers: HeaderMap) -> HeaderMap {
     headers
 }
 
+/// Drops the headers of an answer that are about the connection that it came by.
+pub(crate) fn drop_hop_by_hop(headers: &mut HeaderMap) {
+    let all = headers.keys().filter(|name| is_hop_by_hop(name.as_str()));
+    let dropped: Vec<HeaderName> = all.cloned().collect();
+    dropped.iter().for_each(|name| drop(headers.remove(name)));
+}
+
 /// The [`VIA`] header of a request once it has passed this scope; `own` is that of one which came to the server
 /// first.
 ///

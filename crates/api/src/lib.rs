@@ -4,14 +4,13 @@
 //! knows no provider: it meets them through the scheduler only.
 //!
 //! - [`state`]: what every handler needs
-//! - [`consume`]: from a request to a job, the same for every API
+//! - [`consume`]: from a request to a job, the same for every API; `answer`: from a job to its response
 //! - `request_scope`: where a request is served: the server, or one room
-//! - `room_path`: a path without its room
 //! - `admission`: whether a key may have a request served now
 //! - `count_tokens`: a message's tokens, by a model's server or estimated
 //! - [`elsewhere`]: requests of keys whose models are at other servers
-//! - `content`: whether a body is JSON or a form; `peeked`: the fields of a body that routing needs
-//! - `blocking`: work that waits for a disk or a database
+//! - `content`: the fields of a body, JSON or a form, that routing needs
+//! - `blocking`: work on large bodies, or that waits for a disk or a database
 //! - [`aliases`]: names that stand for models
 //! - `translation`: a request in the shape of its provider, and the answer back
 //! - [`read`]: the request's body, within its bounds
@@ -21,7 +20,7 @@
 //! - [`body`]: the answer on its way out
 //! - [`shape`]: the APIs, a file each: their errors, and how they keep a stream alive
 //! - [`error`]: the error table; [`respond`]: errors as responses; [`fallback`]: paths that no route has
-//! - [`paths`]: what a path means that was put together from a wrong base URL
+//! - [`paths`]: a path without its room, and what one means that was put together from a wrong base URL
 //! - [`room`]: rooms: their management, messages, events and inference
 //! - `responses`: responses with state: kept, continued, made while nobody waits, and conversations
 //! - `response_makers`: which participant of a room made which response
@@ -34,11 +33,11 @@
 //! - [`cors`]: pages of other origins, in browsers
 //! - `trace`: which requests are traced
 //! - `web`: the web page
-//! - [`meter`]: tokens, counted as they pass
 
 pub mod admin;
 mod admission;
 pub mod aliases;
+mod answer;
 mod blocking;
 pub mod body;
 mod condition;
@@ -46,7 +45,6 @@ pub mod consume;
 mod content;
 pub mod cors;
 mod count_tokens;
-mod early;
 pub mod elsewhere;
 pub mod error;
 pub mod fallback;
@@ -54,12 +52,10 @@ mod gemini;
 pub mod head;
 pub mod health;
 pub mod joining;
-pub mod meter;
 pub mod models;
 mod nearest;
 mod ollama;
 pub mod paths;
-mod peeked;
 pub mod read;
 mod refusals;
 mod refuse;
@@ -68,7 +64,6 @@ pub mod respond;
 mod response_makers;
 mod responses;
 pub mod room;
-mod room_path;
 pub mod shape;
 pub mod state;
 mod trace;

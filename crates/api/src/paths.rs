@@ -1,12 +1,10 @@
-//! Paths that a client has put together from a wrong base URL, and that can mean only one thing.
+//! The path of a request without its room, and paths that a client has put together from a wrong base URL.
 //!
-//! Some clients add `/v1/messages` to their base URL, others `/messages`: with the wrong base `/v1` is there twice
-//! or not at all. The paths of consumers are meant here only, below a room's base as well.
+//! Such a path can mean only one thing. Some clients add `/v1/messages` to their base URL, others `/messages`: with the
+//! wrong base `/v1` is there twice or not at all. The paths of consumers are meant here only, below a room's base as well.
 
 use base::Endpoint;
-use http::HeaderMap;
-
-use crate::request_scope::split_room;
+use http::{HeaderMap, Uri};
 
 /// The header that every client of Anthropic's API sends.
 const ANTHROPIC: &str = "anthropic-version";
@@ -118,6 +116,42 @@ fn below_v1(endpoint: Endpoint) -> Option<&'static str> {
     endpoint.path().strip_prefix(V1).filter(|rest| rest.starts_with('/'))
 }
 
+/// The path of a request without its room, whose code is a credential: `/rooms/CODE/v1/models`
+/// becomes `/v1/models`.
+pub(crate) fn path(uri: &Uri) -> &str {
+    match split_room(uri.path()) {
+        (_, "") => "/",
+        (_, path) => path,
+    }
+}
+
+/// A path in two parts: the room's, such as `/rooms/CODE`, which is empty on other paths; and the rest.
+pub(crate) fn split_room(path: &str) -> (&str, &str) {
+    const ROOMS: &str = "/rooms/";
+    let Some(in_room) = path.strip_prefix(ROOMS) else { return ("", path) };
+    path.split_at(in_room.find('/').map_or(path.len(), |end| ROOMS.len() + end))
+}
+
+/// Path and query for a provider: without the room and its password.
+pub(crate) fn without_room(uri: &Uri) -> String {
+    let path = path(uri);
+    if path.len() == uri.path().len() {
+        return uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
+    }
+    let query = uri.query().map(without_password).unwrap_or_default();
+    if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
+}
+
+/// The parameter's name is compared decoded, as in the check of the password: it may be
+/// percent-encoded.
+fn without_password(query: &str) -> String {
+    let is_password = |pair: &&str| {
+        let mut parsed = form_urlencoded::parse(pair.as_bytes());
+        parsed.next().is_some_and(|(name, _)| name == "password")
+    };
+    query.split('&').filter(|pair| !is_password(pair)).collect::<Vec<_>>().join("&")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,5 +261,21 @@ mod tests {
         let path = "/v1/chat/completions".repeat(3_000);
         assert_eq!(meant_by(&path).as_deref(), Some("/v1/chat/completions"));
         assert_eq!(meant_by(&format!("{path}/x")), None);
+    }
+
+    #[test]
+    fn neither_the_room_nor_its_password_is_passed_on() {
+        let cases = [
+            ("/v1/messages?beta=true", "/v1/messages?beta=true"),
+            ("/v1/messages", "/v1/messages"),
+            ("/rooms/AB12CD/v1/messages?password=x&beta=true", "/v1/messages?beta=true"),
+            ("/rooms/AB12CD/v1/messages?password=x", "/v1/messages"),
+            ("/rooms/AB12CD/v1/messages?b=1&p%61ssword=x", "/v1/messages?b=1"),
+            ("/rooms/AB12CD", "/"),
+            ("http://host/rooms/a/api/chat?a=1", "/api/chat?a=1"),
+        ];
+        for (given, sent) in cases {
+            assert_eq!(without_room(&given.parse().unwrap()), sent);
+        }
     }
 }

@@ -4,7 +4,7 @@ use axum::response::Response;
 use base::JobId;
 use http::request::Parts;
 
-use crate::{error::ApiError, read, request_scope, shape::Shape, state::Api};
+use crate::{error::ApiError, paths, read, shape::Shape, state::Api};
 
 /// Refuses a request, counts it and logs it: it never becomes a job, so no other log or count has it.
 pub(crate) async fn refuse(
@@ -17,7 +17,7 @@ pub(crate) async fn refuse(
 ) -> Response {
     let status = error.status.as_u16();
     api.refusals().count(error.status);
-    tracing::info!(target: "request", request_id = %id, path = request_scope::path(&parts.uri),
+    tracing::info!(target: "request", request_id = %id, path = paths::path(&parts.uri),
         outcome = "refused", status, message = %error.message);
     read::discard(&parts.headers, body).await;
     error.response(shape, id)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use access::{Admitted, Key, Moment};
 use base::{KeyId, ModelName, PageSessionId, RoomId, Scope};
-use http::{StatusCode, Uri, request::Parts};
+use http::{StatusCode, request::Parts};
 use protocol::room::{Selector, selector::participant_name};
 use rooms::{Room, room::Available};
 
@@ -14,8 +14,6 @@ use crate::{
     models::served,
     state::{Api, Peer},
 };
-
-pub(crate) use crate::room_path::{path, split_room};
 
 /// Where a request is served, and which key it counts for.
 pub(crate) struct RequestScope {
@@ -179,45 +177,4 @@ fn closed(id: &RoomId) -> ApiError {
     let words = format!("the API key is bound to a room that was closed ({id}): ask for another");
     let error = ApiError::new(StatusCode::FORBIDDEN, Kind::Permission, words);
     ApiError { code: Some("room_closed"), ..error }
-}
-
-/// Path and query for a provider: without the room and its password.
-pub(crate) fn path_and_query(uri: &Uri) -> String {
-    let path = path(uri);
-    if path.len() == uri.path().len() {
-        return uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
-    }
-    let query = uri.query().map(without_password).unwrap_or_default();
-    if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
-}
-
-/// The parameter's name is compared decoded, as in the check of the password: it may be
-/// percent-encoded.
-fn without_password(query: &str) -> String {
-    let is_password = |pair: &&str| {
-        let mut parsed = form_urlencoded::parse(pair.as_bytes());
-        parsed.next().is_some_and(|(name, _)| name == "password")
-    };
-    query.split('&').filter(|pair| !is_password(pair)).collect::<Vec<_>>().join("&")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn neither_the_room_nor_its_password_is_passed_on() {
-        let cases = [
-            ("/v1/messages?beta=true", "/v1/messages?beta=true"),
-            ("/v1/messages", "/v1/messages"),
-            ("/rooms/AB12CD/v1/messages?password=x&beta=true", "/v1/messages?beta=true"),
-            ("/rooms/AB12CD/v1/messages?password=x", "/v1/messages"),
-            ("/rooms/AB12CD/v1/messages?b=1&p%61ssword=x", "/v1/messages?b=1"),
-            ("/rooms/AB12CD", "/"),
-            ("http://host/rooms/a/api/chat?a=1", "/api/chat?a=1"),
-        ];
-        for (given, sent) in cases {
-            assert_eq!(path_and_query(&given.parse().unwrap()), sent);
-        }
-    }
 }

@@ -6,7 +6,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use base::{ProviderId, RoomId};
+use base::{JobId, ProviderId, RoomId};
+use protocol::openai::ResponseIdReader;
+use rooms::Room;
+
+use crate::state::Api;
 
 /// The most responses that are remembered, per room and in total.
 const MOST_OF_ROOM: usize = 1_000;
@@ -130,6 +134,35 @@ impl All {
 impl OfRoom {
     fn at(&self, number: u64) -> Option<Instant> {
         self.by_id.get(self.by_age.get(&number)?).map(|entry| entry.at)
+    }
+}
+
+/// Notes who made a response, as its answer passes.
+pub(crate) struct Recorder {
+    api: Api,
+    room: RoomId,
+    job: JobId,
+    reader: ResponseIdReader,
+}
+
+impl Recorder {
+    /// The recorder of an answer to this job.
+    pub(crate) fn new(api: &Api, room: &Room, job: JobId) -> Box<Self> {
+        let (api, room, reader) = (api.clone(), room.id().clone(), ResponseIdReader::default());
+        Box::new(Self { api, room, job, reader })
+    }
+
+    /// A piece of the answer passes, or nothing follows. Returns the response's id once, as soon as it is complete.
+    pub(crate) fn passed(&mut self, chunk: Option<&[u8]>, is_over: bool) -> Option<String> {
+        let found = chunk.and_then(|chunk| self.reader.feed(chunk));
+        // Nobody may ask for more after the last of the announced bytes.
+        found.or_else(|| is_over.then(|| self.reader.end()).flatten())
+    }
+
+    pub(crate) fn note(&self, id: &str, provider: ProviderId) {
+        let translated = id.strip_prefix("resp_") == Some(&self.job.digits());
+        let maker = if translated { Maker::Translation } else { Maker::Provider(provider) };
+        self.api.response_makers().note(&self.room, id, maker, Instant::now());
     }
 }
 

@@ -21,7 +21,7 @@ use crate::{
     consume,
     error::{ApiError, Kind, nothing_at},
     head::new_id,
-    models as all_models, request_scope,
+    models as all_models, paths,
     shape::{self, Shape, in_room::InRoom},
     state::Api,
 };
@@ -86,13 +86,13 @@ async fn call(State(api): State<Api>, mut request: Request) -> Response {
 
 /// The shape of a call.
 fn shape_of(uri: &Uri) -> Option<&'static dyn Shape> {
-    let call = Call::of(request_scope::path(uri), uri.query())?;
+    let call = Call::of(paths::path(uri), uri.query())?;
     Some(if call.form == Form::Array { shape::GEMINI_ARRAY } else { shape::of(call.endpoint) })
 }
 
 /// The shape of a call in a room.
 pub(crate) fn shape_in_room(uri: &Uri) -> Option<&'static InRoom> {
-    let call = Call::of(request_scope::path(uri), uri.query())?;
+    let call = Call::of(paths::path(uri), uri.query())?;
     match call.form {
         Form::Array => Some(&shape::in_room::GEMINI_ARRAY),
         _ => shape::in_room::ALL.iter().find(|shape| shape.endpoint() == call.endpoint),
@@ -106,7 +106,7 @@ async fn nothing(request: Request) -> Response {
 }
 
 pub(crate) fn no_such_thing(method: &Method, uri: &Uri) -> ApiError {
-    let path = request_scope::path(uri);
+    let path = paths::path(uri);
     if method != Method::POST && Call::of(path, None).is_some() {
         let words = format!("{method} is not a method of {path}");
         return ApiError::new(StatusCode::METHOD_NOT_ALLOWED, Kind::Invalid, words);

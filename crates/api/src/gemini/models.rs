@@ -21,7 +21,8 @@ use crate::{
         served::{served, served_in},
     },
     nearest::Known,
-    request_scope::{self, RequestScope},
+    paths,
+    request_scope::RequestScope,
     shape,
     state::Api,
 };
@@ -175,7 +176,7 @@ fn number(name: &'static str, text: &str) -> Result<usize, ApiError> {
 
 fn shown(api: &Api, parts: &Parts) -> Result<Model, ApiError> {
     let scope = RequestScope::of_plain(api, parts)?;
-    let asked = asked_name(request_scope::path(&parts.uri));
+    let asked = asked_name(paths::path(&parts.uri));
     let models = known(api, &scope);
     let other = asked.with_or_without_latest();
     let names = std::iter::once(&asked).chain(&other);

@@ -9,23 +9,23 @@ use access::Moment;
 use axum::response::Response;
 use base::JobId;
 use bytes::Bytes;
-use http::{HeaderValue, StatusCode, header};
+use http::StatusCode;
 use http_body_util::BodyExt;
 use protocol::{failure::Failure as BackendFailure, json};
 use scheduler::Job;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
 use translate::Context;
 
-use super::{failure, keeping::Keeping, members::Members, plan::Plan, running::Place};
+use super::{
+    caller::Reply, failure, keeping::Keeping, members::Members, plan::Plan, running::Place,
+};
 use crate::{
-    blocking::blocking,
-    consume::{Accepted, answer},
+    answer::{Accepted, answer},
+    blocking::{blocking, off_thread},
     error::{ApiError, Kind},
     head,
-    peeked::off_thread,
     shape::Shape,
     state::Api,
-    uploads::HeldMemory,
 };
 
 /// How often a task notes that it is still at its response, and looks whether it is to go on.
@@ -45,35 +45,27 @@ const MAX_REASON: usize = 16 * 1024;
 /// # Errors
 /// 429 when too many are made, 503 when it cannot be noted.
 pub(crate) async fn begin(
-    shape: &'static dyn Shape,
     api: &Api,
     keeping: &Keeping,
     accepted: Accepted,
-    memory: HeldMemory,
 ) -> Result<Response, ApiError> {
     let Some(plan) = accepted.plan.clone() else {
         return Err(failure::not_kept_here("background"));
     };
     let place = keeping.background().place(plan.id(), &plan.owner, plan.stream)?;
-    let id = accepted.job.id;
+    let (shape, id) = (accepted.shape, accepted.job.id);
     let queued = waiting(&accepted.job, &plan).await?;
     let record = plan.record(queued.clone(), Some(Moment::now().wall_ms));
     let keeper = keeping.clone();
     blocking(move || keeper.save(&record)).await??;
     let log = place.log.clone();
     let task = Task { shape, api: api.clone(), keeping: keeping.clone(), plan, place };
-    tokio::spawn(task.run(accepted, memory, queued.clone()));
-    let (kind, body) = match log {
-        Some(log) => ("text/event-stream", log.reader(None, api.limits().keepalive)),
-        None => ("application/json", queued.into()),
+    tokio::spawn(task.run(accepted, queued.clone()));
+    let reply = match log {
+        Some(log) => Reply::Events(log.reader(None, api.limits().keepalive)),
+        None => Reply::Json(queued),
     };
-    Ok(response(shape, id, kind, body))
-}
-
-fn response(shape: &dyn Shape, id: JobId, kind: &'static str, body: axum::body::Body) -> Response {
-    let headers = [(header::CONTENT_TYPE, HeaderValue::from_static(kind))];
-    let head = scheduler::Head { status: StatusCode::OK, headers: headers.into_iter().collect() };
-    head::for_client(head, shape, id, body)
+    Ok(reply.response(shape, id))
 }
 
 /// The response before its answer has begun.
@@ -108,10 +100,10 @@ struct Reason {
 }
 
 impl Task {
-    async fn run(self, accepted: Accepted, memory: HeldMemory, queued: String) {
+    async fn run(self, accepted: Accepted, queued: String) {
         let job = accepted.job.id;
         let making = async {
-            let mut making = pin!(self.make(accepted, memory));
+            let mut making = pin!(self.make(accepted));
             tokio::select! {
                 // The job is known to the scheduler from its first poll on.
                 biased;
@@ -133,8 +125,8 @@ impl Task {
     }
 
     /// Makes it. Returns why it has no end, if its provider said so.
-    async fn make(&self, accepted: Accepted, memory: HeldMemory) -> Option<Reason> {
-        let answered = answer(self.shape, &self.api, accepted, memory).await;
+    async fn make(&self, accepted: Accepted) -> Option<Reason> {
+        let answered = answer(&self.api, accepted).await;
         let response = match answered {
             Ok(response) => response,
             Err(error) => {

@@ -1,9 +1,15 @@
 //! A caller of stored responses and conversations, and the reply.
 
-use axum::{body::Body, extract::Request, response::Response};
-use base::{Endpoint, KeyId};
+use axum::{
+    body::Body,
+    extract::{Path, Request, State},
+    response::Response,
+    routing::{MethodFilter, MethodRouter, on},
+};
+use base::{Endpoint, JobId, KeyId};
 use bytes::Bytes;
 use http::{HeaderValue, Method, StatusCode, header, request::Parts};
+use serde::de::DeserializeOwned;
 
 use super::{failure, keeping::Keeping};
 use crate::{
@@ -12,7 +18,7 @@ use crate::{
     read,
     refuse::refuse,
     request_scope::RequestScope,
-    shape,
+    shape::{self, Shape},
     state::{Api, Limits},
 };
 
@@ -32,28 +38,44 @@ pub(super) enum Reply {
     Events(Body),
 }
 
-/// Answers a request of a caller that may use models here. `missing` is the error where nothing is kept.
-pub(super) async fn answered<F: Future<Output = Result<Reply, ApiError>> + Send>(
-    api: &Api,
-    request: Request,
-    missing: ApiError,
-    answer: impl FnOnce(Caller) -> F + Send,
-) -> Response {
-    let (parts, mut body) = request.into_parts();
-    let id = new_id();
-    let reply = match Caller::enter(api, &parts, &mut body, missing).await {
-        Ok(caller) => answer(caller).await,
-        Err(error) => Err(error),
-    };
-    let shape = shape::of(Endpoint::Responses);
-    let (kind, content) = match reply {
-        Ok(Reply::Json(text)) => ("application/json", text.into()),
-        Ok(Reply::Events(events)) => ("text/event-stream", events),
-        Err(error) => return refuse(shape, api, &parts, body, &error, id).await,
-    };
-    let headers = [(header::CONTENT_TYPE, HeaderValue::from_static(kind))];
-    let head = scheduler::Head { status: StatusCode::OK, headers: headers.into_iter().collect() };
-    head::for_client(head, shape, id, content)
+/// The answer to a caller.
+pub(super) type Answer = Result<Reply, ApiError>;
+
+/// Answers callers that may use models here. `N` are the names in the path; `missing` is the error where nothing is kept.
+pub(super) fn answering<N, F>(
+    method: MethodFilter,
+    missing: fn(&N) -> ApiError,
+    answer: impl Fn(Caller, N) -> F + Clone + Send + Sync + 'static,
+) -> MethodRouter<Api>
+where
+    N: DeserializeOwned + Send + 'static,
+    F: Future<Output = Answer> + Send + 'static,
+{
+    on(method, async move |State(api): State<Api>, Path(names): Path<N>, request: Request| {
+        let (parts, mut body) = request.into_parts();
+        let reply = match Caller::enter(&api, &parts, &mut body, missing(&names)).await {
+            Ok(caller) => answer(caller, names).await,
+            Err(error) => Err(error),
+        };
+        let (shape, id) = (shape::of(Endpoint::Responses), new_id());
+        match reply {
+            Ok(reply) => reply.response(shape, id),
+            Err(error) => refuse(shape, &api, &parts, body, &error, id).await,
+        }
+    })
+}
+
+impl Reply {
+    pub(super) fn response(self, shape: &dyn Shape, id: JobId) -> Response {
+        let (kind, content) = match self {
+            Self::Json(text) => ("application/json", text.into()),
+            Self::Events(events) => ("text/event-stream", events),
+        };
+        let kind = (header::CONTENT_TYPE, HeaderValue::from_static(kind));
+        let head =
+            scheduler::Head { status: StatusCode::OK, headers: [kind].into_iter().collect() };
+        head::for_client(head, shape, id, content)
+    }
 }
 
 impl Caller {

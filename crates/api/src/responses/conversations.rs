@@ -3,25 +3,19 @@
 use std::collections::BTreeMap;
 
 use access::Moment;
-use axum::{
-    extract::{Path, Request, State},
-    response::Response,
-};
 use protocol::json;
 use serde_json::value::RawValue;
 use store::{ConversationRecord, ItemRecord};
 
 use super::{
-    caller::{Caller, Reply, answered},
+    caller::{Answer, Caller, Reply},
     failure,
-    ids::new_id,
-    items,
-    items::item_record,
+    items::{self, item_record, new_id},
     keeping::MOST_ITEMS,
     members::Members,
     page::{self, Page},
 };
-use crate::{blocking::blocking, error::ApiError, state::Api};
+use crate::{blocking::blocking, error::ApiError};
 
 /// The most items of one request.
 const MOST_AT_ONCE: usize = 20;
@@ -30,156 +24,94 @@ const MOST_AT_ONCE: usize = 20;
 const METADATA: (usize, usize, usize) = (16, 64, 512);
 
 /// Makes a conversation, with its first items if there are some.
-pub(super) async fn create(State(api): State<Api>, request: Request) -> Response {
-    let missing = failure::not_kept_here("conversation");
-    answered(&api, request, missing, async move |caller| {
-        if !caller.limits.keep_responses {
-            return Err(failure::not_kept_here("conversation"));
-        }
-        let text = posted(&caller)?;
-        let asked = Members::read(text).ok_or_else(no_object)?;
-        let items = new_items(&asked, 0)?;
-        let now = Moment::now().wall_ms;
-        let conversation = ConversationRecord {
-            id: new_id("conv"),
-            owner: caller.owner.clone(),
-            created: now,
-            used: now,
-            metadata: metadata(&asked)?.unwrap_or_else(|| "{}".to_owned()),
-        };
-        let shown = shown(&conversation);
-        caller.keeping.begin(conversation, items).await?;
-        Ok(Reply::Json(shown))
-    })
-    .await
+pub(super) async fn create(caller: Caller, (): ()) -> Answer {
+    if !caller.limits.keep_responses {
+        return Err(failure::not_kept_here("conversation"));
+    }
+    let text = posted(&caller)?;
+    let asked = Members::read(text).ok_or_else(no_object)?;
+    let items = new_items(&asked, 0)?;
+    let now = Moment::now().wall_ms;
+    let conversation = ConversationRecord {
+        id: new_id("conv"),
+        owner: caller.owner.clone(),
+        created: now,
+        used: now,
+        metadata: metadata(&asked)?.unwrap_or_else(|| "{}".to_owned()),
+    };
+    let shown = shown(&conversation);
+    caller.keeping.begin(conversation, items).await?;
+    Ok(Reply::Json(shown))
 }
 
 /// Shows a conversation.
-pub(super) async fn show(
-    State(api): State<Api>,
-    Path(id): Path<String>,
-    request: Request,
-) -> Response {
-    let missing = failure::no_conversation(&id);
-    answered(&api, request, missing, async move |caller| {
-        find(&caller, &id).await.map(|found| Reply::Json(shown(&found)))
-    })
-    .await
+pub(super) async fn show(caller: Caller, id: String) -> Answer {
+    find(&caller, &id).await.map(|found| Reply::Json(shown(&found)))
 }
 
 /// Replaces what the client noted about a conversation.
-pub(super) async fn change(
-    State(api): State<Api>,
-    Path(id): Path<String>,
-    request: Request,
-) -> Response {
-    let missing = failure::no_conversation(&id);
-    answered(&api, request, missing, async move |caller| {
-        let asked = Members::read(posted(&caller)?).ok_or_else(no_object)?;
-        if let Some(metadata) = metadata(&asked)? {
-            let (owner, name) = (caller.owner.clone(), id.clone());
-            let change = move |store: &dyn store::ResponseStore| {
-                store.change_conversation(&owner, &name, &metadata)
-            };
-            caller.keeping.ask(change).await?;
-        }
-        find(&caller, &id).await.map(|found| Reply::Json(shown(&found)))
-    })
-    .await
+pub(super) async fn change(caller: Caller, id: String) -> Answer {
+    let asked = Members::read(posted(&caller)?).ok_or_else(no_object)?;
+    if let Some(metadata) = metadata(&asked)? {
+        let (owner, name) = (caller.owner.clone(), id.clone());
+        let change = move |store: &dyn store::ResponseStore| {
+            store.change_conversation(&owner, &name, &metadata)
+        };
+        caller.keeping.ask(change).await?;
+    }
+    find(&caller, &id).await.map(|found| Reply::Json(shown(&found)))
 }
 
 /// Deletes a conversation with its items.
-pub(super) async fn delete(
-    State(api): State<Api>,
-    Path(id): Path<String>,
-    request: Request,
-) -> Response {
-    let missing = failure::no_conversation(&id);
-    answered(&api, request, missing, async move |caller| {
-        let (owner, name) = (caller.owner.clone(), id.clone());
-        if !caller.keeping.ask(move |store| store.forget_conversation(&owner, &name)).await? {
-            return Err(failure::no_conversation(&id));
-        }
-        // It is the id of a conversation, which needs no escapes.
-        Ok(Reply::Json(format!(
-            r#"{{"id":"{id}","object":"conversation.deleted","deleted":true}}"#
-        )))
-    })
-    .await
+pub(super) async fn delete(caller: Caller, id: String) -> Answer {
+    let (owner, name) = (caller.owner.clone(), id.clone());
+    if !caller.keeping.ask(move |store| store.forget_conversation(&owner, &name)).await? {
+        return Err(failure::no_conversation(&id));
+    }
+    // It is the id of a conversation, which needs no escapes.
+    Ok(Reply::Json(format!(r#"{{"id":"{id}","object":"conversation.deleted","deleted":true}}"#)))
 }
 
 /// Lists the items of a conversation.
-pub(super) async fn list_items(
-    State(api): State<Api>,
-    Path(id): Path<String>,
-    request: Request,
-) -> Response {
-    let missing = failure::no_conversation(&id);
-    answered(&api, request, missing, async move |caller| {
-        let page = Page::of(caller.query.as_deref())?;
-        let items = caller.keeping.items(&caller.owner, &id).await?;
-        page.list(items.iter().map(shown_item).collect()).map(Reply::Json)
-    })
-    .await
+pub(super) async fn list_items(caller: Caller, id: String) -> Answer {
+    let page = Page::of(caller.query.as_deref())?;
+    let items = caller.keeping.items(&caller.owner, &id).await?;
+    page.list(items.iter().map(shown_item).collect()).map(Reply::Json)
 }
 
 /// Adds items to a conversation.
-pub(super) async fn add_items(
-    State(api): State<Api>,
-    Path(id): Path<String>,
-    request: Request,
-) -> Response {
-    let missing = failure::no_conversation(&id);
-    answered(&api, request, missing, async move |caller| {
-        let before = caller.keeping.said(&caller.owner, &id, caller.limits.max_body).await?;
-        let asked = Members::read(posted(&caller)?).ok_or_else(no_object)?;
-        let items = new_items(&asked, before.len())?;
-        if items.is_empty() {
-            return Err(failure::invalid("items", "must have an item at least"));
-        }
-        let shown: Vec<_> = items.iter().map(shown_item).collect();
-        let (keeping, owner, name) = (caller.keeping.clone(), caller.owner.clone(), id.clone());
-        let adding = blocking(move || keeping.add(&owner, &name, items));
-        match adding.await?? {
-            true => Ok(Reply::Json(page::list(&shown, false))),
-            false => Err(failure::no_conversation(&id)),
-        }
-    })
-    .await
+pub(super) async fn add_items(caller: Caller, id: String) -> Answer {
+    let before = caller.keeping.said(&caller.owner, &id, caller.limits.max_body).await?;
+    let asked = Members::read(posted(&caller)?).ok_or_else(no_object)?;
+    let items = new_items(&asked, before.len())?;
+    if items.is_empty() {
+        return Err(failure::invalid("items", "must have an item at least"));
+    }
+    let shown: Vec<_> = items.iter().map(shown_item).collect();
+    let (keeping, owner, name) = (caller.keeping.clone(), caller.owner.clone(), id.clone());
+    let adding = blocking(move || keeping.add(&owner, &name, items));
+    match adding.await?? {
+        true => Ok(Reply::Json(page::list(&shown, false))),
+        false => Err(failure::no_conversation(&id)),
+    }
 }
 
 /// Shows one item of a conversation.
-pub(super) async fn show_item(
-    State(api): State<Api>,
-    Path((id, item)): Path<(String, String)>,
-    request: Request,
-) -> Response {
-    let missing = failure::no_conversation(&id);
-    answered(&api, request, missing, async move |caller| {
-        let items = caller.keeping.items(&caller.owner, &id).await?;
-        let found = items.iter().find(|known| known.id == item);
-        let (_, shown) = shown_item(found.ok_or_else(|| failure::no_item(&item))?);
-        Ok(Reply::Json(shown))
-    })
-    .await
+pub(super) async fn show_item(caller: Caller, (id, item): (String, String)) -> Answer {
+    let items = caller.keeping.items(&caller.owner, &id).await?;
+    let found = items.iter().find(|known| known.id == item);
+    let (_, shown) = shown_item(found.ok_or_else(|| failure::no_item(&item))?);
+    Ok(Reply::Json(shown))
 }
 
 /// Deletes one item of a conversation, and shows the conversation.
-pub(super) async fn delete_item(
-    State(api): State<Api>,
-    Path((id, item)): Path<(String, String)>,
-    request: Request,
-) -> Response {
-    let missing = failure::no_conversation(&id);
-    answered(&api, request, missing, async move |caller| {
-        let conversation = find(&caller, &id).await?;
-        let (owner, name) = (caller.owner.clone(), item.clone());
-        if !caller.keeping.ask(move |store| store.forget_item(&owner, &id, &name)).await? {
-            return Err(failure::no_item(&item));
-        }
-        Ok(Reply::Json(shown(&conversation)))
-    })
-    .await
+pub(super) async fn delete_item(caller: Caller, (id, item): (String, String)) -> Answer {
+    let conversation = find(&caller, &id).await?;
+    let (owner, name) = (caller.owner.clone(), item.clone());
+    if !caller.keeping.ask(move |store| store.forget_item(&owner, &id, &name)).await? {
+        return Err(failure::no_item(&item));
+    }
+    Ok(Reply::Json(shown(&conversation)))
 }
 
 async fn find(caller: &Caller, id: &str) -> Result<ConversationRecord, ApiError> {

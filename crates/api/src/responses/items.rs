@@ -1,10 +1,11 @@
 //! The items of requests and responses: what is kept of them, passed on, and shown. Pure.
 
 use protocol::json;
+use rand::RngExt;
 use serde_json::value::RawValue;
 use store::ItemRecord;
 
-use super::{ids::new_id, members::Members};
+use super::members::Members;
 use crate::error::ApiError;
 
 /// The items of an `input`, as JSON: a text is a message of the user.
@@ -50,6 +51,11 @@ pub(crate) fn list<T: AsRef<str>>(items: impl IntoIterator<Item = T>) -> String 
     }
     out.push(']');
     out
+}
+
+/// An id that nobody can guess: these letters, and 128 random bits.
+pub(crate) fn new_id(prefix: &str) -> String {
+    format!("{prefix}_{:032x}", rand::rng().random::<u128>())
 }
 
 /// The id of an item.

@@ -8,7 +8,11 @@ use store::{
     StoreError,
 };
 
-use super::{chain, failure, ids::new_id, items, running::Background};
+use super::{
+    chain, failure,
+    items::{self, new_id},
+    running::Background,
+};
 use crate::{blocking::blocking, error::ApiError};
 
 /// The most responses that are kept for one key.

@@ -1,14 +1,12 @@
 //! An answer on its way out, with the state of its response here. The event that ends it waits until the response is
 //! kept: who hears of the end may continue it at once.
 
-use std::{
-    collections::VecDeque,
-    pin::Pin,
-    task::{Context, Poll, ready},
-};
+use std::collections::VecDeque;
 
 use bytes::Bytes;
-use http_body::{Body, Frame};
+use futures_util::stream::unfold;
+use http_body::Frame;
+use http_body_util::BodyExt;
 
 use super::{
     plan::{MAX_KEPT, Plan},
@@ -22,8 +20,6 @@ use crate::{
 /// The most of a whole answer that is held, so that it tells the truth even if it is too large to be kept; in bytes.
 const MAX_HELD: usize = 4 * MAX_KEPT;
 
-type Saving = Pin<Box<dyn Future<Output = Bytes> + Send>>;
-
 /// An answer on its way out.
 pub(crate) struct KeptBody {
     api: Api,
@@ -31,7 +27,6 @@ pub(crate) struct KeptBody {
     body: AnswerBody,
     content: Content,
     ready: VecDeque<Part>,
-    saving: Option<Saving>,
     has_ended: bool,
 }
 
@@ -44,13 +39,44 @@ enum Content {
 }
 
 impl KeptBody {
-    pub(crate) fn new(api: Api, plan: Box<Plan>, body: AnswerBody, is_stream: bool) -> Self {
+    /// The answer as a body.
+    pub(crate) fn around(
+        body: AnswerBody,
+        api: Api,
+        plan: Box<Plan>,
+        is_stream: bool,
+    ) -> axum::body::Body {
         let content = match is_stream {
             true => Content::Events(Box::new(Stream::new(plan.told.clone()))),
             false => Content::Object(Vec::new()),
         };
-        let (ready, saving) = (VecDeque::new(), None);
-        Self { api, plan, body, content, ready, saving, has_ended: false }
+        let kept = Self { api, plan, body, content, ready: VecDeque::new(), has_ended: false };
+        axum::body::Body::from_stream(unfold(kept, async |mut kept| {
+            Some((kept.next().await?, kept))
+        }))
+    }
+
+    /// The next bytes for the client.
+    async fn next(&mut self) -> Option<Result<Bytes, BrokenOff>> {
+        loop {
+            match self.ready.pop_front() {
+                Some(Part::Ready(bytes)) if bytes.is_empty() => continue,
+                Some(Part::Ready(bytes)) => return Some(Ok(bytes)),
+                Some(Part::Last(last)) => return Some(Ok(self.save(last).await)),
+                None if self.has_ended => return None,
+                None => {}
+            }
+            match self.body.frame().await.map(|frame| frame.map(Frame::into_data)) {
+                Some(Ok(Ok(chunk))) => self.take(chunk),
+                Some(Ok(Err(_trailers))) => {}
+                Some(Err(error)) => {
+                    self.has_ended = true;
+                    self.content = Content::Unread;
+                    return Some(Err(error));
+                }
+                None => self.end(),
+            }
+        }
     }
 
     fn take(&mut self, chunk: Bytes) {
@@ -85,71 +111,27 @@ impl KeptBody {
         }
     }
 
-    /// Keeps the response that a last event or a whole answer has. Gives what its client is told then.
-    fn save(&self, last: Bytes) -> Saving {
-        let (api, plan, is_event) = (self.api.clone(), self.plan.clone(), !self.has_ended);
-        Box::pin(async move {
-            let Some((text, response)) = told(&plan.told, &last, is_event) else { return last };
-            let is_kept = match api.keeping().filter(|_| response.len() <= MAX_KEPT) {
-                Some(keeping) => plan.keep(keeping, response).await,
-                None => false,
-            };
-            if is_kept || !plan.told.store {
-                return text.into();
-            }
-            let not_kept = Told { store: false, ..plan.told.clone() };
-            told(&not_kept, &last, is_event).map_or(last, |(text, _)| text.into())
-        })
+    /// Keeps the response that a last event or a whole answer has. Returns the bytes for its client then.
+    async fn save(&self, last: Bytes) -> Bytes {
+        let (told, is_event) = (&self.plan.told, !self.has_ended);
+        let Some((text, response)) = written(told, &last, is_event) else { return last };
+        let is_kept = match self.api.keeping().filter(|_| response.len() <= MAX_KEPT) {
+            Some(keeping) => self.plan.keep(keeping, response).await,
+            None => false,
+        };
+        if is_kept || !told.store {
+            return text.into();
+        }
+        let not_kept = Told { store: false, ..told.clone() };
+        written(&not_kept, &last, is_event).map_or(last, |(text, _)| text.into())
     }
 }
 
-/// What the client gets instead of its provider's last event or whole answer, and the response in it.
-fn told(told: &Told, last: &[u8], is_event: bool) -> Option<(String, String)> {
+/// The client's text instead of its provider's last event or whole answer, and the response in it.
+fn written(told: &Told, last: &[u8], is_event: bool) -> Option<(String, String)> {
     if is_event {
         return told.event(last).map(|event| (event.text, event.response));
     }
     let response = told.put(std::str::from_utf8(last).ok()?)?;
     Some((response.clone(), response))
-}
-
-impl Body for KeptBody {
-    type Data = Bytes;
-    type Error = BrokenOff;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
-        let this = &mut *self;
-        loop {
-            if let Some(saving) = &mut this.saving {
-                let last = ready!(saving.as_mut().poll(cx));
-                this.saving = None;
-                return Poll::Ready(Some(Ok(Frame::data(last))));
-            }
-            match this.ready.pop_front() {
-                Some(Part::Ready(bytes)) if bytes.is_empty() => continue,
-                Some(Part::Ready(bytes)) => return Poll::Ready(Some(Ok(Frame::data(bytes)))),
-                Some(Part::Last(last)) => {
-                    this.saving = Some(this.save(last));
-                    continue;
-                }
-                None if this.has_ended => return Poll::Ready(None),
-                None => {}
-            }
-            match ready!(Pin::new(&mut this.body).poll_frame(cx)) {
-                Some(Ok(frame)) => {
-                    if let Ok(chunk) = frame.into_data() {
-                        this.take(chunk);
-                    }
-                }
-                Some(Err(error)) => {
-                    this.has_ended = true;
-                    this.content = Content::Unread;
-                    return Poll::Ready(Some(Err(error)));
-                }
-                None => this.end(),
-            }
-        }
-    }
 }

@@ -2,14 +2,12 @@
 
 use std::{
     collections::VecDeque,
-    pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::{Context, Poll, ready},
     time::Duration,
 };
 
 use bytes::Bytes;
-use http_body::{Body, Frame};
+use futures_util::stream::unfold;
 use protocol::sse;
 use serde::Deserialize;
 use tokio::{sync::watch, time::timeout};
@@ -40,7 +38,7 @@ impl Default for Log {
     }
 }
 
-/// What a reader finds.
+/// The find of a reader.
 enum Next {
     Events(Bytes),
     Nothing,
@@ -79,13 +77,9 @@ impl Log {
     ) -> axum::body::Body {
         let at = self.lock().place_after(after);
         let keepalive = if keepalive.is_zero() { Duration::MAX } else { keepalive };
-        axum::body::Body::new(Reader {
-            log: Arc::clone(self),
-            at,
-            keepalive,
-            waiting: None,
-            done: false,
-        })
+        let reader = Reader { log: Arc::clone(self), at, keepalive, done: false };
+        let next = async |mut reader: Reader| Some((reader.next().await?, reader));
+        axum::body::Body::from_stream(unfold(reader, next))
     }
 
     fn next(&self, at: &mut usize) -> Next {
@@ -140,55 +134,35 @@ fn number(event: &[u8]) -> Option<u64> {
     serde_json::from_str::<Numbered>(data).ok().map(|event| event.sequence_number)
 }
 
-/// A reader of a log, as a body.
+/// A reader of a log.
 struct Reader {
     log: Arc<Log>,
     at: usize,
     keepalive: Duration,
-    waiting: Option<Pin<Box<dyn Future<Output = bool> + Send>>>,
     done: bool,
 }
 
 impl Reader {
-    /// Waits for news. Returns whether there are some, or only silence.
-    fn wait(&self) -> Pin<Box<dyn Future<Output = bool> + Send>> {
-        let (mut news, keepalive) = (self.log.news.subscribe(), self.keepalive);
-        Box::pin(async move { timeout(keepalive, news.changed()).await.is_ok() })
-    }
-}
-
-impl Body for Reader {
-    type Data = Bytes;
-    type Error = BrokenOff;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
-        let this = &mut *self;
-        while !this.done {
-            if let Some(waiting) = &mut this.waiting {
-                let has_news = ready!(waiting.as_mut().poll(cx));
-                this.waiting = None;
-                if !has_news {
-                    let sign = Bytes::from_static(sse::KEEPALIVE);
-                    return Poll::Ready(Some(Ok(Frame::data(sign))));
-                }
-            }
+    /// The next events, or a sign of life after a silence.
+    async fn next(&mut self) -> Option<Result<Bytes, BrokenOff>> {
+        while !self.done {
             // Subscribed before it is looked: what is added in between is news.
-            let waiting = this.wait();
-            match this.log.next(&mut this.at) {
-                Next::Events(events) => return Poll::Ready(Some(Ok(Frame::data(events)))),
-                Next::Nothing => this.waiting = Some(waiting),
-                Next::End => this.done = true,
+            let mut news = self.log.news.subscribe();
+            match self.log.next(&mut self.at) {
+                Next::Events(events) => return Some(Ok(events)),
+                Next::Nothing => {
+                    if timeout(self.keepalive, news.changed()).await.is_err() {
+                        return Some(Ok(Bytes::from_static(sse::KEEPALIVE)));
+                    }
+                }
+                Next::End => return None,
                 Next::Gone => {
-                    this.done = true;
-                    let words = "its beginning is not held any more".to_owned();
-                    return Poll::Ready(Some(Err(BrokenOff(words))));
+                    self.done = true;
+                    return Some(Err(BrokenOff("its beginning is not held any more".to_owned())));
                 }
             }
         }
-        Poll::Ready(None)
+        None
     }
 }
 

@@ -18,7 +18,6 @@ mod caller;
 mod chain;
 mod conversations;
 mod failure;
-mod ids;
 mod items;
 pub(crate) mod keeping;
 mod kept_body;
@@ -30,32 +29,35 @@ mod running;
 mod stored;
 mod told;
 
-use axum::{
-    Router,
-    routing::{get, post},
-};
+use axum::{Router, routing::MethodFilter};
 
+use self::caller::answering;
 use crate::state::Api;
 
 /// The paths of stored responses and of conversations.
 pub(crate) fn routes() -> Router<Api> {
     const RESPONSE: &str = "/v1/responses/{id}";
     const CONVERSATION: &str = "/v1/conversations/{id}";
+    const GET: MethodFilter = MethodFilter::GET;
+    const POST: MethodFilter = MethodFilter::POST;
+    const DELETE: MethodFilter = MethodFilter::DELETE;
+    let (items, item) =
+        (&format!("{CONVERSATION}/items"), &format!("{CONVERSATION}/items/{{item}}"));
+    let response = |id: &String| failure::no_response(id);
+    let conversation = |id: &String| failure::no_conversation(id);
+    let of_item = |(id, _): &(String, String)| failure::no_conversation(id);
+    let any = |(): &()| failure::not_kept_here("conversation");
     Router::new()
-        .route(RESPONSE, get(stored::show).delete(stored::delete))
-        .route(&format!("{RESPONSE}/cancel"), post(stored::cancel))
-        .route(&format!("{RESPONSE}/input_items"), get(stored::input_items))
-        .route("/v1/conversations", post(conversations::create))
-        .route(
-            CONVERSATION,
-            get(conversations::show).post(conversations::change).delete(conversations::delete),
-        )
-        .route(
-            &format!("{CONVERSATION}/items"),
-            get(conversations::list_items).post(conversations::add_items),
-        )
-        .route(
-            &format!("{CONVERSATION}/items/{{item}}"),
-            get(conversations::show_item).delete(conversations::delete_item),
-        )
+        .route(RESPONSE, answering(GET, response, stored::show))
+        .route(RESPONSE, answering(DELETE, response, stored::delete))
+        .route(&format!("{RESPONSE}/cancel"), answering(POST, response, stored::cancel))
+        .route(&format!("{RESPONSE}/input_items"), answering(GET, response, stored::input_items))
+        .route("/v1/conversations", answering(POST, any, conversations::create))
+        .route(CONVERSATION, answering(GET, conversation, conversations::show))
+        .route(CONVERSATION, answering(POST, conversation, conversations::change))
+        .route(CONVERSATION, answering(DELETE, conversation, conversations::delete))
+        .route(items, answering(GET, conversation, conversations::list_items))
+        .route(items, answering(POST, conversation, conversations::add_items))
+        .route(item, answering(GET, of_item, conversations::show_item))
+        .route(item, answering(DELETE, of_item, conversations::delete_item))
 }

@@ -11,18 +11,17 @@ use store::{ItemRecord, ResponseRecord};
 use super::{
     asked::Asked,
     chain, failure,
-    ids::new_id,
-    items::{self, item_record},
+    items::{self, item_record, new_id},
     keeping::Keeping,
     kept_body::KeptBody,
     members::Members,
     told::Told,
 };
 use crate::{
+    blocking::off_thread,
     body::AnswerBody,
     error::ApiError,
     head::{is_event_stream, is_json},
-    peeked::off_thread,
     request_scope::RequestScope,
     state::Api,
     uploads::HeldBody,
@@ -127,7 +126,7 @@ impl Plan {
             return axum::body::Body::new(body);
         }
         head.headers.remove(header::CONTENT_LENGTH);
-        axum::body::Body::new(KeptBody::new(api.clone(), self, body, is_stream))
+        KeptBody::around(body, api.clone(), self, is_stream)
     }
 
     /// Keeps the response, and adds its items to its conversation. Returns whether it is kept; the log says why not.

@@ -107,7 +107,7 @@ impl Background {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::responses::ids::new_id;
+    use crate::responses::items::new_id;
 
     #[tokio::test]
     async fn no_more_are_made_at_once_than_the_bounds_allow() {

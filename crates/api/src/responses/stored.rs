@@ -1,104 +1,68 @@
 //! `/v1/responses/{id}` and below: stored responses.
 
 use access::Moment;
-use axum::{
-    extract::{Path, Request, State},
-    response::Response,
-};
 use bytes::Bytes;
 use store::{ChainBounds, ResponseRecord};
 
 use super::{
     background,
-    caller::{Caller, Reply, answered},
+    caller::{Answer, Caller, Reply},
     chain::MOST_LINKS,
     failure, items,
     members::Members,
     page::Page,
 };
-use crate::{blocking::blocking, error::ApiError, state::Api};
+use crate::{blocking::blocking, error::ApiError};
 
 /// Shows a response; with `stream=true` as a stream, from the event after `starting_after` on.
-pub(super) async fn show(
-    State(api): State<Api>,
-    Path(id): Path<String>,
-    request: Request,
-) -> Response {
-    let missing = failure::no_response(&id);
-    answered(&api, request, missing, async move |caller| {
-        let record = caller.keeping.find(&caller.owner, &id).await?;
-        match caller.parameter("stream").as_deref() {
-            Some("true") => stream(&caller, record).await,
-            _ => Ok(Reply::Json(settled(&caller, record).await?.response)),
-        }
-    })
-    .await
+pub(super) async fn show(caller: Caller, id: String) -> Answer {
+    let record = caller.keeping.find(&caller.owner, &id).await?;
+    match caller.parameter("stream").as_deref() {
+        Some("true") => stream(&caller, record).await,
+        _ => Ok(Reply::Json(settled(&caller, record).await?.response)),
+    }
 }
 
 /// Deletes a response. If it is still made, that ends.
-pub(super) async fn delete(
-    State(api): State<Api>,
-    Path(id): Path<String>,
-    request: Request,
-) -> Response {
-    let missing = failure::no_response(&id);
-    answered(&api, request, missing, async move |caller| {
-        let (owner, name) = (caller.owner.clone(), id.clone());
-        if !caller.keeping.ask(move |store| store.forget_response(&owner, &name)).await? {
-            return Err(failure::no_response(&id));
-        }
-        caller.keeping.background().end(&id);
-        // It is the id of a response, which needs no escapes.
-        Ok(Reply::Json(format!(r#"{{"id":"{id}","object":"response","deleted":true}}"#)))
-    })
-    .await
+pub(super) async fn delete(caller: Caller, id: String) -> Answer {
+    let (owner, name) = (caller.owner.clone(), id.clone());
+    if !caller.keeping.ask(move |store| store.forget_response(&owner, &name)).await? {
+        return Err(failure::no_response(&id));
+    }
+    caller.keeping.background().end(&id);
+    // It is the id of a response, which needs no escapes.
+    Ok(Reply::Json(format!(r#"{{"id":"{id}","object":"response","deleted":true}}"#)))
 }
 
 /// Ends a response that is made in the background. One that has ended stays as it is.
-pub(super) async fn cancel(
-    State(api): State<Api>,
-    Path(id): Path<String>,
-    request: Request,
-) -> Response {
-    let missing = failure::no_response(&id);
-    answered(&api, request, missing, async move |caller| {
-        let record = caller.keeping.find(&caller.owner, &id).await?;
-        if !is_background(&record.response) {
-            return Err(failure::not_in_background());
-        }
-        let record = settled(&caller, record).await?;
-        if record.beat.is_none() {
-            return Ok(Reply::Json(record.response));
-        }
-        let cancelled = background::with_status(&record.response, "cancelled");
-        let ended = end(&caller, &record, cancelled.clone()).await?;
-        caller.keeping.background().end(&id);
-        match ended {
-            true => Ok(Reply::Json(cancelled)),
-            false => Ok(Reply::Json(caller.keeping.find(&caller.owner, &id).await?.response)),
-        }
-    })
-    .await
+pub(super) async fn cancel(caller: Caller, id: String) -> Answer {
+    let record = caller.keeping.find(&caller.owner, &id).await?;
+    if !is_background(&record.response) {
+        return Err(failure::not_in_background());
+    }
+    let record = settled(&caller, record).await?;
+    if record.beat.is_none() {
+        return Ok(Reply::Json(record.response));
+    }
+    let cancelled = background::with_status(&record.response, "cancelled");
+    let ended = end(&caller, &record, cancelled.clone()).await?;
+    caller.keeping.background().end(&id);
+    match ended {
+        true => Ok(Reply::Json(cancelled)),
+        false => Ok(Reply::Json(caller.keeping.find(&caller.owner, &id).await?.response)),
+    }
 }
 
 /// Lists what a response was made of: its own items, and before them those of the responses that it continues.
-pub(super) async fn input_items(
-    State(api): State<Api>,
-    Path(id): Path<String>,
-    request: Request,
-) -> Response {
-    let missing = failure::no_response(&id);
-    answered(&api, request, missing, async move |caller| {
-        let page = Page::of(caller.query.as_deref())?;
-        let most = ChainBounds { links: MOST_LINKS, bytes: caller.limits.max_body as u64 };
-        let links = caller.keeping.links(&caller.owner, &id, most).await?;
-        if links.is_empty() {
-            return Err(failure::no_response(&id));
-        }
-        let list = blocking(move || page.list(made_of(&links)));
-        Ok(Reply::Json(list.await??))
-    })
-    .await
+pub(super) async fn input_items(caller: Caller, id: String) -> Answer {
+    let page = Page::of(caller.query.as_deref())?;
+    let most = ChainBounds { links: MOST_LINKS, bytes: caller.limits.max_body as u64 };
+    let links = caller.keeping.links(&caller.owner, &id, most).await?;
+    if links.is_empty() {
+        return Err(failure::no_response(&id));
+    }
+    let list = blocking(move || page.list(made_of(&links)));
+    Ok(Reply::Json(list.await??))
 }
 
 /// The items that the first of these responses was made of, the oldest first, each with its id.

@@ -10,7 +10,7 @@ use protocol::{
 use scheduler::Head;
 
 use super::contract::Shape;
-use crate::{error::ApiError, head, room_path};
+use crate::{error::ApiError, head, paths};
 
 /// All but the arrays.
 pub(super) struct Gemini(pub(super) Endpoint);
@@ -107,7 +107,7 @@ fn error_body(error: &ApiError) -> String {
 }
 
 fn complete(uri: &Uri, body: Bytes) -> Result<Bytes, ApiError> {
-    let Some(call) = Call::of(room_path::path(uri), uri.query()) else { return Ok(body) };
+    let Some(call) = Call::of(paths::path(uri), uri.query()) else { return Ok(body) };
     Ok(gemini::complete(&body, &call)?)
 }
 

@@ -29,7 +29,7 @@ use self::{
     coding::Uncoded,
     rest::AnswerRecord,
 };
-use crate::{peeked::INLINE_LIMIT, uploads::RoomLeft};
+use crate::{blocking::INLINE_LIMIT, uploads::RoomLeft};
 
 /// Makes the providers' requests of one client's request.
 pub(crate) struct Translation {

@@ -1,25 +1,17 @@
 //! Requests on their way to a room's home, and their answers.
 
-use std::{
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-};
+use std::sync::Arc;
 
-use axum::{
-    body::{Body, Bytes},
-    extract::Request,
-    response::Response,
-};
-use http::{HeaderName, Method, StatusCode, Uri, request::Parts};
-use http_body::{Frame, SizeHint};
-use protocol::headers::is_hop_by_hop;
+use axum::{body::Body, extract::Request, response::Response};
+use futures_util::{StreamExt, stream::unfold};
+use http::{Method, StatusCode, Uri, request::Parts};
 use rooms::KnownRoom;
 
 use super::{PassedOn, refusal};
 use crate::{
     cors, elsewhere,
-    request_scope::{path, split_room},
+    head::drop_hop_by_hop,
+    paths::{path, split_room},
     shape::{self, Shape, in_room},
     state::{Api, Client, Peer},
 };
@@ -67,60 +59,26 @@ fn back(
     if let Some(shape) = shape {
         return elsewhere::answer(shape, response);
     }
-    let headers = response.headers_mut();
-    let connection: Vec<HeaderName> =
-        headers.keys().filter(|name| is_hop_by_hop(name.as_str())).cloned().collect();
-    connection.iter().for_each(|name| drop(headers.remove(name)));
+    drop_hop_by_hop(response.headers_mut());
     match path(uri).ends_with("/events") || uri.path().ends_with("/events") {
-        true => response.map(|body| Body::new(UntilDrain::new(api, body))),
+        true => response.map(|body| until_drain(api, body)),
         false => response,
     }
 }
 
 /// An endless answer, which ends when this server drains: it would hold up the drain.
-struct UntilDrain {
-    body: Body,
-    draining: Pin<Box<dyn Future<Output = ()> + Send>>,
-    is_over: bool,
-}
-
-impl UntilDrain {
-    fn new(api: &Api, body: Body) -> Self {
-        let mut draining = api.draining();
-        let draining = async move {
+fn until_drain(api: &Api, body: Body) -> Body {
+    let from = (body.into_data_stream(), api.draining());
+    Body::from_stream(unfold(from, async |(mut body, mut draining)| {
+        let bytes = tokio::select! {
+            // Bytes that are here go out before it ends.
+            biased;
+            bytes = body.next() => bytes,
             // The sender is gone only with the server.
-            let _ = draining.wait_for(|draining| *draining).await;
+            _ = draining.wait_for(|draining| *draining) => None,
         };
-        Self { body, draining: Box::pin(draining), is_over: false }
-    }
-}
-
-impl http_body::Body for UntilDrain {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        if self.is_over {
-            return Poll::Ready(None);
-        }
-        let frame = Pin::new(&mut self.body).poll_frame(cx);
-        if frame.is_ready() || self.draining.as_mut().poll(cx).is_pending() {
-            return frame;
-        }
-        self.is_over = true;
-        Poll::Ready(None)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.is_over || self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::default()
-    }
+        Some((bytes?, (body, draining)))
+    }))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use rooms::KnownRoom;
 use crate::{
     error::{ApiError, Kind},
     head::new_id,
-    request_scope::split_room,
+    paths::split_room,
     room::failure::Failure,
     shape,
 };

@@ -2,10 +2,8 @@
 //!
 //! - `models`: the participants as models
 //! - `responses`: earlier responses, fetched again
-//! - [`recorder`]: records which participant made which response
 
 mod models;
-pub(crate) mod recorder;
 mod responses;
 
 use axum::{

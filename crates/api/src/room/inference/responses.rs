@@ -18,12 +18,13 @@ use scheduler::{Affinity, Job, JobRequest, Meter, Route, Untranslated, Usage};
 use super::request_scope;
 use crate::{
     admission::Admission,
-    consume::{Accepted, answer},
+    answer::{Accepted, answer},
     error::{ApiError, Kind},
     head,
     head::new_id,
+    paths,
     refuse::refuse,
-    request_scope::{RequestScope, disconnected, path_and_query},
+    request_scope::{RequestScope, disconnected},
     response_makers::Maker,
     shape::in_room::RESPONSES,
     state::Api,
@@ -65,7 +66,7 @@ async fn ask_maker(
     };
     match accepted {
         Ok((accepted, room, id)) => {
-            let answered = answer(&RESPONSES, api, accepted, HeldMemory::none());
+            let answered = answer(api, accepted);
             let answered = answered.await.map_err(of_maker_gone);
             let response = answered.unwrap_or_else(|error| error.response(&RESPONSES, job));
             (response, Some((room, id)))
@@ -110,12 +111,8 @@ impl StoredResponse {
         let admitted = self.request_scope.admitted();
         let admission = Admission::new(admitted, id, Charge::default(), Moment::now()).await?;
         let job = self.job(request(parts, via), id);
-        let room = Some(Arc::clone(&self.room));
-        let (translation, plan) = (None, None);
-        let (may_be_early, takes_trailers) = (false, false);
-        let accepted =
-            Accepted { job, admission, translation, room, may_be_early, takes_trailers, plan };
-        Ok((accepted, self.room, self.id))
+        let (room, memory) = (Some(Arc::clone(&self.room)), HeldMemory::none());
+        Ok((Accepted::new(&RESPONSES, job, admission, memory, room), self.room, self.id))
     }
 
     fn job(&self, request: JobRequest, id: JobId) -> Job {
@@ -146,7 +143,7 @@ impl StoredResponse {
 
 /// The client's request without a body: these requests have none.
 fn request(parts: &Parts, via: Option<HeaderValue>) -> JobRequest {
-    let path_and_query = path_and_query(&parts.uri);
+    let path_and_query = paths::without_room(&parts.uri);
     let streaming = parts.method == Method::GET && path_and_query.contains("stream=true");
     JobRequest {
         method: parts.method.clone(),

@@ -95,8 +95,7 @@ impl Posted<'_> {
         in_flight: InFlight,
     ) -> Result<Ask, Failure> {
         let body = Bytes::from(llm_request_body(request));
-        let mut held = self.api.uploads().hold();
-        let answer = consume::chat(self.api, request_scope, id, body, &mut held).await?;
+        let answer = consume::chat(self.api, request_scope, id, body).await?;
         let jobs = Arc::clone(&self.api.rooms().by_message);
         let (id, target) = (request.request_id.clone(), request.target_id.clone());
         let request = ask::Request { id, target };
