@@ -28,7 +28,7 @@ struct Slot {
     used: u64,
 }
 
-/// What a prompt would get.
+/// The slot for a prompt.
 #[derive(Clone, Copy, Debug)]
 struct Choice {
     slot: usize,

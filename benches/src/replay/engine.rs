@@ -15,7 +15,7 @@ const ANSWER_RATE: f64 = 50.0;
 const SLOWER: f64 = 0.12;
 const BESIDE_PROMPTS: f64 = 0.25;
 
-/// What the memory for former slots holds (8 GiB, as is llama.cpp's default, at 128 KiB for a token), in bytes of text.
+/// The size of the memory for former slots (8 GiB, as is llama.cpp's default, at 128 KiB for a token), in bytes of text.
 const MEMORY: usize = 65_536 * BYTES_PER_TOKEN;
 
 /// A model server.
@@ -55,7 +55,7 @@ pub(crate) enum Event {
     Done(u64),
 }
 
-/// What a model server has done.
+/// The work of a model server so far.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Counts {
     pub(crate) requests: u64,

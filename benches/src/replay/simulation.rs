@@ -25,7 +25,7 @@ pub(crate) enum Chooser {
     PrefixAffinity,
 }
 
-/// What came of it.
+/// The result of a simulation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
     /// Of each worker.

@@ -13,7 +13,7 @@ const AGENTS: f64 = 0.45;
 const ASSISTANTS: [usize; 6] = [0, 600, 1_500, 2_500, 4_000, 8_000];
 const AGENTS_OF: [usize; 4] = [12_000, 24_000, 40_000, 64_000];
 
-/// What everybody says, one after the other.
+/// The prompts of everybody, one after the other.
 #[derive(Debug)]
 pub(crate) struct Talk {
     pub(crate) conversations: Vec<Conversation>,

@@ -57,7 +57,7 @@ impl House {
         Ok(())
     }
 
-    /// What each model server has done.
+    /// The work of each model server so far.
     pub(crate) async fn counts(&self) -> Result<Vec<Counts>> {
         let mut all = Vec::new();
         for engine in &self.engines {

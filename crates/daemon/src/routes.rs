@@ -62,14 +62,14 @@ pub(crate) struct Acceptors {
 /// All paths.
 pub(crate) fn router(
     api: Api,
-    doors: Acceptors,
+    acceptors: Acceptors,
     scheduler: Scheduler,
     metrics: Arc<Metrics>,
 ) -> Router {
-    let Acceptors { workers, nodes, participants, mesh, relay, fleet, workspace, .. } = doors;
-    let of_configuration = configuration::router(api.clone(), doors.reloading);
+    let Acceptors { workers, nodes, participants, mesh, relay, fleet, workspace, .. } = acceptors;
+    let of_configuration = configuration::router(api.clone(), acceptors.reloading);
     let of_mesh = peering::router(api.clone(), mesh.clone(), relay.clone());
-    let of_stop = stopping::router(api.clone(), doors.stop, doors.pending);
+    let of_stop = stopping::router(api.clone(), acceptors.stop, acceptors.pending);
     let of_log = log_requests::router(api.clone());
     let operator = MetricsState {
         api: api.clone(),
@@ -79,7 +79,7 @@ pub(crate) fn router(
         relay: relay.clone(),
         fleet,
         workspace: workspace.clone(),
-        traces: doors.traces,
+        traces: acceptors.traces,
     };
     let connect = get(async move |mut request: Request| {
         let from = Client::of(request.extensions());

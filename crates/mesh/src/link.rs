@@ -27,7 +27,7 @@ mod lanes;
 
 pub(crate) use lanes::{Outgoing, Payload};
 
-/// What is under a link.
+/// The connection under a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Carrier {
     /// TCP, to this address.

@@ -7,7 +7,7 @@ use protocol::mesh::cluster::ErrorCode;
 
 use crate::peer::PeerId;
 
-/// What this machine shares with peers.
+/// The rules by which this machine shares with peers.
 #[derive(Debug, Clone, Default)]
 pub struct Share {
     /// The peers that may ask.
@@ -82,7 +82,7 @@ impl Moment {
     }
 }
 
-/// What the rules need to know of this machine.
+/// The state of this machine, for the rules.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Doing {
     /// The share of its capacity that its own jobs use, from 0 to 1.

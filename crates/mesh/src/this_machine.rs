@@ -81,7 +81,7 @@ impl ThisMachine {
 /// The most kinds of bad messages that are counted apart.
 const MAX_KINDS: usize = 32;
 
-/// What this machine counts beside its links: messages that made no sense, and problems that a person has to solve.
+/// The counts beside those of links: messages that made no sense, and problems that a person has to solve.
 #[derive(Default)]
 pub(crate) struct Counts {
     bad: Mutex<BTreeMap<String, u64>>,

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::settings::Rate;
 
-/// What is left of a [`Rate`].
+/// The rest of a [`Rate`].
 ///
 /// This is not a limiter of `governor`: that admits or refuses, but a frame that was read already must be passed on,
 /// even if it is larger than a whole burst. Also, `governor` counts in whole nanoseconds, which is wrong by several

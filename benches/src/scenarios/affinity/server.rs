@@ -22,7 +22,7 @@ const LIMIT: Duration = Duration::from_secs(600);
 
 const CHOOSERS: [Chooser; 2] = [Chooser::LeastLoaded, Chooser::PrefixAffinity];
 
-/// What is said, and how fast.
+/// The size and pace of the conversations.
 #[derive(Clone, Copy, Debug)]
 struct Load {
     conversations: usize,

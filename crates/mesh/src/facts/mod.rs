@@ -193,7 +193,7 @@ impl Facts {
         }
     }
 
-    /// What the rules of sharing need to know of this machine.
+    /// The state of this machine, for the rules of sharing.
     pub(crate) fn doing(&self) -> Doing {
         // Only one rule needs the load, and it takes the scheduler's lock.
         let own_load = self.share.max_load.map_or(0.0, |_| self.own_load(&self.served()));

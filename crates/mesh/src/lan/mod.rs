@@ -49,7 +49,7 @@ mod unlinked;
 /// The time limit for a link to a node at one address.
 const DIRECT: Duration = Duration::from_secs(5);
 
-/// What all links on the local network share.
+/// The state that all links on the local network share.
 pub(crate) struct Lan {
     machine: Arc<ThisMachine>,
     peers: Arc<Peers>,

@@ -1,4 +1,4 @@
-//! What becomes of a job that a peer does not answer.
+//! The outcome of a job that a peer does not answer.
 
 use http::StatusCode;
 use protocol::{
@@ -11,7 +11,7 @@ use protocol::{
 /// The longest body of a backend's error that is passed on, in bytes.
 const MAX_BODY: usize = 256 * 1024;
 
-/// What becomes of a job.
+/// The outcome of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Fate {
     /// It fails, by the peer's fault. If the answer has not begun, it may go to another provider.

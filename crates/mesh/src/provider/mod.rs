@@ -55,7 +55,7 @@ struct Joined {
     closed: bool,
 }
 
-/// What all of them need.
+/// The state that all of them share.
 struct Shared {
     machine: Arc<ThisMachine>,
     scheduler: Scheduler,

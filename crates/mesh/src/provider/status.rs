@@ -1,4 +1,4 @@
-//! What a peer offers the dispatcher now.
+//! A peer's current offer to the dispatcher.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub(super) const MAX_REQUEST: u64 = 10 * 1024 * 1024;
 /// the next one; a peer that is asked too early queues the request itself.
 const LOAD_COUNTS: Duration = Duration::from_secs(2);
 
-/// What a peer offers the dispatcher now.
+/// A peer's current offer.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct PeerStatus {
     pub(super) models: Vec<ModelName>,

@@ -25,7 +25,7 @@ pub(super) struct Shelf {
     hashing: OnceCell<Hashing>,
 }
 
-/// What hashes models. The folder of the store is made with it, at the first use.
+/// The hasher of models and its cache. The folder of the store is made with them, at the first use.
 struct Hashing {
     cache: TreeCache,
     hasher: Arc<Hasher>,

@@ -17,7 +17,7 @@ use crate::{
     this_machine::ThisMachine,
 };
 
-/// What has happened.
+/// An event at a node.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum NodeEvent {
     Listed(NodeId, String),

@@ -1,4 +1,4 @@
-//! What is remembered of peers and relays while this process runs.
+//! Facts about peers and relays that are remembered while this process runs.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -21,7 +21,7 @@ pub(super) const MAX_ADDRESSES: usize = 8;
 /// How long addresses without an answer are not tried again.
 const TRIED: Duration = Duration::from_secs(60);
 
-/// What is remembered of peers and relays.
+/// Facts about peers and relays.
 #[derive(Debug, Default)]
 pub(super) struct Memory(Mutex<MemoryState>);
 

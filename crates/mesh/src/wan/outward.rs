@@ -39,7 +39,7 @@ fn is_heartbeat(payload: &[u8]) -> bool {
     payload.starts_with(b"{\"heartbeat")
 }
 
-/// What the sending task of a session has.
+/// The sending task of a session.
 pub(super) struct Outward {
     pub(super) own: String,
     pub(super) peer: String,

@@ -61,7 +61,7 @@ impl Roster {
         self.listed.remove(peer).is_some()
     }
 
-    /// What the relay says of a peer.
+    /// The relay's facts about a peer.
     pub(super) fn who(&self, peer: &NodeId) -> RelayedPeer {
         match self.listed.get(peer) {
             Some(entry) => RelayedPeer { listed: true, warren: entry.warren },

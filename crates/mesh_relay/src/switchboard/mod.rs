@@ -48,7 +48,7 @@ pub struct Now {
     pub unix_ms: u64,
 }
 
-/// What the driver has to do.
+/// An action for the driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
     /// Send a message.

@@ -1,4 +1,4 @@
-//! What this end contributes to a handshake.
+//! This end's part of a handshake.
 
 use std::net::SocketAddr;
 
@@ -10,7 +10,7 @@ use crate::lan::sealed_peers::SealedPeers;
 
 use super::failure::Failure;
 
-/// What this end contributes to a handshake.
+/// This end's keys, rules and hellos.
 pub(in crate::lan) struct Local<'a> {
     pub(in crate::lan) identity: &'a Identity,
     /// Made of the passcode, if there is one.
@@ -29,7 +29,7 @@ pub(in crate::lan) struct Local<'a> {
     pub(in crate::lan) sealed: Hello,
 }
 
-/// What is dialled.
+/// A connection that is dialled.
 #[derive(Debug, Clone, Default)]
 pub(in crate::lan) struct Call {
     /// The address.

@@ -1,5 +1,5 @@
-//! What peers send for a pull, and the thread that checks and writes it. The tasks that read the links put it here,
-//! and never wait.
+//! The messages of peers for a pull, and the thread that checks and writes their content. The tasks that read the
+//! links put them here, and never wait.
 
 use std::{
     collections::HashMap,
@@ -25,7 +25,7 @@ const MAX_WRITES: usize = MAX_SOURCES * MAX_EXPECTED;
 /// The most events that wait. If one is lost, the pull notices at its next look at the links.
 const MAX_EVENTS: usize = 1_024;
 
-/// What has happened to a pull.
+/// A change that a pull reacts to.
 #[derive(Debug)]
 pub(super) enum Event {
     /// A piece or a tree of a peer was checked and written, or was not.
@@ -46,7 +46,7 @@ pub(super) struct Write {
 /// A peer's answer to a request for a manifest.
 type Answer = Result<ModelManifest, String>;
 
-/// What peers send for a pull.
+/// The messages of peers for a pull.
 pub(super) struct Inbox {
     manifests: Mutex<HashMap<u64, oneshot::Sender<Answer>>>,
     receiving: Mutex<Receiving>,

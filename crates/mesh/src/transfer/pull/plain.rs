@@ -38,7 +38,7 @@ const MAX_CHUNK: usize = 2 << 20;
 /// the disk writes for too long, the transfer ends.
 const MAX_WAITING: usize = 64;
 
-/// What a peer sends in the plain form.
+/// A peer's messages in the plain form.
 #[derive(Default)]
 pub(super) struct PlainInbox(Mutex<Option<Open>>);
 

@@ -104,7 +104,7 @@ fn receives(transfers: &Transfers, link: &Arc<Link>, payload: &[u8]) {
     }
 }
 
-/// What is done to a payload on its way (one that is emptied is lost), and whether the link lives on.
+/// Changes a payload on its way (an emptied one is lost), and says whether the link lives on.
 pub(super) type Meddle = Box<dyn FnMut(&mut Vec<u8>) -> bool + Send>;
 
 /// Links two machines; what the second sends to the first passes through `meddle`. The links' ends.

@@ -52,7 +52,7 @@ pub(super) struct Handle {
     pub(super) number: u64,
 }
 
-/// What a relay says of a peer.
+/// A relay's facts about a peer.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RelayedPeer {
     /// Whether it is listed.
@@ -80,7 +80,7 @@ pub(super) struct Opened {
     pub(super) order: Order,
 }
 
-/// What the caller has to do.
+/// An action for the caller.
 pub(super) enum Output {
     /// Send this to the relay.
     Send(String),

@@ -25,7 +25,7 @@ use super::{Handle, Opened, Output};
 /// After this many records that do not open, a link is closed: somebody in between changes them.
 const MAX_REFUSED: u64 = 64;
 
-/// What a session's step needs, and where its outputs go.
+/// The surroundings of a session's step, and the queue for its outputs.
 pub(super) struct Context<'a> {
     pub(super) machine: &'a ThisMachine,
     pub(super) memory: &'a Memory,
