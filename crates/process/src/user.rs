@@ -4,7 +4,7 @@ use std::{ffi::CString, path::PathBuf};
 
 use nix::unistd;
 
-use crate::error::ProcessError;
+use crate::{credentials::NOBODY_ELSE, error::ProcessError};
 
 /// A user of this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +58,7 @@ impl User {
         let refuse = |reason| Err(ProcessError::MayNotBecome { name: self.name.clone(), reason });
         match () {
             () if self.is_current() => Ok(()),
+            () if let Some(reason) = NOBODY_ELSE => refuse(reason),
             () if self.uid == 0 => refuse("it is root"),
             () if !unistd::geteuid().is_root() => {
                 refuse("only a daemon of root can become another user")

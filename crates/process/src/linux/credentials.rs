@@ -14,7 +14,11 @@ use rustix::thread::{
 };
 use rustix::thread::{Gid, Uid};
 
-use crate::{messages::Identity, unsafe_calls::set_file_user};
+use super::unsafe_calls::set_file_user;
+use crate::messages::Identity;
+
+/// Why no other user is become: a daemon of root may.
+pub(crate) const NOBODY_ELSE: Option<&str> = None;
 
 /// Becomes another user for good. After an error the process must end, since the change may be half
 /// done.

@@ -1,0 +1,24 @@
+//! Other users' rights, which this system's supervisor does not take: a check with [`NOBODY_ELSE`] refuses them
+//! before a process or a thread is made, and these calls refuse them again.
+
+use std::io;
+
+use rustix::process::{Gid, Uid};
+
+use crate::messages::Identity;
+
+/// Why no other user is become.
+pub(crate) const NOBODY_ELSE: Option<&str> =
+    Some("on this system the workspace runs as the user of the server only");
+
+pub(crate) fn become_for_good(_identity: &Identity) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+pub(crate) fn become_in_child(_uid: Uid, _gid: Gid, _groups: &[Gid]) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+pub(crate) fn use_files_as(_identity: &Identity) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
