@@ -1,22 +1,18 @@
 //! Processes that somebody else started.
 
-use std::{ffi::OsString, io, os::fd::OwnedFd, path::PathBuf, time::Duration};
+use std::{ffi::OsString, io, path::PathBuf, time::Duration};
 
-use rustix::{
-    io::Errno,
-    process::{PidfdFlags, pidfd_open, pidfd_send_signal},
-};
+use rustix::io::Errno;
 use tokio::{
-    io::{Interest, unix::AsyncFd},
     task,
     time::{sleep, timeout},
 };
 
 use crate::{
     error::ProcessError,
-    procfs::{self, Stat},
+    kernel::Held,
+    processes::{self, Stat},
     signal::Signal,
-    unsafe_calls::watch,
 };
 
 /// The longest time for killing. Only a process stuck in the kernel takes longer.
@@ -24,11 +20,11 @@ const LONGEST_KILL: Duration = Duration::from_secs(5);
 /// The time between two checks of the processes left in a group.
 const BETWEEN: Duration = Duration::from_millis(20);
 
-/// A process that somebody else started. A pidfd holds it, so that it can never be mistaken for
+/// A process that somebody else started. On Linux a pidfd holds it, so that it can never be mistaken for
 /// another process with the same id.
 #[derive(Debug)]
 pub struct Adopted {
-    pidfd: AsyncFd<OwnedFd>,
+    held: Held,
     pid: u32,
     start_time: u64,
     command_line: Vec<OsString>,
@@ -44,17 +40,15 @@ impl Adopted {
     /// [`ProcessError::Process`] when it cannot be examined.
     pub fn open(pid: u32) -> Result<Self, ProcessError> {
         let failed = |error: io::Error| failure(pid, error);
-        let raw = procfs::to_pid(pid).ok_or(ProcessError::NoSuchProcess { pid })?;
-        let pidfd = pidfd_open(raw, PidfdFlags::NONBLOCK).map_err(|error| failed(error.into()))?;
-        let pidfd = watch(pidfd, Interest::READABLE).map_err(failed)?;
-        let stat = procfs::stat(pid).map_err(failed)?;
+        let held = Held::open(pid).map_err(failed)?;
+        let stat = processes::stat(pid).map_err(failed)?;
         let adopted = Self {
-            pidfd,
+            held,
             pid,
             start_time: stat.start_time,
-            command_line: procfs::command_line(pid).map_err(failed)?,
-            working_dir: procfs::working_dir(pid).ok(),
-            owner: procfs::owner(pid).map_err(failed)?,
+            command_line: processes::command_line(pid).map_err(failed)?,
+            working_dir: processes::working_dir(pid).ok(),
+            owner: processes::owner(pid).map_err(failed)?,
         };
         // `/proc` is read by number. The number belonged to this process all the time only if the
         // process still lives.
@@ -108,7 +102,8 @@ impl Adopted {
     /// Whether the process runs. A zombie does not.
     #[must_use]
     pub fn is_alive(&self) -> bool {
-        procfs::stat(self.pid).is_ok_and(|stat| stat.start_time == self.start_time && !stat.is_dead)
+        processes::stat(self.pid)
+            .is_ok_and(|stat| stat.start_time == self.start_time && !stat.is_dead)
     }
 
     /// Sends a signal to this process alone.
@@ -117,8 +112,7 @@ impl Adopted {
     /// [`ProcessError::NoSuchProcess`] when the process has ended; [`ProcessError::Process`] when
     /// it may not be signalled.
     pub fn signal(&self, signal: Signal) -> Result<(), ProcessError> {
-        pidfd_send_signal(self.pidfd.get_ref(), signal.raw())
-            .map_err(|error| failure(self.pid, error.into()))
+        self.held.signal(signal.raw()).map_err(|error| failure(self.pid, error))
     }
 
     /// Ends the process, and its process group if the process leads one, as jobs of a shell or of a
@@ -130,7 +124,7 @@ impl Adopted {
     /// As for [`Adopted::signal`]. A process that has already ended is not an error.
     pub async fn end(&self, grace: Duration) -> Result<(), ProcessError> {
         // Only a leader's group is certainly its own: a member's may be a whole shell's.
-        let leads = procfs::stat(self.pid)
+        let leads = processes::stat(self.pid)
             .is_ok_and(|stat| stat.start_time == self.start_time && stat.group == self.pid);
         self.tell(Signal::Terminate, leads).await?;
         // A stopped process would not handle the signal.
@@ -153,8 +147,7 @@ impl Adopted {
     /// # Errors
     /// [`ProcessError::Process`] when the process can no longer be watched.
     pub async fn wait(&self) -> Result<(), ProcessError> {
-        let ready = self.pidfd.readable().await;
-        ready.map(|mut ready| ready.retain_ready()).map_err(|error| failure(self.pid, error))
+        self.held.ended().await.map_err(|error| failure(self.pid, error))
     }
 
     /// Sends a signal to the process, and to the others in the group that it leads.
@@ -163,7 +156,7 @@ impl Adopted {
         // the group.
         let others = self.others(leads).await;
         for stat in others {
-            procfs::signal_exactly(stat.pid, stat.start_time, signal.raw());
+            processes::signal_exactly(stat.pid, stat.start_time, signal.raw());
         }
         match self.signal(signal) {
             Err(ProcessError::NoSuchProcess { .. }) => Ok(()),
@@ -191,7 +184,7 @@ impl Adopted {
 }
 
 fn others(pid: u32, start_time: u64) -> Vec<Stat> {
-    let all = procfs::all();
+    let all = processes::all();
     if all.get(&pid).is_some_and(|stat| stat.start_time != start_time) {
         return Vec::new();
     }
@@ -230,7 +223,7 @@ mod tests {
         let mut child = cat(&["-u", "-"]);
         let adopted = Adopted::open(child.id()).unwrap();
         // Between fork and exec the process still has the command line of the tests.
-        while procfs::command_line(child.id()).unwrap()[0] != "cat" {
+        while processes::command_line(child.id()).unwrap()[0] != "cat" {
             tokio::task::yield_now().await;
         }
         let adopted = Adopted::open_again(child.id(), adopted.start_time()).unwrap();
@@ -279,7 +272,7 @@ mod tests {
     }
 
     fn lives(pid: u32) -> bool {
-        procfs::stat(pid).is_ok_and(|stat| !stat.is_dead)
+        processes::stat(pid).is_ok_and(|stat| !stat.is_dead)
     }
 
     #[tokio::test]
@@ -304,8 +297,8 @@ mod tests {
         assert!(!adopted.is_alive());
         assert!(others.iter().all(|pid| lives(*pid)));
         for pid in others {
-            let start_time = procfs::stat(pid).unwrap().start_time;
-            assert!(procfs::signal_exactly(pid, start_time, Signal::Kill.raw()));
+            let start_time = processes::stat(pid).unwrap().start_time;
+            assert!(processes::signal_exactly(pid, start_time, Signal::Kill.raw()));
         }
         child.wait().unwrap();
     }

@@ -3,7 +3,7 @@
 
 use std::{panic, thread};
 
-use rustix::thread::{Gid, Uid};
+use rustix::process::{Gid, Uid};
 
 use crate::{
     credentials, error::ProcessError, messages::Identity, unsafe_calls::before_program, user::User,

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use tokio::{task, time};
 use uuid::Uuid;
 
-use crate::{cgroup, procfs};
+use crate::{cgroup, processes};
 
 /// How often the search is repeated, since a process may start others until it is killed.
 const ROUNDS: usize = 50;
@@ -40,12 +40,12 @@ pub(crate) async fn end(ids: HashSet<Uuid>, groups: Vec<PathBuf>) -> usize {
 fn kill_once(ids: &HashSet<Uuid>, groups: &[PathBuf]) -> usize {
     let grouped = groups.iter().map(|group| cgroup::pids_below(group, 8).len()).sum::<usize>();
     groups.iter().for_each(|group| cgroup::kill_below(group));
-    let marked = procfs::all().into_values().filter(|stat| !stat.is_dead);
+    let marked = processes::all().into_values().filter(|stat| !stat.is_dead);
     let marked: Vec<_> = marked
-        .filter(|stat| procfs::marker(stat.pid).is_some_and(|marker| ids.contains(&marker)))
+        .filter(|stat| processes::marker(stat.pid).is_some_and(|marker| ids.contains(&marker)))
         .collect();
     for stat in &marked {
-        procfs::signal_exactly(stat.pid, stat.start_time, Signal::KILL);
+        processes::signal_exactly(stat.pid, stat.start_time, Signal::KILL);
     }
     grouped + marked.len()
 }

@@ -19,33 +19,39 @@
 //! - [`give_back_memory`]: returns memory to the machine that this process no longer uses
 //! - [`ProcessError`]: the errors of this crate
 //!
-//! Linux only: sub-reapers, pidfds, `/proc` and control groups (version 2, and the version 1 `pids`
-//! controller beside it) have no equivalent elsewhere. Without a writable control group there are
-//! two restrictions. A process that cleared its environment, left its session and lost its parents
-//! ends only with the daemon. And a limit on processes counts those of the user instead of the
-//! session's, and does not apply to root.
+//! Linux has sub-reapers, pidfds, `/proc` and control groups (version 2, and the version 1 `pids`
+//! controller beside it). Without a writable control group there are two restrictions. A process that
+//! cleared its environment, left its session and lost its parents ends only with the daemon. And a
+//! limit on processes counts those of the user instead of the session's, and does not apply to root.
+//!
+//! macOS has none of these; what takes their place, and what it lacks, says the module `macos`. The
+//! two modules have the same names in them.
 
 mod adopted;
 mod as_user;
-mod cgroup;
-mod channel;
 mod client;
 mod command;
-mod credentials;
 mod environment;
 mod error;
 mod failure;
 mod journal;
 mod leftovers;
-mod memory;
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "macos")]
+mod macos;
 mod messages;
-mod ports;
-mod procfs;
 mod signal;
 pub mod supervisor;
 mod terminal;
 mod unsafe_calls;
 mod user;
+
+#[cfg(target_os = "linux")]
+use linux as system;
+#[cfg(target_os = "macos")]
+use macos as system;
+use system::{cgroup, channel, credentials, kernel, processes};
 
 pub use adopted::Adopted;
 pub use as_user::{as_user, start_as};
@@ -58,9 +64,8 @@ pub use environment::clean_environment;
 pub use error::ProcessError;
 pub use journal::{Journal, Note};
 pub use leftovers::end_leftovers;
-pub use memory::give_back_memory;
-pub use ports::listening_ports;
 pub use signal::{Exit, Signal};
+pub use system::{give_back_memory, listening_ports};
 pub use terminal::{MOST_PER_READ, Terminal, TerminalReader, TerminalWriter};
 pub use user::User;
 

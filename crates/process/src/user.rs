@@ -4,7 +4,10 @@ use std::{ffi::CString, path::PathBuf};
 
 use nix::unistd;
 
-use crate::error::ProcessError;
+use crate::{
+    credentials::{NOBODY_ELSE, groups_of},
+    error::ProcessError,
+};
 
 /// A user of this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +61,7 @@ impl User {
         let refuse = |reason| Err(ProcessError::MayNotBecome { name: self.name.clone(), reason });
         match () {
             () if self.is_current() => Ok(()),
+            () if let Some(reason) = NOBODY_ELSE => refuse(reason),
             () if self.uid == 0 => refuse("it is root"),
             () if !unistd::geteuid().is_root() => {
                 refuse("only a daemon of root can become another user")
@@ -69,12 +73,12 @@ impl User {
     fn new(user: unistd::User) -> Result<Self, ProcessError> {
         let name = CString::new(user.name.clone())
             .map_err(|_| ProcessError::UnknownUser { name: user.name.clone() })?;
-        let groups = unistd::getgrouplist(&name, user.gid).map_err(unreadable)?;
+        let groups = groups_of(&name, user.gid).map_err(unreadable)?;
         Ok(Self {
             name: user.name,
             uid: user.uid.as_raw(),
             gid: user.gid.as_raw(),
-            groups: groups.into_iter().map(unistd::Gid::as_raw).collect(),
+            groups,
             home: user.dir,
             shell: user.shell,
         })

@@ -15,6 +15,7 @@ use std::{
     task::{Context, Poll},
 };
 
+use crate::system::acknowledge_at_once;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
@@ -61,7 +62,7 @@ impl AsyncRead for Acknowledging {
         if read.is_ready() && self.acks.are_asked() {
             // The kernel resets this with the next write, so it is set with each read. If the
             // connection no longer accepts options, the next read reports the error.
-            let _ = self.stream.set_quickack(true);
+            let _ = acknowledge_at_once(&self.stream);
         }
         read
     }

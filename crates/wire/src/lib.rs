@@ -33,6 +33,7 @@ pub mod listen;
 pub mod outbox;
 pub mod proxy;
 pub mod server_url;
+mod system;
 pub mod tls;
 
 pub use accept::{Upgrade, UpgradeError};

@@ -28,6 +28,7 @@ use crate::{
     channel,
     command::Command,
     error::ProcessError,
+    kernel::ourselves,
     messages::{Event, KeepOrder, Order, Request},
 };
 pub use child::{Child, ChildInput, ChildIo, ChildOutput, Handle};
@@ -35,8 +36,7 @@ use driver::{Ask, Call, Driver, Helper, Reply};
 pub(crate) use takeover::SOCKET;
 pub use takeover::{HeldProcess, Keep, TakenOver};
 
-/// The program and the hidden command with which a supervisor is started.
-const OURSELVES: &str = "/proc/self/exe";
+/// The hidden command with which a supervisor is started.
 const COMMAND: &str = "supervisor";
 /// The most requests that wait for the driver.
 const WAITING: usize = 64;
@@ -83,7 +83,7 @@ impl Supervisor {
     /// # Errors
     /// As for [`Supervisor::start`].
     pub async fn start_ourselves(limits: Limits) -> Result<Self, ProcessError> {
-        Self::start_with(Path::new(OURSELVES), &[COMMAND], limits).await
+        Self::start_ourselves_keeping(limits, None).await
     }
 
     /// The same, and the sessions outlive this daemon.
@@ -94,7 +94,11 @@ impl Supervisor {
         limits: Limits,
         keep: Option<&Keep>,
     ) -> Result<Self, ProcessError> {
-        Self::start_keeping(Path::new(OURSELVES), &[COMMAND], limits, keep).await
+        let program = ourselves().map_err(|source| ProcessError::Supervisor {
+            program: PathBuf::from(COMMAND),
+            source,
+        })?;
+        Self::start_keeping(&program, &[COMMAND], limits, keep).await
     }
 
     /// Starts a supervisor with these limits.

@@ -2,7 +2,9 @@
 
 use std::{fs::File, io, os::unix::fs::FileExt as _};
 
-use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, ftruncate, memfd_create};
+use rustix::fs::ftruncate;
+
+use crate::kernel;
 
 /// The size of the numbers at the beginning, in bytes: one page.
 pub(super) const HEAD: u64 = 4096;
@@ -53,7 +55,7 @@ pub(super) const UNREAD: u8 = 0xff;
 
 /// Makes the memory of a journal.
 pub(crate) fn create(ring: u64) -> io::Result<File> {
-    let file = File::from(memfd_create(c"warren-journal", MemfdFlags::CLOEXEC)?);
+    let file = kernel::memory_file()?;
     ftruncate(&file, HEAD + ring)?;
     set(&file, Word::Ring, ring)?;
     Ok(file)
@@ -80,8 +82,7 @@ pub(super) fn set(file: &File, word: Word, value: u64) -> io::Result<()> {
 pub(super) fn free(file: &File, from: u64, to: u64) -> io::Result<()> {
     let (from, to) = (from - from % HEAD, to - to % HEAD);
     if from < to {
-        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        fallocate(file, flags, from, to - from)?;
+        kernel::punch_hole(file, from, to - from)?;
     }
     Ok(())
 }

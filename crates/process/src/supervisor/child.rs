@@ -18,10 +18,7 @@ use nix::sys::signal::SigSet;
 use rustix::{
     fs::Mode,
     io::Errno,
-    process::{
-        Resource, Rlimit, Signal, getppid, ioctl_tiocsctty, set_parent_process_death_signal,
-        setrlimit, setsid, umask,
-    },
+    process::{Resource, Rlimit, getppid, ioctl_tiocsctty, setrlimit, setsid, umask},
     stdio::{dup2_stderr, dup2_stdin, dup2_stdout},
 };
 
@@ -30,9 +27,10 @@ use crate::{
     cgroup::Group,
     credentials,
     failure::{Failure, Step},
+    kernel::{default_signals, die_with_parent},
     messages::Order,
-    procfs,
-    unsafe_calls::{default_signals, exit_child},
+    processes,
+    unsafe_calls::exit_child,
 };
 
 /// The exit code of a child that never became its program. The daemon does not get this code.
@@ -106,7 +104,7 @@ fn limit_processes(order: &Order) -> io::Result<()> {
     let own = rustix::process::getuid().as_raw();
     let uid = order.identity.as_ref().map_or(own, |identity| identity.uid);
     let Some(more) = order.max_processes.filter(|_| uid != 0) else { return Ok(()) };
-    let most = Some(procfs::tasks_of(uid) + u64::from(more));
+    let most = Some(processes::tasks_of(uid) + u64::from(more));
     setrlimit(Resource::Nproc, Rlimit { current: most, maximum: most })?;
     Ok(())
 }
@@ -114,9 +112,9 @@ fn limit_processes(order: &Order) -> io::Result<()> {
 /// Makes the kernel kill this process if the supervisor is killed, as a backstop. A change of user
 /// would clear this setting, so it comes after that change.
 fn die_with(supervisor: u32) -> io::Result<()> {
-    set_parent_process_death_signal(Some(Signal::KILL))?;
+    die_with_parent()?;
     // The supervisor may have died before the line above, and then no signal would ever come.
-    if getppid() != procfs::to_pid(supervisor) {
+    if getppid() != processes::to_pid(supervisor) {
         exit_child(FAILED);
     }
     Ok(())

@@ -7,7 +7,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use nix::sys::signalfd::SignalFd;
 use rustix::event::{PollFd, PollFlags, poll};
 use uuid::Uuid;
 
@@ -21,8 +20,9 @@ use super::{
 use crate::{
     cgroup::Groups,
     channel,
+    kernel::EndedChildren,
     messages::{Event, MAX_MEMBERS, MAX_REQUEST, Request},
-    procfs,
+    processes,
     signal::Signal,
 };
 
@@ -32,7 +32,7 @@ const REQUESTS_AT_ONCE: usize = 16;
 /// The state of a supervisor.
 pub(super) struct Supervising {
     pub(super) socket: OwnedFd,
-    pub(super) signals: SignalFd,
+    pub(super) signals: EndedChildren,
     pub(super) groups: Groups,
     pub(super) max_children: u32,
     /// How sessions are kept while there is no daemon; `None`: they are not.
@@ -64,7 +64,7 @@ struct WakeUp {
 impl Supervising {
     pub(super) fn new(
         socket: OwnedFd,
-        signals: SignalFd,
+        signals: EndedChildren,
         groups: Groups,
         max_children: u32,
     ) -> Self {
@@ -195,7 +195,7 @@ impl Supervising {
     /// session's first process lives, so the signal is sent only then.
     fn signal_group(&self, id: Uuid, signal: Signal) -> u32 {
         let alive = self.sessions.get(&id).filter(|session| session.is_alive);
-        let group = alive.and_then(|session| procfs::to_pid(session.pid));
+        let group = alive.and_then(|session| processes::to_pid(session.pid));
         let sent = group.map(|pid| rustix::process::kill_process_group(pid, signal.raw()));
         u32::from(matches!(sent, Some(Ok(()))))
     }

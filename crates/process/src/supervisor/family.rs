@@ -7,12 +7,16 @@ use uuid::Uuid;
 use super::spawning::SessionProcesses;
 use crate::{
     cgroup::Groups,
-    procfs::{self, Stat},
+    kernel::HAS_SUBREAPER,
+    processes::{self, Stat},
 };
 
 /// A bound on lines of parents, longer than any real one. A scan does not show a single moment, so
 /// the parents could form a circle.
 const MOST_PARENTS: usize = 100_000;
+
+/// The process that gets orphans where there is no sub-reaper.
+const FIRST_PROCESS: u32 = 1;
 
 /// All descendants of a supervisor at one scan.
 pub(super) struct Family {
@@ -45,8 +49,17 @@ impl Family {
         // An id may be reused. Then it belongs to the living process.
         begun.extend(leaders.iter().map(|(pid, id)| (*pid, *id)));
         let owners = HashMap::new();
-        let mut look =
-            FamilySearch { processes: procfs::all(), leaders, begun, supervisor, groups, owners };
+        let mut look = FamilySearch {
+            processes: processes::all(),
+            leaders,
+            begun,
+            supervisor,
+            groups,
+            owners,
+        };
+        if !HAS_SUBREAPER {
+            look.adopt_orphans(sessions);
+        }
         look.find_owners();
         look.finish()
     }
@@ -63,6 +76,17 @@ impl Family {
 }
 
 impl FamilySearch<'_> {
+    /// Takes orphans of the sessions for children of the supervisor, as a sub-reaper has them.
+    fn adopt_orphans(&mut self, sessions: &HashMap<Uuid, SessionProcesses>) {
+        for stat in self.processes.values_mut().filter(|stat| stat.parent == FIRST_PROCESS) {
+            let is_marked =
+                || processes::marker(stat.pid).is_some_and(|id| sessions.contains_key(&id));
+            if self.begun.contains_key(&stat.session) || is_marked() {
+                stat.parent = self.supervisor;
+            }
+        }
+    }
+
     fn find_owners(&mut self) {
         let pids: Vec<u32> = self.processes.keys().copied().collect();
         for pid in pids {
@@ -100,7 +124,7 @@ impl FamilySearch<'_> {
         let grouped = || self.groups.session_of(pid);
         // The surest sign first. The marker comes last: the process may have changed its environment.
         let known = led.or_else(inherited).or_else(grouped).or_else(begun);
-        known.or_else(|| procfs::marker(pid))
+        known.or_else(|| processes::marker(pid))
     }
 
     fn finish(self) -> Family {

@@ -32,20 +32,17 @@ use std::{
     time::Duration,
 };
 
-use nix::sys::{
-    signal::SigSet,
-    signalfd::{SfdFlags, SignalFd},
-};
+use nix::sys::signal::SigSet;
 use rustix::{
     event::{PollFd, PollFlags, poll},
-    net::{SocketType, sockopt},
+    net::sockopt,
 };
 
 use crate::{
     cgroup::Groups,
     channel,
+    kernel::{EndedChildren, become_subreaper, close_rest_on_exec},
     messages::{Event, KeepOrder, MAX_REQUEST, Request},
-    unsafe_calls::close_rest_on_exec,
 };
 use events::Supervising;
 
@@ -74,7 +71,7 @@ fn run() -> io::Result<()> {
     let _ = rustix::process::setsid();
     // So that no file system is kept busy for as long as sessions live.
     rustix::process::chdir("/")?;
-    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    become_subreaper()?;
     let Some((max_children, control_groups, keep)) = first_word(&socket)? else { return Ok(()) };
     let groups = if control_groups { Groups::prepare() } else { Groups::default() };
     let mut supervising = Supervising::new(socket, signals, groups, max_children);
@@ -88,7 +85,7 @@ fn run() -> io::Result<()> {
 fn take_socket() -> io::Result<OwnedFd> {
     let not_ours = |_| io::Error::new(io::ErrorKind::InvalidInput, NOT_OURS);
     let kind = sockopt::socket_type(io::stdin()).map_err(not_ours)?;
-    if kind != SocketType::SEQPACKET {
+    if kind != channel::KIND {
         return Err(not_ours(rustix::io::Errno::INVAL));
     }
     let socket = io::stdin().as_fd().try_clone_to_owned()?;
@@ -99,11 +96,9 @@ fn take_socket() -> io::Result<OwnedFd> {
 /// Blocks all signals except SIGKILL and SIGSTOP, among them Ctrl-C in the daemon's terminal and
 /// the signals that a service manager sends to all processes. The daemon still has sessions to end
 /// in good order.
-fn hold_signals() -> io::Result<SignalFd> {
+fn hold_signals() -> io::Result<EndedChildren> {
     SigSet::all().thread_block()?;
-    let mut children = SigSet::empty();
-    children.add(nix::sys::signal::Signal::SIGCHLD);
-    Ok(SignalFd::with_flags(&children, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?)
+    EndedChildren::watch()
 }
 
 /// The limits and options of the daemon.

@@ -10,7 +10,7 @@ use rustix::{
 };
 
 use super::events::Supervising;
-use crate::{cgroup, messages::Event, signal::Exit};
+use crate::{cgroup, kernel::HAS_SUBREAPER, messages::Event, signal::Exit};
 
 /// The most processes that are reaped before the next requests are handled.
 const AT_ONCE: usize = 512;
@@ -23,7 +23,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 impl Supervising {
     pub(super) fn reap(&mut self) {
         // Signals of one kind are merged, so their number says nothing: all ended children are asked for.
-        while let Ok(Some(_)) = self.signals.read_signal() {}
+        self.signals.take();
         self.has_more = false;
         for _ in 0..AT_ONCE {
             let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) else { return };
@@ -55,7 +55,7 @@ impl Supervising {
     pub(super) fn end_everything(&mut self) {
         let until = Instant::now() + LONGEST_END;
         // Again and again: a process may fork between the scan and its own end.
-        while !reap_all() && Instant::now() < until {
+        while !self.is_nobody_left() && Instant::now() < until {
             for directory in self.groups.directories() {
                 cgroup::kill_below(&directory);
             }
@@ -67,10 +67,14 @@ impl Supervising {
         self.keep = None;
     }
 
+    fn is_nobody_left(&mut self) -> bool {
+        reap_all() && (HAS_SUBREAPER || self.look().all().is_empty())
+    }
+
     fn sleep_until_somebody_ends(&self) {
         // Old signals must not end the wait below at once; a child that ends after this makes a new one.
-        while let Ok(Some(_)) = self.signals.read_signal() {}
-        if reap_all() {
+        self.signals.take();
+        if reap_all() && HAS_SUBREAPER {
             return;
         }
         if let Ok(again) = LOOK_AGAIN.try_into() {

@@ -10,9 +10,8 @@ use std::{
 
 use rustix::{
     fs::{Gid, Mode, Uid, fchmod, fchown},
-    pipe::{PipeFlags, pipe_with},
     process::{Signal, WaitOptions, kill_process, waitpid},
-    pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt},
+    pty::{grantpt, unlockpt},
     termios::{InputModes, OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsize},
 };
 use uuid::Uuid;
@@ -21,9 +20,9 @@ use super::{child, events::Supervising};
 use crate::{
     cgroup::Group,
     failure::{Failure, Step},
-    journal,
+    journal, kernel,
     messages::{Event, Order},
-    procfs,
+    processes,
     signal::Exit,
     unsafe_calls::fork_single_threaded,
 };
@@ -75,7 +74,7 @@ impl SessionEnds {
     /// Closes the process's input, if it is a pipe.
     pub(super) fn close_input(&mut self) -> io::Result<()> {
         if let [stdin, _, _] = &mut self.stdio[..] {
-            let (_reader, without_reader) = pipe_with(PipeFlags::CLOEXEC)?;
+            let (_reader, without_reader) = kernel::pipe()?;
             *stdin = without_reader;
         }
         Ok(())
@@ -140,7 +139,7 @@ impl Supervising {
             child::become_program(order, &ends.child, group.as_ref(), reports.1, supervisor);
         };
         // The child cannot be reaped before this function returns, so its entry in `/proc` exists.
-        let start_time = procfs::stat(pid).map_or(0, |stat| stat.start_time);
+        let start_time = processes::stat(pid).map_or(0, |stat| stat.start_time);
         let session = SessionProcesses {
             pid,
             start_time,
@@ -204,7 +203,7 @@ impl Supervising {
     /// about to exit, so the wait is short.
     fn forget_failed(&mut self, id: Uuid) {
         let Some(pid) = self.kill_leader(id) else { return };
-        if let Some(raw) = procfs::to_pid(pid) {
+        if let Some(raw) = processes::to_pid(pid) {
             // Reaped here and not by the loop, which would report the end of a session.
             let _ = waitpid(Some(raw), WaitOptions::empty());
         }
@@ -217,7 +216,7 @@ impl Supervising {
     /// Kills the first process of a session, if it has not been reaped.
     fn kill_leader(&self, id: Uuid) -> Option<u32> {
         let session = self.sessions.get(&id).filter(|session| session.is_alive)?;
-        let _ = kill_process(procfs::to_pid(session.pid)?, Signal::KILL);
+        let _ = kill_process(processes::to_pid(session.pid)?, Signal::KILL);
         Some(session.pid)
     }
 }
@@ -243,17 +242,15 @@ fn prepare(order: &Order) -> Result<(Ends, (OwnedFd, OwnedFd)), Failure> {
         Some(size) => terminal(size, order).map_err(Failure::at(Step::Terminal))?,
         None => pipes().map_err(Failure::at(Step::Pipes))?,
     };
-    let reports = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK);
-    Ok((ends, reports.map_err(|error| Failure::at(Step::Pipes)(error.into()))?))
+    let reports = kernel::non_blocking_pipe();
+    Ok((ends, reports.map_err(Failure::at(Step::Pipes))?))
 }
 
 fn terminal((cols, rows): (u16, u16), order: &Order) -> io::Result<Ends> {
-    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-    let master = openpt(flags)?;
+    let master = kernel::new_terminal()?;
     grantpt(&master)?;
     unlockpt(&master)?;
-    // By the master and not by path: `/dev/pts` may be another one here.
-    let slave = ioctl_tiocgptpeer(&master, flags)?;
+    let slave = kernel::slave(&master)?;
     tcsetwinsize(&master, Winsize { ws_row: rows, ws_col: cols, ws_xpixel: 0, ws_ypixel: 0 })?;
     let mut modes = tcgetattr(&slave)?;
     // So that a backspace in a line removes a whole character.
@@ -270,8 +267,8 @@ fn terminal((cols, rows): (u16, u16), order: &Order) -> io::Result<Ends> {
 }
 
 fn pipes() -> io::Result<Ends> {
-    let pipe = || pipe_with(PipeFlags::CLOEXEC);
-    let ((stdin, to), (from_out, stdout), (from_err, stderr)) = (pipe()?, pipe()?, pipe()?);
+    let ((stdin, to), (from_out, stdout), (from_err, stderr)) =
+        (kernel::pipe()?, kernel::pipe()?, kernel::pipe()?);
     let journal = journal::create(journal::PIPE_RING)?;
     let daemon = SessionEnds { stdio: vec![to, from_out, from_err], journal };
     Ok(Ends { child: child::Stdio::Pipes([stdin, stdout, stderr]), daemon })

@@ -10,8 +10,9 @@ use uuid::Uuid;
 
 use super::{events::Supervising, family::Family};
 use crate::{
+    kernel::HAS_SUBREAPER,
     messages::Event,
-    procfs::{self, Stat},
+    processes::{self, Stat},
 };
 
 /// The longest time for killing. Only a process stuck in the kernel takes longer.
@@ -69,7 +70,8 @@ impl Supervising {
     /// The time of the next scan of all processes. `None` unless a process has ended.
     pub(super) fn next_look(&self) -> Option<Instant> {
         let after = match () {
-            () if !self.has_changed => return None,
+            // Of the ends of orphans it hears only as a sub-reaper.
+            () if !self.has_changed && HAS_SUBREAPER => return None,
             () if !self.stops.is_empty() => LOOK_AGAIN,
             () if self.sessions.values().any(|session| !session.is_alive) => TIDY_AGAIN,
             () => return None,
@@ -133,7 +135,7 @@ impl Supervising {
             held.extend(new.iter().map(|stat| (stat.pid, stat.start_time)));
         }
         for (pid, start_time) in held {
-            procfs::signal_exactly(pid, start_time, Signal::KILL);
+            processes::signal_exactly(pid, start_time, Signal::KILL);
         }
     }
 
@@ -187,6 +189,6 @@ impl PendingStop {
 
 fn send_all(to: &[Stat], signal: Signal) {
     for stat in to {
-        procfs::signal_exactly(stat.pid, stat.start_time, signal);
+        processes::signal_exactly(stat.pid, stat.start_time, signal);
     }
 }

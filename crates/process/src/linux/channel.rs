@@ -18,6 +18,8 @@ use rustix::net::{
     recvmsg, sendmsg, socket_with, socketpair, sockopt,
 };
 
+/// The kind of the socket, which keeps packets whole.
+pub(crate) const KIND: SocketType = SocketType::SEQPACKET;
 /// The most descriptors that come with one packet.
 pub(crate) const MOST_DESCRIPTORS: usize = 4;
 /// Room for a few of the largest packets. The kernel may grant less, but always enough for one.
@@ -26,7 +28,7 @@ const BUFFER: usize = 512 * 1024;
 /// A pair of connected ends. Both are non-blocking and close-on-exec.
 pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let (one, other) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+    let (one, other) = socketpair(AddressFamily::UNIX, KIND, flags, None)?;
     sockopt::set_socket_send_buffer_size(&one, BUFFER)?;
     sockopt::set_socket_send_buffer_size(&other, BUFFER)?;
     Ok((one, other))
@@ -71,7 +73,7 @@ pub(crate) fn peer(socket: impl AsFd) -> io::Result<(u32, u32)> {
 
 fn unconnected() -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    Ok(socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?)
+    Ok(socket_with(AddressFamily::UNIX, KIND, flags, None)?)
 }
 
 /// A directory, whose path may be longer than an address may be.

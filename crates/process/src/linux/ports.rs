@@ -98,7 +98,7 @@ mod tests {
         let mut other = std::process::Command::new("cat");
         let mut other = other.stdin(std::process::Stdio::piped()).spawn().unwrap();
         // Before the exec, the child still has the sockets of the tests.
-        while crate::procfs::command_line(other.id()).unwrap() != ["cat"] {
+        while crate::processes::command_line(other.id()).unwrap() != ["cat"] {
             std::thread::yield_now();
         }
         let ports = listening_ports(&[other.id(), u32::MAX]);

@@ -4,8 +4,9 @@
 //! the daemon changes only its access to files: if the thread really became another user's, that
 //! user could signal and limit it, and the whole process with it.
 
-use std::io;
+use std::{ffi::CStr, io};
 
+use nix::unistd;
 use procfs_core::{FromRead, process::Status};
 use rustix::io::Errno;
 use rustix::thread::{
@@ -14,7 +15,17 @@ use rustix::thread::{
 };
 use rustix::thread::{Gid, Uid};
 
-use crate::{messages::Identity, unsafe_calls::set_file_user};
+use super::unsafe_calls::set_file_user;
+use crate::messages::Identity;
+
+/// Why no other user is become: a daemon of root may.
+pub(crate) const NOBODY_ELSE: Option<&str> = None;
+
+/// All groups of a user, including the main one.
+pub(crate) fn groups_of(name: &CStr, main: unistd::Gid) -> nix::Result<Vec<u32>> {
+    let groups = unistd::getgrouplist(name, main)?;
+    Ok(groups.into_iter().map(unistd::Gid::as_raw).collect())
+}
 
 /// Becomes another user for good. After an error the process must end, since the change may be half
 /// done.

@@ -12,7 +12,7 @@ use std::{sync::Once, thread, time::Duration};
 
 use procfs_core::{FromRead, process::Status};
 
-use crate::unsafe_calls::{keep_no_large_blocks, trim_pools};
+use super::unsafe_calls::{keep_no_large_blocks, trim_pools};
 
 /// How often the size of the process is checked.
 const LOOK: Duration = Duration::from_secs(2);

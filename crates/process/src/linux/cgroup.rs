@@ -15,7 +15,7 @@ use procfs_core::{FromRead, ProcessCGroup, ProcessCGroups, process::MountInfo};
 use rustix::process::Signal;
 use uuid::Uuid;
 
-use crate::procfs;
+use crate::processes;
 
 /// The group to which the daemon moves when its own group must not hold processes.
 const MAIN: &str = "warren-main";
@@ -43,7 +43,7 @@ impl Groups {
     /// Creates this supervisor's groups where possible, and ends the leftovers of dead supervisors.
     pub(crate) fn prepare() -> Self {
         let me = std::process::id();
-        let started = procfs::stat(me).map_or(0, |stat| stat.start_time);
+        let started = processes::stat(me).map_or(0, |stat| stat.start_time);
         let name = format!("{PREFIX}{me}-{started}");
         let unified = place(None).and_then(|parent| own_group(&parent, &name));
         let has_limits = unified.as_deref().is_some_and(|group| enable(group, "pids"));
@@ -130,8 +130,8 @@ impl Group {
 pub(crate) fn kill_below(directory: &Path) {
     let _ = fs::write(directory.join("cgroup.kill"), "1");
     for pid in pids_below(directory, DEPTH) {
-        if let Ok(stat) = procfs::stat(pid) {
-            procfs::signal_exactly(pid, stat.start_time, Signal::KILL);
+        if let Ok(stat) = processes::stat(pid) {
+            processes::signal_exactly(pid, stat.start_time, Signal::KILL);
         }
     }
 }
@@ -209,7 +209,7 @@ fn is_of_dead(directory: &Path) -> bool {
         return false;
     };
     let (Ok(pid), Ok(started)) = (pid.parse(), started.parse::<u64>()) else { return false };
-    let lives = procfs::stat(pid).is_ok_and(|stat| stat.start_time == started && !stat.is_dead);
+    let lives = processes::stat(pid).is_ok_and(|stat| stat.start_time == started && !stat.is_dead);
     !lives
 }
 

@@ -42,7 +42,7 @@ fn a_session_is_found_in_its_group_and_in_groups_below() {
 #[test]
 fn only_groups_of_dead_supervisors_count_as_left_behind() {
     let me = std::process::id();
-    let started = procfs::stat(me).unwrap().start_time;
+    let started = processes::stat(me).unwrap().start_time;
     assert!(!is_of_dead(Path::new(&format!("/x/warren-{me}-{started}"))));
     assert!(is_of_dead(Path::new(&format!("/x/warren-{me}-{}", started + 1))));
     for other in ["/x/warren-main", "/x/user.slice", "/x/warren-1-x", "/x/warren-"] {

@@ -1,0 +1,23 @@
+//! What Linux does better than others, and what it alone has.
+//!
+//! - `processes`: `/proc`; `ports`: its tables of sockets
+//! - `cgroup`: control groups; `credentials`: the rights of a thread
+//! - `channel`: whole packets between the daemon and the supervisor
+//! - `kernel`: sub-reapers, pidfds, signalfds, memory without a file
+//! - `memory`: pools of the C library that are returned to the machine
+
+pub(crate) mod cgroup;
+pub(crate) mod channel;
+pub(crate) mod credentials;
+pub(crate) mod kernel;
+mod memory;
+mod ports;
+pub(crate) mod processes;
+// The channel of systems without whole packets, to be tested where tests run.
+#[cfg(test)]
+#[path = "../macos/channel.rs"]
+mod stream_channel;
+mod unsafe_calls;
+
+pub use memory::give_back_memory;
+pub use ports::listening_ports;
