@@ -47,6 +47,9 @@ pub(crate) struct Arguments {
     /// For `engines` and `resume`: the file of the model
     #[arg(long, value_name = "FILE")]
     model: Option<PathBuf>,
+    /// For `resume`: a file with a prompt for the model on each line
+    #[arg(long, value_name = "FILE", requires = "model")]
+    prompts: Option<PathBuf>,
     /// For `mesh`: how often
     #[arg(long, value_name = "K", default_value_t = 3)]
     interrupts: u32,
@@ -173,6 +176,9 @@ fn resume(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
     let mut soak = driver(workspace, "resume")?;
     if let (Some(engine), Some(model)) = (&arguments.engine, &arguments.model) {
         soak.arg("--with").arg(engine).arg("--model").arg(model);
+    }
+    if let Some(prompts) = &arguments.prompts {
+        soak.arg("--prompts").arg(prompts);
     }
     if arguments.engine.is_none() || arguments.minutes.is_some() {
         let minutes = arguments.minutes.unwrap_or(RESUME_MINUTES).to_string();

@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, HashMap},
     net::SocketAddr,
+    path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -41,7 +42,13 @@ pub(crate) struct Tally {
     pub(crate) errors: u64,
     /// How long nothing came at the seams.
     pub(crate) pauses: Vec<Duration>,
+    /// How many characters were there at the seams.
+    seams: Vec<usize>,
+    /// How many seams are within a word.
+    within_words: u64,
     pub(crate) differ: Vec<Different>,
+    /// What is said of the first of them.
+    pub(crate) differences: Vec<String>,
 }
 
 /// A text that is not the undisturbed one.
@@ -62,6 +69,26 @@ impl Tally {
 
     pub(crate) fn kinds(&self) -> BTreeMap<&'static str, u64> {
         self.kinds.clone()
+    }
+
+    /// Notes where the seams of a text are.
+    fn joined(&mut self, Reading { text, seams, .. }: &Reading) {
+        let is_in_word = |at: usize| {
+            let around = text.chars().skip(at.saturating_sub(1)).take(2);
+            at > 0 && around.filter(|it| it.is_alphanumeric()).count() == 2
+        };
+        self.seams.extend(seams.iter().map(|(at, _)| at));
+        self.within_words += seams.iter().filter(|(at, _)| is_in_word(*at)).count() as u64;
+    }
+
+    /// Where the seams are.
+    pub(crate) fn places(&self) -> String {
+        let mut seams = self.seams.clone();
+        seams.sort_unstable();
+        let at = |part: usize| seams.get((seams.len() * part / 4).min(seams.len().max(1) - 1));
+        let [low, middle, high] = [1, 2, 3].map(|part| at(part).copied().unwrap_or_default());
+        let within = self.within_words;
+        format!("quartiles after {low}, {middle} and {high} characters, {within} within a word")
     }
 
     /// The pause that this share of all seams keeps within, in milliseconds.
@@ -87,7 +114,7 @@ impl Load {
     pub(crate) async fn prepare(settings: &Settings, house: &House) -> Self {
         let mut load = Self {
             address: house.address(),
-            prompts: prompts(),
+            prompts: settings.prompts.as_deref().map_or_else(prompts, prompts_of),
             tokens: settings.tokens,
             undisturbed: HashMap::new(),
         };
@@ -181,6 +208,7 @@ impl Load {
         };
         tally.pauses.extend(pauses);
         tally.resumed += u64::from(!read.seams.is_empty());
+        tally.joined(&read);
         if let Some(wrong) = read.wrong {
             tally.wrong += 1;
             return Some(format!("{api:?}: {wrong}"));
@@ -200,6 +228,14 @@ impl Load {
         }
         None
     }
+}
+
+/// The lines of a file.
+fn prompts_of(file: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(file).expect("the file of prompts can be read");
+    let prompts: Vec<String> = text.lines().map(str::to_owned).collect();
+    assert!(!prompts.is_empty(), "the file of prompts has none");
+    prompts
 }
 
 /// Prompts of several lengths.

@@ -3,11 +3,11 @@
 //! are killed, and their workers are drained with no time to end.
 //!
 //! `soaks resume --binary WARREN [--with PROGRAM --model FILE] [--kills 1000] [--workers 3] [--clients 6] [--tokens 400]
-//! [--slots N] [--peace MS] [--seed 1] [--minutes M]`
+//! [--slots N] [--peace MS] [--prompts FILE] [--seed 1] [--minutes M]`
 //!
 //! PROGRAM takes the flags of llama.cpp's server; without it, a stand-in goes on as llama.cpp does. A text that differs
-//! must be what the model says to its beginning, from each seam on: it is asked again. It ends with an account; the exit code is 1
-//! when a text was wrong, or a client saw an error.
+//! must be what the model says to its beginning, from each seam on: it is asked again. It ends with an account, which tells
+//! the first of these texts; the exit code is 1 when a text was wrong, or a client saw an error.
 //!
 //! - `house`: the server and its nodes; `node`: a worker with its model server, and how it is lost
 //! - `api`: requests in the four APIs, and the text of their streams
@@ -62,6 +62,9 @@ pub(crate) struct Settings {
     /// The longest that a worker is left alone between two losses, in milliseconds
     #[arg(long, default_value_t = 1500)]
     pub(crate) peace: u64,
+    /// A file with a prompt on each line, instead of its own ones
+    #[arg(long)]
+    pub(crate) prompts: Option<PathBuf>,
     /// How long at most, in minutes, however many kills there were
     #[arg(long = "minutes", value_parser = lab::minutes)]
     pub(crate) time: Option<Duration>,
@@ -96,15 +99,17 @@ fn account(settings: &Settings, seconds: f64, report: &Report) -> String {
     let kinds: Vec<String> = kinds.iter().map(|(kind, times)| format!("{times} {kind}")).collect();
     let share = 100.0 * tally.equal as f64 / tally.resumed.max(1) as f64;
     let (median, late) = (tally.pause(0.5), tally.pause(0.99));
+    let differences: String = tally.differences.iter().map(|line| format!("\n{line}")).collect();
     format!(
-        "seed {seed}: {} losses in {seconds:.0} s ({}); {} streams, of which {} went on at another worker, with {} seams: {} \
-         equal ({share:.1}%), {} differing from a seam on, {} wrong, {} errors; {} undisturbed; pause at a seam: median \
-         {median} ms, 99% {late} ms",
+        "seed {seed}: {} losses in {seconds:.0} s ({}); {} streams, of which {} went on at another worker, with {} seams \
+         ({}): {} equal ({share:.1}%), {} differing from a seam on, {} wrong, {} errors; {} undisturbed; pause at a \
+         seam: median {median} ms, 99% {late} ms{differences}",
         tally.kills,
         kinds.join(", "),
         tally.streams,
         tally.resumed,
         tally.pauses.len(),
+        tally.places(),
         tally.equal,
         tally.differing,
         tally.wrong,
