@@ -24,7 +24,7 @@ pub(crate) struct Background {
 struct Running {
     owner: KeyId,
     end: Arc<Notify>,
-    /// What has been streamed, of a response that is a stream.
+    /// The events so far, of a response that is a stream.
     log: Option<Arc<Log>>,
 }
 
@@ -63,7 +63,7 @@ impl Background {
         }
     }
 
-    /// What has been streamed of a response that is made here as a stream.
+    /// The events so far of a response that is made here as a stream.
     pub(crate) fn log(&self, id: &str) -> Option<Arc<Log>> {
         self.lock().get(id)?.log.clone()
     }
