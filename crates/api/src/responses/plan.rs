@@ -85,6 +85,7 @@ pub(crate) async fn settle(
         let param = asked.needs_store().unwrap_or("input");
         return Err(failure::too_large_together(param, limit));
     }
+    // Twice: the items before and after they are put together are there at once.
     held.grow(2 * (size + body.len())).await?;
     let making = move || stateless(&body, &before);
     let (body, input) = off_thread(size + len, making).await??;

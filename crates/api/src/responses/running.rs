@@ -48,6 +48,7 @@ impl Drop for Place {
     fn drop(&mut self) {
         let mut running = self.background.lock();
         running.remove(&self.id);
+        // Under the lock, as in `place`: else an older count could be the last to be sent.
         self.background.count.send_replace(running.len());
         if let Some(log) = &self.log {
             log.end();
