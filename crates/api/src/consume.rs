@@ -177,6 +177,7 @@ impl Incoming<'_> {
         let content = Content::of(self.shape, &self.parts.headers)?;
         let passed_on = self.parts.headers.contains_key(VIA);
         let takes_trailers = takes_trailers(&self.parts.headers);
+        // Before the body is read: one that has come in a circle would hold memory at each of its servers.
         let via = head::via(api.marks(), api.via(), scope.scope(), &self.parts.headers)?;
         let (headers, held) = (&self.parts.headers, &mut self.held);
         let body = read::read(headers, &mut self.body, limits.max_body, held).await?;
@@ -260,6 +261,7 @@ impl Draft {
     ) -> Result<Accepted, ApiError> {
         let targets = self.scope.resolve(api, &request.model)?;
         let (charge, now) = (self.charge(api, &targets.models), Moment::now());
+        // Before the work on the body, which a key that is over its limits is not given.
         let admission = Admission::new(self.scope.admitted(), self.id, charge, now).await?;
         let (shape, room) = (self.shape, self.scope.room().cloned());
         if room.is_none() && !self.peeked.peek.in_form {

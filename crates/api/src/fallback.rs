@@ -13,7 +13,7 @@ pub(crate) async fn not_found(uri: Uri, method: Method, headers: HeaderMap) -> R
     if let Some(file) = web::files::answer(&uri, &method, &headers) {
         return file;
     }
-    if let Some(running) = ollama::running::is_running(&uri, &method, &headers) {
+    if let Some(running) = ollama::is_running(&uri, &method, &headers) {
         return running;
     }
     room::no_route(&uri).unwrap_or_else(|| nothing_at(&uri).into_response())

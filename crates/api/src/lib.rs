@@ -15,7 +15,7 @@
 //! - `translation`: a request in the shape of its provider, and the answer back
 //! - [`read`]: the request's body, within its bounds
 //! - `unpack`: bodies that come compressed
-//! - `uploads`: the common bound of all bodies; `refuse`, `refusals`: requests that never became jobs, answered and counted
+//! - `uploads`: the common bound of all bodies; `refuse`: requests that never became jobs, answered and counted
 //! - [`head`]: headers on their way in and out
 //! - [`body`]: the answer on its way out
 //! - [`shape`]: the APIs, a file each: their errors, and how they keep a stream alive
@@ -26,8 +26,7 @@
 //! - `response_makers`: which participant of a room made which response
 //! - `gemini`: Gemini's paths, which name the model, and its list of models
 //! - `ollama`: Ollama's API beside its jobs: the lists and facts of models, and what is refused
-//! - [`models`], [`health`], [`admin`]: the models, the server's health, and the operator's part;
-//!   `condition`: problems of the server's other parts
+//! - [`models`], [`health`], [`admin`]: the models, the server's health, and the operator's part
 //! - [`joining`]: the codes by which machines join
 //! - `nearest`: the names most like an unknown one
 //! - [`cors`]: pages of other origins, in browsers
@@ -40,7 +39,6 @@ pub mod aliases;
 mod answer;
 mod blocking;
 pub mod body;
-mod condition;
 pub mod consume;
 mod content;
 pub mod cors;
@@ -57,7 +55,6 @@ mod nearest;
 mod ollama;
 pub mod paths;
 pub mod read;
-mod refusals;
 mod refuse;
 mod request_scope;
 pub mod respond;
@@ -80,10 +77,10 @@ use protocol::invitation::messages;
 
 pub use admin::Administration;
 pub use aliases::{Alias, Aliases, BadAlias};
-pub use condition::Condition;
 pub use cors::Cors;
 pub use elsewhere::Elsewhere;
 pub use error::ApiError;
+pub use health::Condition;
 pub use joining::{Joining, Whereabouts};
 pub use room::{MessageJobs, PassedOn, RoomHomes};
 pub use state::{
@@ -126,8 +123,7 @@ pub fn consumers(api: Api) -> Router {
 
 fn administration() -> Router<Api> {
     use admin::{
-        audit, invitations, keys, model_changes, requests, running, series, usage, web_sessions,
-        workers,
+        audit, invitations, keys, model_changes, requests, series, usage, web_sessions, workers,
     };
     Router::new()
         .route("/admin/workers", get(workers::workers))
@@ -144,7 +140,7 @@ fn administration() -> Router<Api> {
         .route("/admin/invitations/{id}", delete(invitations::revoke))
         .route("/admin/usage", get(usage::show))
         .route("/admin/requests", get(requests::list))
-        .route("/admin/requests/running", get(running::list))
+        .route("/admin/requests/running", get(requests::running))
         .route("/admin/series", get(series::show))
         .route("/admin/audit", get(audit::list))
         .route(protocol::admin::web::SESSIONS, get(web_sessions::list))

@@ -16,18 +16,18 @@ use store::{ModelMemory, ResponseStore};
 use tokio::sync::watch;
 
 use crate::{
-    admin::administration::Administration,
+    admin::Administration,
     aliases::Aliases,
-    condition::Condition,
     elsewhere::Elsewhere,
+    health::Condition,
     joining::Joining,
     models::served,
-    refusals::Refusals,
+    refuse::Refusals,
     response_makers::ResponseMakers,
     responses::keeping::Keeping,
-    room::{homes::way::RoomHomes, message_jobs::MessageJobs, watchers::Watchers},
+    room::{homes::RoomHomes, message_jobs::MessageJobs, watchers::Watchers},
     uploads::Uploads,
-    web::{cookie::SessionCookie, state::Web},
+    web::{Web, cookie::SessionCookie},
 };
 
 /// Bounds and delays of this crate.

@@ -6,13 +6,11 @@
 //! - [`model_changes`]: has a worker load or unload a model
 //! - [`invitations`]: makes, lists and revokes invitations of machines
 //! - [`usage`]: the usage, summed up
-//! - [`requests`]: the most recently ended requests, which `recent` keeps; `running`: those that have not ended
+//! - [`requests`]: the most recently ended requests, which `recent` keeps, and those that have not ended
 //! - `series`: the last minutes as a series of points, which `steps` keeps
-//! - `trust`: which requests the server trusts, and with what
 //! - `web_sessions`: lists and revokes sessions of the web page
 //! - [`audit`]: the log of the operator's actions
 
-pub(crate) mod administration;
 pub mod audit;
 pub mod bound;
 pub mod invitations;
@@ -20,35 +18,50 @@ pub mod keys;
 pub mod model_changes;
 mod recent;
 pub mod requests;
-pub(crate) mod running;
 pub(crate) mod series;
 mod steps;
-mod trust;
 pub mod usage;
 pub(crate) mod web_sessions;
 pub mod workers;
 
 use std::sync::Arc;
 
-use access::{Holder, Moment};
+use access::{Holder, Moment, Token};
 use axum::extract::Request;
 use base::{KeyId, KeyScope};
 use bytes::Bytes;
-use http::{HeaderMap, StatusCode};
-use store::Action;
+use http::{Extensions, HeaderMap, StatusCode, Uri};
+use store::{Action, AuditStore, UsageStore};
 
 pub(crate) use crate::blocking::{blocking, failed};
 use crate::{
     error::{ApiError, Kind},
+    joining::Joining,
     read,
-    state::Api,
+    state::{Api, Peer},
 };
-pub use administration::Administration;
 pub use recent::RecentRequests;
 pub use steps::RecentSeries;
 
 /// The name of the administrator's token in the audit log.
 const ADMIN_TOKEN: &str = "admin-token";
+
+/// The parts that the administration endpoints need beside the keys and the scheduler.
+pub struct Administration {
+    /// The administrator's token.
+    pub token: Token,
+    /// The ledger.
+    pub usage: Arc<dyn UsageStore>,
+    /// Where actions are noted.
+    pub audit: Arc<dyn AuditStore>,
+    /// The most recently ended requests. An observer: the scheduler reports each ended request to
+    /// it.
+    pub requests: Arc<RecentRequests>,
+    /// The last minutes. An observer, too; the server's timer ends its steps.
+    pub series: Arc<RecentSeries>,
+    /// How machines join.
+    pub joining: Joining,
+}
 
 /// A caller that may administer.
 pub struct Operator {
@@ -147,4 +160,26 @@ fn done() -> String {
 pub fn action(who: &str, what: &str, target: &str, outcome: String) -> Action {
     let (who, what, target) = (who.to_owned(), what.to_owned(), target.to_owned());
     Action { at: Moment::now().seconds(), who, what, target, outcome }
+}
+
+impl Api {
+    /// Whether a request comes from the operator, or is local and carries no invalid key.
+    pub fn is_own(&self, extensions: &Extensions, uri: &Uri, headers: &HeaderMap) -> bool {
+        self.rules().is_local(Peer::of(extensions), uri, headers, Moment::now())
+            || operator(self, headers).is_ok()
+    }
+
+    /// Whether a request may see the server's state: it is the server's own ([`Api::is_own`]), or
+    /// carries any valid key.
+    pub fn is_trusted(&self, extensions: &Extensions, uri: &Uri, headers: &HeaderMap) -> bool {
+        self.is_own(extensions, uri, headers) || self.rules().has_key(headers, Moment::now())
+    }
+
+    /// Whether a request may read `/metrics`: it is local, or carries the administrator's token or
+    /// a key of scope `admin` or `metrics`.
+    pub fn may_read_metrics(&self, ext: &Extensions, uri: &Uri, headers: &HeaderMap) -> bool {
+        let has_key = |text| self.keys().present(text, KeyScope::Metrics, Moment::now());
+        self.is_own(ext, uri, headers)
+            || access::presented(headers).is_some_and(|text| matches!(has_key(text), Ok(Some(_))))
+    }
 }

@@ -1,69 +1,56 @@
-//! `GET /admin/requests`: the most recently ended requests, the newest first.
+//! `GET /admin/requests`: the most recently ended requests, the newest first; and `/running`: those that have not ended.
 
 use axum::{
     Json,
     extract::{Request, State},
 };
-use http::StatusCode;
-use protocol::admin::requests::RequestList;
-
-use super::{operator, usage::parameters};
-use crate::{
-    error::{ApiError, Kind},
-    state::Api,
+use base::{KeyId, Scope, millis};
+use http::HeaderMap;
+use protocol::admin::requests::{
+    MOST_RUNNING, RequestList, RunningJson, RunningList, RunningState,
 };
+use scheduler::RunningJob;
+
+use super::{operator, usage::numbers};
+use crate::{error::ApiError, state::Api};
 
 /// The number of requests in an answer, unless the query sets another.
-const USUAL: usize = 100;
+const USUAL: u64 = 100;
 
 pub(crate) async fn list(
     State(api): State<Api>,
     request: Request,
 ) -> Result<Json<RequestList>, ApiError> {
     operator(&api, request.headers())?;
-    let ListQuery { after, limit } = ListQuery::parse(request.uri().query())?;
+    let known = [("after", 0), ("limit", USUAL)];
+    let [after, limit] = numbers(request.uri().query(), known, "after=N and limit=M are")?;
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     Ok(Json(RequestList { requests: api.administration().requests.list(after, limit) }))
 }
 
-struct ListQuery {
-    after: u64,
-    limit: usize,
+/// Lists the requests that have not ended, the oldest first.
+pub(crate) async fn running(
+    State(api): State<Api>,
+    headers: HeaderMap,
+) -> Result<Json<RunningList>, ApiError> {
+    operator(&api, &headers)?;
+    let running = api.scheduler().running(MOST_RUNNING);
+    Ok(Json(RunningList { requests: running.iter().map(shown).collect() }))
 }
 
-impl ListQuery {
-    fn parse(query: Option<&str>) -> Result<Self, ApiError> {
-        let mut asked = Self { after: 0, limit: USUAL };
-        for (name, value) in parameters(query) {
-            asked.take(&name, &value).ok_or_else(|| {
-                let words =
-                    format!("{name}={value} is no parameter of this: only after=N and limit=M are");
-                ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, words)
-            })?;
-        }
-        Ok(asked)
-    }
-
-    fn take(&mut self, name: &str, value: &str) -> Option<()> {
-        match name {
-            "after" => self.after = value.parse().ok()?,
-            "limit" => self.limit = value.parse().ok()?,
-            _ => return None,
-        }
-        Some(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_wrong_parameter_is_named() {
-        for query in ["after=-1", "limit=x", "since=7d", "after="] {
-            let Err(error) = ListQuery::parse(Some(query)) else { panic!("{query} is taken") };
-            assert!(error.message.contains(query), "{}", error.message);
-        }
-        let Ok(list) = ListQuery::parse(Some("after=7&limit=0")) else { panic!("it is not taken") };
-        assert_eq!((list.after, list.limit), (7, 0));
+fn shown(running: &RunningJob) -> RunningJson {
+    let job = &running.job;
+    let state = if running.ran.is_some() { RunningState::Running } else { RunningState::Queued };
+    RunningJson {
+        id: job.id.to_string(),
+        model: job.model.to_string(),
+        endpoint: job.endpoint.path().to_owned(),
+        key: (job.key != KeyId::local()).then(|| job.key.to_string()),
+        scope: (job.scope != Scope::server()).then(|| job.scope.to_string()),
+        worker: running.provider.as_deref().map(str::to_owned),
+        state,
+        waiting_ms: millis(running.waited),
+        running_ms: running.ran.map_or(0, millis),
+        tokens: running.tokens,
     }
 }

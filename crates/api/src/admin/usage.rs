@@ -117,6 +117,28 @@ pub(super) fn parameters(
     form_urlencoded::parse(query.unwrap_or_default().as_bytes())
 }
 
+/// The parameters of a query that are all numbers: each by its name, with its usual value. `only` says which they are.
+///
+/// # Errors
+/// 400 for another parameter, or another value.
+pub(super) fn numbers<const N: usize>(
+    query: Option<&str>,
+    known: [(&str, u64); N],
+    only: &str,
+) -> Result<[u64; N], ApiError> {
+    let mut numbers = known.map(|(_, usual)| usual);
+    for (name, value) in parameters(query) {
+        let named = known.iter().zip(&mut numbers).find(|((known, _), _)| *known == name);
+        let (number, given) =
+            named.zip(value.parse().ok()).map(|((_, it), given)| (it, given)).ok_or_else(|| {
+                let words = format!("{name}={value} is no parameter of this: only {only}");
+                ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, words)
+            })?;
+        *number = given;
+    }
+    Ok(numbers)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -148,5 +170,16 @@ mod tests {
             let error = parse(query).unwrap_err();
             assert!(error.contains(named), "{error}");
         }
+    }
+
+    #[test]
+    fn a_wrong_parameter_of_a_list_is_named() {
+        let known = [("after", 0), ("limit", 100)];
+        for query in ["after=-1", "limit=x", "since=7d", "after="] {
+            let error = numbers(Some(query), known, "after=N and limit=M are").unwrap_err();
+            assert!(error.message.contains(query), "{}", error.message);
+        }
+        assert_eq!(numbers(Some("after=7&limit=0"), known, ""), Ok([7, 0]));
+        assert_eq!(numbers(None, known, ""), Ok([0, 100]));
     }
 }

@@ -14,7 +14,7 @@ use super::{blocking, failed, keys::timestamp, operator};
 use crate::{
     error::{ApiError, Kind},
     state::Api,
-    web::told::{holder_id, name_of},
+    web::{holder_id, name_of},
 };
 
 pub(crate) async fn list(

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use protocol::json;
 use serde::Serialize;
 
-use super::listed::Listed;
+use super::details::Listed;
 use crate::error::{ApiError, Kind};
 
 /// The most models of a page, and how many a client gets that does not say.

@@ -18,6 +18,14 @@ pub(crate) struct Details {
     pub(crate) machines: BTreeSet<String>,
 }
 
+/// A model as it is listed.
+pub(super) struct Listed {
+    pub(super) id: ModelName,
+    /// When it was first seen, in seconds since 1970.
+    pub(super) created: u64,
+    pub(super) details: Details,
+}
+
 impl Details {
     /// Of two providers' the context that both have, the better state, and the way of going on with answers that both
     /// have; else the first that is known.

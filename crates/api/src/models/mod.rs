@@ -2,12 +2,11 @@
 //! that is bound to a room sees those of its participants.
 //!
 //! - `served`: which models there are, by which names, and since when
-//! - `details`: what is known of them; `listed`: both together
+//! - `details`: what is known of them
 //! - `openai`, `anthropic`: the forms of the two APIs
 
 mod anthropic;
 pub(crate) mod details;
-mod listed;
 mod openai;
 pub(crate) mod served;
 
@@ -21,8 +20,7 @@ use base::ModelName;
 use http::{HeaderMap, HeaderName, StatusCode, header, request::Parts};
 
 use self::{
-    details::Details,
-    listed::Listed,
+    details::{Details, Listed},
     served::{served, served_in, served_since},
 };
 use crate::{

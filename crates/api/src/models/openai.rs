@@ -5,7 +5,7 @@ use base::{Capabilities, Capability, Continuation, LoadState};
 use protocol::json;
 use serde::Serialize;
 
-use super::{details::Details, listed::Listed};
+use super::details::{Details, Listed};
 
 /// The owner of a model in the list. A Warren recognises another one by it.
 const OWNER: &str = "warren";

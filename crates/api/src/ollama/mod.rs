@@ -3,17 +3,11 @@
 //! - `listed`: the models that a request may use, and what is known of them
 //! - `lists`: `/api/tags` and `/api/ps`
 //! - `show`: `/api/show`
-//! - `pull`: `/api/pull`, which reports what is there
-//! - `unserved`: paths that change models, which are refused
-//! - `reply`: answers that show that this is a Warren
-//! - [`running`]: `/` and `/api/version`
+//! - `unserved`: paths that change models, which are refused, and `/api/pull`, which reports what is there
 //! - [`without_job`]: requests that ask nothing, and raw prompts that nobody takes
 
 mod listed;
 mod lists;
-mod pull;
-mod reply;
-pub(crate) mod running;
 mod show;
 mod unserved;
 pub(crate) mod without_job;
@@ -21,21 +15,24 @@ pub(crate) mod without_job;
 use axum::{
     Router,
     extract::{Path, Request, State},
-    response::Response,
+    response::{IntoResponse, Response},
     routing::{MethodRouter, delete, get, head, post},
 };
 use base::Endpoint;
+use http::{HeaderMap, HeaderValue, Method, Uri, header};
 use rooms::Refused;
 
 use crate::{
     error::ApiError,
     head::new_id,
+    models::VERSION,
     read::read,
     refuse::refuse,
     request_scope::RequestScope,
     room::inference::{Code, request_scope},
     shape,
     state::Api,
+    web::files,
 };
 
 /// Answers a request with this body.
@@ -47,12 +44,15 @@ const OLLAMA: &str = Endpoint::OllamaGenerate.path();
 /// The longest body of these requests, in bytes. Bodies of refused ones are not read.
 const MAX_BODY: usize = 64 * 1024;
 
+/// The version of Ollama's API that is spoken. Clients compare it with the least that they need.
+const SPOKEN: &str = "0.12.6";
+
 /// The paths that answer, each with its method.
 const ANSWERED: [(&str, bool, Answerer); 4] = [
     ("/api/tags", true, lists::tags),
     ("/api/ps", true, lists::ps),
     ("/api/show", false, show::show),
-    ("/api/pull", false, pull::pull),
+    ("/api/pull", false, unserved::pull),
 ];
 
 /// The paths of the server.
@@ -64,7 +64,7 @@ pub(crate) fn routes() -> Router<Api> {
         router.route(path, by_method(is_get, handler))
     });
     answered
-        .route("/api/version", get(running::version))
+        .route("/api/version", get(version))
         .route("/api/create", post(unserved::create))
         .route("/api/copy", post(unserved::copy))
         .route("/api/delete", delete(unserved::delete))
@@ -80,7 +80,7 @@ pub(crate) fn routes_of_rooms() -> Router<Api> {
         };
         router.route(&format!("/rooms/{{code}}{path}"), by_method(is_get, handler))
     });
-    answered.route("/rooms/{code}/api/version", get(running::version))
+    answered.route("/rooms/{code}/api/version", get(version))
 }
 
 fn by_method<H: axum::handler::Handler<T, Api>, T: 'static>(
@@ -106,4 +106,29 @@ async fn answer(answerer: Answerer, api: &Api, code: Option<Code>, request: Requ
         Ok(response) => response,
         Err(error) => refuse(shape::of_path(OLLAMA), api, &parts, body, &error, new_id()).await,
     }
+}
+
+async fn version(State(api): State<Api>) -> Response {
+    response(&api, "application/json", format!(r#"{{"version":"{SPOKEN}"}}"#))
+}
+
+/// The answer to a program that asks at `/` whether an Ollama is here. A browser gets the page there.
+pub(crate) fn is_running(uri: &Uri, method: &Method, headers: &HeaderMap) -> Option<Response> {
+    let asks = matches!(*method, Method::GET | Method::HEAD) && uri.path() == "/";
+    (asks && !files::wants_page(headers) && !headers.contains_key(header::UPGRADE))
+        .then(|| "Ollama is running".into_response())
+}
+
+/// An answer of this type, which shows that the server is a Warren: one that looks for model servers must not
+/// take it for an Ollama.
+fn response(api: &Api, kind: &'static str, body: String) -> Response {
+    let mut response = Response::new(axum::body::Body::from(body));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(VERSION, HeaderValue::from_static(api.version()));
+    response
+}
+
+fn json(api: &Api, value: &impl serde::Serialize) -> Response {
+    response(api, "application/json", protocol::json::write(value))
 }

@@ -1,5 +1,5 @@
-//! Paths that would change models. The models are those of the machines that lend them, and are changed
-//! there.
+//! Paths that would change models, and `/api/pull`: a model that is served is there already, and no other one is
+//! fetched. The models are those of the machines that lend them, and are changed there.
 
 use axum::{
     extract::{Request, State},
@@ -7,7 +7,9 @@ use axum::{
 };
 use base::Endpoint;
 use http::StatusCode;
+use serde::{Deserialize, Serialize};
 
+use super::{json, listed, response};
 use crate::{
     error::{ApiError, Kind},
     head::new_id,
@@ -49,4 +51,43 @@ async fn refused(api: &Api, request: Request, doing: &str) -> Response {
     });
     refuse(shape::of_path(Endpoint::OllamaGenerate.path()), api, &parts, body, &error, new_id())
         .await
+}
+
+/// The steps of a download that has nothing to do.
+const STEPS: [&str; 2] = ["pulling manifest", "success"];
+
+#[derive(Default, Deserialize)]
+struct Asked {
+    stream: Option<bool>,
+}
+
+#[derive(Serialize)]
+struct Step {
+    status: &'static str,
+}
+
+pub(super) fn pull(
+    api: &Api,
+    request_scope: &RequestScope,
+    body: &[u8],
+) -> Result<Response, ApiError> {
+    listed::named(api, request_scope, body).map_err(unfetched)?;
+    let asked: Asked = serde_json::from_slice(body).unwrap_or_default();
+    if asked.stream == Some(false) {
+        return Ok(json(api, &Step { status: "success" }));
+    }
+    let lines = STEPS.map(|status| protocol::json::write(&Step { status }) + "\n");
+    Ok(response(api, "application/x-ndjson", lines.concat()))
+}
+
+/// The error of a model that is not here says how to get one.
+fn unfetched(error: ApiError) -> ApiError {
+    if error.code != Some("model_not_found") {
+        return error;
+    }
+    let words = format!(
+        "{}; this server fetches no models for its clients: add it on a machine that lends models",
+        error.message
+    );
+    ApiError { message: words.into(), ..error }
 }

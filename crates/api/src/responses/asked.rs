@@ -1,9 +1,9 @@
-//! What a request asks of stored responses. Pure.
+//! The wishes of a request about stored responses. Pure.
 
 use super::{failure, items, members::Members};
 use crate::error::ApiError;
 
-/// What a request asks of stored responses.
+/// The wishes of a request about stored responses.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Asked {
     /// Whether it is to be kept, if the request says so.

@@ -84,7 +84,7 @@ fn waiting(job: &Job, plan: &Plan) -> impl Future<Output = Result<String, ApiErr
     })
 }
 
-/// What makes one response.
+/// The task that makes one response.
 struct Task {
     shape: &'static dyn Shape,
     api: Api,
@@ -218,7 +218,7 @@ impl Reason {
         Self::broken("the answer ended without the response's end".to_owned())
     }
 
-    /// What the end of an answer says: a provider's refusal, or the last event of a stream.
+    /// The reason that the end of an answer gives: a provider's refusal, or the last event of a stream.
     fn found(status: StatusCode, last: &[u8]) -> Option<Self> {
         if !status.is_success() {
             let BackendFailure { message, code, .. } = BackendFailure::read(last);

@@ -27,7 +27,7 @@ pub(super) struct Caller {
     pub(super) keeping: Keeping,
     pub(super) owner: KeyId,
     pub(super) query: Option<String>,
-    /// What was posted.
+    /// The body that was posted.
     pub(super) body: Bytes,
     pub(super) limits: Limits,
 }

@@ -1,4 +1,4 @@
-//! What a request continues, put in front of its own input: the request that any provider can answer. Pure.
+//! The items that a request continues, put in front of its own input: the request that any provider can answer. Pure.
 
 use std::collections::HashSet;
 

@@ -120,7 +120,7 @@ async fn find(caller: &Caller, id: &str) -> Result<ConversationRecord, ApiError>
     found.ok_or_else(|| failure::no_conversation(id))
 }
 
-/// What was posted; nothing at all is an empty object.
+/// The text that was posted; nothing at all is an empty object.
 fn posted(caller: &Caller) -> Result<&str, ApiError> {
     let text = std::str::from_utf8(&caller.body).map_err(|_| no_object())?;
     Ok(if text.trim().is_empty() { "{}" } else { text })
@@ -149,7 +149,7 @@ fn new_items(asked: &Members<'_>, before: usize) -> Result<Vec<ItemRecord>, ApiE
     Ok(list.iter().map(|item| item_record(item.get())).collect())
 }
 
-/// What a request notes about a conversation.
+/// The notes of a request about a conversation.
 fn metadata(asked: &Members<'_>) -> Result<Option<String>, ApiError> {
     let Some(raw) = asked.get("metadata") else { return Ok(None) };
     let notes: Option<BTreeMap<String, String>> = serde_json::from_str(raw.get()).ok();

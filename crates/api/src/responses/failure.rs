@@ -140,7 +140,7 @@ pub(crate) fn no_stream() -> ApiError {
     of_param(StatusCode::BAD_REQUEST, "stream", words.to_owned())
 }
 
-/// What the database says.
+/// The error of the database.
 pub(crate) fn of_store(error: &StoreError) -> ApiError {
     blocking::failed(error)
 }

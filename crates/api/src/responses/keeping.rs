@@ -81,7 +81,7 @@ impl Keeping {
         self.ask(move |store| store.response_chain(&owner, &id, most)).await
     }
 
-    /// What was said in a conversation so far, within `limit` bytes.
+    /// The items that were said in a conversation so far, within `limit` bytes.
     ///
     /// # Errors
     /// 404 without it, 400 when it takes no more, 413 when it is too large, 503 when the database is away.

@@ -34,7 +34,7 @@ enum Content {
     Events(Box<Stream>),
     /// One object, as far as it has come.
     Object(Vec<u8>),
-    /// What is not read any more.
+    /// It is not read any more.
     Unread,
 }
 

@@ -5,7 +5,7 @@ use protocol::json;
 use super::{failure::invalid, items};
 use crate::error::ApiError;
 
-/// What a client wants of a list.
+/// The part of a list that a client wants.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Page {
     limit: usize,

@@ -1,4 +1,4 @@
-//! What becomes of a response beside its way to the client: decided before its job, carried out at its end.
+//! The fate of a response beside its way to the client: decided before its job, carried out at its end.
 
 use access::Moment;
 use base::KeyId;
@@ -33,7 +33,7 @@ pub(crate) const MAX_KEPT: usize = 16 * 1024 * 1024;
 /// The largest request whose response is kept, in bytes.
 pub(crate) const MAX_INPUT: usize = 32 * 1024 * 1024;
 
-/// What becomes of a response.
+/// The fate of a response beside its way to the client.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     pub(crate) told: Told,
@@ -85,6 +85,7 @@ pub(crate) async fn settle(
         let param = asked.needs_store().unwrap_or("input");
         return Err(failure::too_large_together(param, limit));
     }
+    // Twice: the items before and after they are put together are there at once.
     held.grow(2 * (size + body.len())).await?;
     let making = move || stateless(&body, &before);
     let (body, input) = off_thread(size + len, making).await??;

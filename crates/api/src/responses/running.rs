@@ -24,7 +24,7 @@ pub(crate) struct Background {
 struct Running {
     owner: KeyId,
     end: Arc<Notify>,
-    /// What has been streamed, of a response that is a stream.
+    /// The events so far, of a response that is a stream.
     log: Option<Arc<Log>>,
 }
 
@@ -48,6 +48,7 @@ impl Drop for Place {
     fn drop(&mut self) {
         let mut running = self.background.lock();
         running.remove(&self.id);
+        // Under the lock, as in `place`: else an older count could be the last to be sent.
         self.background.count.send_replace(running.len());
         if let Some(log) = &self.log {
             log.end();
@@ -63,7 +64,7 @@ impl Background {
         }
     }
 
-    /// What has been streamed of a response that is made here as a stream.
+    /// The events so far of a response that is made here as a stream.
     pub(crate) fn log(&self, id: &str) -> Option<Arc<Log>> {
         self.lock().get(id)?.log.clone()
     }

@@ -88,7 +88,7 @@ pub(crate) enum Part {
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
     told: Told,
-    /// What has come and not gone.
+    /// The bytes that have come and not gone.
     open: BytesMut,
     /// Where the line begins that has not ended.
     line: usize,
@@ -228,7 +228,7 @@ mod tests {
         event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"id\":\"a\",\"output\":[]}}\n\n\
         data: [DONE]\n\nrest";
 
-    /// What a client gets, and how many events ended the response.
+    /// The text that a client gets, and how many events ended the response.
     fn passed(stream: &[u8], piece: usize) -> (String, usize) {
         let (mut rewriting, mut out, mut last) = (Stream::new(told()), Vec::new(), 0);
         for chunk in stream.chunks(piece) {

@@ -4,7 +4,6 @@
 //! - `access`: who may do what
 //! - `plane`: `/v1/rooms…`, with its envelopes
 //! - `messages`: the spec's messages, posted and answered
-//! - `body`: their bodies
 //! - `ask`: the answer to an `llm:request`, sent on as it arrives
 //! - `events`: the streams of events; `stream`: such a stream as a body; `watchers`: bounds on
 //!   their number
@@ -15,7 +14,6 @@
 
 pub(crate) mod access;
 mod ask;
-mod body;
 mod events;
 mod failure;
 pub mod homes;
@@ -28,16 +26,21 @@ pub(crate) mod watchers;
 
 use axum::{
     Router,
+    body::Body,
     response::{IntoResponse, Response},
 };
-use http::Uri;
+use bytes::Bytes;
+use http::{Uri, request::Parts};
 
 use self::failure::Failure;
 pub use self::{
     homes::{PassedOn, RoomHomes},
     message_jobs::MessageJobs,
 };
-use crate::state::Api;
+use crate::{read, state::Api};
+
+/// The largest body of a request that is not for inference, in bytes.
+const MAX_BODY: usize = 1 << 20;
 
 /// All paths of rooms except a participant's tunnel, which belongs to the providers.
 pub(crate) fn router() -> Router<Api> {
@@ -61,6 +64,18 @@ pub(crate) fn no_route(uri: &Uri) -> Option<Response> {
         () if below("/rooms") => Some(Failure::no_route().plain()),
         () if below("/messages") || below("/events") => Some(Failure::no_route().message()),
         () => None,
+    }
+}
+
+/// Reads a body that is not for inference.
+async fn read_body(api: &Api, parts: &Parts, mut body: Body) -> Result<Bytes, Failure> {
+    let mut held = api.uploads().hold();
+    match read::read(&parts.headers, &mut body, MAX_BODY, &mut held).await {
+        Ok(read) => Ok(read),
+        Err(error) => {
+            read::discard(&parts.headers, body).await;
+            Err(error.into())
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use base::{Endpoint, JobId};
 use protocol::anthropic;
 
-use super::contract::Shape;
+use super::Shape;
 use crate::error::ApiError;
 
 pub(super) struct Anthropic(pub(super) Endpoint);

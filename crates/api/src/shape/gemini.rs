@@ -9,7 +9,7 @@ use protocol::{
 };
 use scheduler::Head;
 
-use super::contract::Shape;
+use super::Shape;
 use crate::{error::ApiError, head, paths};
 
 /// All but the arrays.

@@ -10,7 +10,7 @@ use protocol::sse::Boundary;
 use scheduler::Head;
 use serde_json::json;
 
-use super::contract::Shape;
+use super::Shape;
 use crate::error::ApiError;
 
 #[derive(Clone, Copy)]

@@ -6,7 +6,7 @@ use protocol::{json, ollama::Asked, sse::Boundary};
 use serde::Serialize;
 use translate::node_chat::{INVALID, UNKNOWN_MODEL};
 
-use super::{contract::Shape, ollama::Ollama};
+use super::{Shape, ollama::Ollama};
 use crate::error::{ApiError, Kind};
 
 pub(super) struct NodeChat;

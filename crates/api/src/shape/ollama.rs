@@ -11,7 +11,7 @@ use protocol::{
     sse::Boundary,
 };
 
-use super::contract::Shape;
+use super::Shape;
 use crate::error::ApiError;
 
 pub(super) struct Ollama(pub(super) Endpoint);

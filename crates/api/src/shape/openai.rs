@@ -3,7 +3,7 @@
 use base::{Endpoint, JobId};
 use protocol::{openai, sse};
 
-use super::contract::Shape;
+use super::Shape;
 use crate::error::ApiError;
 
 pub(super) struct OpenAi(pub(super) Endpoint);

@@ -4,7 +4,7 @@ use base::{Endpoint, JobId};
 use protocol::{openai, sse};
 use serde_json::json;
 
-use super::contract::Shape;
+use super::Shape;
 use crate::error::ApiError;
 
 pub(super) struct Rerank;

@@ -10,7 +10,7 @@ use base::Secret;
 use http::{HeaderMap, StatusCode};
 use protocol::admin::web::LoginCode;
 
-use super::told::kept_private;
+use super::kept_private;
 use crate::{
     admin::{Operator, keys::timestamp},
     error::{ApiError, Kind},

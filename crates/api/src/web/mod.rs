@@ -4,26 +4,67 @@
 //! - `cookie`: the cookie of a session, and when it counts
 //! - `session`: tells who is signed in, signs a browser in, and signs it out
 //! - `code`: `POST /web/code`: login codes
-//! - `state`: what signing in needs
-//! - `told`: how holders of sessions are named, and answers about credentials sent
 
 mod code;
 pub(crate) mod cookie;
 pub(crate) mod files;
 mod session;
-pub(crate) mod state;
-pub(crate) mod told;
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use access::{Holder, Key, LockOut, LockOutSettings};
 use axum::{
     Router,
+    response::Response,
     routing::{get, post},
 };
-use protocol::admin::web::CODE;
+use http::{HeaderValue, header};
+use protocol::{admin::web::CODE, invitation::ServerId};
 
+use self::cookie::SessionCookie;
 use crate::state::Api;
+
+/// The name of the server's owner.
+const OWNER: &str = "owner";
 
 /// The paths of signing in.
 pub(crate) fn routes() -> Router<Api> {
     let session = get(session::show).post(session::sign_in).delete(session::sign_out);
     Router::new().route("/web/session", session).route(CODE, post(code::create))
+}
+
+/// The parts that signing in needs.
+pub(crate) struct Web {
+    pub(crate) cookie: SessionCookie,
+    lock_out: Mutex<LockOut>,
+}
+
+impl Web {
+    pub(crate) fn new(server: ServerId) -> Self {
+        let lock_out = Mutex::new(LockOut::new(LockOutSettings::default()));
+        Self { cookie: SessionCookie::of(server), lock_out }
+    }
+
+    /// Addresses with too many wrong tokens and codes.
+    fn lock_out(&self) -> MutexGuard<'_, LockOut> {
+        self.lock_out.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The id of a holder's key, or `owner`.
+pub(crate) fn holder_id(holder: &Holder) -> String {
+    holder.key().map_or_else(|| OWNER.to_owned(), ToString::to_string)
+}
+
+/// The name of a key, or of the owner.
+pub(crate) fn name_of(key: Option<&Key>) -> String {
+    key.map_or_else(|| OWNER.to_owned(), |key| key.record().name)
+}
+
+/// Has no cache keep an answer about a credential, and no browser take it for anything but JSON.
+fn kept_private(mut answer: Response) -> Response {
+    let headers = answer.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    answer
 }

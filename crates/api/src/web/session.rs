@@ -14,10 +14,7 @@ use protocol::admin::web::SignedIn;
 use serde::Deserialize;
 use tokio::time::Instant;
 
-use super::{
-    cookie::PagePath,
-    told::{kept_private, name_of},
-};
+use super::{cookie::PagePath, kept_private, name_of};
 use crate::{
     admin::{self, Operator, blocking, keys::timestamp},
     error::{ApiError, Kind},

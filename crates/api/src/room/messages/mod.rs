@@ -29,10 +29,10 @@ use serde::de::IgnoredAny;
 
 use super::{
     access::{ListedRoom, Viewer, caller, enter, enter_by_id, enter_with, maker, peer, session},
-    body::read_body,
     failure::Failure,
     homes::carry_message,
     plane::{participants::join, rooms::make},
+    read_body,
 };
 use crate::{
     error::{ApiError, Kind},

@@ -15,9 +15,9 @@ use crate::{
     admin::blocking,
     room::{
         access::{enter, enter_with, find, from, host_or_session, session},
-        body::read_body,
         failure::Failure,
         homes::PassedOn,
+        read_body,
     },
     state::Api,
 };

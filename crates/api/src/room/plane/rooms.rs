@@ -14,8 +14,8 @@ use crate::{
     error::ApiError,
     room::{
         access::{Viewer, check_key, find, from, host_token, maker},
-        body::read_body,
         failure::Failure,
+        read_body,
     },
     state::Api,
 };
