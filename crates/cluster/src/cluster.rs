@@ -40,7 +40,7 @@ use crate::{
     notices::Notices,
     parting,
     plain::{
-        greeting::MOST_STRANGERS,
+        link::MOST_STRANGERS,
         outbound::{self, Hops},
     },
     settings::Settings,

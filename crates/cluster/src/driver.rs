@@ -352,7 +352,8 @@ fn times() -> (Instant, Duration) {
     (tokio::time::Instant::now().into_std(), wall)
 }
 
-async fn until(at: Option<Instant>) {
+/// Resolves at this time; never, if there is none.
+pub(crate) async fn until(at: Option<Instant>) {
     match at {
         Some(at) => sleep_until(at.into()).await,
         None => std::future::pending().await,

@@ -19,6 +19,7 @@
 //! - `counts`: figures
 
 pub mod address;
+mod clock;
 mod connection;
 mod counts;
 pub mod examination;
@@ -38,10 +39,7 @@ mod testing;
 mod tests;
 mod transport;
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use base::Secret;
 use fleet::{Members, State};
@@ -312,9 +310,4 @@ fn node(id: ServerId, name: &ServerName, scheduler: &Scheduler, transport: Trans
         counts,
         trouble: Trouble::default(),
     })
-}
-
-/// This moment by the runtime's clock, which tests can stop.
-fn now() -> Instant {
-    tokio::time::Instant::now().into_std()
 }

@@ -9,9 +9,9 @@ use fleet::{Members, Record, ServerId, ServerName, State, members};
 use tokio::sync::{mpsc, watch};
 
 use crate::{
+    clock::{now, until},
     facts::{EncodedFacts, Facts},
     node::Node,
-    now,
 };
 
 /// A fellow, as this server sees it.
@@ -100,14 +100,8 @@ impl Membership {
     pub(crate) async fn run(mut self) {
         loop {
             let next = self.members.poll_timeout();
-            let due = async {
-                match next {
-                    Some(at) => tokio::time::sleep_until(at.into()).await,
-                    None => std::future::pending().await,
-                }
-            };
             tokio::select! {
-                () = due => self.members.handle_timeout(now()),
+                () = until(next) => self.members.handle_timeout(now()),
                 heard = self.heard.recv() => match heard {
                     Some(heard) => self.members.handle(now(), heard),
                     None => return,

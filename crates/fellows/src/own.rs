@@ -10,10 +10,10 @@ use scheduler::{Announcement, LeaveReason, Observer};
 use tokio::sync::{Notify, mpsc};
 
 use crate::{
+    clock::now,
     facts::{EncodedFacts, Facts},
     membership::Heard,
     node::Node,
-    now,
 };
 
 /// How often the own workers are looked at, beside each time that one comes, changes or goes.

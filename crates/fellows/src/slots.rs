@@ -15,7 +15,7 @@ use scheduler::{FleetAccess, Scheduler};
 use tokio::sync::Notify;
 
 use crate::{
-    now,
+    clock::{now, until},
     transport::{Kind, Transport},
 };
 
@@ -141,14 +141,8 @@ impl Slots {
         let demand = self.scheduler.demand();
         loop {
             let next = self.lock().next();
-            let due = async {
-                match next {
-                    Some(at) => tokio::time::sleep_until(at.into()).await,
-                    None => std::future::pending().await,
-                }
-            };
             tokio::select! {
-                () = due => {}
+                () = until(next) => {}
                 () = demand.notified() => {}
                 () = self.changed.notified() => continue,
             }

@@ -70,8 +70,8 @@ pub(crate) async fn watch(lent: Arc<LentBackend>, every: Duration, events: Event
     }
 }
 
-/// Waits for a change of the models that this machine runs itself; for ever where it runs none.
-async fn changed(changes: &mut Option<watch::Receiver<u64>>) {
+/// Waits for a change, as of the models that this machine runs itself; for ever if none will come.
+pub(crate) async fn changed<T>(changes: &mut Option<watch::Receiver<T>>) {
     let is_over = match changes {
         Some(changes) => changes.changed().await.is_err(),
         None => true,

@@ -14,6 +14,7 @@ use crate::{
     dialer::Dialer,
     event::{EventSink, Observer},
     lent::LentBackend,
+    models,
     outcome::WorkerEnd,
     room::{JoinRoom, member::RoomMember},
 };
@@ -181,7 +182,7 @@ impl Worker {
                 }
                 // The list is not followed any more; the loop ends when the last backend has been drained.
                 () = shutdown.cancelled(), if found.is_some() => found = None,
-                () = changed(&mut found), if found.is_some() => {}
+                () = models::changed(&mut found), if found.is_some() => {}
                 else => return all,
             }
         }
@@ -224,17 +225,6 @@ impl Worker {
             true => self.config.name.clone(),
             false => format!("{}/{}", self.config.name, lent.backend().label()),
         }
-    }
-}
-
-/// Waits for another list; for ever if none will come.
-async fn changed(found: &mut Option<watch::Receiver<Vec<Lend>>>) {
-    let is_over = match found {
-        Some(found) => found.changed().await.is_err(),
-        None => true,
-    };
-    if is_over {
-        std::future::pending::<()>().await;
     }
 }
 

@@ -67,7 +67,7 @@ pub(crate) fn accept<B>(
         let Ok(place) = Arc::clone(&shared.plain_strangers).try_acquire_owned() else {
             return refusal(StatusCode::SERVICE_UNAVAILABLE, "too many peers are greeting");
         };
-        plain::greeting::accept(shared, upgrade, place, from);
+        plain::link::accept(shared, upgrade, place, from);
         return response;
     };
     if let Ok(own) = HeaderValue::try_from(shared.this.identity.node_id().to_string()) {

@@ -7,20 +7,16 @@ use protocol::workspace::peer::{
     FromPeer, PeerHello, PeerHelloAck, PeerMessage, Zero, decode_peer,
 };
 use replica::Kind;
-use tokio::{sync::OwnedSemaphorePermit, time::timeout};
+use tokio::time::timeout;
 use url::{Host, Url};
-use wire::{Frame, Limits, Link, LinkError, Outbox, Upgrade};
+use wire::{Frame, Link, LinkError, Outbox};
 
-use super::link;
 use crate::shared::Shared;
 
 /// A greeting ends within this time, or the link does.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(5);
 /// The longest message of a greeting, in bytes.
 pub(crate) const MAX_MESSAGE: usize = 64 * 1024;
-
-/// The most links that have not greeted yet.
-pub(crate) const MOST_STRANGERS: usize = 64;
 
 /// A link whose ends have greeted each other.
 pub(crate) struct Greeted {
@@ -46,30 +42,6 @@ pub(crate) enum GreetingError {
     Closed,
     #[error(transparent)]
     Link(#[from] LinkError),
-}
-
-/// Runs a link that a plain peer opens, in a task of its own.
-pub(crate) fn accept(
-    shared: &Arc<Shared>,
-    upgrade: Upgrade,
-    permit: OwnedSemaphorePermit,
-    from: ClientAddress,
-) {
-    let shared = Arc::clone(shared);
-    tokio::spawn(async move {
-        // An error is a peer that left before the link stood.
-        let Ok((link, outbox)) = upgrade.link_within(Limits::default()).await else { return };
-        let greeted = answer(&shared, link, outbox).await;
-        drop(permit);
-        match greeted {
-            Ok(greeted) => drop(link::run(&shared, greeted).await),
-            Err(error) => {
-                shared.strangers.failed(from);
-                let error = base::error::chain(&error);
-                tracing::warn!(%from, error, "a plain peer's link was refused");
-            }
-        }
-    });
 }
 
 /// Whether the token may be shown to a plain peer at this address.

@@ -1,4 +1,4 @@
-//! Drives a link to a plain peer.
+//! Accepts links that plain peers open, and drives the links to them.
 //!
 //! - [`run`]: the loop, and what is said
 //! - `messages`: what is heard
@@ -14,23 +14,33 @@ use std::{
     time::Duration,
 };
 
+use base::ClientAddress;
 use protocol::workspace::{
     limits::SNAPSHOT_MAX,
     peer::{NodeName, PeerMessage},
 };
 use replica::{Key, Kind};
 use tokio::{
+    sync::OwnedSemaphorePermit,
     task,
-    time::{Instant, Interval, MissedTickBehavior, interval, sleep_until},
+    time::{Instant, Interval, MissedTickBehavior, interval},
 };
-use wire::{Frame, Link, Outbox};
+use wire::{Frame, Limits, Link, Outbox, Upgrade};
 
 use super::{
-    complaints::Complaints, greeting::Greeted, inbound::Inbound, merge::Merge, news::News,
-    outbound::router::Router, peers::Linked, rights::Parties, saying,
+    complaints::Complaints,
+    greeting::{self, Greeted},
+    inbound::Inbound,
+    merge::Merge,
+    news::News,
+    outbound::router::Router,
+    peers::Linked,
+    rights::Parties,
+    saying,
 };
 use crate::{
     changes::{Changed, Changes, TooMany},
+    driver::until,
     shared::Shared,
 };
 use end::PlainEnd;
@@ -39,6 +49,33 @@ use end::PlainEnd;
 /// plain peer may be busy for longer than a Warren: nothing says how it must answer.
 const SILENT: u32 = 3;
 const GONE: u32 = 60;
+
+/// The most links that have not greeted yet.
+pub(crate) const MOST_STRANGERS: usize = 64;
+
+/// Runs a link that a plain peer opens, in a task of its own.
+pub(crate) fn accept(
+    shared: &Arc<Shared>,
+    upgrade: Upgrade,
+    permit: OwnedSemaphorePermit,
+    from: ClientAddress,
+) {
+    let shared = Arc::clone(shared);
+    tokio::spawn(async move {
+        // An error is a peer that left before the link stood.
+        let Ok((link, outbox)) = upgrade.link_within(Limits::default()).await else { return };
+        let greeted = greeting::answer(&shared, link, outbox).await;
+        drop(permit);
+        match greeted {
+            Ok(greeted) => drop(run(&shared, greeted).await),
+            Err(error) => {
+                shared.strangers.failed(from);
+                let error = base::error::chain(&error);
+                tracing::warn!(%from, error, "a plain peer's link was refused");
+            }
+        }
+    });
+}
 
 /// Runs a link until it ends.
 pub(crate) async fn run(shared: &Arc<Shared>, greeted: Greeted) -> PlainEnd {
@@ -232,11 +269,4 @@ fn beats(heartbeat: Duration) -> Interval {
     let mut beats = interval(heartbeat);
     beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
     beats
-}
-
-async fn until(at: Option<std::time::Instant>) {
-    match at {
-        Some(at) => sleep_until(at.into()).await,
-        None => std::future::pending().await,
-    }
 }

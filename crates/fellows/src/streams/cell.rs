@@ -17,7 +17,7 @@ use fleet::{
 
 use super::end::Over;
 use crate::{
-    now,
+    clock::now,
     transport::{Kind, Transport},
 };
 

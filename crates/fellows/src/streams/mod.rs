@@ -27,7 +27,7 @@ use fleet::{
 use self::cell::Cell;
 pub use self::end::{FellowStream, Over};
 use crate::{
-    now,
+    clock::now,
     transport::{Kind, Transport},
 };
 

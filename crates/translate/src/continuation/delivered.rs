@@ -8,9 +8,8 @@ use protocol::{
 };
 
 use super::{
-    CannotContinue, Rest,
-    record::Record,
-    shape::{self, Shape},
+    CannotContinue, Rest, chat::Chat, completions::Completions, messages::Messages, record::Record,
+    responses::Responses, shape::Shape,
 };
 
 /// The most text of an answer that is kept, in bytes; a longer answer is not continued.
@@ -55,7 +54,7 @@ impl Delivered {
             reader: EventReader::default(),
             json: JsonReader::default(),
             record: Record::default(),
-            shape: shape::of(endpoint)?,
+            shape: shape_of(endpoint)?,
             gave_up: false,
         })
     }
@@ -168,7 +167,7 @@ impl Delivered {
 
     /// Lets go of all that was noted.
     fn give_up(&mut self, reason: CannotContinue) {
-        if let Some(nothing) = shape::of(self.endpoint) {
+        if let Some(nothing) = shape_of(self.endpoint) {
             self.shape = nothing;
         }
         self.record = Record { reason: Some(reason), ..Record::default() };
@@ -186,4 +185,15 @@ pub fn closing(delivered: &mut Delivered) -> Vec<u8> {
         delivered.shape.close(&delivered.record, &mut out);
     }
     out
+}
+
+/// The shape of an endpoint's answers; `None` where they are not continued.
+fn shape_of(endpoint: Endpoint) -> Option<Box<dyn Shape>> {
+    Some(match endpoint {
+        Endpoint::ChatCompletions => Box::new(Chat::default()),
+        Endpoint::Completions => Box::new(Completions::default()),
+        Endpoint::Messages => Box::new(Messages::default()),
+        Endpoint::Responses => Box::new(Responses::default()),
+        _ => return None,
+    })
 }

@@ -8,9 +8,9 @@
 //! Chat Completions, Completions, Messages and Responses are continued, as streams. An answer is not continued
 //! inside or after a call of a tool, nor where its rest cannot be had from the middle: see [`CannotContinue`].
 //!
-//! - `delivered`: the part that passed on so far; `seam`: the next provider's stream as the rest of the first one's
+//! - `delivered`: the part that passed on so far, and the shape of each endpoint; `seam`: the next provider's stream as the rest of the first one's
 //! - `request`: the bodies for providers that go on; `body`: their edits
-//! - `shape`: the trait of shapes, and the shape of each endpoint; `record`: the notes of all of them, the
+//! - `shape`: the trait of shapes; `record`: the notes of all of them, the
 //!   missing rest, and why it cannot be had
 //! - `chat`, `completions`, `messages`, `responses`: one shape each
 //! - `chunks`: what Chat Completions and Completions share

@@ -1,18 +1,15 @@
-//! The shapes of answers: what all of them do, and which endpoint has which.
+//! The shapes of answers: the steps of all of them.
 
 use std::fmt::Debug;
 
-use base::{Continuation, Endpoint};
+use base::Continuation;
 use protocol::{
     failure::BadAnswer,
     json::{self, JsonReader},
 };
 use serde_json::{Map, Value};
 
-use super::{
-    CannotContinue, body::BodyEdits, chat::Chat, completions::Completions, messages::Messages,
-    record::Record, responses::Responses,
-};
+use super::{CannotContinue, body::BodyEdits, record::Record};
 
 /// An object of JSON.
 pub(super) type Object = Map<String, Value>;
@@ -38,17 +35,6 @@ pub(super) trait Shape: Debug + Send + Copied {
 
     /// The maker of the rest of this answer, of the next provider's.
     fn stitch(&self, record: &Record) -> Box<dyn Stitch>;
-}
-
-/// The shape of an endpoint's answers; `None` where they are not continued.
-pub(super) fn of(endpoint: Endpoint) -> Option<Box<dyn Shape>> {
-    Some(match endpoint {
-        Endpoint::ChatCompletions => Box::new(Chat::default()),
-        Endpoint::Completions => Box::new(Completions::default()),
-        Endpoint::Messages => Box::new(Messages::default()),
-        Endpoint::Responses => Box::new(Responses::default()),
-        _ => return None,
-    })
 }
 
 /// A copy of a shape's notes.

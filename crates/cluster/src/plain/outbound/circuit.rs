@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     circuit::{Circuit, Ended, FarEnd, Served},
+    driver::until,
     plain::peers::Way,
     shared::Shared,
 };
@@ -214,13 +215,6 @@ async fn room(outbox: Option<Outbox>) {
 async fn caught_up(follower: Option<&Follower>) {
     match follower {
         Some(follower) => follower.caught_up().await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn until(at: Option<std::time::Instant>) {
-    match at {
-        Some(at) => sleep_until(at.into()).await,
         None => std::future::pending().await,
     }
 }
