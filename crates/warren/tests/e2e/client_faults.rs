@@ -1,5 +1,4 @@
-//! Clients that leave at every point of a request's way: the backend sees the abort, the slot is
-//! free.
+//! Clients that leave: the backend sees the abort, the slot is free.
 
 use testkit::{Connection, Daemon, Gate, MockBackend, Reply, WorkerProcess};
 

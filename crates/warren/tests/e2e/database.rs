@@ -1,5 +1,5 @@
 //! A database that cannot be used: a clear message and the way out, and never a new one in its
-//! place. One that is lost or damaged while the server runs. A clock that jumps.
+//! place. One that is moved away while the server runs. A clock that jumps.
 
 use std::{
     os::unix::{fs::PermissionsExt, process::CommandExt},

@@ -1,4 +1,4 @@
-//! Sound, pictures, judgements and rankings, from the client's bytes to those of the model server, and back.
+//! Sound, pictures and rankings, from the client's bytes to those of the model server, and back.
 
 use serde_json::{Value, json};
 use testkit::{

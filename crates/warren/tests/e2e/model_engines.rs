@@ -164,6 +164,19 @@ async fn one_command_and_a_model_file_are_a_model_server() {
 }
 
 #[tokio::test]
+async fn a_missing_program_is_said_with_how_to_get_it() {
+    let place = Place::with(&["a"]);
+    fs::remove_file(place.path("bin/llama-server")).unwrap();
+    let model = place.model("a");
+    let mut process = place.start(&["up", "--listen", "127.0.0.1:0", "--gguf", &model], "");
+    assert_eq!(process.exit().await, Some(2), "{}", process.log());
+    let log = process.log();
+    assert!(log.contains("llama-server was not found"), "{log}");
+    assert!(log.contains("github.com/ggml-org/llama.cpp/releases"), "{log}");
+    assert!(log.contains("--engine"), "{log}");
+}
+
+#[tokio::test]
 async fn a_folder_is_followed_as_its_files_come_and_go() {
     let place = Place::with(&["a"]);
     let folder = place.text("models");
@@ -225,4 +238,22 @@ async fn a_worker_lends_a_folder_and_leaves_no_engine_behind() {
     worker.sigterm();
     assert_eq!(worker.exit().await, Some(0), "{}", worker.log());
     place.has_engines(0).await;
+}
+
+#[tokio::test]
+async fn settings_that_contradict_each_other_are_said_with_their_key() {
+    let place = Place::with(&["a"]);
+    let model = place.model("a");
+    for (settings, words) in [
+        ("flags = ['--port', '1']", "--port"),
+        ("memory = '5'", "24GiB"),
+        ("command = ['serve', '{model}']", "needs {port}"),
+        ("contxt = 1", "contxt"),
+    ] {
+        let mut process =
+            place.start(&["up", "--listen", "127.0.0.1:0", "--gguf", &model], settings);
+        assert_ne!(process.exit().await, Some(0), "{settings}");
+        let log = process.log();
+        assert!(log.contains(words) && log.contains("engines"), "{settings}: {log}");
+    }
 }

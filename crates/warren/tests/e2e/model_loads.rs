@@ -1,4 +1,4 @@
-//! Models in memory: which worker is asked, what a client is told, what an administrator may do.
+//! Models in memory: an administrator has workers load and unload them.
 
 use std::process::Stdio;
 

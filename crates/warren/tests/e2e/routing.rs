@@ -1,4 +1,4 @@
-//! Which worker is given which request, and whose request is next.
+//! A conversation and the worker whose cache is warm for it.
 
 use serde_json::json;
 use testkit::MockBackend;
