@@ -22,6 +22,7 @@
 //! - [`usage`]: by what usage is summed up
 //! - [`time`]: spans and points of time as numbers
 //! - [`error`]: errors as text
+//! - [`words`]: numbers as words for people
 //! - [`plain`]: makes text from others safe to show on a terminal
 //! - [`secret`]: text that never shows itself, and URLs without their tokens
 
@@ -46,6 +47,7 @@ pub mod secret;
 pub mod time;
 pub mod trace;
 pub mod usage;
+pub mod words;
 
 pub use backoff::Backoff;
 pub use client_address::ClientAddress;

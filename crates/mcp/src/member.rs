@@ -24,6 +24,8 @@ use tokio::{
     time::{Instant, sleep},
 };
 
+use crate::arguments;
+
 /// How long to retry a server that cannot be reached.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// The most attempts of a request that may be repeated, if the connection breaks each time.
@@ -39,15 +41,6 @@ pub(crate) struct Member {
     room: Semaphore,
 }
 
-/// The work for a new team worker.
-pub(crate) struct Work {
-    pub(crate) prompt: String,
-    pub(crate) worker_name: Option<String>,
-    pub(crate) provider: Option<String>,
-    pub(crate) node: Option<String>,
-    pub(crate) working_dir: Option<String>,
-}
-
 impl Member {
     pub(crate) fn new(address: Address, team: TeamId, session: SessionId) -> Self {
         Self { address, team, session, room: Semaphore::new(AT_ONCE) }
@@ -55,10 +48,10 @@ impl Member {
 
     pub(crate) async fn handoff(
         &self,
-        work: Work,
+        work: arguments::Assign,
         timeout: Duration,
     ) -> Result<HandoffResult, ClientError> {
-        let Work { prompt, worker_name, provider, node: node_id, working_dir } = work;
+        let arguments::Assign { prompt, worker_name, provider, node: node_id, working_dir } = work;
         let request = Handoff {
             team_id: self.team,
             prompt,
@@ -72,8 +65,11 @@ impl Member {
         self.once(|server| server.handoff(request).boxed()).await
     }
 
-    pub(crate) async fn assign(&self, work: Work) -> Result<WorkerAssigned, ClientError> {
-        let Work { prompt, worker_name, provider, node: node_id, working_dir } = work;
+    pub(crate) async fn assign(
+        &self,
+        work: arguments::Assign,
+    ) -> Result<WorkerAssigned, ClientError> {
+        let arguments::Assign { prompt, worker_name, provider, node: node_id, working_dir } = work;
         let request = Assign {
             team_id: self.team,
             prompt,

@@ -12,10 +12,9 @@ use jiff::{Timestamp, Unit};
 use sha2::{Digest, Sha256};
 
 use super::{
-    Contents, FORMAT, FileEntry, HEAD, Head, MANIFEST, Manifest,
+    Contents, FORMAT, FileEntry, HEAD, Head, MANIFEST, Manifest, PartialDir,
     contents::{DATABASES, Source},
     hex,
-    partial::PartialDir,
     tar::{BLOCK, Entry, padding},
 };
 use crate::{

@@ -1,10 +1,9 @@
 //! The server as a node of the mesh.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use anyhow::Context;
 use base::Secret;
-use discovery::Reach;
 use mesh::{Mesh, node::Parts, share::Sharing};
 use models::{Library, Sources};
 use protocol::via::Marks;
@@ -15,9 +14,8 @@ use tokio::{net::TcpListener, task::JoinHandle, time::timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    VERSION,
     data::{MODELS, mesh_identity},
-    settings::{MeshSettings, Settings},
+    settings::Settings,
 };
 
 /// How long the goodbye to peers may take.
@@ -43,17 +41,17 @@ impl MeshPart {
         usage: Arc<dyn UsageStore>,
         marks: Marks,
     ) -> anyhow::Result<Option<Self>> {
-        let of_mesh = &settings.mesh;
-        if !of_mesh.enabled {
+        if !settings.mesh.enabled {
             return Ok(None);
         }
-        warn(of_mesh);
+        let node = settings.mesh.node.clone();
+        warn(&node);
         let identity = mesh_identity(&settings.data_dir)?;
-        let listener = listener(of_mesh)?;
-        let library = Arc::new(Library::new(sources(of_mesh, &settings.data_dir)));
-        let psk = psk(of_mesh.passcode.clone()).await?;
+        let listener = listener(&node)?;
+        let library = Arc::new(Library::new(sources(&node)));
+        let psk = psk(node.passcode.clone()).await?;
         let parts = Parts { identity, psk, scheduler: scheduler.clone(), usage, library, marks };
-        let mesh = Mesh::new(of_settings(of_mesh, &settings.data_dir), parts);
+        let mesh = Mesh::new(node, parts);
         tracing::info!(id = mesh.id().fingerprint(), "this machine takes part in the mesh");
         Ok(Some(Self { mesh, listener }))
     }
@@ -78,7 +76,7 @@ impl RunningMesh {
     }
 }
 
-fn warn(settings: &MeshSettings) {
+fn warn(settings: &mesh::Settings) {
     if settings.share.with == Sharing::Anyone {
         tracing::warn!("OPEN: every peer that reaches this machine may use its models");
     }
@@ -90,7 +88,7 @@ fn warn(settings: &MeshSettings) {
     }
 }
 
-fn listener(settings: &MeshSettings) -> anyhow::Result<Option<TcpListener>> {
+fn listener(settings: &mesh::Settings) -> anyhow::Result<Option<TcpListener>> {
     let Some(listen) = settings.listen else { return Ok(None) };
     let bound = wire::listen(listen);
     bound.map(Some).with_context(|| {
@@ -104,33 +102,13 @@ async fn psk(passcode: Option<Secret>) -> anyhow::Result<Option<PasscodeKey>> {
     derived.map(Some).context("the key of --mesh-passcode could not be made")
 }
 
-fn sources(settings: &MeshSettings, data_dir: &Path) -> Sources {
+fn sources(settings: &mesh::Settings) -> Sources {
     let home = std::env::home_dir().filter(|home| !home.as_os_str().is_empty());
     let sources = home.map(|home| Sources::of_home(&home)).unwrap_or_default();
     let sources = sources.as_said_by(|name| std::env::var_os(name));
-    Sources { folders: settings.model_dirs.clone(), store: Some(data_dir.join(MODELS)), ..sources }
-}
-
-fn of_settings(settings: &MeshSettings, data_dir: &Path) -> mesh::Settings {
-    // Paths are shown to people, whose working directory is another.
-    let data_dir = std::path::absolute(data_dir).unwrap_or_else(|_| data_dir.to_owned());
-    // Other machines cannot reach a listener on loopback, so it is not announced to them.
-    let is_local = settings.listen.is_some_and(|listen| listen.ip().is_loopback());
-    mesh::Settings {
-        name: settings.name.clone(),
-        version: VERSION,
-        listen: settings.listen,
-        passcode: settings.passcode.clone(),
-        plain_passcode: settings.plain_passcode,
-        require_sealed: settings.require_sealed,
-        peers: settings.peers.clone(),
-        relays: settings.relays.clone(),
-        advertise: settings.advertise,
-        reach: if is_local { Reach::Machine } else { Reach::Network },
-        share: settings.share.clone(),
-        trusted: settings.trusted.clone(),
-        model_dirs: settings.model_dirs.clone(),
-        offer_found: true,
-        data_dir,
+    Sources {
+        folders: settings.model_dirs.clone(),
+        store: Some(settings.data_dir.join(MODELS)),
+        ..sources
     }
 }

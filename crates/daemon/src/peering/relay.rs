@@ -118,5 +118,5 @@ fn forbidden(words: &'static str) -> Response {
 /// The trusted nodes and this one.
 fn members(settings: &Settings) -> anyhow::Result<HashSet<NodeId>> {
     let own = mesh_identity(&settings.data_dir)?.node_id();
-    Ok(settings.mesh.trusted.iter().copied().chain([own]).collect())
+    Ok(settings.mesh.node.trusted.iter().copied().chain([own]).collect())
 }

@@ -1,17 +1,18 @@
 //! The settings of the mesh, with the defaults and their checks.
 
-use std::{
-    net::{Ipv4Addr, SocketAddr},
-    path::PathBuf,
-};
+use std::{net::Ipv4Addr, path::Path};
 
 use anyhow::{Context, bail};
-use base::{NodeId, Secret, redact_url};
+use base::{NodeId, redact_url};
+use discovery::Reach;
 use dispatch::Route;
 use mesh::share::{Hours, Share, Sharing};
 use url::Url;
 
-use crate::options::{MeshOptions, MeshRelayServe, MeshRoute, MeshShare, ShareOptions};
+use crate::{
+    VERSION,
+    options::{MeshOptions, MeshRelayServe, MeshRoute, MeshShare, ShareOptions},
+};
 
 /// The default port of LAN peers.
 pub const MESH_PORT: u16 = 9180;
@@ -23,28 +24,8 @@ pub struct MeshSettings {
     pub enabled: bool,
     /// How far a request goes if its header does not say.
     pub route: Route,
-    /// Where peers on the LAN connect to.
-    pub listen: Option<SocketAddr>,
-    /// The name that peers are shown.
-    pub name: String,
-    /// The passcode that peers must prove they know.
-    pub passcode: Option<Secret>,
-    /// Whether its hash is sent to stock peers.
-    pub plain_passcode: bool,
-    /// Whether only sealed links are taken.
-    pub require_sealed: bool,
-    /// Peers where multicast does not pass.
-    pub peers: Vec<String>,
-    /// Relays to meet others at.
-    pub relays: Vec<String>,
-    /// Whether the node is announced by mDNS and looks for others.
-    pub advertise: bool,
-    /// The models and files that peers may use.
-    pub share: Share,
-    /// Nodes that need no passcode.
-    pub trusted: Vec<NodeId>,
-    /// Folders of models to offer.
-    pub model_dirs: Vec<PathBuf>,
+    /// The settings of the node.
+    pub node: mesh::Settings,
     /// Which nodes may use the relay; `None`: all on loopback, none elsewhere.
     pub relay_serve: Option<MeshRelayServe>,
     /// The hosts by which nodes dial the relay; empty: any.
@@ -58,56 +39,63 @@ impl MeshSettings {
     ///
     /// # Errors
     /// When a value is invalid, or anybody on the network could use this machine without `open`.
-    pub fn new(options: MeshOptions, open: bool) -> anyhow::Result<Self> {
+    pub fn new(options: MeshOptions, open: bool, data_dir: &Path) -> anyhow::Result<Self> {
         let enabled = options.enabled.unwrap_or(false);
         let default_listen = enabled.then_some((Ipv4Addr::UNSPECIFIED, MESH_PORT).into());
+        let listen = options.listen.or(default_listen);
+        // Other machines cannot reach a listener on loopback, so it is not announced to them.
+        let is_local = listen.is_some_and(|listen| listen.ip().is_loopback());
         let trusted = node_ids(options.trusted.unwrap_or_default())?;
-        let settings = Self {
-            route: options.route.unwrap_or_default().into(),
-            listen: options.listen.or(default_listen),
+        let node = mesh::Settings {
             name: options.name.unwrap_or_else(hardware::host_name),
+            version: VERSION,
+            listen,
             passcode: super::secret(options.passcode, "mesh-passcode")?,
             plain_passcode: options.plain_passcode.unwrap_or(false),
             require_sealed: options.require_sealed.unwrap_or(false),
-            peers: options
-                .peer
-                .unwrap_or_default()
-                .iter()
-                .map(|p| peer(p))
-                .collect::<Result<_, _>>()?,
-            relays: options
-                .relay
-                .unwrap_or_default()
-                .iter()
-                .map(|r| relay(r))
-                .collect::<Result<_, _>>()?,
+            peers: each(options.peer, peer)?,
+            relays: each(options.relay, relay)?,
             advertise: options.advertise.unwrap_or(enabled),
+            reach: if is_local { Reach::Machine } else { Reach::Network },
             share: share(options.share, options.limits.unwrap_or_default(), &trusted)?,
             trusted,
             model_dirs: options.models.unwrap_or_default(),
+            offer_found: true,
+            // Paths are shown to people, whose working directory is another.
+            data_dir: std::path::absolute(data_dir).unwrap_or_else(|_| data_dir.to_owned()),
+        };
+        refuse_defenceless(&node, open)?;
+        let enabled =
+            listen.is_some() || node.advertise || !node.peers.is_empty() || !node.relays.is_empty();
+        Ok(Self {
+            enabled,
+            route: options.route.unwrap_or_default().into(),
+            node,
             relay_serve: options.relay_serve,
             relay_hosts: options.relay_host.unwrap_or_default(),
             accept_unsigned: options.accept_unsigned.unwrap_or(false),
-            enabled,
-        };
-        settings.refuse_defenceless(open)?;
-        let asked = settings.listen.is_some() || settings.advertise;
-        let enabled = asked || !settings.peers.is_empty() || !settings.relays.is_empty();
-        Ok(Self { enabled, ..settings })
+        })
     }
+}
 
-    fn refuse_defenceless(&self, open: bool) -> anyhow::Result<()> {
-        let beyond = self.listen.is_some_and(|listen| !listen.ip().is_loopback());
-        let reached = beyond || !self.relays.is_empty();
-        let guarded = self.passcode.is_some() || !self.trusted.is_empty();
-        if reached && self.share.with == Sharing::Peers && !guarded && !open {
-            bail!(
-                "--mesh-share peers would answer whoever says hello: set a --mesh-passcode, name nodes \
-                 in `[mesh] trusted`, or say --mesh-share anyone, or --open, if that is meant"
-            );
-        }
-        Ok(())
+fn refuse_defenceless(node: &mesh::Settings, open: bool) -> anyhow::Result<()> {
+    let beyond = node.listen.is_some_and(|listen| !listen.ip().is_loopback());
+    let reached = beyond || !node.relays.is_empty();
+    let guarded = node.passcode.is_some() || !node.trusted.is_empty();
+    if reached && node.share.with == Sharing::Peers && !guarded && !open {
+        bail!(
+            "--mesh-share peers would answer whoever says hello: set a --mesh-passcode, name nodes \
+             in `[mesh] trusted`, or say --mesh-share anyone, or --open, if that is meant"
+        );
     }
+    Ok(())
+}
+
+fn each(
+    given: Option<Vec<String>>,
+    read: impl Fn(&str) -> anyhow::Result<String>,
+) -> anyhow::Result<Vec<String>> {
+    given.unwrap_or_default().iter().map(|text| read(text)).collect()
 }
 
 /// A peer as `HOST:PORT`; the port may be left out.
@@ -217,14 +205,14 @@ mod tests {
     use super::*;
 
     fn of(options: MeshOptions) -> anyhow::Result<MeshSettings> {
-        MeshSettings::new(options, false)
+        MeshSettings::new(options, false, Path::new("/data"))
     }
 
     #[test]
     fn by_default_the_mesh_is_off_and_requests_prefer_local_providers() {
         let settings = of(MeshOptions::default()).unwrap();
-        assert!(!settings.enabled && settings.listen.is_none() && !settings.advertise);
-        assert_eq!((settings.route, settings.share.with), (Route::PreferLocal, Sharing::Off));
+        assert!(!settings.enabled && settings.node.listen.is_none() && !settings.node.advertise);
+        assert_eq!((settings.route, settings.node.share.with), (Route::PreferLocal, Sharing::Off));
         let relayed = MeshOptions { relay: Some(vec!["ws://r".into()]), ..MeshOptions::default() };
         assert!(of(relayed).unwrap().enabled);
     }
@@ -232,8 +220,8 @@ mod tests {
     #[test]
     fn enabled_listens_and_advertises() {
         let settings = of(MeshOptions { enabled: Some(true), ..MeshOptions::default() }).unwrap();
-        assert_eq!(settings.listen.unwrap().port(), MESH_PORT);
-        assert!(settings.advertise && settings.enabled);
+        assert_eq!(settings.node.listen.unwrap().port(), MESH_PORT);
+        assert!(settings.node.advertise && settings.enabled);
     }
 
     #[test]
@@ -245,7 +233,7 @@ mod tests {
         };
         let wide = || shared("0.0.0.0:0", MeshShare::Peers);
         assert!(of(wide()).unwrap_err().to_string().contains("--mesh-passcode"));
-        assert!(MeshSettings::new(wide(), true).is_ok());
+        assert!(MeshSettings::new(wide(), true, Path::new("/data")).is_ok());
         assert!(of(MeshOptions { passcode: Some("p".into()), ..wide() }).is_ok());
         assert!(of(MeshOptions { trusted: Some(vec!["11".repeat(32)]), ..wide() }).is_ok());
         assert!(of(shared("127.0.0.1:0", MeshShare::Peers)).is_ok());

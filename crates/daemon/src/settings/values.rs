@@ -50,8 +50,8 @@ impl Settings {
             ("room_idle_secs", secs(self.room_idle)),
             ("room_endpoints", word(&RoomEndpoints::default())),
             ("open", json!(self.open)),
-            ("cluster.no_peer_discovery", json!(!self.cluster.discovery)),
-            ("cluster.allow_plain_peers", json!(self.cluster.allow_plain)),
+            ("cluster.no_peer_discovery", json!(!self.cluster.member.discovery)),
+            ("cluster.allow_plain_peers", json!(self.cluster.member.allow_plain)),
         ]
     }
 
@@ -59,14 +59,14 @@ impl Settings {
         let mesh = &self.mesh;
         vec![
             ("mesh.enabled", json!(mesh.enabled)),
-            ("mesh.plain_passcode", json!(mesh.plain_passcode)),
-            ("mesh.require_sealed", json!(mesh.require_sealed)),
+            ("mesh.plain_passcode", json!(mesh.node.plain_passcode)),
+            ("mesh.require_sealed", json!(mesh.node.require_sealed)),
             ("mesh.route", kebab(&mesh.route)),
             ("mesh.accept_unsigned", json!(mesh.accept_unsigned)),
-            ("mesh.share", kebab(&mesh.share.with)),
-            ("mesh.share.with", kebab(&mesh.share.with)),
-            ("mesh.share.pause_on_battery", json!(mesh.share.pause_on_battery)),
-            ("mesh.share.offer_models", json!(mesh.share.models_offered)),
+            ("mesh.share", kebab(&mesh.node.share.with)),
+            ("mesh.share.with", kebab(&mesh.node.share.with)),
+            ("mesh.share.pause_on_battery", json!(mesh.node.share.pause_on_battery)),
+            ("mesh.share.offer_models", json!(mesh.node.share.models_offered)),
         ]
     }
 
