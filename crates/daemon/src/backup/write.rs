@@ -89,6 +89,7 @@ fn archive(
     for name in DATABASES {
         let (path, copy) = (source.data_dir.join(name), staging.join(name));
         if path.exists() {
+            // By SQLite, as the database is at one moment: a server may write to it meanwhile.
             store::sqlite::copy::copy(&path, &copy)?;
             archive.add_file(&format!("data/{name}"), &copy)?;
             fs::remove_file(copy)?;
