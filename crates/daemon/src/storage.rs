@@ -65,7 +65,7 @@ pub(crate) async fn watch(
 fn log(was_degraded: bool, problem: Option<String>, saved: Result<(), StoreError>) {
     match (problem, saved) {
         (Some(problem), _) if !was_degraded => {
-            tracing::error!(problem, "the database is not written")
+            tracing::error!(problem, "the database is not written");
         }
         (None, _) if was_degraded => tracing::info!("the database is written again"),
         (None, Err(error)) => {
