@@ -24,6 +24,7 @@
 //! - [`usage`]: by what usage is summed up, and the counts
 //! - [`time`]: spans and points of time as numbers
 //! - [`error`]: errors as text
+//! - [`words`]: numbers as words for people
 //! - [`plain`]: makes text from others safe to show on a terminal
 //! - [`secret`]: text that never shows itself, and URLs without their tokens
 
@@ -50,6 +51,7 @@ pub mod thermal;
 pub mod time;
 pub mod trace;
 pub mod usage;
+pub mod words;
 
 pub use backoff::Backoff;
 pub use cancel::CancelReason;

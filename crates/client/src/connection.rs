@@ -251,7 +251,7 @@ impl Connection {
     }
 }
 
-/// The URL of a server, as people write it. A WebSocket's stands for that of its server.
+/// The URL of a server, as people write it. The URL of a WebSocket stands for its server's.
 fn base_url(text: &str) -> Result<Url, ClientError> {
     let bad = |reason| ClientError::NotAServer { url: redact_url(text), reason };
     let mut base = server_url(text).filter(Url::has_host).ok_or_else(|| bad("it is not a URL"))?;
@@ -260,7 +260,7 @@ fn base_url(text: &str) -> Result<Url, ClientError> {
         "https" | "wss" => "https",
         _ => return Err(bad("it must begin with http:// or https://")),
     };
-    // All four are of the kind that the library lets take each other's place.
+    // The library lets these four schemes replace each other.
     let _same_kind = base.set_scheme(scheme);
     let path = base.path().trim_end_matches('/');
     let path = path.strip_suffix(SOCKET).unwrap_or(path).to_owned();

@@ -86,17 +86,17 @@ impl Warren {
     /// When the server cannot be reached, or refuses.
     pub async fn create_invitation(
         &self,
-        asked: &CreateInvitation,
+        invitation: &CreateInvitation,
     ) -> Result<InvitationJson, ClientError> {
-        self.post_json("/admin/invitations", asked).await
+        self.post_json("/admin/invitations", invitation).await
     }
 
     /// Makes a code for guests of a room.
     ///
     /// # Errors
     /// When the server cannot be reached, or refuses.
-    pub async fn invite_to_room(&self, asked: &InviteToRoom) -> Result<RoomCode, ClientError> {
-        self.post_json("/admin/invitations/room", asked).await
+    pub async fn invite_to_room(&self, guest: &InviteToRoom) -> Result<RoomCode, ClientError> {
+        self.post_json("/admin/invitations/room", guest).await
     }
 
     /// Every invitation that the server remembers, the oldest first.
@@ -117,7 +117,7 @@ impl Warren {
         self.ask(Method::DELETE, &format!("/admin/invitations/{}", segment(meant)), None).await
     }
 
-    async fn post_json<T: serde::de::DeserializeOwned>(
+    pub(crate) async fn post_json<T: serde::de::DeserializeOwned>(
         &self,
         path: &str,
         body: &impl Serialize,

@@ -1,14 +1,12 @@
 //! Typed client of a Warren.
 //!
-//! - [`server`]: a server, and its requests
+//! - [`server`]: a server, its requests, and the end of it
 //! - `joining`: how machines join it
-//! - `page`: its web page
 //! - [`rooms`]: its rooms
 //! - [`mesh`]: its part in the mesh
 //! - [`logs`]: its log
 //! - [`workspace`]: its sessions, projects, files and teams
 //! - [`events`]: streams of events
-//! - [`stopping`]: the end of a server
 //! - [`answer`]: reads an answer piece by piece, in either of its two forms
 //! - `lines`: an answer that arrives as lines of JSON
 //! - [`error`]: why a request failed
@@ -22,10 +20,8 @@ mod joining;
 mod lines;
 pub mod logs;
 pub mod mesh;
-mod page;
 pub mod rooms;
 pub mod server;
-pub mod stopping;
 pub mod workspace;
 
 pub use answer::{Piece, Reading};
@@ -35,7 +31,6 @@ pub use logs::{LogQuery, Logging};
 pub use mesh::Pulling;
 pub use protocol::{admin, invitation, room};
 pub use rooms::{RemovalToken, RoomClient};
-pub use server::Warren;
-pub use stopping::Stopping;
+pub use server::{Stopping, Warren};
 pub use wire::tls::trust_own;
 pub use workspace::Workspace;

@@ -15,7 +15,6 @@ use serde::Deserialize;
 use crate::{
     error::ClientError,
     lines::JsonLines,
-    rooms::PATIENCE,
     server::{Warren, segment},
 };
 
@@ -71,9 +70,7 @@ impl Warren {
     /// # Errors
     /// As [`Warren::mesh_id`]; [`ClientError::NotFound`] when there is no such peer.
     pub async fn mesh_pull(&self, pull: &MeshPull) -> Result<Pulling, ClientError> {
-        let body = serde_json::to_vec(pull).map_err(|error| self.0.strange(error.to_string()))?;
-        let body = self.0.open(Method::POST, "/admin/mesh/pull", Some(body), PATIENCE).await?;
-        Ok(Pulling(JsonLines::new(body, self.url(), PULLING)))
+        self.post_for_lines("/admin/mesh/pull", pull, PULLING).await.map(Pulling)
     }
 
     /// The names of the models that the server can answer for, by itself or through others.

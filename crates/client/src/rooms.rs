@@ -111,9 +111,9 @@ impl RoomClient {
     pub async fn remove(
         &self,
         participant: &str,
-        shown: RemovalToken<'_>,
+        token: RemovalToken<'_>,
     ) -> Result<(), ClientError> {
-        let room = match shown {
+        let room = match token {
             RemovalToken::Host(token) => self.showing_too(HOST_TOKEN, token)?,
             RemovalToken::Session(token) => self.showing_too(SESSION, token)?,
         };

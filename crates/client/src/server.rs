@@ -1,5 +1,7 @@
 //! A server, and its requests.
 
+use std::time::Duration;
+
 use base::{Secret, UsageBy};
 use http::Method;
 use jiff::Timestamp;
@@ -8,21 +10,17 @@ use protocol::admin::{
     config::{ConfigJson, Reloaded},
     requests::{RequestJson, RequestList},
     status::{Health, ModelChanged, Stats, WorkerJson, WorkerList},
-    stop::StopRequest,
+    stop::{StopProgress, StopRequest},
     usage::UsageReport,
+    web::{CODE, LoginCode, PageSessionJson, PageSessionList, SESSIONS},
 };
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::error::Category;
 use url::{Host, Url, form_urlencoded};
 
 use crate::{
-    connection::Connection,
-    error::ClientError,
-    events::Answering,
-    lines::JsonLines,
-    rooms::PATIENCE,
-    stopping::{SILENCE, Stopping},
-    workspace::Address,
+    connection::Connection, error::ClientError, events::Answering, lines::JsonLines,
+    rooms::PATIENCE, workspace::Address,
 };
 
 /// A running server.
@@ -119,8 +117,7 @@ impl Warren {
     /// # Errors
     /// When the server cannot be reached, or refuses.
     pub async fn create_key(&self, key: &CreateKey) -> Result<KeyJson, ClientError> {
-        let body = serde_json::to_vec(key).map_err(|error| self.0.strange(error.to_string()))?;
-        self.ask(Method::POST, "/admin/keys", Some(body)).await
+        self.post_json("/admin/keys", key).await
     }
 
     /// Gives a key another text, which only this answer has.
@@ -239,15 +236,37 @@ impl Warren {
         Ok(list.requests)
     }
 
+    /// Makes a code by which one browser signs in with the rights of this client's token.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or refuses.
+    pub async fn create_login_code(&self) -> Result<LoginCode, ClientError> {
+        self.ask(Method::POST, CODE, None).await
+    }
+
+    /// The sessions of the page, the oldest first.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or refuses.
+    pub async fn page_sessions(&self) -> Result<Vec<PageSessionJson>, ClientError> {
+        let list: PageSessionList = self.get(SESSIONS).await?;
+        Ok(list.sessions)
+    }
+
+    /// Ends a session of the page.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or refuses; [`ClientError::NotFound`] when no session has this id.
+    pub async fn revoke_page_session(&self, id: &str) -> Result<PageSessionJson, ClientError> {
+        self.ask(Method::DELETE, &format!("{SESSIONS}/{}", segment(id)), None).await
+    }
+
     /// Asks the server to end. The answer tells what it waits for.
     ///
     /// # Errors
     /// When the server cannot be reached, or refuses.
     pub async fn stop(&self, stop: StopRequest) -> Result<Stopping, ClientError> {
-        let body = serde_json::to_vec(&stop);
-        let body = body.map_err(|error| self.0.strange(error.to_string()))?;
-        let body = self.0.open(Method::POST, "/admin/stop", Some(body), PATIENCE).await?;
-        Ok(Stopping(JsonLines::new(body, self.url(), SILENCE)))
+        self.post_for_lines("/admin/stop", &stop, SILENCE).await.map(Stopping)
     }
 
     /// Posts a request to one of its consumer APIs, such as `/v1/chat/completions`, and streams the
@@ -258,6 +277,19 @@ impl Warren {
     pub async fn post(&self, path: &str, body: Vec<u8>) -> Result<Answering, ClientError> {
         let body = self.0.open(Method::POST, path, Some(body), PATIENCE).await?;
         Ok(Answering::new(body, self.0.shown()))
+    }
+
+    /// Posts a request whose answer is lines of JSON, silent for at most this long.
+    pub(crate) async fn post_for_lines(
+        &self,
+        path: &str,
+        request: &impl Serialize,
+        silence: Duration,
+    ) -> Result<JsonLines, ClientError> {
+        let body = serde_json::to_vec(request);
+        let body = body.map_err(|error| self.0.strange(error.to_string()))?;
+        let body = self.0.open(Method::POST, path, Some(body), PATIENCE).await?;
+        Ok(JsonLines::new(body, self.url(), silence))
     }
 
     pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
@@ -276,6 +308,27 @@ impl Warren {
             Category::Data => self.0.strange(error.to_string()),
             _ => self.0.no_warren("what it answers is no JSON"),
         })
+    }
+}
+
+/// The longest silence of a server that ends.
+const SILENCE: Duration = Duration::from_secs(15 * 60);
+
+/// The progress of a server that was asked to end.
+#[derive(Debug)]
+pub struct Stopping(JsonLines);
+
+impl Stopping {
+    /// The work that it waits for now; `None` when the server has closed the connection.
+    ///
+    /// # Errors
+    /// When nothing came for 15 minutes, or something else came.
+    pub async fn next(&mut self) -> Result<Option<StopProgress>, ClientError> {
+        match self.0.next().await {
+            // A server that ends may not finish its sentence.
+            Err(ClientError::Unreachable { .. }) => Ok(None),
+            step => step,
+        }
     }
 }
 

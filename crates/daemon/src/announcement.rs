@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{VERSION, settings::Settings};
 
-/// How often it is looked whether invitations have expired.
+/// How often expired invitations are looked for.
 const LOOK: Duration = Duration::from_secs(60);
 
 /// The announcement while the server runs. If it fails, the server serves all the same.

@@ -14,7 +14,7 @@ const LINGER: Duration = Duration::from_secs(2);
 /// The first byte of a TLS handshake (RFC 8446 section 5.1).
 const HANDSHAKE: u8 = 22;
 
-/// `wire::dial` knows these words.
+/// The refusal. `wire::dial` recognises these words.
 const WORDS: &str =
     "this port speaks TLS: write https:// instead of http://, or wss:// instead of ws://";
 
@@ -46,7 +46,7 @@ pub(crate) async fn refuse(mut stream: TcpStream) -> io::Result<()> {
     let refusing = async {
         stream.write_all(answer.as_bytes()).await?;
         stream.shutdown().await?;
-        // Closed with something unread, a connection is reset, and the answer may be lost.
+        // A connection that is closed with unread bytes is reset, and the answer may be lost.
         let mut rest = [0; 1024];
         while stream.read(&mut rest).await? > 0 {}
         Ok(())
@@ -54,11 +54,11 @@ pub(crate) async fn refuse(mut stream: TcpStream) -> io::Result<()> {
     timeout(LINGER, refusing).await.unwrap_or_else(|late| Err(late.into()))
 }
 
-/// Tells once that somebody speaks TLS to a port without it, if that is how a client begins.
-pub(crate) fn tell_of_tls(first: &[u8]) {
-    static TOLD: Once = Once::new();
+/// Warns once of clients that speak TLS to a port without it.
+pub(crate) fn warn_of_tls(first: &[u8]) {
+    static WARNED: Once = Once::new();
     if first.first() == Some(&HANDSHAKE) {
-        TOLD.call_once(|| {
+        WARNED.call_once(|| {
             tracing::warn!(
                 "a client speaks TLS to this port, which has none: it must write http:// instead of \
                  https://, or the server needs --tls-cert and --tls-key"

@@ -4,32 +4,29 @@
 
 use std::{
     net::{IpAddr, SocketAddr},
-    sync::Arc,
+    sync::{Arc, Weak},
     time::Duration,
 };
 
 use anyhow::Context;
 use api::{Client, Cors};
 use axum::{Router, body::Body, extract::Request, routing::get};
-use base::Live;
-use cluster::{Cluster, Parts};
+use base::{Live, NodeId};
+use bytes::Bytes;
+use cluster::{Cluster, MeshWay, Parts, Sending};
 use futures_util::future::BoxFuture;
-use mesh::Mesh;
+use mesh::{Mesh, parcels::Receiver};
 use store::{SqliteStore, WorkspaceStore};
 use tokio::{net::TcpListener, sync::Mutex, task};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use workspace_socket::Memberships;
 
 use crate::{
-    data::mesh_identity,
-    listener::Listener,
-    mesh_way::{self, FromPeers},
-    settings::{ClusterSettings, Settings},
-    telemetry::metrics::Metrics,
+    data::mesh_identity, listener::Listener, settings::Settings, telemetry::metrics::Metrics,
     workspace_part::WorkspacePart,
 };
 
-/// The most addresses that the other members are told.
+/// The most addresses that are announced to the other members.
 const ADDRESSES: usize = 8;
 /// A link whose other end takes nothing for this long is cut.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -54,7 +51,7 @@ struct Present {
     cluster: Cluster,
     /// Ends the listener.
     listening: DropGuard,
-    /// Hears from the mesh.
+    /// Passes on parcels from the mesh.
     _from_peers: Option<Arc<FromPeers>>,
 }
 
@@ -91,7 +88,7 @@ impl ClusterPart {
             *part.0.present.lock().await = Some(present);
         } else {
             anyhow::ensure!(
-                settings.cluster.peers.is_empty(),
+                settings.cluster.member.peers.is_empty(),
                 "peers are given, and no token: give the same --cluster-token to all machines, or \
                  join with an invitation"
             );
@@ -104,7 +101,7 @@ impl ClusterPart {
     async fn is_member(&self) -> anyhow::Result<bool> {
         let kept = self.0.kept();
         let is_stored = task::spawn_blocking(move || cluster::is_member(&*kept)).await??;
-        Ok(self.0.settings.cluster.token.is_some() || is_stored)
+        Ok(self.0.settings.cluster.member.token.is_some() || is_stored)
     }
 
     async fn open(&self) -> anyhow::Result<Present> {
@@ -137,12 +134,14 @@ impl Inner {
             identity: mesh_identity(&self.settings.data_dir)?,
             store: self.kept(),
         };
-        let cluster = Cluster::start(of_settings(of_cluster, address), parts).await?;
+        let (member, port) = (of_cluster.member.clone(), address.port());
+        let member = cluster::Settings { addresses: reachable(address), port, ..member };
+        let cluster = Cluster::start(member, parts).await?;
         let listener = listener(&self.settings, bound, &cluster, &self.metrics);
         let listening = self.closing.child_token();
         tokio::spawn(listener.run(listening.clone()));
         tracing::info!(node = cluster.node_id(), %address, "the port for a cluster's members is open");
-        let from_peers = self.mesh.as_ref().map(|mesh| mesh_way::open(mesh, &cluster));
+        let from_peers = self.mesh.as_ref().map(|mesh| open_to_mesh(mesh, &cluster));
         let listening = listening.drop_guard();
         Ok(Present { cluster, listening, _from_peers: from_peers })
     }
@@ -166,7 +165,7 @@ impl Inner {
             return Ok(present.cluster.join(code).await?);
         }
         anyhow::ensure!(
-            self.settings.cluster.token.is_none(),
+            self.settings.cluster.member.token.is_none(),
             "this machine's settings hold the token of a cluster: take --cluster-token and --peer out \
              of them, start the server again, and run the same line"
         );
@@ -193,7 +192,7 @@ impl Inner {
         cluster.leave().await?;
         drop(listening);
         let words = "this machine has left the cluster; its sessions go on";
-        Ok(match self.settings.cluster.token {
+        Ok(match self.settings.cluster.member.token {
             None => words.to_owned(),
             Some(_) => format!(
                 "{words}. Take --cluster-token and --peer out of its settings and start it \
@@ -221,19 +220,6 @@ fn words(error: &anyhow::Error) -> String {
     format!("{error:#}")
 }
 
-fn of_settings(of_cluster: &ClusterSettings, address: SocketAddr) -> cluster::Settings {
-    cluster::Settings {
-        token: of_cluster.token.clone(),
-        peers: of_cluster.peers.clone(),
-        discovery: of_cluster.discovery,
-        allow_plain: of_cluster.allow_plain,
-        name: of_cluster.name.clone(),
-        addresses: reachable(address),
-        port: address.port(),
-        ..cluster::Settings::default()
-    }
-}
-
 /// The addresses by which other machines may reach this one.
 fn reachable(address: SocketAddr) -> Vec<String> {
     let ips: Vec<IpAddr> = match address.ip().is_unspecified() {
@@ -256,4 +242,42 @@ fn listener(
     });
     let router = Cors::new(Router::new().route("/peer", peer), settings.local.clone());
     Listener::on(bound, settings.tls.clone(), router, Arc::clone(metrics), Live::new(PATIENCE))
+}
+
+/// The mesh as a way between members that cannot connect to each other: from the cluster to the mesh.
+struct ToPeers(Mesh);
+
+impl MeshWay for ToPeers {
+    fn leads_to(&self, key: NodeId) -> bool {
+        self.0.knows(key)
+    }
+
+    fn send(&self, key: NodeId, bytes: Bytes) -> Sending<'_> {
+        Box::pin(async move {
+            let sent = self.0.send(key, &bytes).await;
+            sent.map_err(|error| base::error::chain(&error))
+        })
+    }
+}
+
+/// From the mesh to the cluster, until this is dropped.
+struct FromPeers(Cluster);
+
+impl Receiver for FromPeers {
+    fn received(&self, from: NodeId, bytes: Bytes) {
+        self.0.received_over_mesh(from, bytes);
+    }
+
+    fn lost(&self, peer: NodeId) {
+        self.0.mesh_lost(peer);
+    }
+}
+
+/// Lets a member link to others over the mesh until the result is dropped.
+fn open_to_mesh(mesh: &Mesh, cluster: &Cluster) -> Arc<FromPeers> {
+    cluster.use_mesh(Arc::new(ToPeers(mesh.clone())));
+    let from = Arc::new(FromPeers(cluster.clone()));
+    let receiver: Weak<FromPeers> = Arc::downgrade(&from);
+    mesh.set_receiver(receiver);
+    from
 }

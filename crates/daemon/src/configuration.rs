@@ -48,7 +48,7 @@ pub struct Configuration {
 
 /// A setting of a server, and the mark of a secret.
 #[derive(Debug, Clone)]
-pub struct Told {
+pub struct MarkedSetting {
     json: SettingJson,
     mark: Option<u64>,
 }
@@ -86,12 +86,12 @@ impl Origins {
         section: &str,
         options: &T,
         defaults: &Defaults,
-    ) -> Vec<Told> {
+    ) -> Vec<MarkedSetting> {
         let command = T::augment_args(Command::new("settings"));
         let given = |name: &str| self.given(section, name, &command);
         let mut all = list(section, options);
         let shares = take_share(&mut all).zip(given(SHARE.0));
-        let told = all.into_iter().map(|listed| match &shares {
+        let marked = all.into_iter().map(|listed| match &shares {
             Some((value, source)) if listed.name == SHARE.1 => {
                 setting(Listed { value: Some(value.clone()), ..listed }, *source, defaults)
             }
@@ -100,15 +100,16 @@ impl Origins {
                 setting(listed, source, defaults)
             }
         });
-        told.collect()
+        marked.collect()
     }
 
     /// All settings of a server.
-    pub fn configuration(&self, settings: Vec<Told>) -> Configuration {
+    pub fn configuration(&self, settings: Vec<MarkedSetting>) -> Configuration {
         let file = self.file.path.as_ref().map(|path| path.display().to_string());
-        let marked = settings.iter().filter_map(|told| Some((told.json.name.clone(), told.mark?)));
+        let marked =
+            settings.iter().filter_map(|setting| Some((setting.json.name.clone(), setting.mark?)));
         let marks = marked.collect();
-        let settings = settings.into_iter().map(|told| told.json).collect();
+        let settings = settings.into_iter().map(|setting| setting.json).collect();
         Configuration { json: ConfigJson { file, settings }, marks }
     }
 
@@ -165,11 +166,11 @@ fn take_share(all: &mut Vec<Listed>) -> Option<Value> {
     all.remove(place).value
 }
 
-fn setting(listed: Listed, source: SettingSource, defaults: &Defaults) -> Told {
+fn setting(listed: Listed, source: SettingSource, defaults: &Defaults) -> MarkedSetting {
     let Listed { name, value, secret, mark } = listed;
     let default = || defaults.get(&of_table(&name)).cloned().unwrap_or_default();
     let value = value.unwrap_or_else(default);
-    Told { json: SettingJson { name, value, source, secret }, mark }
+    MarkedSetting { json: SettingJson { name, value, source, secret }, mark }
 }
 
 /// A name without places in lists: the defaults are the same at each.
@@ -202,7 +203,7 @@ mod tests {
         let server = ServeOptions { data_dir: Some("/data".into()), ..options.clone() };
         let defaults = Settings::new(server, false).unwrap().values();
         let told = Origins::new(&file, &found).settings("", &options, &defaults);
-        told.into_iter().map(|told| told.json).collect()
+        told.into_iter().map(|setting| setting.json).collect()
     }
 
     #[track_caller]

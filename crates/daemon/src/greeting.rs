@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 /// The first bytes of HTTP/2 (RFC 9113 section 3.4). Anything else is HTTP/1.
 const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// The size of the first read.
+/// The size of the first read. The version is found in it, so that a connection needs less memory and one deadline.
 const FIRST_READ: usize = 4 * 1024;
 
 /// The version that a client speaks.

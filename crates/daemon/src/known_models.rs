@@ -21,7 +21,7 @@ const FLUSH: Duration = Duration::from_secs(60);
 /// The models that were served.
 pub(crate) struct KnownModels {
     pub(crate) memory: Arc<ModelMemory>,
-    /// By which models are forgotten.
+    /// The clock by which models are forgotten.
     ages: Arc<AgeClock>,
     places: Mutex<Places>,
     /// Notified of a new model, which a crash should not lose.

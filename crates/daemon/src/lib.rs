@@ -5,7 +5,7 @@
 //!
 //! - [`options`]: settings as they are written in flags, environment and file
 //! - [`settings`]: their values, with the defaults
-//! - [`configuration`]: the settings as a running server tells them, and where each is from
+//! - [`configuration`]: the settings as a running server shows them, and where each is from
 //! - [`backup`]: a server's data in one file, and back
 //! - [`data`]: the data directory, its lock and its tokens
 //! - [`running`]: where the running server of a data directory is
@@ -15,7 +15,7 @@
 //! - `ledger`: a row for each job, written off the request path
 //! - `response_keeper`: the end of old responses and conversations
 //! - `health`: the state that `/health` reports
-//! - `priced`: the cost of each job
+//! - `own_jobs`: the observers that count jobs, with the cost of each
 //! - `key_keeper`: expiry, settlement and last use of keys
 //! - [`offline`]: administration of a server that is not running
 //! - `listener`: TCP, TLS and HTTP connections
@@ -23,7 +23,7 @@
 //! - `strict`: ambiguous requests; `streams`: HTTP/2 connections without requests
 //! - [`peering`]: the mesh and the relay
 //! - `workspace_part`: the workspace, started when it is needed; `cluster_part`: this machine as a member
-//!   of a cluster; `mesh_way`: the mesh as a way between members; `cluster_models`: the models of members for the sessions of others
+//!   of a cluster; `cluster_models`: the models of members for the sessions of others
 //! - `announcement`: the server on the local network, by mDNS; `whereabouts`: where it is, for invitations
 //! - `room_keeper`: events of jobs for rooms; the end of unused rooms
 //! - [`reload`]: the configuration, read again while the server runs
@@ -31,8 +31,7 @@
 //! - `sockets`: which part gets a WebSocket on the shared path
 //! - [`telemetry`]: logs and metrics
 //! - [`signals`]: SIGTERM, SIGINT and SIGHUP
-//! - `stopping`: how a running server is asked to end, and what it waits for; `sessions_fate`: what becomes of its
-//!   terminals and agents then
+//! - `stopping`: the end of a running server, and the fate of its terminals and agents
 
 mod announcement;
 pub mod backup;
@@ -49,13 +48,11 @@ mod key_keeper;
 mod known_models;
 mod ledger;
 mod listener;
-mod mesh_way;
 pub mod offline;
 pub mod options;
 mod own_jobs;
 mod parts;
 pub mod peering;
-mod priced;
 pub mod reload;
 mod response_keeper;
 #[cfg(feature = "nats")]
@@ -64,7 +61,6 @@ mod room_keeper;
 mod routes;
 pub mod running;
 pub mod server;
-mod sessions_fate;
 pub mod settings;
 pub mod signals;
 mod sockets;
@@ -80,11 +76,11 @@ mod workspace_part;
 pub use fleet_part::examination as nats;
 pub use offline::OfflineServer;
 pub use options::{ConfigFile, ServeOptions};
-pub use parts::{Kept, KeptSecrets};
+pub use parts::{SecretSource, SecretSources};
 pub use running::ServerFile;
 pub use server::Server;
-pub use sessions_fate::{RunningSessions, SessionsFate};
 pub use settings::Settings;
+pub use stopping::{RunningSessions, SessionsFate};
 pub use stores::database;
 
 /// The version of this Warren.

@@ -8,6 +8,7 @@ use std::{
 };
 
 use access::LocalRules;
+use anyhow::Context;
 use api::Cors;
 use axum::Router;
 use base::Live;
@@ -86,8 +87,11 @@ impl Listener {
         router: Cors<Router>,
         metrics: Arc<Metrics>,
         patience: Live<Duration>,
-    ) -> io::Result<Self> {
-        Ok(Self::on(wire::listen(address)?, tls, router, metrics, patience))
+    ) -> anyhow::Result<Self> {
+        let tcp = wire::listen(address).with_context(|| {
+            format!("{address} cannot be listened on: is another server running there?")
+        })?;
+        Ok(Self::on(tcp, tls, router, metrics, patience))
     }
 
     /// The same on a socket that is bound.
@@ -141,7 +145,7 @@ impl Listener {
                     let metrics = Arc::clone(&self.metrics);
                     self.tasks.spawn(async move {
                         metrics.http_connections().inc();
-                        // Made here: a future that is made outside and moved in takes its room twice.
+                        // Made here: a future that is made outside and moved in takes its memory twice.
                         client.connected(stream, tls).await;
                         metrics.http_connections().dec();
                         drop(permit);
@@ -181,16 +185,16 @@ fn keep_alive(stream: &TcpStream) {
     }
 }
 
-/// Says once that the clients of a proxy cannot be told apart. A stranger on the internet can invent the
+/// Warns once that the clients of a proxy cannot be distinguished. A stranger on the internet can invent the
 /// headers of a proxy, so only an address of this machine or its network is taken for one.
-fn tell_of_proxy(peer: IpAddr, rules: &LocalRules) {
-    static TOLD: Once = Once::new();
+fn warn_of_proxy(peer: IpAddr, rules: &LocalRules) {
+    static WARNED: Once = Once::new();
     let is_near = match peer.to_canonical() {
         IpAddr::V4(ip) => ip.is_loopback() || ip.is_private(),
         IpAddr::V6(ip) => ip.is_loopback() || ip.is_unique_local(),
     };
     if is_near && !rules.trusted_proxies.has(peer) {
-        TOLD.call_once(|| {
+        WARNED.call_once(|| {
             tracing::warn!(
                 "requests come through a proxy at {peer}: all its clients count as one, so wrong \
                  tokens and codes of one keep out the others; if the proxy is yours, start the \
@@ -240,7 +244,7 @@ impl Client {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        // One after the other, and not one within the other: they share their room then.
+        // One after the other, not nested: so the two futures share their memory.
         if let Some((version, stream)) = self.greeted(stream).await {
             self.serve(version, stream).await;
         }
@@ -257,7 +261,7 @@ impl Client {
         };
         match greeted {
             Ok(Ok((version, first))) => {
-                clear_text::tell_of_tls(&first);
+                clear_text::warn_of_tls(&first);
                 return Some((version, ClientStream::new(first, stream, self.patience)));
             }
             Ok(Err(error)) => tracing::debug!(%peer, %error, "a connection broke"),
@@ -277,7 +281,7 @@ impl Client {
             let rules = rules.get();
             let client = rules.client(peer.ip(), request.uri(), request.headers());
             if client.is_by_proxy() {
-                tell_of_proxy(peer.ip(), &rules);
+                warn_of_proxy(peer.ip(), &rules);
             }
             let client = api::Client { address: client, peer: peer.ip() };
             request.extensions_mut().insert(client);

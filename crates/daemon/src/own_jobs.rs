@@ -1,56 +1,84 @@
-//! Observers that count: they hear of this server's own jobs only.
+//! The observers that count jobs see only this server's own, each with its cost at its end.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use base::ProviderId;
+use access::{Keys, Tokens};
+use base::{Money, ProviderId, Scope};
 use scheduler::{Announcement, Break, CancelReason, JobEnd, JobFacts, LeaveReason, Observer};
 
-/// An observer that hears of everything but jobs of other servers for workers of this one. What these use is counted
-/// at the server that has their clients.
-pub(crate) struct OwnJobs<O>(pub(crate) O);
+/// Observers of everything but jobs of other servers at workers of this one: those count at the server that has their
+/// clients.
+pub(crate) struct OwnJobs {
+    keys: Keys,
+    observers: Vec<Arc<dyn Observer>>,
+}
 
-impl<O: Observer> Observer for OwnJobs<O> {
-    fn accepted(&self, job: &JobFacts) {
-        self.of_own(job, |observer| observer.accepted(job));
+impl OwnJobs {
+    /// `keys` have the prices.
+    pub(crate) fn new(keys: Keys, observers: Vec<Arc<dyn Observer>>) -> Self {
+        Self { keys, observers }
     }
 
-    fn assigned(&self, job: &JobFacts, provider: ProviderId, waited: Duration) {
-        self.of_own(job, |observer| observer.assigned(job, provider, waited));
+    fn tell(&self, job: &JobFacts, tell: impl Fn(&dyn Observer)) {
+        if job.lent.is_none() {
+            self.observers.iter().for_each(|observer| tell(&**observer));
+        }
     }
 
-    fn requeued(&self, job: &JobFacts) {
-        self.of_own(job, |observer| observer.requeued(job));
-    }
-
-    fn broke_off(&self, job: &JobFacts, broken: &Break) {
-        self.of_own(job, |observer| observer.broke_off(job, broken));
-    }
-
-    fn first_byte(&self, job: &JobFacts, after: Duration) {
-        self.of_own(job, |observer| observer.first_byte(job, after));
-    }
-
-    fn canceled(&self, job: &JobFacts, reason: CancelReason) {
-        self.of_own(job, |observer| observer.canceled(job, reason));
-    }
-
-    fn ended(&self, job: &JobFacts, ended: &JobEnd) {
-        self.of_own(job, |observer| observer.ended(job, ended));
-    }
-
-    fn announced(&self, announcement: &Announcement<'_>) {
-        self.0.announced(announcement);
-    }
-
-    fn left(&self, provider: ProviderId, why: LeaveReason) {
-        self.0.left(provider, why);
+    /// The price is that of the provider's name. Members of a room lend for nothing.
+    fn cost(&self, job: &JobFacts, ended: &JobEnd) -> Option<Money> {
+        let provider = ended.provider_name.as_deref();
+        let model = ended.served_model.as_ref().unwrap_or(&job.model).as_str();
+        let tokens = Tokens {
+            prompt: ended.usage.prompt_tokens.unwrap_or(0),
+            cached: ended.usage.cached_tokens.unwrap_or(0),
+            completion: ended.usage.completion_tokens.unwrap_or(0),
+        };
+        let ours = job.scope == Scope::server() && ended.provider.is_some();
+        ours.then(|| self.keys.prices().cost(model, provider, tokens)).flatten()
     }
 }
 
-impl<O: Observer> OwnJobs<O> {
-    fn of_own(&self, job: &JobFacts, tell: impl FnOnce(&O)) {
-        if job.lent.is_none() {
-            tell(&self.0);
+impl Observer for OwnJobs {
+    fn accepted(&self, job: &JobFacts) {
+        self.tell(job, |observer| observer.accepted(job));
+    }
+
+    fn assigned(&self, job: &JobFacts, provider: ProviderId, waited: Duration) {
+        self.tell(job, |observer| observer.assigned(job, provider, waited));
+    }
+
+    fn requeued(&self, job: &JobFacts) {
+        self.tell(job, |observer| observer.requeued(job));
+    }
+
+    fn broke_off(&self, job: &JobFacts, broken: &Break) {
+        self.tell(job, |observer| observer.broke_off(job, broken));
+    }
+
+    fn first_byte(&self, job: &JobFacts, after: Duration) {
+        self.tell(job, |observer| observer.first_byte(job, after));
+    }
+
+    fn canceled(&self, job: &JobFacts, reason: CancelReason) {
+        self.tell(job, |observer| observer.canceled(job, reason));
+    }
+
+    fn ended(&self, job: &JobFacts, ended: &JobEnd) {
+        match self.cost(job, ended) {
+            Some(cost) => {
+                let priced = JobEnd { cost: Some(cost), ..ended.clone() };
+                self.tell(job, |observer| observer.ended(job, &priced));
+            }
+            None => self.tell(job, |observer| observer.ended(job, ended)),
         }
+    }
+
+    fn announced(&self, announcement: &Announcement<'_>) {
+        self.observers.iter().for_each(|observer| observer.announced(announcement));
+    }
+
+    fn left(&self, provider: ProviderId, why: LeaveReason) {
+        self.observers.iter().for_each(|observer| observer.left(provider, why));
     }
 }

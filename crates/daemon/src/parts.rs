@@ -3,10 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use access::{ConsumerRules, Keys, LenderRules, LocalRules, Moment, PageSessions, Prices, Token};
-use api::{
-    Limits, MessageJobs, Names, RoomPermissions, RoomRules,
-    admin::{RecentRequests, RecentSeries},
-};
+use api::{Limits, MessageJobs, Names, RoomPermissions, RoomRules};
 use base::{KeyId, KeyScope, Live, Secret};
 use dispatch::route::{LeastLoaded, Policy, PrefixAffinity};
 use providers::{ModelNodes, NodeSettings, RelaySettings, RelayWorkers};
@@ -21,15 +18,14 @@ use crate::{
     ledger::Ledger,
     options::Routing,
     own_jobs::OwnJobs,
-    priced::Priced,
     settings::Settings,
     stores::Stores,
-    telemetry::{metrics::Metrics, request_log::RequestLog},
+    telemetry::request_log::RequestLog,
 };
 
 /// Where a secret of the server comes from.
 #[derive(Debug, Clone)]
-pub enum Kept {
+pub enum SecretSource {
     /// From a flag, the environment or the configuration.
     Given,
     /// Made at this start.
@@ -48,11 +44,11 @@ pub enum Kept {
 
 /// Where the secrets that other machines need come from.
 #[derive(Debug, Clone)]
-pub struct KeptSecrets {
+pub struct SecretSources {
     /// The ready-made key of consumers, if there is one.
-    pub client: Option<Kept>,
+    pub client: Option<SecretSource>,
     /// The secret that workers present.
-    pub worker: Kept,
+    pub worker: SecretSource,
 }
 
 /// The secrets that a server accepts beside its keys.
@@ -60,23 +56,23 @@ pub(crate) struct Tokens {
     pub(crate) worker: Secret,
     pub(crate) admin: Secret,
     pub(crate) client: Option<Secret>,
-    pub(crate) kept: KeptSecrets,
+    pub(crate) sources: SecretSources,
     #[cfg(feature = "nats")]
-    pub(crate) kept_admin: Kept,
+    pub(crate) admin_source: SecretSource,
 }
 
 impl Tokens {
     /// Takes those of the settings, and the others from the data directory.
     pub(crate) fn load(settings: &Settings, data: &DataDir) -> anyhow::Result<Self> {
         let load = |given: &Option<Secret>, name, prefix| match given {
-            Some(secret) => anyhow::Ok((secret.clone(), Kept::Given)),
+            Some(secret) => anyhow::Ok((secret.clone(), SecretSource::Given)),
             None => {
                 let file = data.path().join(name);
                 let was_there = file.exists();
                 let secret = data.token(name, prefix)?;
                 let kept = match was_there {
-                    true => Kept::Before { file },
-                    false => Kept::New { secret: secret.clone(), file },
+                    true => SecretSource::Before { file },
+                    false => SecretSource::New { secret: secret.clone(), file },
                 };
                 Ok((secret, kept))
             }
@@ -87,14 +83,14 @@ impl Tokens {
         };
         let (client, of_client) = client.unzip();
         let (worker, of_worker) = load(&settings.worker_secret, WORKER_SECRET, "ws_")?;
-        let (admin, _kept_admin) = load(&settings.admin_token, ADMIN_TOKEN, "wa_")?;
+        let (admin, _admin_source) = load(&settings.admin_token, ADMIN_TOKEN, "wa_")?;
         Ok(Self {
             worker,
             admin,
             client,
-            kept: KeptSecrets { client: of_client, worker: of_worker },
+            sources: SecretSources { client: of_client, worker: of_worker },
             #[cfg(feature = "nats")]
-            kept_admin: _kept_admin,
+            admin_source: _admin_source,
         })
     }
 }
@@ -136,28 +132,21 @@ pub(crate) fn add_page_sessions(
     Ok(())
 }
 
-/// The observers of jobs, in the order in which they are called.
+/// The observers of jobs, in the order in which they are called. `counting`: those that see this server's own jobs.
 pub(crate) fn observers(
     settings: &Settings,
     keys: &Keys,
     models: &Arc<KnownModels>,
-    metrics: &Arc<Metrics>,
-    requests: &Arc<RecentRequests>,
-    series: &Arc<RecentSeries>,
     ledger: &Arc<Ledger>,
+    counting: [Arc<dyn Observer>; 4],
 ) -> Vec<Arc<dyn Observer>> {
-    let mut priced: Vec<Arc<dyn Observer>> = vec![
-        Arc::new(KeySettlement(keys.clone())),
-        Arc::<Metrics>::clone(metrics),
-        Arc::<RecentRequests>::clone(requests),
-        Arc::<RecentSeries>::clone(series),
-    ];
+    let mut own: Vec<Arc<dyn Observer>> = vec![Arc::new(KeySettlement(keys.clone()))];
+    own.extend(counting);
     if settings.ledger {
-        priced.push(Arc::<Ledger>::clone(ledger));
+        own.push(Arc::<Ledger>::clone(ledger));
     }
     let known = Arc::<KnownModels>::clone(models);
-    let priced = Priced::new(keys.clone(), priced);
-    vec![Arc::new(OwnJobs(priced)), known, Arc::new(RequestLog)]
+    vec![Arc::new(OwnJobs::new(keys.clone(), own)), known, Arc::new(RequestLog)]
 }
 
 pub(crate) fn scheduler(settings: &Settings, observers: Vec<Arc<dyn Observer>>) -> Scheduler {

@@ -13,32 +13,32 @@ use crate::{storage::aged, stores::Stores};
 /// How often they are looked for.
 const LOOK: Duration = Duration::from_secs(60);
 
-/// The rules for which of them go.
+/// Deletes old responses, and those of revoked keys.
 pub(crate) struct ResponseKeeper {
     store: Arc<dyn ResponseStore>,
     keys: Keys,
     /// How long they are kept; zero: not at all.
-    kept: Live<Duration>,
+    retention: Live<Duration>,
     ages: Arc<AgeClock>,
 }
 
 impl ResponseKeeper {
-    /// Of a server that starts. No other server is at the responses of its own file, so what was made in the background
-    /// when it ended is lost.
+    /// The keeper of a server that starts. Nobody else uses the responses in its own file, so those that were being made
+    /// in the background when it ended are lost.
     ///
     /// # Errors
     /// When that cannot be written.
     pub(crate) fn open(
         stores: &Stores,
         keys: &Keys,
-        kept: Live<Duration>,
+        retention: Live<Duration>,
         ages: &Arc<AgeClock>,
     ) -> Result<Self, StoreError> {
         if stores.shared.is_none() {
             stores.responses.lose_running()?;
         }
         let store = Arc::clone(&stores.responses);
-        Ok(Self { store, keys: keys.clone(), kept, ages: Arc::clone(ages) })
+        Ok(Self { store, keys: keys.clone(), retention, ages: Arc::clone(ages) })
     }
 
     /// Runs until `stop`.
@@ -46,25 +46,25 @@ impl ResponseKeeper {
         let keeper = Arc::new(self);
         let mut looks = interval(LOOK);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut told = false;
+        let mut is_reported = false;
         loop {
             tokio::select! {
                 _ = looks.tick() => {}
                 () = stop.cancelled() => return,
             }
-            let look = { Arc::clone(&keeper) };
-            let looked = tokio::task::spawn_blocking(move || look.forget(Moment::now())).await;
+            let own = Arc::clone(&keeper);
+            let looked = tokio::task::spawn_blocking(move || own.forget(Moment::now())).await;
             let failed = looked.ok().and_then(Result::err);
-            if let Some(error) = failed.as_ref().filter(|_| !told) {
+            if let Some(error) = failed.as_ref().filter(|_| !is_reported) {
                 tracing::warn!(problem = chain(error), "old responses are not deleted");
             }
-            told = failed.is_some();
+            is_reported = failed.is_some();
         }
     }
 
-    /// Deletes what is too old now, and what is of keys that were revoked. Blocks.
+    /// Deletes responses that are too old, and those of revoked keys. Blocks.
     fn forget(&self, now: Moment) -> Result<(), StoreError> {
-        let oldest = aged(&self.ages, now).saturating_sub(millis(self.kept.copied()));
+        let oldest = aged(&self.ages, now).saturating_sub(millis(self.retention.copied()));
         let mut gone = self.store.forget_kept_before(oldest)?;
         for owner in self.revoked()? {
             gone += self.store.forget_kept_of(&owner)?;
@@ -75,7 +75,7 @@ impl ResponseKeeper {
         Ok(())
     }
 
-    /// The keys that something is kept for, and that were revoked.
+    /// The revoked keys that still have stored responses.
     fn revoked(&self) -> Result<Vec<KeyId>, StoreError> {
         let owners = self.store.kept_owners()?;
         if owners.is_empty() {
@@ -137,7 +137,7 @@ mod tests {
         let keeper = ResponseKeeper {
             store: Arc::<SqliteStore>::clone(&store),
             keys: keys.clone(),
-            kept: Live::new(Duration::from_millis(30 * DAY)),
+            retention: Live::new(Duration::from_millis(30 * DAY)),
             ages: Arc::new(ages.unwrap()),
         };
         keeper.forget(now).unwrap();
@@ -145,7 +145,7 @@ mod tests {
         keys.revoke(&revoked, now).unwrap();
         keeper.forget(now).unwrap();
         assert!(!is_there("revoked", &revoked) && is_there("local", &KeyId::local()));
-        keeper.kept.set(Duration::ZERO);
+        keeper.retention.set(Duration::ZERO);
         keeper.forget(now.after(Duration::from_secs(1))).unwrap();
         assert!(!is_there("new", &kept) && !is_there("local", &KeyId::local()));
     }

@@ -140,7 +140,7 @@ async fn show_metrics(State(operator): State<MetricsState>, request: Request) ->
     let (mesh, relay) = (mesh.map(|mesh| mesh.counts()), relay.map(|relay| relay.counts()));
     let text = metrics.encode(&scheduler, &api.refused(), |text| {
         peering::encode(text, mesh.as_ref(), relay.as_ref());
-        fleet_part::metrics::encode(text, fleet.get().map(FleetPart::counts).as_ref());
+        fleet_part::encode(text, fleet.get().map(FleetPart::counts).as_ref());
         workspace_part::encode(text, workspace.and_then(|it| it.counts()).as_ref());
         tracing_export::encode(text, traces.as_ref());
     });

@@ -93,7 +93,7 @@ pub(crate) fn forget(data_dir: &Path) {
 }
 
 /// The URLs of a server that listens at `address`: the first leads there from this machine, the others from
-/// other machines. An address that only stands for all of this machine's is in none of them.
+/// other machines. The unspecified address is in none of them.
 pub(crate) fn urls(address: SocketAddr, tls: bool) -> Vec<String> {
     of_addresses(address, tls, &hardware::addresses())
 }

@@ -5,15 +5,14 @@ use std::{hash::RandomState, net::SocketAddr, sync::Arc, time::Duration};
 use access::{Invitations, Keys, Moment, Token};
 use anyhow::Context;
 use api::{
-    Administration, Api, Cors, Elsewhere, Identity, Joining, MessageJobs, Whereabouts,
+    Administration, Api, Elsewhere, Identity, Joining, MessageJobs, Whereabouts,
     admin::{RecentRequests, RecentSeries},
 };
-use axum::Router;
 use base::{Live, Secret};
 use protocol::{admin::stop::StopProgress, via::Marks};
 use providers::{Participants, RelayWorkers};
 use rooms::Rooms;
-use scheduler::Scheduler;
+use scheduler::{Observer, Scheduler};
 use store::AgeClock;
 use tokio::time::{Instant, MissedTickBehavior, timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -25,24 +24,22 @@ use crate::{
     cluster_models::ClusterModels,
     cluster_part::ClusterPart,
     data::DataDir,
-    fleet_part::{FleetCell, FleetPart, Hearing, RoomsOfFleet},
+    fleet_part::{FleetCell, FleetObserver, FleetPart, RoomsOfFleet},
     health::Health,
     key_keeper,
     known_models::KnownModels,
     ledger::{Ledger, Retention},
     listener::Listener,
-    own_jobs::OwnJobs,
-    parts::{self, KeptSecrets, LenderSecrets, Tokens},
+    parts::{self, LenderSecrets, SecretSources, Tokens},
     peering::{MeshPart, Relay},
     reload::{self, Reloading, Source},
     response_keeper::ResponseKeeper,
     room_keeper::{self, RoomEvents},
     routes::{self, Acceptors},
     running::{self, ServerFile},
-    sessions_fate::RunningSessions,
     settings::Settings,
     signals::{HangUps, Stop},
-    stopping::{Pending, StopCell},
+    stopping::{Pending, RunningSessions, StopCell},
     storage,
     stores::{Sharing, Stores},
     telemetry::{metrics::Metrics, traced_jobs::TracedJobs, tracing_export::TraceSettings},
@@ -68,7 +65,7 @@ pub struct Server {
     /// Holds the directory's lock.
     data: DataDir,
     here: Arc<Here>,
-    secrets: KeptSecrets,
+    secrets: SecretSources,
     stores: Stores,
     ages: Arc<AgeClock>,
     metrics: Arc<Metrics>,
@@ -87,7 +84,7 @@ pub struct Server {
     relay: Option<Relay>,
     workspace: Option<WorkspacePart>,
     sessions: RunningSessions,
-    /// The other parts have it weakly: it has them.
+    /// Held here: the other parts refer to it weakly, since it refers to them.
     _cluster_models: Option<Arc<ClusterModels>>,
     cluster: Option<ClusterPart>,
     fleet: Option<FleetPart>,
@@ -126,19 +123,22 @@ impl Server {
         let metrics = Arc::new(Metrics::new());
         let usage = Arc::clone(&stores.usage);
         let retention = Live::new(settings.usage_retention);
-        let kept = Retention { kept: retention.clone(), ages: Arc::clone(&ages) };
+        let kept = Retention { time: retention.clone(), ages: Arc::clone(&ages) };
         let kept_responses = Live::new(settings.kept_responses);
         let responses = ResponseKeeper::open(&stores, &keys, kept_responses.clone(), &ages)?;
         let ledger = Arc::new(Ledger::new(Arc::clone(&usage), kept, metrics.ledger()));
         let requests = Arc::new(RecentRequests::default());
         let series = Arc::new(RecentSeries::default());
-        let mut observers =
-            parts::observers(&settings, &keys, &models, &metrics, &requests, &series, &ledger);
         let by_message = Arc::<MessageJobs>::default();
-        let of_rooms = RoomEvents::new(rooms.clone(), Arc::clone(&by_message));
-        observers.push(Arc::new(OwnJobs(of_rooms)));
-        let hearing = Hearing::default();
-        observers.extend(hearing.observers(&settings));
+        let counting: [Arc<dyn Observer>; 4] = [
+            Arc::<Metrics>::clone(&metrics),
+            Arc::<RecentRequests>::clone(&requests),
+            Arc::<RecentSeries>::clone(&series),
+            Arc::new(RoomEvents::new(rooms.clone(), Arc::clone(&by_message))),
+        ];
+        let mut observers = parts::observers(&settings, &keys, &models, &ledger, counting);
+        let fleet_observer = FleetObserver::default();
+        observers.extend(fleet_observer.observers(&settings));
         let (traces, export) = traces(&settings)?.unzip();
         observers.extend(traces.clone().map(|traces| Arc::new(TracedJobs::new(traces)) as _));
         let scheduler = parts::scheduler(&settings, observers);
@@ -225,22 +225,24 @@ impl Server {
         );
         let (local, of_fleet) = (settings.local.clone(), settings.shares_rooms());
         let for_clients = routes::for_clients(&api, router.clone(), local, of_fleet);
-        let listener = listener(&settings, for_clients, Arc::clone(&metrics), patience)?;
+        let (listen, tls) = (settings.listen, settings.tls.clone());
+        let listener = Listener::bind(listen, tls, for_clients, Arc::clone(&metrics), patience)?;
         let closing = CancellationToken::new();
         let of_mesh = part.as_ref().map(MeshPart::mesh);
         let (of_workspace, closes) = (workspace.as_ref(), closing.clone());
         let cluster =
             ClusterPart::start(&settings, &stores.own, of_workspace, &metrics, of_mesh, closes)
                 .await?;
-        let fleet = FleetPart::start(&settings, &tokens, &scheduler, hearing, listener.address()?)?;
+        let fleet =
+            FleetPart::start(&settings, &tokens, &scheduler, fleet_observer, listener.address()?)?;
         if let Some(fleet) = &fleet {
             // It is set here only.
             let _earlier = fleet_cell.set(fleet.clone());
         }
         let rooms_of_fleet = match fleet.as_ref().filter(|_| settings.shares_rooms()) {
             Some(fleet) => {
-                let kept = (&rooms, &stores);
-                Some(fleet.share_rooms(&api, router, kept, &scheduler, links.clone()).await)
+                let stored = (&rooms, &stores);
+                Some(fleet.share_rooms(&api, router, stored, &scheduler, links.clone()).await)
             }
             None => None,
         };
@@ -260,7 +262,7 @@ impl Server {
             stores,
             ages,
             metrics,
-            secrets: tokens.kept,
+            secrets: tokens.sources,
             scheduler,
             workers,
             models,
@@ -325,11 +327,11 @@ impl Server {
     }
 
     /// Where the secrets that other machines need come from.
-    pub fn secrets(&self) -> &KeptSecrets {
+    pub fn secrets(&self) -> &SecretSources {
         &self.secrets
     }
 
-    /// The models and aliases that are served, whenever it is called.
+    /// Lists the models and aliases that are served at the time of a call.
     pub fn served(&self) -> impl Fn() -> Vec<String> + use<> {
         let api = self.api.clone();
         move || api.served().iter().map(ToString::to_string).collect()
@@ -370,19 +372,19 @@ impl Server {
         self.traces.clone()
     }
 
-    /// Serves until `asked`, by a signal or over HTTP, then drains: nothing new is taken, what is in flight may
-    /// finish within the drain time-out, and then ends. `tell` hears first what it waits for.
+    /// Serves until `ending` is asked for, by a signal or over HTTP, then drains: nothing new is taken, and jobs in flight may finish
+    /// within the drain time-out. `tell` first gets the work that the server waits for.
     ///
     /// # Errors
     /// When a part cannot write its state at the end.
     pub async fn run(
         self,
-        asked: Stop,
+        ending: Stop,
         tell: impl FnOnce(&StopProgress) + Send,
     ) -> anyhow::Result<()> {
         // It runs once, so there is no earlier one.
-        let _earlier = self.stop.set(asked.clone());
-        let stop = asked.asked().clone();
+        let _earlier = self.stop.set(ending.clone());
+        let stop = ending.drain().clone();
         let timers = tokio::spawn(self.scheduler.clone().run());
         let steps = tokio::spawn(end_steps(self.series, self.scheduler.clone()));
         let keeping =
@@ -422,7 +424,7 @@ impl Server {
         let exported = CancellationToken::new();
         let exporting = self.export.map(|export| tokio::spawn(export.run(exported.clone())));
         let following = self.hang_ups.map(|hang_ups| {
-            tokio::spawn(reload::follow(hang_ups, self.reloading.clone(), asked.clone()))
+            tokio::spawn(reload::follow(hang_ups, self.reloading.clone(), ending.clone()))
         });
         stop.cancelled().await;
         tracing::info!("stopping: what is in flight may finish");
@@ -438,12 +440,12 @@ impl Server {
         closing.cancel();
         let connections = connections.await;
         self.scheduler.shut_down("the server is shutting down", drain_time);
-        drain(&self.scheduler, drain_time, asked.at_once()).await;
+        drain(&self.scheduler, drain_time, ending.at_once()).await;
         // They have ended with their jobs, but for what they note.
         let _ = timeout(FAREWELL, self.api.background_ended()).await;
         self.pending.drained();
         if let Ok(connections) = connections {
-            let left = if asked.at_once().is_cancelled() { Instant::now() } else { drained };
+            let left = if ending.at_once().is_cancelled() { Instant::now() } else { drained };
             see_off(&connections, left).await;
         }
         if let Some(rooms) = self.rooms_of_fleet {
@@ -521,19 +523,6 @@ async fn end_steps(series: Arc<RecentSeries>, scheduler: Scheduler) {
 async fn see_off(connections: &TaskTracker, until: Instant) {
     let left = until.saturating_duration_since(Instant::now());
     let _ = timeout(left.max(FAREWELL), connections.wait()).await;
-}
-
-fn listener(
-    settings: &Settings,
-    router: Cors<Router>,
-    metrics: Arc<Metrics>,
-    patience: Live<Duration>,
-) -> anyhow::Result<Listener> {
-    let (listen, tls) = (settings.listen, settings.tls.clone());
-    let bound = Listener::bind(listen, tls, router, metrics, patience);
-    bound.with_context(|| {
-        format!("{listen} cannot be listened on: is another server running there?")
-    })
 }
 
 async fn drain(scheduler: &Scheduler, within: Duration, at_once: &CancellationToken) {

@@ -14,16 +14,16 @@ use tokio_util::sync::CancellationToken;
 /// How long a process may take to tell its clients of the end, after the second signal.
 const HASTE: Duration = Duration::from_secs(2);
 
-/// The wish that a server or a worker ends. Clones share it.
+/// The end that a server or a worker is asked for. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct Stop {
-    asked: CancellationToken,
+    drain: CancellationToken,
     at_once: CancellationToken,
     forced: CancellationToken,
 }
 
 impl Stop {
-    /// Nobody has this wish yet.
+    /// No end is asked for yet.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -31,36 +31,36 @@ impl Stop {
 
     /// Asks for an end. Requests in flight may finish.
     pub fn ask(&self) {
-        self.asked.cancel();
+        self.drain.cancel();
     }
 
     /// Asks for an end at once. Requests in flight end, too.
     pub fn ask_at_once(&self) {
         self.at_once.cancel();
-        self.asked.cancel();
+        self.drain.cancel();
     }
 
-    /// Cancelled when somebody has this wish.
+    /// Cancelled when the end is asked for: nothing new begins.
     #[must_use]
-    pub fn asked(&self) -> &CancellationToken {
-        &self.asked
+    pub fn drain(&self) -> &CancellationToken {
+        &self.drain
     }
 
-    /// Cancelled when nothing may finish any more.
+    /// Cancelled when requests in flight end, too.
     #[must_use]
     pub fn at_once(&self) -> &CancellationToken {
         &self.at_once
     }
 
-    /// Whether a second signal cut off what was to finish: the process has failed then.
+    /// Whether a second signal cut off unfinished work: the process has failed then.
     #[must_use]
     pub fn is_forced(&self) -> bool {
         self.forced.is_cancelled()
     }
 }
 
-/// A stop that the first SIGTERM or SIGINT asks for, and the second one at once. If the process still lives a
-/// moment after that, or at the third, it ends.
+/// A stop by signals: the first SIGTERM or SIGINT asks for an end, the second for one at once. The third, or a moment
+/// after the second, ends the process.
 ///
 /// # Errors
 /// When the process cannot listen to signals.
@@ -77,8 +77,8 @@ pub enum EndSignal {
     Interrupt,
 }
 
-/// The same. Between the first signal and the stop, `before` decides what is left to decide. A second signal does
-/// not wait for it.
+/// The same. `before` runs between the first signal and the stop, to settle open decisions. A second signal does not
+/// wait for it.
 ///
 /// # Errors
 /// When the process cannot listen to signals.
@@ -87,21 +87,21 @@ pub fn stop_after<F: Future<Output = ()> + Send + 'static>(
 ) -> std::io::Result<Stop> {
     let mut signals = Signals::new()?;
     let stop = Stop::new();
-    let asked = stop.clone();
+    let ending = stop.clone();
     tokio::spawn(async move {
         let first = signals.next().await;
-        if !asked.asked.is_cancelled() {
+        if !ending.drain.is_cancelled() {
             tokio::select! {
                 () = before(first) => {
-                    asked.ask();
+                    ending.ask();
                     signals.next().await;
                 }
                 _second = signals.next() => {}
             }
         }
         tracing::warn!("ended by a second signal");
-        asked.forced.cancel();
-        asked.ask_at_once();
+        ending.forced.cancel();
+        ending.ask_at_once();
         let _third = timeout(HASTE, signals.next()).await;
         end();
     });

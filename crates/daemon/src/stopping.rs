@@ -1,7 +1,10 @@
-//! How a running server is asked to end, and what it waits for then.
+//! The end of a running server: the request for it, the work that it waits for, and the fate of terminals and agents.
 
 use std::{
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -25,10 +28,7 @@ use scheduler::Scheduler;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    sessions_fate::{RunningSessions, SessionsFate},
-    signals::Stop,
-};
+use crate::{signals::Stop, workspace_part::WorkspacePart};
 
 /// The longest body of a request, in bytes.
 const LONGEST: usize = 1024;
@@ -86,6 +86,62 @@ impl Pending {
     }
 }
 
+/// The fate of terminals and agents when the server stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionsFate {
+    /// They go on for a while, and the next server with the same data takes them over.
+    Keep,
+    /// They end.
+    End,
+}
+
+/// The terminals and agents of a running server, for the caller that stops it. Clones are the same.
+#[derive(Clone)]
+pub struct RunningSessions {
+    workspace: Option<WorkspacePart>,
+    ends: Arc<AtomicBool>,
+}
+
+impl RunningSessions {
+    pub(crate) fn new(workspace: Option<WorkspacePart>) -> Self {
+        Self { workspace, ends: Arc::default() }
+    }
+
+    /// How many terminals and how many agents run.
+    #[must_use]
+    pub fn terminals_and_agents(&self) -> (usize, usize) {
+        let counts = self.workspace.as_ref().and_then(WorkspacePart::counts);
+        counts.map_or((0, 0), |counts| counts.live())
+    }
+
+    /// For how long they go on without a server; zero: they do not.
+    #[must_use]
+    pub fn kept_for(&self) -> Duration {
+        self.workspace.as_ref().map(WorkspacePart::keeps_sessions).unwrap_or_default()
+    }
+
+    /// Decides what becomes of them. Otherwise they are kept, if the settings say so.
+    pub fn decide(&self, fate: SessionsFate) {
+        self.ends.store(fate == SessionsFate::End, Ordering::SeqCst);
+    }
+
+    /// For how long they go on after this stop; zero: they end with it.
+    #[must_use]
+    pub fn outlive_by(&self) -> Duration {
+        match self.fate() {
+            SessionsFate::Keep => self.kept_for(),
+            SessionsFate::End => Duration::ZERO,
+        }
+    }
+
+    pub(crate) fn fate(&self) -> SessionsFate {
+        match self.ends.load(Ordering::SeqCst) || self.kept_for().is_zero() {
+            true => SessionsFate::End,
+            false => SessionsFate::Keep,
+        }
+    }
+}
+
 /// Where `/admin/stop` finds the stop of this server, once it runs.
 pub(crate) type StopCell = Arc<OnceLock<Stop>>;
 
@@ -105,18 +161,18 @@ pub(crate) fn router(api: Api, stop: StopCell, pending: Pending) -> Router {
 /// Asks the server to end, and streams what it waits for.
 async fn ask(State(state): State<StopAdmin>, request: Request) -> Result<Response, ApiError> {
     let (operator, body) = posted(&state.api, request, LONGEST).await?;
-    let asked = read(&body)?;
+    let request = read(&body)?;
     // A server takes connections only while it runs, and it runs with a stop.
     let stop = state.stop.get().cloned().unwrap_or_default();
-    let target = if asked.now { "server, at once" } else { "server" };
+    let target = if request.now { "server, at once" } else { "server" };
     operator.did(&state.api, "stop", target, &Ok(())).await;
-    state.pending.sessions.decide(if asked.keep_sessions {
+    state.pending.sessions.decide(if request.keep_sessions {
         SessionsFate::Keep
     } else {
         SessionsFate::End
     });
     let first = state.pending.now();
-    if asked.now {
+    if request.now {
         stop.ask_at_once();
     } else {
         stop.ask();

@@ -41,7 +41,7 @@ pub(crate) async fn watch(
 ) {
     let mut looks = interval(LOOK);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let (mut told, mut number) = (false, 0_u32);
+    let (mut was_degraded, mut number) = (false, 0_u32);
     while !stop.is_cancelled() {
         tokio::select! {
             _ = looks.tick() => {}
@@ -56,16 +56,18 @@ pub(crate) async fn watch(
         let Ok((problem, saved)) = tokio::task::spawn_blocking(look).await else { continue };
         let is_degraded = problem.is_some();
         degraded.set(i64::from(is_degraded));
-        tell(told, problem, saved);
-        told = is_degraded;
+        log(was_degraded, problem, saved);
+        was_degraded = is_degraded;
     }
 }
 
 /// Logs a problem when it begins, and its end.
-fn tell(told: bool, problem: Option<String>, saved: Result<(), StoreError>) {
+fn log(was_degraded: bool, problem: Option<String>, saved: Result<(), StoreError>) {
     match (problem, saved) {
-        (Some(problem), _) if !told => tracing::error!(problem, "the database is not written"),
-        (None, _) if told => tracing::info!("the database is written again"),
+        (Some(problem), _) if !was_degraded => {
+            tracing::error!(problem, "the database is not written");
+        }
+        (None, _) if was_degraded => tracing::info!("the database is written again"),
         (None, Err(error)) => {
             let problem = chain(&error);
             tracing::warn!(problem, "how far the time for deleting has come is not stored");

@@ -32,8 +32,8 @@ use workspace_teams::Teams;
 use crate::{
     cluster_models::ClusterModels,
     running::own_url,
-    sessions_fate::SessionsFate,
     settings::Settings,
+    stopping::SessionsFate,
     stores::Stores,
     telemetry::metrics::{counter, gauge},
 };

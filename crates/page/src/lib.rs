@@ -2,10 +2,6 @@
 //!
 //! The build compresses `web/dist`. Only the compressed form is in the program; a client that does not take it
 //! gets the file unpacked.
-//!
-//! - `asked`: what a request says of caches and compression
-
-mod asked;
 
 use std::io::Read;
 
@@ -57,10 +53,10 @@ impl File {
     }
 
     /// The answer to a `GET` or `HEAD` with these headers: the file, or 304 to a client that has it.
-    pub fn answer(&self, method: &Method, asked: &HeaderMap) -> Response<Bytes> {
-        let is_packed = asked::takes_gzip(asked);
+    pub fn answer(&self, method: &Method, request: &HeaderMap) -> Response<Bytes> {
+        let is_packed = takes_gzip(request);
         let tag = self.tag(is_packed);
-        if asked::has(asked, &tag) {
+        if has_current(request, &tag) {
             return self.head(StatusCode::NOT_MODIFIED, &tag);
         }
         let content =
@@ -117,6 +113,34 @@ impl File {
         let _ = GzDecoder::new(self.gzip).take(self.length as u64).read_to_end(&mut content);
         content
     }
+}
+
+/// Whether a client takes gzip (RFC 9110 section 12.5.3). One that says nothing is sent plain text.
+fn takes_gzip(request: &HeaderMap) -> bool {
+    let weighed = |name: &str| {
+        let mut all = items(request, &header::ACCEPT_ENCODING);
+        all.find_map(|item| weight(item, name))
+    };
+    weighed("gzip").or_else(|| weighed("*")).is_some_and(|weight| weight > 0.0)
+}
+
+/// Whether a client already has the form of the file with this tag. A proxy may have made the tag a weak one.
+fn has_current(request: &HeaderMap, tag: &str) -> bool {
+    items(request, &header::IF_NONE_MATCH)
+        .any(|item| item == "*" || item.trim_start_matches("W/") == tag)
+}
+
+/// The weight of a coding in one item, if the item is about it.
+fn weight(item: &str, name: &str) -> Option<f32> {
+    let (coding, parameters) = item.split_once(';').unwrap_or((item, ""));
+    let is_it = coding.trim().eq_ignore_ascii_case(name);
+    let given = parameters.split(';').find_map(|one| one.trim().strip_prefix("q="));
+    is_it.then(|| given.and_then(|weight| weight.parse().ok()).unwrap_or(1.0))
+}
+
+fn items<'a>(request: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
+    let lines = request.get_all(name).into_iter().filter_map(|line| line.to_str().ok());
+    lines.flat_map(|line| line.split(',')).map(str::trim)
 }
 
 #[cfg(test)]

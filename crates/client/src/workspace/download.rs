@@ -3,15 +3,15 @@
 use protocol::workspace::{client::FileVersion, limits::CHUNK_MAX};
 use sha2::{Digest, Sha256};
 
-use super::files::{AskedWindow, Window};
+use super::files::{Window, WindowRequest};
 
-/// The fetch of a file: what was there when it began, as the file was at one moment. Each window says of
-/// which file and time it is. If these differ, or a time is too young to tell two changes apart, the
-/// server is asked at the end for the digest of these bytes. So a file that only grows can be fetched.
+/// The fetch of a file: the bytes that it had at the beginning, all of one moment. Each window names the file and its
+/// version. If versions differ, or one is too young to exclude a further change, the last request is for the digest of the
+/// fetched bytes. So a file that only grows can be fetched.
 #[derive(Debug, Default)]
 pub struct Download {
-    begun: Option<Begun>,
-    /// How many bytes have come.
+    first: Option<FirstWindow>,
+    /// How many bytes have arrived.
     at: u64,
     digest: Sha256,
     is_doubtful: bool,
@@ -20,7 +20,7 @@ pub struct Download {
 
 /// The file at the first window.
 #[derive(Debug)]
-struct Begun {
+struct FirstWindow {
     version: Option<FileVersion>,
     size: u64,
 }
@@ -32,12 +32,12 @@ pub struct Changed;
 
 impl Download {
     /// The next window to ask for; `None` at the end.
-    pub fn next(&self) -> Option<AskedWindow> {
+    pub fn next(&self) -> Option<WindowRequest> {
         let (offset, most) = (self.at, CHUNK_MAX as u64);
-        let window = |len, check| Some(AskedWindow { offset, len, check });
-        match &self.begun {
+        let window = |len, check| Some(WindowRequest { offset, len, check });
+        match &self.first {
             None => window(most, false),
-            Some(begun) if self.at < begun.size => window(most.min(begun.size - self.at), false),
+            Some(first) if self.at < first.size => window(most.min(first.size - self.at), false),
             Some(_) if self.is_doubtful && !self.is_checked => window(0, true),
             Some(_) => None,
         }
@@ -48,7 +48,7 @@ impl Download {
     /// # Errors
     /// When it is not of the same file.
     pub fn take(&mut self, window: &Window) -> Result<(), Changed> {
-        if self.next().is_some_and(|asked| asked.check) {
+        if self.next().is_some_and(|request| request.check) {
             self.is_checked = true;
             // It was empty because somebody was about to write it again.
             if self.at == 0 && window.total_size > 0 {
@@ -57,14 +57,14 @@ impl Download {
             let own = format!("{:x}", self.digest.clone().finalize());
             return if window.sha256.as_ref() == Some(&own) { Ok(()) } else { Err(Changed) };
         }
-        let begun = self.begun.get_or_insert_with(|| Begun {
+        let first = self.first.get_or_insert_with(|| FirstWindow {
             version: window.version.clone(),
             size: window.total_size,
         });
-        self.is_doubtful |= begun.doubts(window)?;
+        self.is_doubtful |= first.doubts(window)?;
         self.at += window.data.len() as u64;
         // A file that was cut gives no more bytes.
-        if self.at > begun.size || window.data.is_empty() && self.at < begun.size {
+        if self.at > first.size || window.data.is_empty() && self.at < first.size {
             return Err(Changed);
         }
         self.digest.update(&window.data);
@@ -73,7 +73,7 @@ impl Download {
 
     /// How many bytes the file has.
     pub fn size(&self) -> u64 {
-        self.begun.as_ref().map_or(0, |begun| begun.size)
+        self.first.as_ref().map_or(0, |first| first.size)
     }
 
     /// How many bytes have come.
@@ -82,8 +82,8 @@ impl Download {
     }
 }
 
-impl Begun {
-    /// Whether it is uncertain that a window belongs to this file. A server that tells no versions is
+impl FirstWindow {
+    /// Whether it is uncertain that a window belongs to this file. A server without versions is
     /// believed as long as the size stays.
     fn doubts(&self, window: &Window) -> Result<bool, Changed> {
         match (&self.version, &window.version) {
@@ -115,7 +115,7 @@ mod tests {
         }
 
         /// Answers, with windows of two bytes.
-        fn window(&self, asked: AskedWindow) -> Window {
+        fn window(&self, asked: WindowRequest) -> Window {
             let at = usize::try_from(asked.offset).unwrap().min(self.bytes.len());
             let end = (at + usize::try_from(asked.len).unwrap().min(2)).min(self.bytes.len());
             Window {

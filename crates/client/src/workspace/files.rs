@@ -28,15 +28,15 @@ pub struct Window {
     pub data: Vec<u8>,
     /// The length of the file, in bytes.
     pub total_size: u64,
-    /// Which file it is of, and as of when; `None` from older servers.
+    /// The file and its version; `None` from older servers.
     pub version: Option<FileVersion>,
-    /// The digest of everything before the window, if it was asked for.
+    /// The digest of everything before the window, if it was requested.
     pub sha256: Option<String>,
 }
 
-/// A window to ask for.
+/// The request for a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AskedWindow {
+pub struct WindowRequest {
     /// Where it begins in the file, in bytes.
     pub offset: u64,
     /// Its length at most, in bytes.
@@ -115,11 +115,11 @@ impl Workspace {
         &mut self,
         project_id: ProjectId,
         path: &str,
-        asked: AskedWindow,
+        window: WindowRequest,
     ) -> Result<Window, ClientError> {
         let id = self.request_id();
         let (request_id, path) = (id.clone(), path.to_owned());
-        let AskedWindow { offset, len, check } = asked;
+        let WindowRequest { offset, len, check } = window;
         let request = ReadProjectFileChunk { request_id, project_id, path, offset, len, check };
         let request = ClientMessage::ReadProjectFileChunk(request);
         let within = if check { CHANGE } else { WINDOW };
@@ -131,16 +131,20 @@ impl Workspace {
             other => other.into(),
         });
         let chunk = chunk.await?;
-        self.window(chunk, asked)
+        self.window(chunk, window)
     }
 
-    fn window(&self, chunk: ProjectFileChunk, asked: AskedWindow) -> Result<Window, ClientError> {
-        if chunk.offset != asked.offset {
+    fn window(
+        &self,
+        chunk: ProjectFileChunk,
+        request: WindowRequest,
+    ) -> Result<Window, ClientError> {
+        if chunk.offset != request.offset {
             return Err(self.strange(format!("it sent the file from {} on", chunk.offset)));
         }
         let data = base64::decode(&chunk.data, CHUNK_MAX);
         let data = data.map_err(|error| self.strange(error.to_string()))?;
-        if data.is_empty() && asked.len > 0 && !chunk.eof {
+        if data.is_empty() && request.len > 0 && !chunk.eof {
             return Err(self.strange("it sent nothing of a file that goes on"));
         }
         let ProjectFileChunk { total_size, version, sha256, .. } = chunk;

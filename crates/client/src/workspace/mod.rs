@@ -7,7 +7,7 @@
 //! - [`address`]: the addresses of a workspace, and the token for each
 //! - [`connection`]: one connection; `connect_errors`: why no server could be used;
 //!   [`answer`]: what a reply means for the caller
-//! - `sessions`, `projects`, [`files`], `git`, `teams`, `cluster`: a method for each request
+//! - `sessions`, `projects`, [`files`], `teams`, `cluster`: a method for each request
 //! - [`download`]: a file that is fetched while others may change it, without a socket
 //! - [`following`]: a session's output and all that belongs to it, over any number of connections
 //! - [`position`]: the position in a session; `joined_events`: an agent's events, stored and live;
@@ -21,7 +21,6 @@ pub mod connection;
 pub mod download;
 pub mod files;
 pub mod following;
-mod git;
 pub mod inputs;
 mod joined_events;
 pub mod position;

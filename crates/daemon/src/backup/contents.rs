@@ -1,4 +1,4 @@
-//! The content of a backup. It is a list of what is known, so that nothing gets into it by itself.
+//! The content of a backup: a fixed list, so that no file gets into it unnoticed.
 
 use std::{
     fs, io,
@@ -78,7 +78,7 @@ fn outside(path: &Path) -> Option<Wanted> {
     Some(Wanted { name, path: path.to_owned() })
 }
 
-/// Adds the regular files below a directory. Links are not followed. What goes meanwhile is left out.
+/// Adds the regular files below a directory. Links are not followed. Files that disappear meanwhile are left out.
 fn add_below(directory: &Path, name: &str, into: &mut Vec<Wanted>) -> io::Result<()> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,

@@ -9,14 +9,19 @@
 //! - `contents`: what is in it, and what is not
 //! - `write`: makes it; `read`: lists and checks it; `restore`: puts it back
 //! - `tar`: heads of entries, as bytes
-//! - `partial`: files and directories that are removed unless they are kept
 
 mod contents;
-mod partial;
 pub mod read;
 pub mod restore;
 mod tar;
 pub mod write;
+
+use std::{
+    fs::{self, DirBuilder},
+    io,
+    os::unix::fs::DirBuilderExt,
+    path::{Path, PathBuf},
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -76,6 +81,29 @@ pub struct Contents {
 /// The sum of some bytes in hex, as manifests have it.
 fn hex(sum: impl AsRef<[u8]>) -> String {
     sum.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A directory for unfinished files, which only its owner can enter. It is removed when this is dropped.
+struct PartialDir(PathBuf);
+
+impl PartialDir {
+    /// Makes the directory. Its name is a new one, so that a killed run does not stand in the way.
+    fn new(parent: &Path, name: &str) -> io::Result<Self> {
+        let path = parent.join(format!(".{name}-{:08x}", rand::random::<u32>()));
+        DirBuilder::new().mode(0o700).create(&path)?;
+        Ok(Self(path))
+    }
+
+    fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for PartialDir {
+    fn drop(&mut self) {
+        // Its contents may have been moved away; what is left is of no use.
+        let _ = fs::remove_dir_all(&self.0);
+    }
 }
 
 #[cfg(test)]

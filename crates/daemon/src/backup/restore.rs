@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, bail};
 use jiff::Timestamp;
 
-use super::{Contents, contents::DATABASES, partial::PartialDir, read::read};
+use super::{Contents, PartialDir, contents::DATABASES, read::read};
 use crate::data::{DataDir, LOCK, MODELS, private};
 
 /// The beginning of the directory that the former data is moved into; the time follows it.
@@ -83,7 +83,7 @@ fn former(directory: &Path) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Removes what restores have left that were killed.
+/// Removes the files of restores that were killed.
 fn remove_unfinished(directory: &Path) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;

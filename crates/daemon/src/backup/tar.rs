@@ -125,7 +125,7 @@ fn text(field: &[u8]) -> Result<String, BadEntry> {
     String::from_utf8(field.to_vec()).map_err(|_| BadEntry::Damaged)
 }
 
-/// The sum of a block's bytes, in which that of the sum's own field are spaces.
+/// The sum of a block's bytes, with spaces in the sum's own field.
 fn sum(block: &[u8; BLOCK]) -> u64 {
     let byte = |(at, byte): (usize, &u8)| u64::from(if SUM.contains(&at) { b' ' } else { *byte });
     block.iter().enumerate().map(byte).sum()

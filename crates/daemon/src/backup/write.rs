@@ -12,10 +12,9 @@ use jiff::{Timestamp, Unit};
 use sha2::{Digest, Sha256};
 
 use super::{
-    Contents, FORMAT, FileEntry, HEAD, Head, MANIFEST, Manifest,
+    Contents, FORMAT, FileEntry, HEAD, Head, MANIFEST, Manifest, PartialDir,
     contents::{DATABASES, Source},
     hex,
-    partial::PartialDir,
     tar::{BLOCK, Entry, padding},
 };
 use crate::{
@@ -90,6 +89,7 @@ fn archive(
     for name in DATABASES {
         let (path, copy) = (source.data_dir.join(name), staging.join(name));
         if path.exists() {
+            // By SQLite, as the database is at one moment: a server may write to it meanwhile.
             store::sqlite::copy::copy(&path, &copy)?;
             archive.add_file(&format!("data/{name}"), &copy)?;
             fs::remove_file(copy)?;

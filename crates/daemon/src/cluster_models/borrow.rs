@@ -9,10 +9,10 @@ use tokio::{sync::Mutex, time::timeout};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{
+    Offers,
     find::{Place, find, first_reply},
     messages::{Ask, Reply},
     not_found,
-    offers::Offers,
 };
 
 /// How long a member has to make a key.
@@ -28,7 +28,7 @@ pub(super) struct Borrower {
     ended: CancellationToken,
 }
 
-/// A key of the session at another member. It ends with this.
+/// A key of the session at another member. It ends when this is dropped.
 pub(super) struct LentKey {
     pub(super) node: String,
     /// The member's name, for people.
@@ -50,7 +50,7 @@ impl Borrower {
         self.ended.cancel();
     }
 
-    /// As whom the session is known to other members.
+    /// The session's name for other members.
     pub(super) fn who(&self) -> String {
         format!("session:{}", self.session)
     }

@@ -17,15 +17,15 @@ use tokio_util::task::AbortOnDropHandle;
 use wire::{Frame, Outbox, OutboxClosed};
 
 use super::{
+    MOST_REQUESTS, Places,
     borrow::{Borrower, LentKey},
     messages::{Ask, Reply, fields, frame, headers, read},
-    places::{MOST, Places},
 };
 
 /// The longest piece of a body in one frame, in bytes.
 const PIECE: usize = 60 * 1024;
 
-/// When a client whose request finds no place should try again.
+/// The time after which a client whose request finds no place should try again.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
 
 /// The way of a session's requests to the member that has its model.
@@ -94,7 +94,7 @@ impl Carrier {
     }
 
     fn no_place(&self) -> ApiError {
-        let words = format!("{MOST} requests are under way to {} already", self.lent.name);
+        let words = format!("{MOST_REQUESTS} requests are under way to {} already", self.lent.name);
         let kind = api::error::Kind::Overload;
         let error = ApiError::new(StatusCode::TOO_MANY_REQUESTS, kind, words);
         ApiError { retry_after: Some(TRY_AGAIN), ..error }

@@ -9,8 +9,8 @@ use protocol::workspace::Role;
 use tokio::time::timeout;
 
 use super::{
+    Offers,
     messages::{Ask, Reply, frame, read},
-    offers::Offers,
 };
 
 /// How long members have to say which models they have.
@@ -52,29 +52,31 @@ pub(super) async fn find(cluster: Option<&Cluster>, offers: &dyn Offers, model: 
         .into_iter()
         .take(MOST_MEMBERS)
         .map(|other| async move {
-            let said = if other.reachable { ask(cluster, &other, model).await } else { Said::Away };
-            (other, said)
+            let answer =
+                if other.reachable { ask(cluster, &other, model).await } else { Answer::Away };
+            (other, answer)
         })
         .collect();
     let mut answers = Vec::new();
-    while let Some((other, said)) = asking.next().await {
-        match said {
-            Said::Has => return Place::Member(other.member.node_id),
-            said => answers.push((cluster.name_of(&other.member.node_id), said)),
+    while let Some((other, answer)) = asking.next().await {
+        match answer {
+            Answer::Has => return Place::Member(other.member.node_id),
+            answer => answers.push((cluster.name_of(&other.member.node_id), answer)),
         }
     }
     if offers.has_served(model) {
         return Place::Here;
     }
-    let may_be_away = answers.iter().any(|(_, said)| matches!(said, Said::Nothing | Said::Away));
+    let may_be_away =
+        answers.iter().any(|(_, answer)| matches!(answer, Answer::Nothing | Answer::Away));
     answers.sort_by(|(one, _), (other, _)| one.cmp(other));
-    answers.insert(0, ("this machine".to_owned(), Said::HasOthers(offers.served())));
+    answers.insert(0, ("this machine".to_owned(), Answer::HasOthers(offers.served())));
     Place::Nowhere { words: nowhere(model, &answers), may_be_away }
 }
 
 /// A member's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Said {
+enum Answer {
     Has,
     HasOthers(Vec<String>),
     /// Nothing in time.
@@ -83,13 +85,13 @@ enum Said {
     Away,
 }
 
-async fn ask(cluster: &Cluster, other: &MemberStatus, model: &str) -> Said {
+async fn ask(cluster: &Cluster, other: &MemberStatus, model: &str) -> Answer {
     let find = Ask::Find { model: model.to_owned() };
     let asking = first_reply(cluster, &other.member.node_id, "models", &find);
     match timeout(WITHIN, asking).await {
-        Ok(Ok((_, Reply::Models { has: true, .. }))) => Said::Has,
-        Ok(Ok((_, Reply::Models { models, .. }))) => Said::HasOthers(models),
-        _ => Said::Nothing,
+        Ok(Ok((_, Reply::Models { has: true, .. }))) => Answer::Has,
+        Ok(Ok((_, Reply::Models { models, .. }))) => Answer::HasOthers(models),
+        _ => Answer::Nothing,
     }
 }
 
@@ -112,13 +114,13 @@ pub(super) async fn first_reply(
     Ok((circuit, reply))
 }
 
-fn nowhere(model: &str, answers: &[(String, Said)]) -> String {
-    let members = answers.iter().map(|(name, said)| match said {
-        Said::Has => format!("{name} has it"),
-        Said::HasOthers(models) if models.is_empty() => format!("{name} has none"),
-        Said::HasOthers(models) => format!("{name} has {}", listed(models)),
-        Said::Nothing => format!("{name} did not say within {} s", WITHIN.as_secs()),
-        Said::Away => format!("{name} cannot be reached"),
+fn nowhere(model: &str, answers: &[(String, Answer)]) -> String {
+    let members = answers.iter().map(|(name, answer)| match answer {
+        Answer::Has => format!("{name} has it"),
+        Answer::HasOthers(models) if models.is_empty() => format!("{name} has none"),
+        Answer::HasOthers(models) => format!("{name} has {}", listed(models)),
+        Answer::Nothing => format!("{name} did not say within {} s", WITHIN.as_secs()),
+        Answer::Away => format!("{name} cannot be reached"),
     });
     let members = members.collect::<Vec<_>>().join("; ");
     format!("no machine of this cluster has the model {model}: {members}")
@@ -140,11 +142,11 @@ mod tests {
     fn an_error_lists_what_there_is_and_where() {
         let many = (0..20).map(|number| format!("m{number}")).collect();
         let answers = [
-            ("this machine".to_owned(), Said::HasOthers(Vec::new())),
-            ("two".to_owned(), Said::HasOthers(vec!["a".to_owned(), "b".to_owned()])),
-            ("three".to_owned(), Said::HasOthers(many)),
-            ("four".to_owned(), Said::Nothing),
-            ("five".to_owned(), Said::Away),
+            ("this machine".to_owned(), Answer::HasOthers(Vec::new())),
+            ("two".to_owned(), Answer::HasOthers(vec!["a".to_owned(), "b".to_owned()])),
+            ("three".to_owned(), Answer::HasOthers(many)),
+            ("four".to_owned(), Answer::Nothing),
+            ("five".to_owned(), Answer::Away),
         ];
         let words = nowhere("tiny", &answers);
         let beginning = "no machine of this cluster has the model tiny: this machine has none; two \

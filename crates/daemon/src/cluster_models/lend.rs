@@ -18,10 +18,8 @@ use tokio::time::timeout;
 use wire::OutboxReader;
 
 use super::{
-    ClusterModels,
+    ClusterModels, Offers, Places,
     messages::{Ask, MAX_FRAME, Reply, frame, read},
-    offers::Offers,
-    places::Places,
     serve,
 };
 
@@ -29,7 +27,7 @@ use super::{
 pub(super) const WITHIN: Duration = Duration::from_secs(10);
 /// The most keys for sessions of one member.
 pub(super) const MOST_KEYS: usize = 1024;
-/// The most models that a member is told.
+/// The most models in an answer to a member.
 const MOST_MODELS: usize = 1024;
 /// The prefix of a session's key.
 const PREFIX: &str = "ws_";

@@ -5,28 +5,26 @@
 //! for the session, for this model only, and counts the usage for it. The key lives as long as the
 //! circuit by which it was asked for.
 //!
-//! - [`ClusterModels`]: the whole, on both sides; `offers`: the models of this server
+//! - [`ClusterModels`]: the whole, on both sides
 //! - `find`: which member has a model
 //! - `borrow`: the key that another member has made for a session; `carry`: a request with it
 //! - `lend`: keys for sessions of other members; `serve`: a request with one
-//! - `messages`: what the two sides say; `places`: how many requests are under way
+//! - `messages`: the messages of the two sides
 
 mod borrow;
 mod carry;
 mod find;
 mod lend;
 mod messages;
-mod offers;
-mod places;
 mod serve;
 #[cfg(test)]
 mod tests;
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     future::Future,
     pin::Pin,
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, Mutex, PoisonError, RwLock},
 };
 
 use access::Keys;
@@ -36,11 +34,12 @@ use api::{
     error::Kind,
 };
 use axum::Router;
-use base::KeyId;
+use base::{KeyId, ModelName};
 use cluster::{Cluster, Service};
 use futures_util::future::BoxFuture;
 use http::StatusCode;
 use protocol::workspace::SessionId;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use workspace::SessionModels;
 
 use self::{
@@ -48,8 +47,6 @@ use self::{
     carry::Carrier,
     find::{Place, find},
     lend::{KeyLender, KeyLenderHost},
-    offers::Offers,
-    places::Places,
 };
 
 /// The models of a cluster's members.
@@ -145,4 +142,48 @@ fn not_found(words: String, may_be_away: bool) -> ApiError {
         false => (StatusCode::NOT_FOUND, Kind::NotFound),
     };
     ApiError { code: Some("model_not_found"), ..ApiError::new(status, kind, words) }
+}
+
+/// The models of this server, aliases among them.
+trait Offers: Send + Sync {
+    /// Those that are served now.
+    fn served(&self) -> Vec<String>;
+
+    /// Whether this one is.
+    fn serves(&self, model: &str) -> bool;
+
+    /// Whether it was once, so that requests wait for its return.
+    fn has_served(&self, model: &str) -> bool;
+}
+
+impl Offers for Api {
+    fn served(&self) -> Vec<String> {
+        Self::served(self).into_iter().map(|model| model.to_string()).collect()
+    }
+
+    fn serves(&self, model: &str) -> bool {
+        Self::serves(self, &ModelName::from(model))
+    }
+
+    fn has_served(&self, model: &str) -> bool {
+        Self::has_served(self, &ModelName::from(model))
+    }
+}
+
+/// The most requests that are under way at a time from one member to another.
+const MOST_REQUESTS: usize = 64;
+
+/// The places of requests, by member. Clones share them.
+#[derive(Clone, Default)]
+struct Places(Arc<Mutex<BTreeMap<String, Arc<Semaphore>>>>);
+
+impl Places {
+    /// A place with this member; none if all are taken.
+    fn take(&self, node: &str) -> Option<OwnedSemaphorePermit> {
+        let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_node = places
+            .entry(node.to_owned())
+            .or_insert_with(|| Arc::new(Semaphore::new(MOST_REQUESTS)));
+        Arc::clone(of_node).try_acquire_owned().ok()
+    }
 }

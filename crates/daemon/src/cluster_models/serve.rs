@@ -11,9 +11,9 @@ use tower::ServiceExt as _;
 use wire::{Frame, Outbox, OutboxClosed, OutboxReader};
 
 use super::{
+    MOST_REQUESTS,
     lend::{Borrowing, KeyLender, Lent, until_left},
     messages::{Ask, Reply, fields, frame, headers, read},
-    places::MOST,
 };
 
 /// The pieces of a body that wait for the API.
@@ -33,7 +33,7 @@ pub(super) async fn request(
 ) {
     let refused = match (lender.get(borrowing), lender.places.take(&borrowing.node)) {
         (None, _) => "it has no key for the session any more; try again".to_owned(),
-        (_, None) => format!("{MOST} requests are under way to it already"),
+        (_, None) => format!("{MOST_REQUESTS} requests are under way to it already"),
         (Some(lent), Some(_place)) => match made(head, &lent) {
             Some(made) => return serve(lender, &lent, made, requests, &answers).await,
             None => "the request's path makes no sense".to_owned(),

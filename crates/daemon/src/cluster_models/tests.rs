@@ -1,10 +1,7 @@
 //! Two members with models of their own, over a real link.
 
 use std::{
-    sync::{
-        Mutex,
-        atomic::{AtomicUsize, Ordering::Relaxed},
-    },
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
     time::{Duration, Instant},
 };
 
@@ -268,7 +265,7 @@ async fn requests_under_way_are_bounded_at_both_ends() {
     let (one, two) = pair().await;
     let key = one.session(7, "tiny");
     let mut answers = Vec::new();
-    for _ in 0..places::MOST {
+    for _ in 0..MOST_REQUESTS {
         answers.push(one.post(&key, "/endless", Body::empty()).await.unwrap());
     }
     let error = one.post(&key, "/endless", Body::empty()).await.unwrap_err();
@@ -327,4 +324,14 @@ async fn keys_of_a_member_are_bounded_and_a_repeated_request_takes_no_further_pl
     }
     assert_eq!(lend(u128::MAX), Some(Reply::refused("1024 sessions have one already")));
     assert_eq!(lend(0), None);
+}
+
+#[test]
+fn each_member_has_its_own_places() {
+    let places = Places::default();
+    let taken: Vec<_> = (0..MOST_REQUESTS).filter_map(|_| places.take("two")).collect();
+    assert_eq!(taken.len(), MOST_REQUESTS);
+    assert!(places.take("two").is_none() && places.take("three").is_some());
+    drop(taken);
+    assert!(places.take("two").is_some());
 }

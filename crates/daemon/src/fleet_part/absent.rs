@@ -13,11 +13,11 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::FleetCounts;
 use crate::{parts::Tokens, settings::Settings, stores::Stores};
 
-/// Hears of the scheduler's workers, which this program does not need.
+/// The observer of workers, which this program does not need.
 #[derive(Clone, Default)]
-pub(crate) struct Hearing(());
+pub(crate) struct FleetObserver(());
 
-impl Hearing {
+impl FleetObserver {
     pub(crate) fn observers(&self, _: &Settings) -> Vec<Arc<dyn Observer>> {
         Vec::new()
     }
@@ -46,7 +46,7 @@ impl FleetPart {
         settings: &Settings,
         _: &Tokens,
         _: &Scheduler,
-        _: Hearing,
+        _: FleetObserver,
         _: SocketAddr,
     ) -> anyhow::Result<Option<Self>> {
         if settings.fleet.is_some() {

@@ -17,21 +17,21 @@ use super::FleetCounts;
 pub(crate) use crate::room_homes::RoomsOfFleet;
 use crate::{
     VERSION,
-    parts::{Kept, Tokens},
+    parts::{SecretSource, Tokens},
     running,
     settings::{FleetSettings, Settings},
     stores::Stores,
 };
 
-/// An administrator's token below this length, in bytes, can be guessed by who sees what servers say to each other.
+/// Anybody who sees the servers' messages can guess an administrator's token below this length, in bytes.
 const SAFE_TOKEN: usize = 16;
 
-/// Hears of the scheduler's workers, for the fellows.
+/// Observes the scheduler's workers, for the fellows.
 #[derive(Clone, Default)]
-pub(crate) struct Hearing(Announcements);
+pub(crate) struct FleetObserver(Announcements);
 
-impl Hearing {
-    /// The observers that the scheduler needs for this.
+impl FleetObserver {
+    /// Itself for the scheduler, if this server acts with others.
     pub(crate) fn observers(&self, settings: &Settings) -> Vec<Arc<dyn Observer>> {
         settings.fleet.iter().map(|_| Arc::new(self.0.clone()) as Arc<dyn Observer>).collect()
     }
@@ -53,7 +53,7 @@ impl FleetPart {
         settings: &Settings,
         tokens: &Tokens,
         scheduler: &Scheduler,
-        hearing: Hearing,
+        fleet_observer: FleetObserver,
         listening: SocketAddr,
     ) -> anyhow::Result<Option<Self>> {
         let Some(fleet) = &settings.fleet else { return Ok(None) };
@@ -68,7 +68,7 @@ impl FleetPart {
             url: url(settings, listening),
             max_body: settings.max_body,
         };
-        let running = Fellows::start(started, scheduler, hearing.0)
+        let running = Fellows::start(started, scheduler, fleet_observer.0)
             .context("the cipher for messages between servers cannot be used")?;
         let fellows = running.fellows();
         Ok(Some(Self { fellows, running: Arc::new(Mutex::new(Some(running))) }))
@@ -112,16 +112,16 @@ impl FleetPart {
         }
     }
 
-    /// Has the rooms together with the fellows. `router` has all paths, and serves what fellows pass on.
+    /// Shares the rooms with the fellows. `router` has all paths, and serves what fellows pass on.
     pub(crate) async fn share_rooms(
         &self,
         api: &Api,
         router: Router,
-        kept: (&Rooms, &Stores),
+        stored: (&Rooms, &Stores),
         scheduler: &Scheduler,
         links: TaskTracker,
     ) -> RoomsOfFleet {
-        RoomsOfFleet::start(api, router, kept, (self.fellows.clone(), scheduler), links).await
+        RoomsOfFleet::start(api, router, stored, (self.fellows.clone(), scheduler), links).await
     }
 
     /// This server stops soon: fellows send it nothing new.
@@ -160,7 +160,7 @@ fn name(fleet: &FleetSettings, listening: SocketAddr) -> String {
     fleet.name.clone().unwrap_or_else(usual)
 }
 
-/// Warns of what is allowed and seldom meant.
+/// Warns of settings that are allowed and seldom meant.
 fn warn(settings: &Settings, tokens: &Tokens, address: &NatsAddress) {
     if address.is_exposed() {
         tracing::warn!(
@@ -180,19 +180,19 @@ fn warn(settings: &Settings, tokens: &Tokens, address: &NatsAddress) {
              usage. A key that is made at one is unknown to the others"
         );
     }
-    if let Some(words) = weak(&tokens.admin, &tokens.kept_admin) {
+    if let Some(words) = weak(&tokens.admin, &tokens.admin_source) {
         tracing::warn!("{words}");
     }
 }
 
-fn weak(token: &Secret, kept: &Kept) -> Option<&'static str> {
+fn weak(token: &Secret, source: &SecretSource) -> Option<&'static str> {
     if token.expose().len() < SAFE_TOKEN {
         return Some(
             "the administrator's token is short, and from it follow the keys by which servers seal what they say: give \
              all servers one of 16 characters or more, as `openssl rand -hex 16` makes",
         );
     }
-    matches!(kept, Kept::New { .. }).then_some(
+    matches!(source, SecretSource::New { .. }).then_some(
         "the administrator's token was made just now, and all servers that act as one need the same: give it with \
          --admin-token or WARREN_ADMIN_TOKEN",
     )

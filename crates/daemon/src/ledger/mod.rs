@@ -57,8 +57,8 @@ pub(crate) struct LedgerMetrics {
 /// How long rows are kept.
 pub(crate) struct Retention {
     /// Zero: for ever.
-    pub(crate) kept: Live<Duration>,
-    /// By which they are old enough.
+    pub(crate) time: Live<Duration>,
+    /// The clock by which rows get old.
     pub(crate) ages: Arc<AgeClock>,
 }
 
@@ -111,7 +111,7 @@ impl Ledger {
         self.give_up();
     }
 
-    /// Lets the writer end: it has `within` to write what waits.
+    /// Lets the writer end: it has `within` to write the waiting rows.
     pub(crate) fn close(&self, within: Duration) {
         self.lock().closing = Some(Instant::now() + within);
         self.wake.notify_all();
@@ -153,14 +153,14 @@ impl Ledger {
         Some(state.waiting.drain(..BATCH).collect())
     }
 
-    /// Waits while `so` holds and the ledger is not closing.
+    /// Waits while `condition` holds and the ledger is not closing.
     fn wait<'a>(
         &'a self,
         state: MutexGuard<'a, Queue>,
         longest: Duration,
-        so: impl Fn(&Queue) -> bool,
+        condition: impl Fn(&Queue) -> bool,
     ) -> MutexGuard<'a, Queue> {
-        let waits = |state: &mut Queue| state.closing.is_none() && so(state);
+        let waits = |state: &mut Queue| state.closing.is_none() && condition(state);
         let waited = self.wake.wait_timeout_while(state, longest, waits);
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
@@ -198,8 +198,8 @@ impl Ledger {
     /// Deletes some old rows, and returns how long to wait before the next.
     fn forget(&self, now: Moment) -> Duration {
         let (seldom, most) = FORGET;
-        let Retention { kept, ages } = &self.retention;
-        let kept = kept.copied();
+        let Retention { time, ages } = &self.retention;
+        let kept = time.copied();
         if kept.is_zero() {
             return seldom;
         }

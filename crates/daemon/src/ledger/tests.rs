@@ -34,7 +34,7 @@ fn entry(at_ms: u64) -> UsageEntry {
 fn ledger(kept: Duration) -> (Arc<VolatileStore>, Arc<Ledger>) {
     let (store, now) = (Arc::new(VolatileStore::default()), Moment::now());
     let ages = AgeClock::open(Arc::<VolatileStore>::clone(&store), now.wall_ms, now.steady);
-    let retention = Retention { kept: Live::new(kept), ages: Arc::new(ages.unwrap()) };
+    let retention = Retention { time: Live::new(kept), ages: Arc::new(ages.unwrap()) };
     let usage: Arc<dyn UsageStore> = Arc::<VolatileStore>::clone(&store);
     (store, Arc::new(Ledger::new(usage, retention, LedgerMetrics::default())))
 }

@@ -3,7 +3,6 @@
 use std::{collections::HashSet, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use access::LocalRules;
-use anyhow::Context;
 use api::Cors;
 use axum::{
     Json, Router,
@@ -70,11 +69,8 @@ impl RelayServer {
         let relay = Relay::new(rules(options), memory, local, &links);
         let (metrics, router) = (Arc::new(Metrics::new()), router(&relay));
         let router = Cors::new(router, Live::<LocalRules>::default());
-        let bound =
-            Listener::bind(listen, tls.map(Live::new), router, metrics, Live::new(PATIENCE));
-        let listener = bound.with_context(|| {
-            format!("{listen} cannot be listened on: is another server running there?")
-        })?;
+        let (tls, patience) = (tls.map(Live::new), Live::new(PATIENCE));
+        let listener = Listener::bind(listen, tls, router, metrics, patience)?;
         Ok(Self { relay, listener, links, tls: secure })
     }
 

@@ -1,6 +1,6 @@
 //! The server as a node of the mesh.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use anyhow::Context;
 use base::Secret;

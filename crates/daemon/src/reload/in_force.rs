@@ -20,7 +20,8 @@ pub(super) fn held_back(before: &Settings, read: &Settings) -> Vec<&'static str>
     held
 }
 
-/// The settings before, with all that counts at once as it was read. What the parts share is still as before.
+/// The former settings, with those that count at once replaced by the read ones. Settings that the parts share by handles
+/// stay the former ones.
 pub(super) fn settings(
     before: &Settings,
     read: &Settings,

@@ -62,7 +62,7 @@ struct Inner {
     parts: Parts,
     /// Set once, before the server runs.
     source: OnceLock<Source>,
-    /// A mark of what the files of the certificate and its key have. Held for a whole reload: they come one by one.
+    /// The mark of the certificate's files. Locked for a whole reload, so that reloads come one by one.
     files: Mutex<Option<u64>>,
     marks: RandomState,
 }
@@ -161,12 +161,12 @@ impl Inner {
         parts.lenders.set(now, worker);
         parts.here.shows(now.fingerprint);
         if before.tls_certificate != now.tls_certificate {
-            self.tell_certificate(now);
+            self.publish_certificate(now);
         }
     }
 
     /// Has commands of this machine trust the certificate at its new place.
-    fn tell_certificate(&self, now: &Settings) {
+    fn publish_certificate(&self, now: &Settings) {
         let Some(own) = ServerFile::of(&now.data_dir) else { return };
         let written = own.with_certificate(now.tls_certificate.as_deref()).write(&now.data_dir);
         if let Err(error) = written {
@@ -188,7 +188,7 @@ fn worker_secret(before: &Settings, read: &Settings) -> anyhow::Result<Secret> {
     }
 }
 
-/// A mark of what the files of the certificate and its key have. Files that cannot be read have none.
+/// A mark of the content of the certificate's file and its key's. Files that cannot be read are left out.
 fn files_mark(settings: &Settings, marks: &RandomState) -> Option<u64> {
     let files = [settings.tls_certificate.as_ref()?, settings.tls_key.as_ref()?];
     let read: Vec<_> = files.iter().filter_map(|path| std::fs::read(path).ok()).collect();
@@ -224,7 +224,7 @@ fn log(reloaded: &Reloaded) {
     }
 }
 
-/// Sets what the parts have as handles of the settings.
+/// Sets the settings that the parts share by handles.
 fn set_shared(before: &Settings, read: &Settings) {
     before.local.set(LocalRules::clone(&read.local.get()));
     if let (Some(ours), Some(new)) = (&before.tls, &read.tls) {

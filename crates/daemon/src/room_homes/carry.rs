@@ -47,7 +47,7 @@ where
     let (mut sender, connection) =
         http1::handshake(TokioIo::new(stream)).await.map_err(|error| error.to_string())?;
     let connection = async move {
-        // What goes wrong shows at the request and its answer.
+        // A failure shows at the request and its answer.
         let _broken = connection.with_upgrades().await;
     };
     let connection = AbortOnDropHandle::new(tokio::spawn(connection));
@@ -92,7 +92,7 @@ fn is_upgrade(request: &Request) -> bool {
 /// Makes a request of any version of HTTP one for this connection.
 fn adapt(request: &mut Request, upgrades: bool) {
     let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
-    // It was a part of a URI.
+    // It was a part of a URI, so it parses.
     *request.uri_mut() = target.parse().unwrap_or_else(|_| Uri::from_static("/"));
     *request.version_mut() = Version::HTTP_11;
     let headers = request.headers_mut();

@@ -1,6 +1,5 @@
-//! Which rooms are this server's: drives the machine that decides it ([`fleet::RoomHomes`]). The record of a room that all
-//! servers see is its row in the shared database, and the revision of that record is the epoch in it: a claim is a
-//! compare-and-set of the epoch.
+//! Decides which rooms are this server's, by the machine [`fleet::RoomHomes`]. All servers see the record of a room, which
+//! is its row in the shared database. The record's revision is the epoch in it: a claim is a compare-and-set of the epoch.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -15,11 +14,11 @@ use fleet::{
 use rooms::{Place, Rooms};
 use store::RoomHome;
 
-/// A start of a server that is over.
+/// The start of no server, for a record that names none.
 const NOBODY: u128 = 0;
 
-/// How long a server is missed before it is taken for gone. When NATS hangs, all servers fall silent, and it takes this
-/// long, and what the machine waits besides, until this server knows that it is NATS: nobody takes over rooms then.
+/// How long a server is missed before it counts as gone. When NATS hangs, all servers fall silent. Within this time and
+/// the machine's own wait, this server learns that NATS is the cause: then it takes over no rooms.
 const SURE: Duration = Duration::from_secs(1);
 
 /// The homes of rooms, as this server sees them.
@@ -29,28 +28,28 @@ pub(super) struct Keeper {
     own: (ServerId, ServerName),
     machine: RoomHomes,
     fellows: HashMap<ServerId, ServerName>,
-    /// Those of the fellows that are not seen any more, and since when.
+    /// Fellows that are not seen any more, each with the time since when.
     missed: HashMap<ServerId, Instant>,
     is_connected: bool,
-    /// The epochs of which the machine was told.
-    told: HashMap<RoomId, u64>,
+    /// The newest epoch of each room that the machine has seen.
+    epochs: HashMap<RoomId, u64>,
 }
 
 impl Keeper {
     pub(super) fn new(rooms: Rooms, id: ServerId, name: ServerName) -> Self {
         let (machine, own) = (RoomHomes::new(id, name.clone()), (id, name));
-        let (fellows, missed, told) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Self { rooms, own, machine, fellows, missed, is_connected: false, told }
+        let (fellows, missed, epochs) = (HashMap::new(), HashMap::new(), HashMap::new());
+        Self { rooms, own, machine, fellows, missed, is_connected: false, epochs }
     }
 
-    /// Takes over which servers are there, and whether this one is in touch with them.
+    /// Notes which servers are there, and whether this one is connected to them.
     pub(super) fn members(
         &mut self,
         fellows: &HashMap<ServerId, ServerName>,
         is_connected: bool,
         now: Instant,
     ) {
-        // First: who is alone takes nobody for gone.
+        // Before all else: a server that is alone must not take others for gone.
         if self.is_connected && !is_connected {
             self.machine.handle(now, Input::Disconnected);
         }
@@ -68,14 +67,14 @@ impl Keeper {
         let connects = !self.is_connected && is_connected;
         self.is_connected = is_connected;
         if connects {
-            // The machine wants to see all records of a connection first.
-            self.told.clear();
+            // The machine has to see all records before it hears of the connection.
+            self.epochs.clear();
             self.look(now);
             self.machine.handle(now, Input::Connected);
         }
     }
 
-    /// Takes for gone whom this server has missed for long enough, while it was in touch with the others itself.
+    /// Counts fellows as gone that were missed for long enough while this server was connected.
     fn forget_missed(&mut self, is_connected: bool, now: Instant) {
         let is_due = |since: &Instant| !is_connected || *since + SURE <= now;
         let gone = self.missed.iter().filter(|(_, since)| is_due(since));
@@ -87,8 +86,8 @@ impl Keeper {
         }
     }
 
-    /// Does what is to be done now. Returns the scopes of rooms that are here no more: the scheduler has to end their
-    /// jobs. `wall`, in milliseconds since 1970. Blocks.
+    /// Carries out the machine's outputs. Returns the scopes of rooms that have left: the scheduler has to end their jobs.
+    /// `wall`: in milliseconds since 1970. Blocks.
     pub(super) fn step(&mut self, now: Instant, wall: u64) -> Vec<Scope> {
         self.look(now);
         self.machine.handle_timeout(now);
@@ -112,34 +111,35 @@ impl Keeper {
         missed.chain(self.machine.poll_timeout()).min()
     }
 
-    /// Tells the machine of what has changed. While this server is alone it keeps the rooms that it has, whatever the
-    /// database says: nobody else reaches the clients and participants that it has.
+    /// Reports changes of records to the machine. While this server is alone it keeps its rooms, whatever the database
+    /// says: nobody else reaches its clients and participants.
     fn look(&mut self, now: Instant) {
         let homes = self.rooms.homes();
         let there: HashSet<_> = homes.iter().map(|(room, ..)| room.clone()).collect();
         let closed: Vec<_> =
-            self.told.keys().filter(|room| !there.contains(*room)).cloned().collect();
+            self.epochs.keys().filter(|room| !there.contains(*room)).cloned().collect();
         for room in closed {
-            self.told.remove(&room);
+            self.epochs.remove(&room);
             self.machine.handle(now, Input::Closed { room });
         }
         for (room, home, epoch) in homes {
-            let is_known = self.told.get(&room).is_some_and(|told| *told >= epoch);
+            let is_known = self.epochs.get(&room).is_some_and(|seen| *seen >= epoch);
             if is_known || (!self.is_connected && self.is_here(&room)) {
                 continue;
             }
-            self.tell_of_own(now, &room, epoch);
-            self.told.insert(room.clone(), epoch);
+            self.report_own(now, &room, epoch);
+            self.epochs.insert(room.clone(), epoch);
             let placement = placement(&home, epoch);
             self.machine.handle(now, Input::Seen { room, placement, revision: epoch });
         }
     }
 
-    /// Another server may have taken a room over before this one has looked at it for the first time: the machine has to
-    /// know that it was here, so that this server gives way.
-    fn tell_of_own(&mut self, now: Instant, room: &RoomId, latest: u64) {
+    /// Reports a room that was here before its first look at the record. Another server may have taken it over: the machine
+    /// has to know both, so that this server gives way.
+    fn report_own(&mut self, now: Instant, room: &RoomId, latest: u64) {
         let here = self.rooms.get(room.as_str()).map(|it| it.epoch());
-        let Some(number) = here.filter(|own| *own < latest && !self.told.contains_key(room)) else {
+        let Some(number) = here.filter(|own| *own < latest && !self.epochs.contains_key(room))
+        else {
             return;
         };
         let (home, name) = self.own.clone();
@@ -155,7 +155,7 @@ impl Keeper {
     fn claim(&mut self, now: Instant, wall: u64, room: RoomId, epoch: Epoch, expected: u64) {
         match self.rooms.adopt(&room, expected, wall) {
             Ok(true) => {
-                self.told.insert(room.clone(), epoch.number);
+                self.epochs.insert(room.clone(), epoch.number);
                 let revision = epoch.number;
                 self.machine.handle(now, Input::Claimed { room, epoch, revision });
             }
@@ -179,14 +179,14 @@ impl Keeper {
         };
         match found {
             Some((_, epoch)) => {
-                self.told.insert(room.clone(), epoch);
+                self.epochs.insert(room.clone(), epoch);
                 self.machine.handle(now, Input::ClaimLost { room, found });
             }
             None => self.machine.handle(now, Input::Closed { room }),
         }
     }
 
-    /// A room whose record says that it is this server's has to be here: it may not have been read when it was claimed.
+    /// Reads a room that is this server's by its record and is not here yet: reading may have failed after the claim.
     fn settle(&self, wall: u64, room: &RoomId, epoch: Epoch) {
         if self.is_here(room) {
             return;
@@ -397,7 +397,7 @@ mod tests {
         house.pass(SETTLING);
         house.store.forget_room(&room).unwrap();
         house.meet(&mut [&mut two], true);
-        assert!(!two.has(&room) && two.keeper.told.is_empty());
+        assert!(!two.has(&room) && two.keeper.epochs.is_empty());
         two.keeper.lost(house.now, room.clone());
         house.meet(&mut [&mut one, &mut two], true);
         assert!(!one.has(&room) && house.store.load_rooms().unwrap().is_empty());

@@ -32,10 +32,10 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use self::keep::Keeper;
 use crate::stores::Stores;
 
-/// How long at most until it is looked at which rooms are here.
+/// The longest time between two looks at which rooms are here.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// How long the first words to a room's home may take. They wait for nobody.
+/// How long a room's home may take to accept the first bytes.
 const WORDS: Duration = Duration::from_secs(5);
 
 /// The rooms of a server among others that act as one. Clones share them.
@@ -46,7 +46,7 @@ pub(crate) struct RoomsOfFleet {
     scheduler: Scheduler,
     /// Requests that fellows have passed on.
     passed_on: TaskTracker,
-    /// The api has it weakly.
+    /// Held here: the API refers to it weakly.
     _ways: Arc<Ways>,
 }
 

@@ -3,28 +3,19 @@
 use std::net::SocketAddr;
 
 use anyhow::bail;
-use base::Secret;
 
 use crate::options::ClusterOptions;
 
 /// The settings of the workspace cluster.
 #[derive(Debug, Clone)]
 pub struct ClusterSettings {
-    /// The secret that all members share, unless it is stored.
-    pub token: Option<Secret>,
-    /// The peer ports to dial.
-    pub peers: Vec<String>,
-    /// Whether addresses that members announce are dialled, too.
-    pub discovery: bool,
-    /// Whether peers of other programs may link from other machines.
-    pub allow_plain: bool,
     /// Where the other members connect to.
     pub listen: SocketAddr,
-    /// The name that the other members are shown.
-    pub name: String,
+    /// The settings of the member, without its addresses.
+    pub member: cluster::Settings,
 }
 
-/// A token below this length, in bytes, can be guessed by who hears a link begin.
+/// Anybody who hears a link begin can guess a token below this length, in bytes.
 const SAFE_TOKEN: usize = 16;
 
 /// The longest name of a machine, in bytes.
@@ -41,18 +32,21 @@ impl ClusterSettings {
             bail!("node-name must have 1 to {MAX_NAME} bytes");
         }
         Ok(Self {
-            token: super::secret(options.token, "cluster-token")?,
-            peers: options.peers.unwrap_or_default(),
-            discovery: !options.no_peer_discovery.unwrap_or(false),
-            allow_plain: options.allow_plain_peers.unwrap_or(false),
             listen: options.peer_listen.unwrap_or_else(|| one_higher(clients)),
-            name,
+            member: cluster::Settings {
+                token: super::secret(options.token, "cluster-token")?,
+                peers: options.peers.unwrap_or_default(),
+                discovery: !options.no_peer_discovery.unwrap_or(false),
+                allow_plain: options.allow_plain_peers.unwrap_or(false),
+                name,
+                ..<_>::default()
+            },
         })
     }
 
     /// A warning about the token, if it can be guessed.
     pub(crate) fn token_warning(&self) -> Option<String> {
-        let len = self.token.as_ref()?.expose().trim().len();
+        let len = self.member.token.as_ref()?.expose().trim().len();
         (len < SAFE_TOKEN).then(|| {
             format!(
                 "the cluster token has only {len} characters, and a stranger who reaches the peer port may guess \
@@ -94,11 +88,11 @@ mod tests {
                     allow_plain_peers = true\npeer_listen = '0.0.0.0:7'\nname = 'lab'";
         let read = of(text, "127.0.0.1:1").unwrap();
         assert_eq!(
-            (read.peers, read.discovery, read.allow_plain),
+            (read.member.peers, read.member.discovery, read.member.allow_plain),
             (vec!["box:9179".to_owned()], false, true)
         );
-        assert_eq!((read.listen.port(), read.name.as_str()), (7, "lab"));
-        assert_eq!(read.token.unwrap().expose(), "t");
+        assert_eq!((read.listen.port(), read.member.name.as_str()), (7, "lab"));
+        assert_eq!(read.member.token.unwrap().expose(), "t");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use base::Secret;
 /// The longest name of a server, in bytes.
 const MAX_NAME: usize = 128;
 
-/// The facts that a server has to know of those that it acts as one with.
+/// The settings of a server that acts as one with others.
 #[derive(Debug, Clone)]
 pub struct FleetSettings {
     /// The URLs of NATS servers, separated by commas. They may hold a password.

@@ -42,10 +42,10 @@ impl MeshSettings {
     pub fn new(options: MeshOptions, open: bool, data_dir: &Path) -> anyhow::Result<Self> {
         let enabled = options.enabled.unwrap_or(false);
         let default_listen = enabled.then_some((Ipv4Addr::UNSPECIFIED, MESH_PORT).into());
-        let trusted = node_ids(options.trusted.unwrap_or_default())?;
         let listen = options.listen.or(default_listen);
         // Other machines cannot reach a listener on loopback, so it is not announced to them.
         let is_local = listen.is_some_and(|listen| listen.ip().is_loopback());
+        let trusted = node_ids(options.trusted.unwrap_or_default())?;
         let node = mesh::Settings {
             name: options.name.unwrap_or_else(hardware::host_name),
             version: VERSION,
@@ -53,18 +53,8 @@ impl MeshSettings {
             passcode: super::secret(options.passcode, "mesh-passcode")?,
             plain_passcode: options.plain_passcode.unwrap_or(false),
             require_sealed: options.require_sealed.unwrap_or(false),
-            peers: options
-                .peer
-                .unwrap_or_default()
-                .iter()
-                .map(|p| peer(p))
-                .collect::<Result<_, _>>()?,
-            relays: options
-                .relay
-                .unwrap_or_default()
-                .iter()
-                .map(|r| relay(r))
-                .collect::<Result<_, _>>()?,
+            peers: each(options.peer, peer)?,
+            relays: each(options.relay, relay)?,
             advertise: options.advertise.unwrap_or(enabled),
             reach: if is_local { Reach::Machine } else { Reach::Network },
             share: share(options.share, options.limits.unwrap_or_default(), &trusted)?,
@@ -75,9 +65,10 @@ impl MeshSettings {
             data_dir: std::path::absolute(data_dir).unwrap_or_else(|_| data_dir.to_owned()),
         };
         refuse_defenceless(&node, open)?;
-        let asked = node.listen.is_some() || node.advertise;
+        let enabled =
+            listen.is_some() || node.advertise || !node.peers.is_empty() || !node.relays.is_empty();
         Ok(Self {
-            enabled: asked || !node.peers.is_empty() || !node.relays.is_empty(),
+            enabled,
             route: options.route.unwrap_or_default().into(),
             node,
             relay_serve: options.relay_serve,

@@ -50,8 +50,8 @@ impl Settings {
             ("room_idle_secs", secs(self.room_idle)),
             ("room_endpoints", word(&RoomEndpoints::default())),
             ("open", json!(self.open)),
-            ("cluster.no_peer_discovery", json!(!self.cluster.discovery)),
-            ("cluster.allow_plain_peers", json!(self.cluster.allow_plain)),
+            ("cluster.no_peer_discovery", json!(!self.cluster.member.discovery)),
+            ("cluster.allow_plain_peers", json!(self.cluster.member.allow_plain)),
         ]
     }
 

@@ -1,4 +1,4 @@
-//! Where a server keeps what: this machine's own database, and the one that several servers share.
+//! The stores of a server: this machine's own database, and the one that several servers share.
 //!
 //! - `shared`: keys, invitations, page sessions, the ledger, the audit log and stored responses of several servers, with the feature
 //!   `postgres`

@@ -20,10 +20,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::Stores;
 
-/// How often it is looked for changes that were not announced.
+/// How often changes are looked for that were not announced.
 const SWEEP: Duration = Duration::from_secs(1);
 
-/// How long rows are waited for.
+/// The longest wait for rows.
 const ROWS: Duration = Duration::from_secs(1);
 
 /// The pauses while rows cannot be sent.
@@ -40,7 +40,7 @@ pub(super) fn open(own: &Arc<SqliteStore>, url: &Secret, file: &Path) -> anyhow:
     Ok(Stores { desk: Some(desk), ..Stores::of(own, &shared, Some(Arc::clone(&shared))) })
 }
 
-/// Says how to take keys of before along, when the database has none.
+/// Says how to take this machine's own keys along, when the database has none.
 fn hint_at_import(own: &SqliteStore, shared: &Shared) -> Result<(), StoreError> {
     let own = own.load_keys()?.len();
     if own > 0 && shared.load_keys()?.is_empty() {
@@ -63,8 +63,8 @@ pub(crate) struct Sharing {
 }
 
 impl Sharing {
-    /// Starts them, if this server shares something. What others change is taken over until `stop`; of rooms, if servers
-    /// share these.
+    /// Starts them, if this server shares something. Changes by others are taken over until `stop`; those of rooms only if
+    /// servers share rooms.
     pub(crate) fn start(
         stores: &Stores,
         keys: &Keys,
@@ -107,7 +107,7 @@ impl Sharing {
     }
 }
 
-/// Where changes go.
+/// The parts that take over changes.
 struct News {
     shared: Arc<Shared>,
     keys: Keys,
@@ -144,18 +144,18 @@ impl News {
 }
 
 async fn take_over(news: Arc<News>, stop: CancellationToken) {
-    let mut told = Told::default();
+    let mut outage = Outage::default();
     while !stop.is_cancelled() {
         let news = Arc::clone(&news);
         if let Ok(taken) = spawn_blocking(move || news.next()).await {
-            told.tell("changes of other servers are not heard of", taken.as_ref().err());
+            outage.note("changes of other servers are not heard of", taken.as_ref().err());
         }
     }
 }
 
-/// Sends rows as they come. When it ends, all that is left.
+/// Sends rows as they come, and all that are left at the end.
 async fn send(shared: Arc<Shared>, ending: CancellationToken) {
-    let (mut told, mut retry) = (Told::default(), RETRY);
+    let (mut outage, mut retry) = (Outage::default(), RETRY);
     loop {
         let is_last = ending.is_cancelled();
         let sender = Arc::clone(&shared);
@@ -172,7 +172,7 @@ async fn send(shared: Arc<Shared>, ending: CancellationToken) {
         let left = sent.as_ref().map_or(1, |sent| sent.left);
         let failed = sent.err();
         let has_failed = failed.is_some();
-        told.tell("usage waits on this machine's disk", failed.as_ref());
+        outage.note("usage waits on this machine's disk", failed.as_ref());
         match (has_failed, left) {
             (true, _) if is_last => return,
             (true, _) => drop(timeout(retry.next(rand::random()), ending.cancelled()).await),
@@ -183,19 +183,19 @@ async fn send(shared: Arc<Shared>, ending: CancellationToken) {
     }
 }
 
-/// A few together are as cheap as one.
+/// Waits a little longer than for the first row: a few together are as cheap as one.
 async fn wait_for_rows(shared: &Arc<Shared>) {
     let waiter = Arc::clone(shared);
     let _waited = spawn_blocking(move || waiter.wait_for_rows(ROWS)).await;
     sleep(Duration::from_millis(20)).await;
 }
 
-/// Logs a failure when it begins, and its end.
+/// A failure that goes on: its beginning and its end are logged, and nothing between.
 #[derive(Default)]
-struct Told(bool);
+struct Outage(bool);
 
-impl Told {
-    fn tell(&mut self, what: &'static str, failed: Option<&StoreError>) {
+impl Outage {
+    fn note(&mut self, what: &'static str, failed: Option<&StoreError>) {
         match failed {
             Some(error) if !self.0 => tracing::error!(problem = chain(error), "{what}"),
             None if self.0 => tracing::info!("no more: {what}"),

@@ -48,7 +48,7 @@ pub fn start(format: LogFormat, filter: &str) -> anyhow::Result<LogGuard> {
 pub fn start_showing(format: LogFormat, filter: &str, shown: Level) -> anyhow::Result<LogGuard> {
     let filter = read_filter(filter)?;
     let (mut lines, thread) = lines(io::stderr(), WAITING);
-    (lines.kept, lines.shown) = (Some(&*NEWEST), shown);
+    (lines.newest, lines.shown) = (Some(&*NEWEST), shown);
     let builder = fmt().with_env_filter(filter).with_writer(lines);
     let started = match format {
         LogFormat::Human => {
@@ -137,7 +137,7 @@ fn lines(out: impl Write + Send + 'static, most: usize) -> (Lines, WorkerGuard) 
     let (writer, thread) = builder.thread_name("log").finish(batches);
     // The counter exists only once the writer has been handed over.
     let _ = dropped.set(writer.error_counter());
-    (Lines { out: writer, kept: None, shown: Level::TRACE }, thread)
+    (Lines { out: writer, newest: None, shown: Level::TRACE }, thread)
 }
 
 /// The writer of the log's thread. It is flushed whenever no line waits.
@@ -172,7 +172,7 @@ impl<W: Write> Write for Batches<W> {
 struct Lines {
     out: NonBlocking,
     /// Where the newest lines are kept.
-    kept: Option<&'static Newest>,
+    newest: Option<&'static Newest>,
     /// The least grave level that is written.
     shown: Level,
 }
@@ -180,7 +180,7 @@ struct Lines {
 /// Takes the line of one event, which the formatter writes at once.
 struct Line {
     out: NonBlocking,
-    kept: Option<&'static Newest>,
+    newest: Option<&'static Newest>,
     level: Level,
     is_shown: bool,
 }
@@ -188,7 +188,7 @@ struct Line {
 impl Lines {
     fn line(&self, level: Level) -> Line {
         let is_shown = level <= self.shown;
-        Line { out: self.out.clone(), kept: self.kept, level, is_shown }
+        Line { out: self.out.clone(), newest: self.newest, level, is_shown }
     }
 }
 
@@ -213,8 +213,8 @@ impl Write for Line {
         if self.is_shown {
             self.out.write_all(text.as_bytes())?;
         }
-        if let Some(kept) = self.kept {
-            kept.add(level_of(self.level), &text);
+        if let Some(newest) = self.newest {
+            newest.add(level_of(self.level), &text);
         }
         Ok(line.len())
     }
@@ -282,7 +282,7 @@ mod tests {
         static KEPT: LazyLock<Newest> = LazyLock::new(Newest::default);
         let terminal = Terminal::default();
         let (mut lines, thread) = lines(terminal.clone(), WAITING);
-        (lines.kept, lines.shown) = (Some(&*KEPT), Level::WARN);
+        (lines.newest, lines.shown) = (Some(&*KEPT), Level::WARN);
         lines.line(Level::INFO).write_all(b"quiet\n").unwrap();
         lines.line(Level::WARN).write_all(b"loud\n").unwrap();
         drop(thread);

@@ -111,13 +111,13 @@ fn place(places: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, ApiError> {
 
 fn follow(
     query: &Query,
-    place: OwnedSemaphorePermit,
+    permit: OwnedSemaphorePermit,
     draining: watch::Receiver<bool>,
 ) -> Result<Response, ApiError> {
     let follower = Follower::new(&NEWEST, query, draining);
-    let body = stream::unfold((follower, place), async |(mut follower, place)| {
+    let body = stream::unfold((follower, permit), async |(mut follower, permit)| {
         let piece = follower.next().await?;
-        Some((Ok::<_, std::convert::Infallible>(piece), (follower, place)))
+        Some((Ok::<_, std::convert::Infallible>(piece), (follower, permit)))
     });
     let kind = HeaderValue::from_static(LINES);
     Ok(([(header::CONTENT_TYPE, kind)], Body::from_stream(body)).into_response())

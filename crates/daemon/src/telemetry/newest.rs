@@ -22,13 +22,13 @@ pub(super) static NEWEST: LazyLock<Newest> = LazyLock::new(Newest::default);
 /// The newest lines, at most [`KEPT_BYTES`].
 #[derive(Default)]
 pub(super) struct Newest {
-    kept: Mutex<Kept>,
+    lines: Mutex<NewestLines>,
     /// The number of the last line.
     last: watch::Sender<u64>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct NewestLines {
     lines: VecDeque<LogLine>,
     /// Of all lines with their overhead.
     bytes: usize,
@@ -92,12 +92,12 @@ impl Newest {
         self.last.subscribe()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, NewestLines> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Kept {
+impl NewestLines {
     fn push(&mut self, line: LogLine) {
         self.bytes += line.text.len() + OVERHEAD;
         self.lines.push_back(line);

@@ -1,4 +1,4 @@
-//! The spans of jobs that are traced: the request, its waits, and its attempts at providers. Never what was asked or answered.
+//! The spans of jobs that are traced: the request, its waits, and its attempts at providers. Never prompts and answers.
 //!
 //! A server that traces nothing has no such observer.
 

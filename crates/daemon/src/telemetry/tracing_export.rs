@@ -49,7 +49,7 @@ impl TraceSettings {
     }
 }
 
-/// Adds how many spans there were, if there are any to be.
+/// Appends the counts of spans, if requests are traced.
 pub(crate) fn encode(text: &mut String, traces: Option<&Traces>) {
     let Some(Counts { sent, dropped }) = traces.map(Traces::counts) else { return };
     let mut registry = Registry::with_prefix("warren_spans");

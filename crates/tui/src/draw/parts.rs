@@ -8,6 +8,8 @@ use ratatui::{
     widgets::{Block, Cell, Clear, Paragraph, Row, Table, Wrap},
 };
 
+pub(super) use base::words::{count, span};
+
 use super::theme::Theme;
 use crate::{
     app::{layout, list::List, reading::Reading},
@@ -135,22 +137,6 @@ pub(super) fn property(name: &str, value: &str, theme: Theme) -> Line<'static> {
 
 pub(super) fn styled(words: impl Into<String>, style: Style) -> Cell<'static> {
     Cell::from(Span::styled(words.into(), style))
-}
-
-/// A number of things in words.
-pub(super) fn count(count: u64, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
-}
-
-/// A span in its two largest units.
-pub(super) fn span(secs: u64) -> String {
-    let (minutes, hours, days) = (secs / 60, secs / 3_600, secs / 86_400);
-    match (days, hours, minutes) {
-        (1.., ..) => format!("{days}d {}h", hours % 24),
-        (_, 1.., _) => format!("{hours}h {}m", minutes % 60),
-        (.., 1..) => format!("{minutes}m {}s", secs % 60),
-        _ => format!("{secs}s"),
-    }
 }
 
 /// The time of day in UTC of some milliseconds since 1970.

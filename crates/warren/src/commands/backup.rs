@@ -48,7 +48,7 @@ impl Backup {
                 "file": made.path, "bytes": made.bytes, "running": made.running,
                 "shares": shares, "contents": made.contents,
             }))?,
-            false => say(&told(&made, &source.data_dir))?,
+            false => say(&readable(&made, &source.data_dir))?,
         }
         if shares {
             note(SHARED);
@@ -74,7 +74,7 @@ impl Backup {
 pub(super) const SHARED: &str = "Note: keys, usage and the audit log are in the PostgreSQL database that servers share, and not in this \
 file. Save them with `pg_dump --schema=warren`, restore them with `psql`.";
 
-fn told(made: &Made, data_dir: &Path) -> String {
+fn readable(made: &Made, data_dir: &Path) -> String {
     let Made { path, bytes, contents, running, .. } = made;
     let of = if *running { "a server that runs" } else { "a stopped server" };
     format!(

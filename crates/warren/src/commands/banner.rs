@@ -3,7 +3,7 @@
 use std::{fmt::Write, path::Path};
 
 use base::Secret;
-use daemon::Kept;
+use daemon::SecretSource;
 use protocol::model_use::is_for_chat;
 use worker::LocalBackend;
 
@@ -27,8 +27,8 @@ pub(crate) struct Banner {
     pub(crate) models: Vec<String>,
     /// Whether requests of this machine need a key.
     pub(crate) needs_key: bool,
-    pub(crate) client_key: Option<Kept>,
-    pub(crate) worker_secret: Kept,
+    pub(crate) client_key: Option<SecretSource>,
+    pub(crate) worker_secret: SecretSource,
     /// The code by which one machine joins, if others can reach it.
     pub(crate) invitation: Option<Secret>,
     /// The code that signs a browser in, if the banner is seen by people only.
@@ -203,17 +203,17 @@ const OLLAMA_PORT: u16 = 11_434;
 const KEY_HEADER: &str = "-H \"authorization: Bearer $KEY\" ";
 
 /// A secret if it is new, since it is shown only once; otherwise the file that keeps it.
-fn shown(label: &str, kept: &Kept) -> String {
-    match kept {
-        Kept::New { secret, file } => {
+fn shown(label: &str, source: &SecretSource) -> String {
+    match source {
+        SecretSource::New { secret, file } => {
             format!(
                 "{label}{}\n                (shown once; it is kept in {})",
                 text(secret),
                 path(file)
             )
         }
-        Kept::Before { file } => format!("{label}in {}", path(file)),
-        Kept::Given => format!("{label}that this server was started with"),
+        SecretSource::Before { file } => format!("{label}in {}", path(file)),
+        SecretSource::Given => format!("{label}that this server was started with"),
     }
 }
 
@@ -246,8 +246,8 @@ mod tests {
             offers: vec![("demo".to_owned(), vec!["warren-demo".to_owned()])],
             models: vec!["warren-demo".to_owned()],
             needs_key: false,
-            client_key: Some(Kept::New { secret: "wk_1".into(), file }),
-            worker_secret: Kept::Before { file: PathBuf::from("/d/worker.secret") },
+            client_key: Some(SecretSource::New { secret: "wk_1".into(), file }),
+            worker_secret: SecretSource::Before { file: PathBuf::from("/d/worker.secret") },
             invitation: None,
             login_code: None,
         }
@@ -342,7 +342,8 @@ mod tests {
             text.contains("kept in /d/client.token") && text.contains("in /d/worker.secret"),
             "{text}"
         );
-        let given = Banner { client_key: Some(Kept::Given), needs_key: true, ..banner() }.text();
+        let given =
+            Banner { client_key: Some(SecretSource::Given), needs_key: true, ..banner() }.text();
         assert!(given.contains("the key       that this server was started with"), "{given}");
         assert!(given.contains("Bearer $KEY") && given.contains("the key below"), "{given}");
     }

@@ -60,7 +60,7 @@ impl Reload {
         let reloaded = run_client(async { Ok(warren.reload().await?) })?;
         match self.json {
             true => say_json(&reloaded)?,
-            false => say(&told(&reloaded))?,
+            false => say(&changes(&reloaded))?,
         }
         Ok(())
     }
@@ -126,7 +126,7 @@ fn shown(value: &Value, is_secret: bool) -> String {
 }
 
 /// The changes by a reload, for people.
-fn told(reloaded: &Reloaded) -> String {
+fn changes(reloaded: &Reloaded) -> String {
     let file = reloaded.file.as_deref().map_or("no configuration file".to_owned(), plain);
     let mut lines = match reloaded.changed.as_slice() {
         [] => vec![format!("Read again: {file}. Nothing has changed that counts at once.")],
@@ -176,13 +176,13 @@ mod tests {
             notes: vec!["another key".to_owned()],
         };
         assert_eq!(
-            told(&reloaded),
+            changes(&reloaded),
             "Read again: /w.toml. From now on:\n  log: info → debug\n  models.a.targets: - → [\"m\"]\n  \
              worker_secret: another one\n  tls_cert: the file has changed\n\
              Needs a restart: listen, data_dir\nNote: another key"
         );
         let nothing = "Read again: no configuration file. Nothing has changed that counts at once.";
-        assert_eq!(told(&Reloaded::default()), nothing);
+        assert_eq!(changes(&Reloaded::default()), nothing);
     }
 
     #[test]

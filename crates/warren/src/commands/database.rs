@@ -57,7 +57,7 @@ impl Import {
         let directory = data_dir(self.data_dir.or_else(|| file.serve.data_dir.clone()))?;
         let imported = import(database, &directory, self.dry_run)?;
         match self.json {
-            true => Ok(say_json(&told(&imported, self.dry_run))?),
+            true => Ok(say_json(&as_json(&imported, self.dry_run))?),
             false => Ok(say(&readable(&imported, self.dry_run))?),
         }
     }
@@ -73,7 +73,7 @@ fn tables(imported: &Imported) -> [(&'static str, Taken); 5] {
     ]
 }
 
-fn told(imported: &Imported, is_dry: bool) -> serde_json::Value {
+fn as_json(imported: &Imported, is_dry: bool) -> serde_json::Value {
     let taken = |it: Taken| json!({"new": it.new, "known": it.known});
     json!({
         "dry_run": is_dry,
@@ -118,6 +118,6 @@ mod tests {
         assert_eq!(lines[0], "1 key would be taken along, 2 there already");
         assert_eq!(lines[2], "2 page sessions would be taken along, 0 there already");
         assert_eq!(lines[3], "30 rows of usage would be taken along, 4 there already");
-        assert_eq!(told(&imported, false)["usage"]["known"], 4);
+        assert_eq!(as_json(&imported, false)["usage"]["known"], 4);
     }
 }

@@ -6,10 +6,9 @@ use std::{
 };
 
 use daemon::{RunningSessions, SessionsFate};
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::{sync::oneshot, time::timeout};
 
-use super::say;
+use super::{quiet_terminal::QuietTerminal, say};
 
 /// How long the question waits. Without an answer, sessions are kept.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -41,11 +40,12 @@ pub(super) async fn ask(sessions: &RunningSessions) {
 }
 
 async fn answer() -> SessionsFate {
-    let _keys = SingleKeys::begin();
-    let (tell, told) = oneshot::channel();
+    // Each key counts at once; if that fails, the answer needs Enter.
+    let _quiet = QuietTerminal::new();
+    let (decide, decision) = oneshot::channel();
     // A thread of its own: a read of the terminal cannot be given up, and the process ends soon.
-    std::thread::spawn(move || tell.send(read()));
-    told.await.unwrap_or(SessionsFate::Keep)
+    std::thread::spawn(move || decide.send(read()));
+    decision.await.unwrap_or(SessionsFate::Keep)
 }
 
 /// Reads keys until one is an answer.
@@ -58,27 +58,4 @@ fn read() -> SessionsFate {
         }
     }
     SessionsFate::Keep
-}
-
-/// While it lives, the terminal gives each key at once.
-struct SingleKeys(Option<Termios>);
-
-impl SingleKeys {
-    fn begin() -> Self {
-        let before = tcgetattr(std::io::stdin()).ok();
-        if let Some(mut modes) = before.clone() {
-            modes.local_modes &= !(LocalModes::ICANON | LocalModes::ECHO);
-            // If that fails, the answer needs Enter.
-            let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, &modes);
-        }
-        Self(before)
-    }
-}
-
-impl Drop for SingleKeys {
-    fn drop(&mut self) {
-        if let Some(before) = &self.0 {
-            let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, before);
-        }
-    }
 }

@@ -118,15 +118,15 @@ impl Key {
 
 impl Create {
     async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let asked = self.asked().map_err(usage)?;
+        let request = self.request().map_err(usage)?;
         let key = match self.output.target.choose_or_make(&file.serve)? {
-            AdminTarget::Running(warren) => warren.create_key(&asked).await?,
-            AdminTarget::Offline(stopped) => stopped.create(asked)?,
+            AdminTarget::Running(warren) => warren.create_key(&request).await?,
+            AdminTarget::Offline(stopped) => stopped.create(request)?,
         };
         tell(&key, self.output.json)
     }
 
-    fn asked(&self) -> anyhow::Result<CreateKey> {
+    fn request(&self) -> anyhow::Result<CreateKey> {
         let expires = self.expires.as_deref();
         let expires_at = expires.map(|when| time::future(when, jiff::Timestamp::now()));
         let expires_at = expires_at.transpose().map_err(|error| anyhow!("--expires: {error}"))?;

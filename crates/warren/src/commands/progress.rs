@@ -55,13 +55,13 @@ impl Progress {
                 bar.set_position(step.bytes);
                 bar.set_message(step.line);
             }
-            Self::Lines(told) => {
-                let is_news = told
+            Self::Lines(last) => {
+                let is_news = last
                     .as_ref()
                     .is_none_or(|(state, at)| state != step.state || at.elapsed() >= LINE_EVERY);
                 if is_news {
                     note(&format!("{}: {}", step.name, step.line));
-                    *told = Some((step.state.to_owned(), Instant::now()));
+                    *last = Some((step.state.to_owned(), Instant::now()));
                 }
             }
         }

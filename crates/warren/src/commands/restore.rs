@@ -58,7 +58,7 @@ impl Restore {
                 "data_dir": restored.data_dir, "before": restored.before,
                 "outside": restored.outside, "contents": restored.contents,
             }))?,
-            false => say(&told(&restored, file))?,
+            false => say(&readable(&restored, file))?,
         }
         if has_shared(&restored.contents) {
             note(SHARED);
@@ -94,7 +94,7 @@ fn listed(contents: &Contents) -> String {
     format!("{}\n\n{}", made(contents), table(&["file", "size"], &rows, 0))
 }
 
-fn told(restored: &Restored, file: &ConfigFile) -> String {
+fn readable(restored: &Restored, file: &ConfigFile) -> String {
     let Restored { data_dir, contents, before, outside } = restored;
     let mut lines = vec![made(contents), format!("Restored into {}.", data_dir.display())];
     if let Some(before) = before {

@@ -40,8 +40,8 @@ fn settings_of(
     let options = flags.clone().or(file.serve.clone());
     let read = Settings::new(options.clone(), false);
     let mut settings = read.map_err(|error| file.locate(error))?;
-    let told = origins.settings("", &options, &settings.values());
-    settings.configuration = origins.configuration(told);
+    let given = origins.settings("", &options, &settings.values());
+    settings.configuration = origins.configuration(given);
     Ok(settings)
 }
 

@@ -113,16 +113,16 @@ impl Tables {
     }
 
     fn loaded(&self, worker: &WorkerJson, model: &str, facts: &ModelFacts) -> Vec<String> {
-        let told = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        let shown = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         let now_ms = u64::try_from(self.now.as_millisecond()).unwrap_or(0);
         let used = facts.last_used_ms.map(|used| age(now_ms.saturating_sub(used) / 1_000));
         vec![
             plain(model),
             self.names.shown(&worker.worker_name),
-            told(facts.load.map(|load| load.to_string())),
-            told(used),
-            told(facts.file_bytes.map(bytes)),
-            told(facts.memory_bytes.map(bytes)),
+            shown(facts.load.map(|load| load.to_string())),
+            shown(used),
+            shown(facts.file_bytes.map(bytes)),
+            shown(facts.memory_bytes.map(bytes)),
         ]
     }
 
@@ -159,22 +159,22 @@ fn summary(health: &Health, details: &HealthDetails) -> String {
     let workers = count(details.workers_connected, "worker");
     let in_flight = count(details.in_flight, "request");
     let waiting = details.queue_depth;
-    let mut told = format!(
+    let mut summary = format!(
         "Warren {version}: {status}, up {up}\n{workers}, {in_flight} in flight, {waiting} waiting"
     );
     if let Some(workspace) = details.workspace.filter(|workspace| workspace.sessions > 0) {
         let (sessions, clients) = (workspace.sessions, workspace.clients);
         let (sessions, clients) = (count(sessions, "session"), count(clients, "client"));
         let live = workspace.live_sessions;
-        told.push_str(&format!("\n{sessions}, {live} of them live, {clients}"));
-        told.push_str(&match workspace.keep_sessions_secs {
+        summary.push_str(&format!("\n{sessions}, {live} of them live, {clients}"));
+        summary.push_str(&match workspace.keep_sessions_secs {
             0 => "; they end with the server".to_owned(),
             span => format!("; they outlive the server by {span} s"),
         });
     }
     match &details.degraded {
-        Some(why) => format!("{told}\n{}", plain(why)),
-        None => told,
+        Some(why) => format!("{summary}\n{}", plain(why)),
+        None => summary,
     }
 }
 
@@ -182,8 +182,8 @@ fn summary(health: &Health, details: &HealthDetails) -> String {
 fn servers(fleet: &FleetHealth) -> Option<String> {
     let row = |server: &FellowJson| {
         let url = server.url.as_deref().map_or("-".to_owned(), plain);
-        let told = [&server.name, &server.version, &server.state].map(|text| plain(text));
-        told.into_iter().chain([url, server.workers.to_string()]).collect()
+        let texts = [&server.name, &server.version, &server.state].map(|text| plain(text));
+        texts.into_iter().chain([url, server.workers.to_string()]).collect()
     };
     let table = filled(
         &["server", "version", "state", "address", "workers"],

@@ -35,8 +35,8 @@ pub(crate) fn terminal_width() -> usize {
         return 200;
     }
     let size = tcgetwinsize(stdout()).ok().map(|size| usize::from(size.ws_col));
-    let told = || std::env::var_os("COLUMNS")?.to_str()?.parse().ok();
-    size.filter(|width| *width > 0).or_else(told).filter(|width| *width > 0).unwrap_or(WIDTH)
+    let given = || std::env::var_os("COLUMNS")?.to_str()?.parse().ok();
+    size.filter(|width| *width > 0).or_else(given).filter(|width| *width > 0).unwrap_or(WIDTH)
 }
 
 fn within(width: usize, header: &[&str], rows: &[Vec<String>], right: usize) -> String {
@@ -46,7 +46,7 @@ fn within(width: usize, header: &[&str], rows: &[Vec<String>], right: usize) -> 
     let mut widths: Vec<usize> = (0..header.len()).map(widest).collect();
     let texts = widths.len().saturating_sub(right);
     NARROW.iter().for_each(|narrow| shorten(&mut widths, texts, width, *narrow));
-    let kept = kept(&widths, width);
+    let kept = columns_with_room(&widths, width);
     widths.truncate(kept);
     let lines = all.iter().map(|row| line(row, &widths, texts));
     lines.chain(left_out(&header[kept..])).collect::<Vec<_>>().join("\n")
@@ -64,7 +64,7 @@ fn shorten(widths: &mut [usize], texts: usize, room: usize, narrow: usize) {
 }
 
 /// The number of columns that have room; the first has it in any case.
-fn kept(widths: &[usize], room: usize) -> usize {
+fn columns_with_room(widths: &[usize], room: usize) -> usize {
     (1..=widths.len()).rev().find(|kept| total(&widths[..*kept]) <= room).unwrap_or(1)
 }
 

@@ -81,9 +81,9 @@ impl Up {
         // One name for one machine, unless peers shall see another.
         serve.mesh.name = serve.mesh.name.or_else(|| worker.name.clone());
         let mut settings = Settings::new(serve, true).map_err(|error| file.locate(error))?;
-        let mut told = origins.settings("", &given, &settings.values());
-        told.extend(origins.settings("worker", &worker, &worker_defaults()));
-        settings.configuration = origins.configuration(told);
+        let mut all = origins.settings("", &given, &settings.values());
+        all.extend(origins.settings("worker", &worker, &worker_defaults()));
+        settings.configuration = origins.configuration(all);
         Ok(settings)
     }
 }
@@ -146,7 +146,7 @@ async fn up(settings: Settings, mut options: WorkerOptions, again: Source) -> an
         }
     };
     let running = server.run(stop.clone(), farewell::server_stops);
-    let asked = stop.asked();
+    let asked = stop.drain();
     let (ended, ..) = tokio::join!(
         running,
         asked.run_until_cancelled(greeting),

@@ -1,12 +1,6 @@
 //! Numbers for people.
 
-/// A number with its noun, in the singular or the plural.
-pub(crate) fn count(number: u64, what: &str) -> String {
-    match number {
-        1 => format!("1 {what}"),
-        _ => format!("{number} {what}s"),
-    }
-}
+pub(crate) use base::words::{count, span};
 
 /// A number of bytes in the largest unit that leaves a digit before the point.
 pub(crate) fn bytes(number: u64) -> String {
@@ -26,17 +20,6 @@ pub(crate) fn bytes(number: u64) -> String {
     format!("{value:.1} {unit}")
 }
 
-/// A span in its two largest units.
-pub(crate) fn span(secs: u64) -> String {
-    let (minutes, hours, days) = (secs / 60, secs / 3_600, secs / 86_400);
-    match (days, hours, minutes) {
-        (1.., ..) => format!("{days}d {}h", hours % 24),
-        (_, 1.., _) => format!("{hours}h {}m", minutes % 60),
-        (.., 1..) => format!("{minutes}m {}s", secs % 60),
-        _ => format!("{secs}s"),
-    }
-}
-
 /// A span in its largest unit, for narrow columns.
 pub(crate) fn age(secs: u64) -> String {
     match secs {
@@ -50,11 +33,6 @@ pub(crate) fn age(secs: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn one_is_singular() {
-        assert_eq!([count(1, "room"), count(0, "room")], ["1 room", "0 rooms"]);
-    }
 
     #[test]
     fn ages_are_short() {

@@ -150,9 +150,9 @@ async fn lend_with_found(
 /// Lends until a stop is asked for, and then shows what the worker waits for.
 async fn run(worker: worker::Worker, stop: &Stop) -> anyhow::Result<()> {
     let activity = worker.activity();
-    let lending = worker.run(stop.asked().clone());
+    let lending = worker.run(stop.drain().clone());
     let telling = async {
-        stop.asked().cancelled().await;
+        stop.drain().cancelled().await;
         farewell::worker_stops(activity.in_flight());
         stop.at_once().cancelled().await;
     };
@@ -267,7 +267,7 @@ const CLOUD_CONCURRENT: u32 = 64;
 
 /// A warning for each cloud: prompts may leave the house.
 pub(super) fn clouds(backends: &[Lend]) -> Vec<String> {
-    let told = |lend: &Lend| {
+    let warning = |lend: &Lend| {
         let Lend::Http(config) = lend else { return None };
         let models = config.models.as_ref().map_or_else(
             || "all models that it has".to_owned(),
@@ -280,7 +280,7 @@ pub(super) fn clouds(backends: &[Lend]) -> Vec<String> {
         );
         config.cloud.then_some(words)
     };
-    backends.iter().filter_map(told).collect()
+    backends.iter().filter_map(warning).collect()
 }
 
 fn flag(url: &str, options: &WorkerOptions) -> BackendOptions {

@@ -92,7 +92,7 @@ fn is_listed(arg: &Arg) -> bool {
 }
 
 fn argument(arg: &Arg) -> String {
-    let (mut meaning, told) = help_of(arg);
+    let (mut meaning, named) = help_of(arg);
     let values = values_of(arg);
     if !values.is_empty() && !arg.is_require_equals_set() && arg.get_action().takes_values() {
         meaning = format!("{meaning} One of {values}.");
@@ -101,8 +101,8 @@ fn argument(arg: &Arg) -> String {
     let own = arg.get_default_values().iter().map(|value| value.to_string_lossy());
     let own = own.collect::<Vec<_>>().join(",");
     let is_flag = !arg.get_action().takes_values();
-    let default = match told {
-        Some(told) => told,
+    let default = match named {
+        Some(named) => named,
         None if arg.is_required_set() => "required".to_owned(),
         None if is_flag => String::new(),
         None => code(&own),

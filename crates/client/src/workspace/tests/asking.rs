@@ -14,7 +14,7 @@ use tokio::{io::AsyncWriteExt, join, net::TcpListener};
 use super::double::{Double, Peer, info, session};
 use crate::{
     ClientError,
-    workspace::{Address, ServerFrame, Workspace, files::AskedWindow},
+    workspace::{Address, ServerFrame, Workspace, files::WindowRequest},
 };
 
 async fn pair(double: &Double) -> (Workspace, Peer) {
@@ -161,7 +161,7 @@ async fn windows_of_files_are_checked() {
     let cases = [(&good[..], 0, true), (&good, 1, true), ("", 0, false), ("@", 0, true)];
     for (case, (data, offset, eof)) in cases.into_iter().enumerate() {
         let read =
-            workspace.read_window(project, "a", AskedWindow { offset: 0, len: 8, check: false });
+            workspace.read_window(project, "a", WindowRequest { offset: 0, len: 8, check: false });
         let (window, ()) = join!(read, serve(&mut peer, data, offset, eof));
         match case {
             0 => assert_eq!(window.unwrap().data, b"abc"),
@@ -169,7 +169,7 @@ async fn windows_of_files_are_checked() {
         }
     }
     let (missing, ()) = join!(
-        workspace.read_window(project, "a", AskedWindow { offset: 0, len: 8, check: false }),
+        workspace.read_window(project, "a", WindowRequest { offset: 0, len: 8, check: false }),
         async {
             let Some(ClientMessage::ReadProjectFileChunk(request)) = peer.next().await else {
                 panic!()

@@ -1,4 +1,4 @@
-//! Tells the database what this server holds and needs of limits, and hears what others need.
+//! Reports to the database the limits that this server holds and needs, and reads the needs of others.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,18 +10,18 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Shared, Told};
+use super::{Outage, Shared};
 
-/// How often the database hears of this server, whatever there is to tell.
+/// The longest time between two reports, also when nothing has changed.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 
-/// How often it is looked for what is over.
+/// How often pools that are over are deleted.
 const FORGET: Duration = Duration::from_secs(3_600);
 
 /// How long the last report of a server that ends may take.
 const LAST: Duration = Duration::from_secs(3);
 
-/// Where the use of limits is counted that servers share, with what is known while the database is away.
+/// The counts of shared limits, with the last known state for while the database is away.
 pub(super) fn desk(shared: &Shared) -> Result<Desk, StoreError> {
     let unsent = shared.unsent_sums()?.into_iter().map(|sum| UnsentUse {
         used: Charge { tokens: sum.tokens, money: sum.money() },
@@ -33,7 +33,7 @@ pub(super) fn desk(shared: &Shared) -> Result<Desk, StoreError> {
 
 /// Runs until `ending`, and gives everything back then.
 pub(super) async fn keep(shared: Arc<Shared>, desk: Desk, ending: CancellationToken) {
-    let mut told = Told::default();
+    let mut outage = Outage::default();
     let (mut forget_at, mut heartbeat) = (Instant::now(), Instant::now());
     while !ending.is_cancelled() {
         let Some(reports) = desk.reports(Moment::now(), Instant::now() >= heartbeat) else {
@@ -42,7 +42,7 @@ pub(super) async fn keep(shared: Arc<Shared>, desk: Desk, ending: CancellationTo
         };
         heartbeat = Instant::now() + HEARTBEAT;
         let reported = report(&shared, &desk, reports).await;
-        told.tell(
+        outage.note(
             "limits are not shared: this server uses its part of them",
             reported.as_ref().err(),
         );

@@ -47,7 +47,7 @@ pub(crate) enum Thoughts {
 pub(crate) struct Printer {
     form: Form,
     shows_thoughts: bool,
-    place: Place,
+    position: Position,
     /// The answer so far, if it is needed whole.
     whole: Option<String>,
 }
@@ -65,7 +65,7 @@ enum Form {
 
 /// The part of the answer that the last written line belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Position {
     Nothing,
     Thought,
     Text,
@@ -106,7 +106,7 @@ impl Printer {
     }
 
     fn of(form: Form, shows_thoughts: bool) -> Self {
-        Self { form, shows_thoughts, place: Place::Nothing, whole: None }
+        Self { form, shows_thoughts, position: Position::Nothing, whole: None }
     }
 
     /// The answer so far, if it is kept. The printer gives it away.
@@ -134,7 +134,7 @@ impl Printer {
 
     pub(super) fn text(&mut self, participant: &str, text: &str) -> anyhow::Result<()> {
         self.keep(text)?;
-        if self.place == Place::Thought {
+        if self.position == Position::Thought {
             self.end_thoughts()?;
         }
         match &mut self.form {
@@ -152,14 +152,14 @@ impl Printer {
                 }
             }
         }
-        self.place = if text.ends_with('\n') { Place::Text } else { Place::OpenText };
+        self.position = if text.ends_with('\n') { Position::Text } else { Position::OpenText };
         Ok(())
     }
 
     /// Prints a thought of the model: dimmed on a terminal, and never part of the output of a pipe.
     pub(super) fn thought(&mut self, text: &str) -> anyhow::Result<()> {
         // Some models go on thinking after their first words; these are not interrupted.
-        if !self.shows_thoughts || matches!(self.place, Place::Text | Place::OpenText) {
+        if !self.shows_thoughts || matches!(self.position, Position::Text | Position::OpenText) {
             return Ok(());
         }
         match &self.form {
@@ -173,7 +173,7 @@ impl Printer {
                 write(&ansi::dim(&base::plain::lines(text)))?;
             }
         }
-        self.place = Place::Thought;
+        self.position = Position::Thought;
         Ok(())
     }
 
@@ -185,15 +185,15 @@ impl Printer {
 
     /// Ends the output with a whole line.
     pub(crate) fn finish(&mut self) -> anyhow::Result<()> {
-        if self.place == Place::Thought {
+        if self.position == Position::Thought {
             self.end_thoughts()?;
         }
         match &mut self.form {
             Form::Painted { painter, .. } => write(&painter.finish(terminal_size()))?,
-            Form::Plain { .. } if self.place == Place::OpenText => say("")?,
+            Form::Plain { .. } if self.position == Position::OpenText => say("")?,
             _ => {}
         }
-        self.place = Place::Nothing;
+        self.position = Position::Nothing;
         Ok(())
     }
 
@@ -206,7 +206,7 @@ impl Printer {
     }
 
     fn end_thoughts(&mut self) -> anyhow::Result<()> {
-        self.place = Place::Nothing;
+        self.position = Position::Nothing;
         match self.form {
             Form::Plain { is_terminal: false } => {
                 let _ = stderr().lock().write_all(b"\n");

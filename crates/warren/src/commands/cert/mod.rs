@@ -71,11 +71,11 @@ fn own_names() -> Vec<String> {
 }
 
 fn tell_json(files: &Files, made: &Certificate) -> anyhow::Result<()> {
-    let told = json!({
+    let all = json!({
         "certificate": files.certificate, "key": files.key, "names": made.names,
         "until": until(made.until), "sha256": made.fingerprint,
     });
-    Ok(say_json(&told)?)
+    Ok(say_json(&all)?)
 }
 
 fn tell(files: &Files, made: &Certificate) -> anyhow::Result<()> {

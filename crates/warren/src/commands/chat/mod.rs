@@ -3,12 +3,10 @@
 //! - [`command`]: what a line means
 //! - [`conversation`]: questions and answers, and where the last ones are kept
 //! - [`line_editor`]: the line in which a message is typed
-//! - [`quiet_terminal`]: keys that are pressed during an answer are not shown in it
 
 mod command;
 mod conversation;
 mod line_editor;
-mod quiet_terminal;
 
 use std::{
     fs::OpenOptions,
@@ -33,7 +31,6 @@ use self::{
     command::Line,
     conversation::Conversation,
     line_editor::{LineEditor, LineInput},
-    quiet_terminal::QuietTerminal,
 };
 use super::{
     answer::{
@@ -41,7 +38,9 @@ use super::{
         asked_server::{post, remember_model},
         follow,
     },
-    note, say,
+    note,
+    quiet_terminal::QuietTerminal,
+    say,
     table::plain,
     words::count,
 };

@@ -1,14 +1,12 @@
 //! `warren cluster`: the machines of a workspace. A file for each command, or for two about one thing:
 //!
 //! - `invite`: inviting a machine, and the invitations that are open
-//! - `leave`: leaving, and taking another machine out
+//! - `membership`: joining, leaving, taking another machine out, and names
 
 pub(super) mod invite;
-pub(super) mod join;
-mod leave;
 mod list;
+pub(super) mod membership;
 mod peers;
-mod rename;
 
 use clap::{Args, Subcommand};
 use daemon::ConfigFile;
@@ -33,7 +31,7 @@ enum Command {
     /// List the machines of the workspace
     List(list::List),
     /// Give a machine of the workspace another name
-    Rename(rename::Rename),
+    Rename(membership::Rename),
     /// List the addresses that a machine dials, or change them
     Peers(Box<peers::Peers>),
     /// Invite one machine: prints the line by which it joins
@@ -41,12 +39,12 @@ enum Command {
     /// List the invitations that may still be used, or withdraw one
     Invites(invite::Invites),
     /// Make this machine a member, by an invitation
-    Join(join::Join),
+    Join(membership::Join),
     /// Take this machine out; its sessions go on
-    Leave(leave::Leave),
+    Leave(membership::Leave),
     /// Take another machine out that is lost or not wanted any more
     #[command(visible_aliases = ["remove", "rm"])]
-    Forget(leave::Forget),
+    Forget(membership::Forget),
 }
 
 impl Cluster {

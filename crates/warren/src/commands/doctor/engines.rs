@@ -65,11 +65,11 @@ fn memory(engine: &SurveyedEngine) -> Finding {
     let too_large: Vec<_> =
         engine.models.iter().filter(|(_, need)| *need > engine.memory).collect();
     if !too_large.is_empty() {
-        let told = too_large
+        let names = too_large
             .iter()
             .take(MOST_NAMED)
             .map(|(name, need)| format!("{name} {}", bytes(*need)));
-        let names = told.collect::<Vec<_>>().join(", ");
+        let names = names.collect::<Vec<_>>().join(", ");
         let found = format!("{models}; larger than the memory of {room}: {names}");
         let advice = "take a smaller quantization or context, or set memory in [[worker.engines]]";
         return Finding::note(FILES, found, advice);
@@ -88,15 +88,15 @@ fn passed_over(engine: &SurveyedEngine) -> Option<Finding> {
     if all.is_empty() {
         return None;
     }
-    let told =
+    let reasons =
         all.iter().take(MOST_NAMED).map(|it| format!("{}: {}", it.path.display(), it.reason));
-    let told = told.collect::<Vec<_>>().join("; ");
+    let reasons = reasons.collect::<Vec<_>>().join("; ");
     let more = match all.len().saturating_sub(MOST_NAMED) {
         0 => String::new(),
         more => format!("; and {more} more"),
     };
     let files = count(all.len() as u64, "file");
-    let found = format!("{files} passed over: {told}{more}");
+    let found = format!("{files} passed over: {reasons}{more}");
     Some(Finding::note(FILES, found, "get a broken file again; others may be as you want them"))
 }
 

@@ -89,7 +89,7 @@ impl Join {
             refuse_no_code(&code)?;
             let output =
                 Output { json: false, server: WorkspaceServer::at(Vec::new(), None, None) };
-            return run_client(cluster::join::Join::by(code, output).run(&file));
+            return run_client(cluster::membership::Join::by(code, output).run(&file));
         }
         let invitation = Invitation::decode(code.expose()).map_err(|error| usage(error.into()))?;
         match &invitation.purpose {

@@ -27,11 +27,11 @@ pub(crate) struct Id {
 
 impl Id {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let told = match self.server.warren(&file.serve) {
+        let answer = match self.server.warren(&file.serve) {
             Ok(warren) => warren.mesh_id().await.map_err(anyhow::Error::from),
             Err(error) => Err(error),
         };
-        let (id, why) = match told {
+        let (id, why) = match answer {
             Ok(id) => (id, None),
             Err(error) if self.server.is_named() => return Err(error),
             Err(error) => (self.stored(file)?, Some(error)),

@@ -49,16 +49,16 @@ fn readable(models: &[PlacedModel], now_ms: u64) -> String {
 
 fn row(model: &PlacedModel, now_ms: u64) -> Vec<String> {
     let facts = &model.facts;
-    let told = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    let shown = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let used = facts.last_used_ms.map(|used| age(now_ms.saturating_sub(used) / 1_000));
     vec![
         middle(&plain(&model.id), NAME),
         plain(&model.machine),
-        told(facts.load.map(|load| load.to_string())),
-        told(used),
-        told(facts.file_bytes.map(bytes)),
-        told(facts.memory_bytes.map(bytes)),
-        told(facts.context_tokens.map(|tokens| tokens.to_string())),
+        shown(facts.load.map(|load| load.to_string())),
+        shown(used),
+        shown(facts.file_bytes.map(bytes)),
+        shown(facts.memory_bytes.map(bytes)),
+        shown(facts.context_tokens.map(|tokens| tokens.to_string())),
     ]
 }
 

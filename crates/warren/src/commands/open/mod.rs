@@ -87,8 +87,8 @@ impl Open {
         }
         let addresses = self.server.addresses(file)?;
         let mut workspace = Workspace::connect_to_any(&addresses).await?;
-        let asked = self.asked(&mut workspace).await?;
-        let session = workspace.open_terminal(asked).await?;
+        let request = self.request(&mut workspace).await?;
+        let session = workspace.open_terminal(request).await?;
         if self.detached {
             return self.tell(&session);
         }
@@ -99,7 +99,7 @@ impl Open {
         }
     }
 
-    async fn asked(&self, workspace: &mut Workspace) -> anyhow::Result<OpenTerminal> {
+    async fn request(&self, workspace: &mut Workspace) -> anyhow::Result<OpenTerminal> {
         let project_id = match &self.project {
             Some(meant) => Some(project(workspace, meant).await?),
             None => None,

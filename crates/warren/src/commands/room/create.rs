@@ -84,11 +84,11 @@ pub(crate) struct Create {
 impl Create {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         self.check().map_err(usage)?;
-        let asked = self.asked().map_err(usage)?;
+        let request = self.request().map_err(usage)?;
         let warren = self.hosts.only(file).await?;
         // Before the room is made: it would be empty if there were nothing to lend.
         let chosen = if self.lend { Some(self.lender.choose().await?) } else { None };
-        let created = warren.create_room(&asked).await?;
+        let created = warren.create_room(&request).await?;
         let kept = keep(&warren, &created).await;
         let invitation = Invitation::new(&warren, &created.room).await;
         if self.json {
@@ -132,7 +132,7 @@ impl Create {
         Ok(())
     }
 
-    fn asked(&self) -> anyhow::Result<CreateRoom> {
+    fn request(&self) -> anyhow::Result<CreateRoom> {
         let name =
             self.name.clone().unwrap_or_else(|| format!("{}'s room", super::join::host_name()));
         Ok(CreateRoom {

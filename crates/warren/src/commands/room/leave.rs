@@ -38,13 +38,13 @@ pub(crate) struct Leave {
 impl Leave {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let found = self.hosts.find(file, &self.room).await?;
-        let kept = RoomTokens::new()?;
-        let who = self.who(&found, &kept)?;
+        let tokens = RoomTokens::new()?;
+        let who = self.who(&found, &tokens)?;
         // A stock server ignores the token.
         let token = Secret::from(who.session_token.clone().unwrap_or_default());
         let left = found.room(None)?.remove(&who.id, RemovalToken::Session(&token)).await;
         if left.is_ok() || matches!(left, Err(ClientError::NotFound { .. })) {
-            kept.forget_session(&who).await?;
+            tokens.forget_session(&who).await?;
         }
         left?;
         if self.json {
@@ -54,8 +54,8 @@ impl Leave {
         Ok(say(&format!("{} left {}.", plain(&who.id), plain(found.code())))?)
     }
 
-    fn who(&self, found: &LocatedRoom, kept: &RoomTokens) -> anyhow::Result<OwnParticipant> {
-        let mut all = kept.participants(&found.warren.url(), &found.summary)?;
+    fn who(&self, found: &LocatedRoom, tokens: &RoomTokens) -> anyhow::Result<OwnParticipant> {
+        let mut all = tokens.participants(&found.warren.url(), &found.summary)?;
         if let Some(id) = &self.id {
             all.retain(|who| who.id == *id);
         } else if all.iter().any(|who| who.session_token.is_some()) {

@@ -95,8 +95,8 @@ impl New {
         let text = self.prompt.as_deref().map(prompt).transpose()?;
         let addresses = self.output.server.addresses(file)?;
         let mut workspace = Workspace::connect_to_any(&addresses).await?;
-        let asked = self.asked(&mut workspace).await?;
-        let session = workspace.new_session(asked).await?;
+        let request = self.request(&mut workspace).await?;
+        let session = workspace.new_session(request).await?;
         if !self.wait || self.output.json {
             self.tell(&session)?;
         }
@@ -128,7 +128,7 @@ impl New {
         Ok(())
     }
 
-    async fn asked(&self, workspace: &mut Workspace) -> anyhow::Result<NewSession> {
+    async fn request(&self, workspace: &mut Workspace) -> anyhow::Result<NewSession> {
         let project_id = match &self.project {
             Some(meant) => Some(project(workspace, meant).await?),
             None => None,

@@ -197,8 +197,8 @@ impl Wait {
     fn tell(&self, reported: &Reported, members: &[SessionInfo]) -> anyhow::Result<()> {
         let Reported { answer, results } = reported;
         if self.output.json {
-            let told = json!({"wait": answer, "results": results});
-            say_json(&told)?;
+            let all = json!({"wait": answer, "results": results});
+            say_json(&all)?;
         } else {
             for id in &answer.completed_workers {
                 say(&format!("{} has reported", called(members, *id)))?;

@@ -1,17 +1,15 @@
-//! A terminal that does not show typed keys during an answer, where they would stand among its lines.
-//!
-//! It also keeps each key as it is, instead of making lines of them. What is typed ahead, Ctrl-D too, is then there for
-//! the next line.
+//! A terminal that shows no typed keys and makes no lines of them: each key, Ctrl-D too, is there at once. During an
+//! answer of a model the keys would stand among its lines.
 
 use std::io::stdin;
 
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
-/// While it lives, keys are shown only where a line is read.
-pub(super) struct QuietTerminal(Option<Termios>);
+/// The terminal is quiet until this is dropped.
+pub(crate) struct QuietTerminal(Option<Termios>);
 
 impl QuietTerminal {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let before = tcgetattr(stdin()).ok();
         if let Some(mut quiet) = before.clone() {
             quiet.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON);
