@@ -29,6 +29,7 @@
 //! - [`reload`]: the configuration, read again while the server runs
 //! - `routes`: which part answers which path
 //! - `sockets`: which part gets a WebSocket on the shared path
+//! - `system`: what differs between systems
 //! - [`telemetry`]: logs and metrics
 //! - [`signals`]: SIGTERM, SIGINT and SIGHUP
 //! - `stopping`: how a running server is asked to end, and what it waits for; `sessions_fate`: what becomes of its
@@ -73,6 +74,7 @@ mod storage;
 mod stores;
 mod streams;
 mod strict;
+mod system;
 pub mod telemetry;
 mod whereabouts;
 mod workspace_part;

@@ -13,11 +13,16 @@ pub(crate) mod kernel;
 mod memory;
 mod ports;
 pub(crate) mod processes;
-// The channel of systems without whole packets, to be tested where tests run.
+mod unsafe_calls;
+
+// What macOS has instead, to be tested where tests run.
+#[cfg(test)]
+#[expect(unreachable_pub, reason = "it is public on macOS")]
+#[path = "../macos/ports.rs"]
+mod ports_of_lsof;
 #[cfg(test)]
 #[path = "../macos/channel.rs"]
 mod stream_channel;
-mod unsafe_calls;
 
 pub use memory::give_back_memory;
 pub use ports::listening_ports;

@@ -23,9 +23,6 @@ use rustix::{
     },
 };
 
-#[cfg(target_os = "macos")]
-pub(crate) use super::kernel::peer;
-
 /// The kind of the socket.
 pub(crate) const KIND: SocketType = SocketType::STREAM;
 /// The most descriptors that come with one packet.
