@@ -1,4 +1,4 @@
-//! What differs between systems.
+//! Differences between systems.
 
 /// Where a user's data is, below the home directory, unless `XDG_DATA_HOME` says otherwise.
 pub(crate) const DATA_HOME: &str =

@@ -71,9 +71,9 @@ impl AsFd for EndedChildren {
 
 /// A hold on a process, which can never be mistaken for another one with the same id.
 #[derive(Debug)]
-pub(crate) struct Held(AsyncFd<OwnedFd>);
+pub(crate) struct ProcessHold(AsyncFd<OwnedFd>);
 
-impl Held {
+impl ProcessHold {
     /// An error of the kind `NotFound`, or `ESRCH`, if there is no such process.
     pub(crate) fn open(pid: u32) -> io::Result<Self> {
         let raw = processes::to_pid(pid).ok_or(io::ErrorKind::NotFound)?;

@@ -1,4 +1,4 @@
-//! What Linux does better than others, and what it alone has.
+//! The system's calls on Linux, most of which it alone has.
 //!
 //! - `processes`: `/proc`; `ports`: its tables of sockets
 //! - `cgroup`: control groups; `credentials`: the rights of a thread

@@ -1,6 +1,6 @@
 //! The socket between the daemon and the supervisor, where the system's local sockets do not keep packets
-//! whole: a stream, with the length before each packet. Whoever has begun a packet finishes it before
-//! anything else, or takes the other end for gone.
+//! whole: a stream, with the length before each packet. A packet that is begun is finished before anything
+//! else, or the other end counts as gone.
 
 use std::{
     io::{self, IoSlice, IoSliceMut},

@@ -1,4 +1,4 @@
-//! What macOS has instead of the module `linux`, and what it lacks.
+//! The system's calls on macOS, under the names of the module `linux`, and what it lacks.
 //!
 //! - `processes`: the kernel's table of processes instead of `/proc`; `ports`: `lsof`
 //! - `cgroup`: there are no control groups. A session's processes are those of its kernel session, their
