@@ -13,6 +13,7 @@ mod dist;
 mod layers;
 mod sim;
 mod soak;
+mod systems;
 mod table;
 mod tidy;
 mod workspace;
@@ -35,7 +36,9 @@ fn main() -> ExitCode {
 fn run(task: Task) -> Result<()> {
     let workspace = workspace::Workspace::here();
     match task {
-        Task::Layers => layers::run(&workspace).and_then(|()| circles::run(&workspace)),
+        Task::Layers => layers::run(&workspace)
+            .and_then(|()| systems::run(&workspace))
+            .and_then(|()| circles::run(&workspace)),
         Task::Tidy => tidy::run(&workspace),
         Task::Budget(arguments) => budget::run(&workspace, &arguments),
         Task::Soak(arguments) => soak::run(&workspace, &arguments),

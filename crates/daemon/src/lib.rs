@@ -29,6 +29,7 @@
 //! - [`reload`]: the configuration, read again while the server runs
 //! - `routes`: which part answers which path
 //! - `sockets`: which part gets a WebSocket on the shared path
+//! - `system`: what differs between systems
 //! - [`telemetry`]: logs and metrics
 //! - [`signals`]: SIGTERM, SIGINT and SIGHUP
 //! - `stopping`: the end of a running server, and the fate of its terminals and agents
@@ -69,6 +70,7 @@ mod storage;
 mod stores;
 mod streams;
 mod strict;
+mod system;
 pub mod telemetry;
 mod whereabouts;
 mod workspace_part;

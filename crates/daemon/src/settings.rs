@@ -26,6 +26,7 @@ use crate::{
     options::{
         AliasOptions, LogFormat, RoomEndpoints, Routing, Seconds, ServeOptions, home_directory,
     },
+    system::DATA_HOME,
     telemetry::tracing_export::TraceSettings,
 };
 
@@ -224,13 +225,12 @@ pub fn data_dir(given: Option<PathBuf>) -> anyhow::Result<PathBuf> {
     if is_root() && std::env::var_os("XDG_DATA_HOME").is_none() {
         return Ok(PathBuf::from("/var/lib/warren"));
     }
-    home_directory("XDG_DATA_HOME", ".local/share")
+    home_directory("XDG_DATA_HOME", DATA_HOME)
         .context("there is no home directory for the data: give one with --data-dir")
 }
 
 fn is_root() -> bool {
-    use std::os::unix::fs::MetadataExt;
-    std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
+    rustix::process::geteuid().is_root()
 }
 
 fn refuse_defenceless(listen: SocketAddr, has_key: bool, open: bool) -> anyhow::Result<()> {

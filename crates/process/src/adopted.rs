@@ -10,7 +10,7 @@ use tokio::{
 
 use crate::{
     error::ProcessError,
-    kernel::Held,
+    kernel::ProcessHold,
     processes::{self, Stat},
     signal::Signal,
 };
@@ -24,7 +24,7 @@ const BETWEEN: Duration = Duration::from_millis(20);
 /// another process with the same id.
 #[derive(Debug)]
 pub struct Adopted {
-    held: Held,
+    held: ProcessHold,
     pid: u32,
     start_time: u64,
     command_line: Vec<OsString>,
@@ -40,7 +40,7 @@ impl Adopted {
     /// [`ProcessError::Process`] when it cannot be examined.
     pub fn open(pid: u32) -> Result<Self, ProcessError> {
         let failed = |error: io::Error| failure(pid, error);
-        let held = Held::open(pid).map_err(failed)?;
+        let held = ProcessHold::open(pid).map_err(failed)?;
         let stat = processes::stat(pid).map_err(failed)?;
         let adopted = Self {
             held,

@@ -3,6 +3,7 @@
 //! - [`commands`]: every command, a file each
 //! - [`help`]: the command line as clap has it, with its help
 //! - [`exit`]: the exit codes, and the last error
+//! - `system`: what differs between systems
 //! - `reference`: writes the book's pages of commands and settings
 
 mod commands;
@@ -10,6 +11,7 @@ mod exit;
 mod help;
 #[cfg(test)]
 mod reference;
+mod system;
 
 use std::{path::PathBuf, process::ExitCode};
 

@@ -1,4 +1,4 @@
-//! What differs between systems: acknowledgements without delay, which only Linux can be asked for.
+//! Differences between systems: acknowledgements without delay, which only Linux can be asked for.
 
 use std::io;
 

@@ -21,6 +21,7 @@ use super::{Child, Limits, Supervisor, driver::Helper};
 use crate::{
     channel,
     error::ProcessError,
+    kernel,
     messages::{Hello, KeepOrder, SECRET, VERSION, Welcome},
     unsafe_calls::watch,
 };
@@ -98,7 +99,7 @@ impl Supervisor {
             Err(error) if is_nobody(&error) => return Ok(TakenOver::Nothing),
             Err(error) => return Err(failed(error)),
         };
-        let (pid, uid) = channel::peer(&socket).map_err(failed)?;
+        let (pid, uid) = kernel::peer(&socket).map_err(failed)?;
         // Before the secret is sent: another user may listen at the path.
         if uid != rustix::process::geteuid().as_raw() {
             return Err(failed(io::ErrorKind::PermissionDenied.into()));

@@ -65,12 +65,6 @@ pub(crate) fn accept(listener: impl AsFd) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// The process at the other end, and its user.
-pub(crate) fn peer(socket: impl AsFd) -> io::Result<(u32, u32)> {
-    let peer = sockopt::socket_peercred(socket)?;
-    Ok((peer.pid.as_raw_pid().unsigned_abs(), peer.uid.as_raw()))
-}
-
 fn unconnected() -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     Ok(socket_with(AddressFamily::UNIX, KIND, flags, None)?)

@@ -13,6 +13,7 @@ use nix::sys::{
 };
 use rustix::{
     fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create},
+    net::sockopt,
     pipe::{PipeFlags, pipe_with},
     process::{
         PidfdFlags, Signal, pidfd_open, pidfd_send_signal, set_child_subreaper,
@@ -70,9 +71,9 @@ impl AsFd for EndedChildren {
 
 /// A hold on a process, which can never be mistaken for another one with the same id.
 #[derive(Debug)]
-pub(crate) struct Held(AsyncFd<OwnedFd>);
+pub(crate) struct ProcessHold(AsyncFd<OwnedFd>);
 
-impl Held {
+impl ProcessHold {
     /// An error of the kind `NotFound`, or `ESRCH`, if there is no such process.
     pub(crate) fn open(pid: u32) -> io::Result<Self> {
         let raw = processes::to_pid(pid).ok_or(io::ErrorKind::NotFound)?;
@@ -122,4 +123,10 @@ pub(crate) fn memory_file() -> io::Result<File> {
 pub(crate) fn punch_hole(file: &File, from: u64, length: u64) -> io::Result<()> {
     let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
     Ok(fallocate(file, flags, from, length)?)
+}
+
+/// The process at the other end, and its user.
+pub(crate) fn peer(socket: impl AsFd) -> io::Result<(u32, u32)> {
+    let peer = sockopt::socket_peercred(socket)?;
+    Ok((peer.pid.as_raw_pid().unsigned_abs(), peer.uid.as_raw()))
 }

@@ -1,4 +1,4 @@
-//! What Linux does better than others, and what it alone has.
+//! The system's calls on Linux, most of which it alone has.
 //!
 //! - `processes`: `/proc`; `ports`: its tables of sockets
 //! - `cgroup`: control groups; `credentials`: the rights of a thread
@@ -13,11 +13,16 @@ pub(crate) mod kernel;
 mod memory;
 mod ports;
 pub(crate) mod processes;
-// The channel of systems without whole packets, to be tested where tests run.
+mod unsafe_calls;
+
+// What macOS has instead, to be tested where tests run.
+#[cfg(test)]
+#[expect(unreachable_pub, reason = "it is public on macOS")]
+#[path = "../macos/ports.rs"]
+mod ports_of_lsof;
 #[cfg(test)]
 #[path = "../macos/channel.rs"]
 mod stream_channel;
-mod unsafe_calls;
 
 pub use memory::give_back_memory;
 pub use ports::listening_ports;

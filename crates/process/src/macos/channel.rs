@@ -1,6 +1,6 @@
 //! The socket between the daemon and the supervisor, where the system's local sockets do not keep packets
-//! whole: a stream, with the length before each packet. Whoever has begun a packet finishes it before
-//! anything else, or takes the other end for gone.
+//! whole: a stream, with the length before each packet. A packet that is begun is finished before anything
+//! else, or the other end counts as gone.
 
 use std::{
     io::{self, IoSlice, IoSliceMut},
@@ -22,9 +22,6 @@ use rustix::{
         SocketType, recvmsg, sendmsg, socket_with, socketpair, sockopt,
     },
 };
-
-#[cfg(target_os = "macos")]
-pub(crate) use super::kernel::peer;
 
 /// The kind of the socket.
 pub(crate) const KIND: SocketType = SocketType::STREAM;

@@ -82,13 +82,13 @@ impl AsFd for EndedChildren {
 /// A process that is watched. That it is not mistaken for another one with the same id is checked at
 /// each signal, by its start.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct ProcessHold {
     ends: AsyncFd<OwnedFd>,
     pid: u32,
     start_time: u64,
 }
 
-impl Held {
+impl ProcessHold {
     /// An error of the kind `NotFound`, or `ESRCH`, if there is no such process.
     pub(crate) fn open(pid: u32) -> io::Result<Self> {
         let raw = processes::to_pid(pid).ok_or(io::ErrorKind::NotFound)?;

@@ -95,7 +95,7 @@ pub(super) fn arguments(pid: u32) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A queue of the kernel's events that is told about these.
+/// A queue of the kernel's events that is told about the wanted ones.
 pub(super) fn events(wanted: &[Event]) -> io::Result<OwnedFd> {
     let queue = kqueue()?;
     rustix::io::ioctl_fioclex(&queue)?;

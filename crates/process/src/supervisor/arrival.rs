@@ -8,7 +8,7 @@ use std::{
 
 use super::events::Supervising;
 use crate::{
-    channel,
+    channel, kernel,
     messages::{Event, Hello, SECRET, VERSION, Welcome},
 };
 
@@ -27,7 +27,7 @@ impl Arrival {
     /// A connection of this process's user; `None` if it is another user's.
     pub(super) fn new(socket: OwnedFd) -> Option<Self> {
         let own = rustix::process::geteuid().as_raw();
-        let is_own = channel::peer(&socket).is_ok_and(|(_, uid)| uid == own);
+        let is_own = kernel::peer(&socket).is_ok_and(|(_, uid)| uid == own);
         is_own.then(|| Self { socket, until: Instant::now() + PATIENCE })
     }
 

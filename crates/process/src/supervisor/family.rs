@@ -78,7 +78,9 @@ impl Family {
 impl FamilySearch<'_> {
     /// Takes orphans of the sessions for children of the supervisor, as a sub-reaper has them.
     fn adopt_orphans(&mut self, sessions: &HashMap<Uuid, SessionProcesses>) {
-        for stat in self.processes.values_mut().filter(|stat| stat.parent == FIRST_PROCESS) {
+        let began = self.processes.get(&self.supervisor).map_or(0, |stat| stat.start_time);
+        let is_orphan = |stat: &&mut Stat| stat.parent == FIRST_PROCESS && stat.start_time >= began;
+        for stat in self.processes.values_mut().filter(is_orphan) {
             let is_marked =
                 || processes::marker(stat.pid).is_some_and(|id| sessions.contains_key(&id));
             if self.begun.contains_key(&stat.session) || is_marked() {

@@ -55,7 +55,7 @@ impl Supervising {
     pub(super) fn end_everything(&mut self) {
         let until = Instant::now() + LONGEST_END;
         // Again and again: a process may fork between the scan and its own end.
-        while !self.is_nobody_left() && Instant::now() < until {
+        while !self.reap_to_the_last() && Instant::now() < until {
             for directory in self.groups.directories() {
                 cgroup::kill_below(&directory);
             }
@@ -67,7 +67,8 @@ impl Supervising {
         self.keep = None;
     }
 
-    fn is_nobody_left(&mut self) -> bool {
+    /// Reaps ended children. Returns whether no descendant is left.
+    fn reap_to_the_last(&mut self) -> bool {
         reap_all() && (HAS_SUBREAPER || self.look().all().is_empty())
     }
 

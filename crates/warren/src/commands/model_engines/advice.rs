@@ -25,7 +25,7 @@ impl System {
             has_brew: has("brew"),
             has_nix: has("nix"),
             has_port: has("port"),
-            ..Self::of(&text, cfg!(target_os = "macos"))
+            ..Self::of(&text, crate::system::IS_MACOS)
         }
     }
 

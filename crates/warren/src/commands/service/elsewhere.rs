@@ -23,7 +23,7 @@ pub(super) fn words(scope: Scope, command: &str) -> String {
 fn starter(scope: Scope) -> Starter {
     let is_there = |path| Path::new(path).exists();
     match () {
-        () if cfg!(target_os = "macos") => Starter::Launchd,
+        () if crate::system::IS_MACOS => Starter::Launchd,
         () if is_there("/run/systemd/system") && scope == Scope::User => {
             Starter::UserWithoutSystemd
         }
