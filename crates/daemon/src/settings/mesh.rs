@@ -91,6 +91,13 @@ fn refuse_defenceless(node: &mesh::Settings, open: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
+fn each(
+    given: Option<Vec<String>>,
+    read: impl Fn(&str) -> anyhow::Result<String>,
+) -> anyhow::Result<Vec<String>> {
+    given.unwrap_or_default().iter().map(|text| read(text)).collect()
+}
+
 /// A peer as `HOST:PORT`; the port may be left out.
 fn peer(text: &str) -> anyhow::Result<String> {
     let text = text.trim();
