@@ -6,24 +6,8 @@ use serde::Deserialize;
 /// `handoff`.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct Handoff {
-    /// Everything the new worker has to know and do: it sees nothing of this conversation. Say which
-    /// files matter, what the result should look like, and when the work is done.
-    pub(crate) prompt: String,
-    /// A short name for the worker, such as "explorer".
-    #[serde(default)]
-    pub(crate) worker_name: Option<String>,
-    /// Which agent to use ("claude", "codex", "gemini", "opencode", ...). Leave it out to use the same
-    /// as you.
-    #[serde(default)]
-    pub(crate) provider: Option<String>,
-    /// The machine to run the worker on, by its name: only if you know of several machines. Leave
-    /// it out to use your own.
-    #[serde(default)]
-    pub(crate) node: Option<String>,
-    /// The directory to start in; the same path as yours if you leave it out. On another machine it
-    /// must exist there.
-    #[serde(default)]
-    pub(crate) working_dir: Option<String>,
+    #[serde(flatten)]
+    pub(crate) work: Assign,
     /// How long to wait for the result, in seconds; 45 if you leave it out. Nothing is lost when the
     /// time is over: call the tool wait with the wait_id that you get.
     #[serde(default)]

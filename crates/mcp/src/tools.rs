@@ -50,9 +50,7 @@ impl Tools {
         wait_id: call wait with it, and do not hand the same work off again."
     )]
     async fn handoff(&self, Parameters(arguments): Parameters<Handoff>) -> CallToolResult {
-        let Handoff { prompt, worker_name, provider, node, working_dir, timeout_seconds } =
-            arguments;
-        let work = Assign { prompt, worker_name, provider, node, working_dir };
+        let Handoff { work, timeout_seconds } = arguments;
         let result = self.member.handoff(work, timeout(timeout_seconds)).await;
         say(result, |result| answers::handoff(&result))
     }
