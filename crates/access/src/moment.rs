@@ -31,7 +31,6 @@ impl Moment {
     /// The moment at this distance after this one.
     #[must_use]
     pub fn after(self, by: Duration) -> Self {
-        let millis = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
-        Self { wall_ms: self.wall_ms.saturating_add(millis), steady: self.steady + by }
+        Self { wall_ms: self.wall_ms.saturating_add(base::millis(by)), steady: self.steady + by }
     }
 }

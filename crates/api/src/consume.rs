@@ -419,7 +419,7 @@ impl Meter for UsageMeter {
     }
 
     fn usage(&self) -> Usage {
-        usage(self.0.told(), false)
+        self.0.told()
     }
 
     fn has_text(&self) -> bool {
@@ -427,13 +427,8 @@ impl Meter for UsageMeter {
     }
 
     fn estimate(&self) -> Usage {
-        usage(self.0.estimate(), true)
+        Usage { estimated: true, ..self.0.estimate() }
     }
-}
-
-fn usage(counted: protocol::usage::Usage, estimated: bool) -> Usage {
-    let protocol::usage::Usage { prompt_tokens, completion_tokens, cached_tokens } = counted;
-    Usage { estimated, prompt_tokens, completion_tokens, cached_tokens }
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@
 //! - [`key`]: what a key may do and how much
 //! - [`money`]: amounts of money as whole numbers
 //! - [`trace`]: where a request is in a distributed trace
-//! - [`usage`]: by what usage is summed up, and the counts
+//! - [`usage`]: the tokens of a job, by what usage is summed up, and the counts
 //! - [`time`]: spans and points of time as numbers
 //! - [`error`]: errors as text
 //! - [`words`]: numbers as words for people
@@ -70,4 +70,4 @@ pub use pace::Pace;
 pub use secret::{NoSecret, Secret, redact_url};
 pub use thermal::Thermal;
 pub use time::{millis, since_1970, unix_ms};
-pub use usage::{UsageBy, UsageCounts};
+pub use usage::{JobUsage, UsageBy, UsageCounts};

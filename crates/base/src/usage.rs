@@ -1,4 +1,4 @@
-//! Usage: by what it is summed up, and the counts.
+//! Usage: the tokens of one job, by what it is summed up, and the counts.
 
 use std::{fmt, str::FromStr};
 
@@ -116,6 +116,55 @@ impl UsageCounts {
     }
 }
 
+/// The tokens used by one job, as far as known.
+/// An explicit zero is a count. Servers of a fleet send it in the order of its fields.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobUsage {
+    /// Whether some of it is estimated, here or by the provider.
+    pub estimated: bool,
+    /// Tokens of the prompt (`prompt_tokens` or `input_tokens`).
+    pub prompt_tokens: Option<u64>,
+    /// Tokens of the answer (`completion_tokens` or `output_tokens`).
+    pub completion_tokens: Option<u64>,
+    /// Those tokens of the prompt that the provider read from its cache, as far as it says so.
+    pub cached_tokens: Option<u64>,
+}
+
+impl JobUsage {
+    /// This usage, with unknown counts filled in from `other`.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            estimated: self.estimated || (self.lacks(other) && other.estimated),
+            prompt_tokens: self.prompt_tokens.or(other.prompt_tokens),
+            completion_tokens: self.completion_tokens.or(other.completion_tokens),
+            cached_tokens: self.cached_tokens.or(other.cached_tokens),
+        }
+    }
+
+    /// The usage of an answer of which this is the rest: its prompt was the first one's and what was delivered.
+    #[must_use]
+    pub fn after(self, delivered: u64) -> Self {
+        Self {
+            prompt_tokens: self.prompt_tokens.map(|count| count.saturating_sub(delivered)),
+            completion_tokens: self.completion_tokens.map(|count| count.saturating_add(delivered)),
+            ..self
+        }
+    }
+
+    /// Whether every count is known.
+    pub fn is_whole(self) -> bool {
+        self.prompt_tokens.is_some() && self.completion_tokens.is_some()
+    }
+
+    /// Whether `other` knows a count that this one does not.
+    fn lacks(self, other: Self) -> bool {
+        let lacks = |this: Option<u64>, other: Option<u64>| this.is_none() && other.is_some();
+        lacks(self.prompt_tokens, other.prompt_tokens)
+            || lacks(self.completion_tokens, other.completion_tokens)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,5 +175,33 @@ mod tests {
             assert_eq!(by.to_string().parse(), Ok(by));
         }
         assert_eq!("week".parse::<UsageBy>(), Err(NotADimension));
+    }
+
+    fn usage(estimated: bool, prompt: Option<u64>, completion: Option<u64>) -> JobUsage {
+        JobUsage {
+            estimated,
+            prompt_tokens: prompt,
+            completion_tokens: completion,
+            ..JobUsage::default()
+        }
+    }
+
+    #[test]
+    fn known_counts_win_over_reported_ones() {
+        let told = usage(false, Some(7), None);
+        assert_eq!(told.or(usage(false, Some(1), Some(2))), usage(false, Some(7), Some(2)));
+        assert_eq!(JobUsage::default().or(told), told);
+        assert_eq!(told.or(JobUsage::default()), told);
+    }
+
+    #[test]
+    fn an_estimate_marks_only_what_it_adds_to() {
+        let whole = usage(false, Some(7), Some(3));
+        let guess = usage(true, Some(1), Some(2));
+        assert_eq!(whole.or(guess), whole);
+        assert_eq!(usage(false, Some(7), None).or(guess), usage(true, Some(7), Some(2)));
+        let empty_guess = usage(true, None, None);
+        assert_eq!(usage(false, Some(7), None).or(empty_guess), usage(false, Some(7), None));
+        assert_eq!(guess.or(whole), guess, "an estimate stays one");
     }
 }

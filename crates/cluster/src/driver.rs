@@ -4,7 +4,7 @@
 use std::{
     collections::BTreeMap,
     sync::Arc,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime},
 };
 
 use bytes::Bytes;
@@ -348,8 +348,7 @@ impl Running {
 
 /// The monotonic clock, and the wall clock since 1970.
 fn times() -> (Instant, Duration) {
-    let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    (tokio::time::Instant::now().into_std(), wall)
+    (tokio::time::Instant::now().into_std(), base::since_1970(SystemTime::now()))
 }
 
 /// Resolves at this time; never, if there is none.

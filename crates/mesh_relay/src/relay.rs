@@ -6,7 +6,7 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
-    time::{SystemTime, UNIX_EPOCH},
+    time::SystemTime,
 };
 
 use http::{HeaderValue, Request, Response, header};
@@ -208,8 +208,7 @@ impl Board {
 }
 
 fn now() -> Now {
-    let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Now { instant: Instant::now().into_std(), unix_ms: base::millis(unix) }
+    Now { instant: Instant::now().into_std(), unix_ms: base::unix_ms(SystemTime::now()) }
 }
 
 fn a_challenge(host: String) -> Challenge {

@@ -29,7 +29,7 @@ impl Clock {
     }
 
     fn elapsed(&self) -> u64 {
-        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+        base::millis(self.started.elapsed())
     }
 }
 

@@ -9,7 +9,7 @@ use store::{KeyDigest, ParticipantRecord};
 
 use crate::participant::{Joining, Kind};
 
-/// The profile of a participant.
+/// The profile of a participant, as stored. Its id and its session have columns of their own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct About {
     pub(crate) nickname: String,

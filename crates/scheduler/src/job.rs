@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+pub use base::JobUsage as Usage;
 use base::{
     Endpoint, Endpoints, JobId, KeyId, ModelName, PageSessionId, ProviderId, Scope,
     trace::{RequestTrace, TRACEPARENT, TraceContext},
@@ -154,54 +155,6 @@ impl Meter for () {
     }
 }
 
-/// The tokens used by one job, as far as known.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Usage {
-    /// Whether some of it is estimated, here or by the provider.
-    pub estimated: bool,
-    /// Tokens of the prompt.
-    pub prompt_tokens: Option<u64>,
-    /// Tokens of the answer.
-    pub completion_tokens: Option<u64>,
-    /// Those tokens of the prompt that the provider read from its cache, as far as it says so.
-    pub cached_tokens: Option<u64>,
-}
-
-impl Usage {
-    /// This usage, with unknown counts filled in from `other`.
-    #[must_use]
-    pub fn or(self, other: Self) -> Self {
-        Self {
-            estimated: self.estimated || (self.lacks(other) && other.estimated),
-            prompt_tokens: self.prompt_tokens.or(other.prompt_tokens),
-            completion_tokens: self.completion_tokens.or(other.completion_tokens),
-            cached_tokens: self.cached_tokens.or(other.cached_tokens),
-        }
-    }
-
-    /// The usage of an answer of which this is the rest: its prompt was the first one's and what was delivered.
-    #[must_use]
-    pub(crate) fn after(self, delivered: u64) -> Self {
-        Self {
-            prompt_tokens: self.prompt_tokens.map(|count| count.saturating_sub(delivered)),
-            completion_tokens: self.completion_tokens.map(|count| count.saturating_add(delivered)),
-            ..self
-        }
-    }
-
-    /// Whether every count is known.
-    pub(crate) fn is_whole(self) -> bool {
-        self.prompt_tokens.is_some() && self.completion_tokens.is_some()
-    }
-
-    /// Whether `other` knows a count that this one does not.
-    fn lacks(self, other: Self) -> bool {
-        let lacks = |this: Option<u64>, other: Option<u64>| this.is_none() && other.is_some();
-        lacks(self.prompt_tokens, other.prompt_tokens)
-            || lacks(self.completion_tokens, other.completion_tokens)
-    }
-}
-
 /// Why a job has no answer, or an incomplete one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
@@ -214,38 +167,5 @@ pub struct Failure {
 impl From<Ending> for Failure {
     fn from(ending: Ending) -> Self {
         Self { ending, detail: None }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn usage(estimated: bool, prompt: Option<u64>, completion: Option<u64>) -> Usage {
-        Usage {
-            estimated,
-            prompt_tokens: prompt,
-            completion_tokens: completion,
-            ..Usage::default()
-        }
-    }
-
-    #[test]
-    fn known_counts_win_over_reported_ones() {
-        let told = usage(false, Some(7), None);
-        assert_eq!(told.or(usage(false, Some(1), Some(2))), usage(false, Some(7), Some(2)));
-        assert_eq!(Usage::default().or(told), told);
-        assert_eq!(told.or(Usage::default()), told);
-    }
-
-    #[test]
-    fn an_estimate_marks_only_what_it_adds_to() {
-        let whole = usage(false, Some(7), Some(3));
-        let guess = usage(true, Some(1), Some(2));
-        assert_eq!(whole.or(guess), whole);
-        assert_eq!(usage(false, Some(7), None).or(guess), usage(true, Some(7), Some(2)));
-        let empty_guess = usage(true, None, None);
-        assert_eq!(usage(false, Some(7), None).or(empty_guess), usage(false, Some(7), None));
-        assert_eq!(guess.or(whole), guess, "an estimate stays one");
     }
 }

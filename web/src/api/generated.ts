@@ -104,7 +104,7 @@ export interface Architecture {
   modality: string;
 }
 
-/** `assign`: give work to a new team worker, without waiting. */
+/** `assign`: give work to a new team worker, without waiting. A `Handoff` always writes its `worker_name`. */
 export interface Assign {
   /** In which team. */
   team_id: string;
@@ -1780,7 +1780,7 @@ export interface Project {
   updated_at: string;
 }
 
-/** `project_file_chunk`. */
+/** `project_file_chunk`: a window of a file, its bytes as text. */
 export interface ProjectFileChunk {
   /** The request's. */
   request_id: string;

@@ -258,8 +258,7 @@ pub(crate) fn with_status(response: &str, status: &str) -> String {
 
 /// The response as failed, if the server that made it has died: nothing was noted of it for long.
 pub(crate) fn lost(response: &str, beat: u64, now_ms: u64) -> Option<String> {
-    let patience = u64::try_from(LOST.as_millis()).unwrap_or(u64::MAX);
-    let is_lost = now_ms.saturating_sub(beat) > patience;
+    let is_lost = now_ms.saturating_sub(beat) > base::millis(LOST);
     let words = "the server that made this response has stopped before its end: ask again";
     is_lost.then(|| Reason::broken(words.to_owned()).put(response))
 }

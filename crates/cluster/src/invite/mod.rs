@@ -4,7 +4,7 @@
 //! - [`host`]: makes them, and answers machines that come with one
 //! - [`guest`]: this machine, when it joins by one
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use base::NodeId;
 use seal::PeerSecret;
@@ -172,5 +172,5 @@ fn shown(id: InviteId, invite: &Invite) -> OpenInvite {
 
 /// The wall clock, in milliseconds since 1970.
 pub(crate) fn now_ms() -> u64 {
-    base::millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
+    base::unix_ms(SystemTime::now())
 }

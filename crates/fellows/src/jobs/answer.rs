@@ -54,14 +54,6 @@ struct WireHead<'a> {
     headers: Vec<(&'a str, &'a [u8])>,
 }
 
-#[derive(Serialize, Deserialize)]
-struct WireUsage {
-    estimated: bool,
-    prompt: Option<u64>,
-    completion: Option<u64>,
-    cached: Option<u64>,
-}
-
 /// Parts that go in one message.
 #[derive(Default)]
 pub(super) struct Parts(BytesMut);
@@ -78,9 +70,7 @@ impl Parts {
     }
 
     pub(super) fn end(&mut self, usage: Usage) {
-        let Usage { estimated, prompt_tokens, completion_tokens, cached_tokens } = usage;
-        let (prompt, completion, cached) = (prompt_tokens, completion_tokens, cached_tokens);
-        self.put(END, &WireUsage { estimated, prompt, completion, cached });
+        self.put(END, &usage);
     }
 
     pub(super) fn failed(&mut self, fault: Fault, words: &str) {
@@ -164,15 +154,7 @@ impl PartReader {
 fn decode(kind: u8, body: &[u8]) -> Result<Part, BadAnswer> {
     match kind {
         HEAD => head(body),
-        END => {
-            let usage: WireUsage = postcard::from_bytes(body).map_err(|_| BadAnswer)?;
-            Ok(Part::End(Usage {
-                estimated: usage.estimated,
-                prompt_tokens: usage.prompt,
-                completion_tokens: usage.completion,
-                cached_tokens: usage.cached,
-            }))
-        }
+        END => postcard::from_bytes(body).map(Part::End).map_err(|_| BadAnswer),
         FAILED => {
             let (fault, words): (Fault, &str) =
                 postcard::from_bytes(body).map_err(|_| BadAnswer)?;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use base::Endpoint;
-use protocol::usage::{self, AnswerCounter};
+use protocol::usage::AnswerCounter;
 use scheduler::{Meter, Usage};
 
 /// The usage of an answer so far. Clones share it.
@@ -43,8 +43,7 @@ impl Meter for Cost {
     }
 
     fn usage(&self) -> Usage {
-        let reported = self.lock().as_ref().map(AnswerCounter::told).unwrap_or_default();
-        of(reported, false)
+        self.lock().as_ref().map(AnswerCounter::told).unwrap_or_default()
     }
 
     fn has_text(&self) -> bool {
@@ -53,13 +52,8 @@ impl Meter for Cost {
 
     fn estimate(&self) -> Usage {
         let counted = self.lock().as_ref().map(AnswerCounter::estimate).unwrap_or_default();
-        of(counted, true)
+        Usage { estimated: true, ..counted }
     }
-}
-
-fn of(usage: usage::Usage, estimated: bool) -> Usage {
-    let usage::Usage { prompt_tokens, completion_tokens, cached_tokens } = usage;
-    Usage { estimated, prompt_tokens, completion_tokens, cached_tokens }
 }
 
 #[cfg(test)]

@@ -76,15 +76,6 @@ pub(crate) fn body<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, MessageEr
     })
 }
 
-/// A field that some peers send as `null` where they mean nothing.
-pub(super) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Default + Deserialize<'de>,
-{
-    Option::deserialize(deserializer).map(Option::unwrap_or_default)
-}
-
 /// The `type` of a message as every usual peer writes it, in the first place and unescaped.
 fn leading_kind(text: &str) -> Option<&str> {
     let rest = text.strip_prefix("{\"type\":\"")?;

@@ -11,7 +11,8 @@ use serde::{
     },
 };
 
-use super::{decode::or_default, heads::Headers};
+use super::heads::Headers;
+use crate::json::lenient::or_default;
 
 /// `register_ack`: the server's answer to a registration.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use base::{Endpoints, FactsByModel};
 use serde::{Deserialize, Serialize};
 
-use super::{decode::or_default, endpoints, heads::Headers};
+use super::{endpoints, heads::Headers};
 use crate::{
+    json::lenient::or_default,
     room::{MachineSpecs, RuntimeConfig},
     usage::Usage,
 };
@@ -158,7 +159,7 @@ impl From<TokenCounts> for Usage {
         Self {
             prompt_tokens: counts.prompt_tokens.map(u64::from),
             completion_tokens: counts.completion_tokens.map(u64::from),
-            cached_tokens: None,
+            ..Self::default()
         }
     }
 }

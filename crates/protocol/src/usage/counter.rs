@@ -53,7 +53,7 @@ impl AnswerCounter {
     /// tokens.
     pub fn estimate(&self) -> Usage {
         let completion_tokens = self.generated.as_ref().map(GeneratedCounter::tokens);
-        Usage { prompt_tokens: self.prompt, completion_tokens, cached_tokens: None }
+        Usage { prompt_tokens: self.prompt, completion_tokens, ..Usage::default() }
     }
 }
 

@@ -7,19 +7,12 @@ use serde::{
     de::{Error, SeqAccess, Visitor},
 };
 
+pub(super) use crate::json::lenient::or_default;
+
 use super::limits::{
     ADDRESS_MAX, ADDRESSES_MAX, ARGS_BYTES_MAX, ARGS_MAX, ENV_BYTES_MAX, ENV_MAX, NAME_MAX,
     PATH_MAX, PEERS_MAX, TAGS_MAX, WAITED_MAX,
 };
-
-/// A field for which `null` means the default, as absence does.
-pub(super) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Default + Deserialize<'de>,
-{
-    Option::deserialize(deserializer).map(Option::unwrap_or_default)
-}
 
 /// A flag that is on unless it is turned off.
 pub(super) fn or_true<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {

@@ -73,13 +73,7 @@ impl Task {
     /// Keeps the token count current, so that a client that leaves early is charged for what it
     /// received.
     fn report(&self) {
-        let used = self.answer.usage();
-        self.writer.report(Usage {
-            estimated: true,
-            prompt_tokens: used.prompt_tokens,
-            completion_tokens: used.completion_tokens,
-            ..Usage::default()
-        });
+        self.writer.report(Usage { estimated: true, ..self.answer.usage() });
     }
 }
 

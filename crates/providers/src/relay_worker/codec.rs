@@ -24,7 +24,7 @@ use tokio::time::Instant;
 use wire::Frame;
 
 use super::{
-    plain::{AnswerError, PlainJob, usage},
+    plain::{AnswerError, PlainJob},
     scope::WorkerScope,
     sender::{NewJob, Sender, SentJob},
 };
@@ -373,7 +373,7 @@ impl RelayCodec {
     fn binary_end(&mut self, number: u32, end: &ResponseEnd) {
         let Some((_, job)) = self.take(number) else { return };
         if let Some(counts) = end.token_counts {
-            job.incoming.writer.report(usage(Usage::from(counts)));
+            job.incoming.writer.report(Usage::from(counts));
         }
         self.served.end(&self.membership, job.incoming, Self::NAME);
     }

@@ -79,7 +79,7 @@ impl PlainJob {
     /// Handles `response_complete`: the end of a stream that has begun, or else the whole answer.
     pub(super) fn complete(mut self, complete: ResponseComplete) {
         if let Some(counts) = complete.token_counts {
-            self.incoming.writer.report(usage(Usage::from(counts)));
+            self.incoming.writer.report(Usage::from(counts));
         }
         if self.incoming.writer.has_begun() {
             return self.incoming.writer.end();
@@ -111,10 +111,4 @@ fn describe(head: &mut Head, length: usize) {
     head.headers
         .entry(http::header::CONTENT_TYPE)
         .or_insert(http::HeaderValue::from_static("application/json"));
-}
-
-/// The usage that the worker reports.
-pub(super) fn usage(usage: Usage) -> scheduler::Usage {
-    let Usage { prompt_tokens, completion_tokens, cached_tokens } = usage;
-    scheduler::Usage { estimated: false, prompt_tokens, completion_tokens, cached_tokens }
 }

@@ -360,7 +360,7 @@ fn idle_ms(idle: Duration) -> Result<u64, RoomError> {
         let words = format!("a room ends after 1 to {MAX_EXPIRY_SECS} seconds without use");
         return Err(RoomError::Invalid(words));
     }
-    Ok(u64::try_from(idle.as_millis()).unwrap_or(u64::MAX))
+    Ok(base::millis(idle))
 }
 
 fn warn_if_failed(written: Result<(), StoreError>) {

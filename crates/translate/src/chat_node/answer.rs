@@ -97,7 +97,7 @@ impl NodeAnswer {
         Usage {
             prompt_tokens: Some(self.prompt_tokens),
             completion_tokens: Some(self.tally.tokens()),
-            cached_tokens: None,
+            ..Usage::default()
         }
     }
 

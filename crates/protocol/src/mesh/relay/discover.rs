@@ -86,6 +86,7 @@ impl PeerRecord {
     }
 }
 
+/// A node as lists get it, written once of its registration. They are read as [`PeerInfo`].
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Listed<'a> {

@@ -151,7 +151,7 @@ pub struct ReadProjectFileChunk {
     pub check: bool,
 }
 
-/// `project_file_chunk`.
+/// `project_file_chunk`: a window of a file, its bytes as text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProjectFileChunk {
     /// The request's.

@@ -68,7 +68,7 @@ pub(super) fn called(members: &[SessionInfo], id: SessionId) -> String {
 pub(super) fn milliseconds(seconds: f64) -> anyhow::Result<u64> {
     let span = std::time::Duration::try_from_secs_f64(seconds);
     let span = span.map_err(|error| usage(anyhow!("--timeout {seconds}: {error}")))?;
-    Ok(u64::try_from(span.as_millis()).unwrap_or(u64::MAX))
+    Ok(base::millis(span))
 }
 
 #[cfg(test)]
