@@ -48,7 +48,7 @@ impl MeshPart {
         warn(node);
         let identity = mesh_identity(&settings.data_dir)?;
         let listener = listener(node)?;
-        let library = Arc::new(Library::new(sources(node, &settings.data_dir)));
+        let library = Arc::new(Library::new(sources(node)));
         let psk = psk(node.passcode.clone()).await?;
         let parts = Parts { identity, psk, scheduler: scheduler.clone(), usage, library, marks };
         let mesh = Mesh::new(node.clone(), parts);
@@ -102,9 +102,10 @@ async fn psk(passcode: Option<Secret>) -> anyhow::Result<Option<PasscodeKey>> {
     derived.map(Some).context("the key of --mesh-passcode could not be made")
 }
 
-fn sources(settings: &mesh::Settings, data_dir: &Path) -> Sources {
+fn sources(settings: &mesh::Settings) -> Sources {
     let home = std::env::home_dir().filter(|home| !home.as_os_str().is_empty());
     let sources = home.map(|home| Sources::of_home(&home)).unwrap_or_default();
     let sources = sources.as_said_by(|name| std::env::var_os(name));
-    Sources { folders: settings.model_dirs.clone(), store: Some(data_dir.join(MODELS)), ..sources }
+    let store = Some(settings.data_dir.join(MODELS));
+    Sources { folders: settings.model_dirs.clone(), store, ..sources }
 }
