@@ -1,30 +1,19 @@
 //! From a job to the response of its client.
-//!
-//! A streamed answer may get its head before the provider's is here, so that nobody on the way takes a long wait for
-//! death. The status is then 200, whatever the provider answers: an error becomes the API's own error event. So the
-//! client is left without a head for a while: almost every refusal comes within that time.
 
-use std::{
-    sync::Arc,
-    task::{Context, Poll, ready},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use axum::response::Response;
 use base::{Endpoint, Endpoints, KeyId, ModelName, ResumeAnswers, Scope};
-use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
-use protocol::{failure::Failure as BackendFailure, json::clip};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use rooms::Room;
-use scheduler::{Answer, Ending, Event, Failure, Head, Job, JobRequest, ModelLoad, Route};
-use tokio::time::timeout;
+use scheduler::{Answer, Ending, Failure, Job, Route};
 
 use crate::{
     admission::{Admission, put_standing},
     body::{AnswerBody, Delivery, RESUMED},
-    consume::RESUME,
-    error::{ApiError, Kind, busy},
-    head::{self, is_json},
+    early::{Early, head_within, stream_head},
+    error::ApiError,
+    head,
     models::served,
     nearest::Known,
     response_makers::Recorder,
@@ -34,6 +23,9 @@ use crate::{
     translation::Translation,
     uploads::HeldMemory,
 };
+
+/// The header that says what is done with a streamed answer whose provider is lost; in a response, what would be.
+pub(crate) const RESUME: &str = "x-warren-resume";
 
 /// A request that is admitted and has become a job.
 pub(crate) struct Accepted {
@@ -128,7 +120,8 @@ pub(crate) async fn answer(api: &Api, accepted: Accepted) -> Result<Response, Ap
     let makes = shape.endpoint() == Endpoint::Responses && method == Method::POST;
     // The participant that made a response is asked for it later.
     let recorder = room.filter(|_| makes && head.status.is_success());
-    let recorder = recorder.map(|room| Recorder::new(api, &room, answer.job()));
+    let recorder =
+        recorder.map(|room| Recorder::new(Arc::clone(api.response_makers()), &room, answer.job()));
     let delivery = Delivery { early, memory, names_workers, trailers, recorder };
     let body = AnswerBody::new(answer, &head, shape, model, api.limits().keepalive, delivery);
     let body = match plan {
@@ -165,173 +158,5 @@ fn put_resume(headers: &mut HeaderMap, may_be_resumed: bool, trailers: bool) {
     }
     if trailers {
         headers.insert(header::TRAILER, HeaderValue::from_static(RESUMED));
-    }
-}
-
-/// How many bytes of a worker's name are sent.
-const MAX_NAME: usize = 64;
-
-/// How many bytes of a refusal are read.
-const MAX_REFUSAL: usize = 64 * 1024;
-
-/// Whether a request may get its head early: one for a stream. `passed_on`: another server has passed
-/// it on. That one keeps its client's stream alive itself, and needs the true status to choose
-/// another worker.
-pub(crate) fn may_be_early(request: &JobRequest, endpoint: Endpoint, passed_on: bool) -> bool {
-    request.streaming && endpoint.generates() && request.method == Method::POST && !passed_on
-}
-
-/// The codes of backends on which agents act.
-const CODES: [&str; 4] = [
-    "context_length_exceeded",
-    "rate_limit_exceeded",
-    "insufficient_quota",
-    "server_is_overloaded",
-];
-
-/// After this many silent spans a job without a provider gets its head, too. With the default
-/// settings it has ended by then, with its true status.
-const SPANS_WITHOUT_PROVIDER: u32 = 3;
-
-/// Waits for the head. `None` once the client should get one of our own: when this time has passed,
-/// and the job is at a provider or waits for a busy one. A job without a provider waits longer for
-/// its true status, but not for ever: the queue time-out may be set to minutes.
-async fn head_within(answer: &mut Answer, every: Duration) -> Option<Result<Head, Failure>> {
-    if every.is_zero() {
-        return Some(answer.head().await);
-    }
-    for _ in 0..SPANS_WITHOUT_PROVIDER {
-        if let Ok(head) = timeout(every, answer.head()).await {
-            return Some(head);
-        }
-        if answer.wait().is_none_or(|wait| wait.providers > 0) {
-            break;
-        }
-    }
-    None
-}
-
-/// A head for a stream.
-fn stream_head(shape: &dyn Shape) -> Head {
-    let headers = [
-        (header::CONTENT_TYPE, HeaderValue::from_static(shape.stream_type())),
-        (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
-    ];
-    Head { status: StatusCode::OK, headers: HeaderMap::from_iter(headers) }
-}
-
-/// An answer whose client has a head, and whose provider has sent none.
-pub(crate) struct Early {
-    /// The translation of its request, which may be needed again.
-    translation: Option<Arc<Translation>>,
-    /// The memory of its request's body, as long as that is kept.
-    pub(crate) memory: Option<HeldMemory>,
-    /// Whether its client may know the names of workers.
-    names_workers: bool,
-    /// The provider's answer, if it is no stream.
-    refusal: Option<Refusal>,
-}
-
-struct Refusal {
-    status: StatusCode,
-    body: Vec<u8>,
-}
-
-impl Early {
-    fn new(translation: Option<Arc<Translation>>, memory: HeldMemory, names_workers: bool) -> Self {
-        Self { translation, memory: Some(memory), names_workers, refusal: None }
-    }
-
-    /// Waits for the provider's head. An answer that is no stream is read and becomes an error.
-    pub(crate) fn poll(
-        &mut self,
-        cx: &mut Context<'_>,
-        answer: &mut Answer,
-        shape: &dyn Shape,
-        model: &str,
-    ) -> Poll<Result<(), ApiError>> {
-        let failed = |failure: Failure| ApiError::of_failure(&failure, model);
-        if self.refusal.is_none() {
-            let head = ready!(answer.poll_head(cx)).map_err(failed)?;
-            self.begun(answer);
-            let is_stream = !is_json(&head) || shape.is_stream(&head);
-            if head.status.is_success() && is_stream {
-                return Poll::Ready(Ok(()));
-            }
-            self.refusal = Some(Refusal { status: head.status, body: Vec::new() });
-        }
-        let Some(refusal) = &mut self.refusal else { return Poll::Pending };
-        loop {
-            match ready!(answer.poll_next(cx)) {
-                Event::Chunk(chunk) => refusal.take(&chunk),
-                Event::Failed(failure) => return Poll::Ready(Err(failed(failure))),
-                Event::End => return Poll::Ready(Err(refusal.error())),
-            }
-        }
-    }
-
-    /// The words for the client while it waits.
-    pub(crate) fn words(&self, answer: &Answer, model: &str) -> String {
-        // The name comes from the client: a line break in it would end the comment.
-        let model = base::plain::line(model);
-        match answer.wait() {
-            Some(wait) if wait.providers > 0 => format!("waiting for {model}: {}", busy(wait)),
-            Some(_) => format!("waiting for {model}: no worker that serves it is connected"),
-            None => match answer.loading() {
-                Some(load) => format!("waiting for {model}: {}", self.loading(&load)),
-                None => format!("waiting for {model}: a worker is at it"),
-            },
-        }
-    }
-
-    fn loading(&self, load: &ModelLoad) -> String {
-        let name = base::plain::line(&load.provider);
-        let at = called(&name, self.names_workers);
-        let seconds = load.left.map(|left| left.as_secs_f64().ceil());
-        match seconds {
-            Some(seconds) if seconds > 0.0 => {
-                format!("the model is being loaded on {at}, about {seconds} s more")
-            }
-            Some(_) => format!("the model is being loaded on {at}, for longer than before"),
-            None => format!("the model is being loaded on {at}"),
-        }
-    }
-
-    /// The answer has begun: its request is not needed any more, unless another provider may have to go on with it.
-    pub(crate) fn begun(&mut self, answer: &Answer) {
-        if !answer.may_be_resumed() {
-            self.memory = None;
-        }
-        if let Some(translation) = self.translation.take() {
-            translation.forget();
-        }
-    }
-}
-
-/// A worker as a client may call it. `name` is one line.
-pub(crate) fn called(name: &str, names_workers: bool) -> &str {
-    match name {
-        "" => "a worker",
-        name if names_workers => clip(name, MAX_NAME),
-        _ => "a worker",
-    }
-}
-
-impl Refusal {
-    fn take(&mut self, chunk: &Bytes) {
-        let room = MAX_REFUSAL - self.body.len();
-        self.body.extend_from_slice(&chunk[..chunk.len().min(room)]);
-    }
-
-    fn error(&self) -> ApiError {
-        let status = self.status;
-        if status.is_success() {
-            let words = "the worker's answer is JSON, and not the stream that was asked for";
-            return ApiError::new(StatusCode::BAD_GATEWAY, Kind::Server, words);
-        }
-        let BackendFailure { message, param, code, .. } = BackendFailure::read(&self.body);
-        let error = ApiError::new(status, Kind::of_status(status), message);
-        let code = code.and_then(|code| CODES.into_iter().find(|known| *known == code));
-        ApiError { param: param.map(Into::into), code, ..error }
     }
 }

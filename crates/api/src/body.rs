@@ -21,7 +21,7 @@ use scheduler::{Answer, Event, Head, exchange::Seam};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::{
-    answer::{Early, called},
+    early::{Early, called},
     error::ApiError,
     response_makers::Recorder,
     shape::Shape,

@@ -16,10 +16,11 @@ use translate::{BadRequest, served_as};
 
 use crate::{
     admission::Admission,
-    answer::{Accepted, answer, may_be_early},
+    answer::{Accepted, RESUME, answer},
     blocking::{INLINE_LIMIT, off_thread},
     content::{Content, PeekedRequest, wire_size},
     count_tokens,
+    early::may_be_early,
     elsewhere::{self, Elsewhere},
     error::{ApiError, Kind},
     head::{self, new_id},
@@ -38,9 +39,6 @@ use crate::{
 
 /// The header by which a consumer names the only provider that may serve it.
 const PIN: &str = "x-warren-provider";
-
-/// The header that says what is done with a streamed answer whose provider is lost; in a response, what would be.
-pub(crate) const RESUME: &str = "x-warren-resume";
 
 /// Handles one request to an API of the server.
 pub(crate) async fn consume(

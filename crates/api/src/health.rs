@@ -1,4 +1,4 @@
-//! `GET /health`, and the problems of the server's other parts in it.
+//! `GET /health`.
 
 use std::collections::BTreeMap;
 
@@ -9,37 +9,9 @@ use axum::{
 };
 use base::Scope;
 use http::header;
-use protocol::admin::status::{FleetHealth, Health, HealthDetails, WorkspaceHealth};
+use protocol::admin::status::{Health, HealthDetails};
 
 use crate::{admin::workers::shown, aliases::Alias, state::Api};
-
-/// The condition of parts that the server can serve without.
-pub trait Condition: Send + Sync {
-    /// The problem and its consequence; `None` when all is well.
-    fn degraded(&self) -> Option<String>;
-
-    /// The number of mesh peers that the server is linked to.
-    fn peers(&self) -> u32 {
-        0
-    }
-
-    /// The servers that act as one with this one; `None` when it works alone by its settings.
-    fn fleet(&self) -> Option<FleetHealth> {
-        None
-    }
-
-    /// The state of the server's workspace; `None` when it has none.
-    fn workspace(&self) -> Option<WorkspaceHealth> {
-        None
-    }
-}
-
-/// A server without such parts.
-impl Condition for () {
-    fn degraded(&self) -> Option<String> {
-        None
-    }
-}
 
 /// JSON, or the text `ok` for those who prefer `text/plain`. Always 200: a server that drains
 /// is still alive.

@@ -5,6 +5,7 @@
 //!
 //! - [`state`]: what every handler needs
 //! - [`consume`]: from a request to a job, the same for every API; `answer`: from a job to its response
+//! - `early`: the head of a streamed answer that is sent before the provider's
 //! - `request_scope`: where a request is served: the server, or one room
 //! - `admission`: whether a key may have a request served now
 //! - `count_tokens`: a message's tokens, by a model's server or estimated
@@ -15,7 +16,7 @@
 //! - `translation`: a request in the shape of its provider, and the answer back
 //! - [`read`]: the request's body, within its bounds
 //! - `unpack`: bodies that come compressed
-//! - `uploads`: the common bound of all bodies; `refuse`: requests that never became jobs, answered and counted
+//! - `uploads`: the common bound of all bodies; `refuse`, `refusals`: requests that never became jobs, answered and counted
 //! - [`head`]: headers on their way in and out
 //! - [`body`]: the answer on its way out
 //! - [`shape`]: the APIs, a file each: their errors, and how they keep a stream alive
@@ -26,7 +27,8 @@
 //! - `response_makers`: which participant of a room made which response
 //! - `gemini`: Gemini's paths, which name the model, and its list of models
 //! - `ollama`: Ollama's API beside its jobs: the lists and facts of models, and what is refused
-//! - [`models`], [`health`], [`admin`]: the models, the server's health, and the operator's part
+//! - [`models`], [`health`], [`admin`]: the models, the server's health, and the operator's part;
+//!   `condition`: problems of the server's other parts
 //! - [`joining`]: the codes by which machines join
 //! - `nearest`: the names most like an unknown one
 //! - [`cors`]: pages of other origins, in browsers
@@ -39,10 +41,12 @@ pub mod aliases;
 mod answer;
 mod blocking;
 pub mod body;
+mod condition;
 pub mod consume;
 mod content;
 pub mod cors;
 mod count_tokens;
+mod early;
 pub mod elsewhere;
 pub mod error;
 pub mod fallback;
@@ -55,6 +59,7 @@ mod nearest;
 mod ollama;
 pub mod paths;
 pub mod read;
+mod refusals;
 mod refuse;
 mod request_scope;
 pub mod respond;
@@ -77,10 +82,10 @@ use protocol::invitation::messages;
 
 pub use admin::Administration;
 pub use aliases::{Alias, Aliases, BadAlias};
+pub use condition::Condition;
 pub use cors::Cors;
 pub use elsewhere::Elsewhere;
 pub use error::ApiError;
-pub use health::Condition;
 pub use joining::{Joining, Whereabouts};
 pub use room::{MessageJobs, PassedOn, RoomHomes};
 pub use state::{

@@ -1,13 +1,8 @@
-//! Requests that never become jobs: answered, and counted by status.
-
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, PoisonError},
-};
+//! Requests that never become jobs.
 
 use axum::response::Response;
 use base::JobId;
-use http::{StatusCode, request::Parts};
+use http::request::Parts;
 
 use crate::{error::ApiError, paths, read, shape::Shape, state::Api};
 
@@ -26,20 +21,4 @@ pub(crate) async fn refuse(
         outcome = "refused", status, message = %error.message);
     read::discard(&parts.headers, body).await;
     error.response(shape, id)
-}
-
-/// The counts so far. The error table's statuses bound their number.
-#[derive(Debug, Default)]
-pub(crate) struct Refusals(Mutex<BTreeMap<u16, u64>>);
-
-impl Refusals {
-    pub(crate) fn count(&self, status: StatusCode) {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *counts.entry(status.as_u16()).or_default() += 1;
-    }
-
-    pub(crate) fn counts(&self) -> Vec<(u16, u64)> {
-        let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        counts.iter().map(|(status, count)| (*status, *count)).collect()
-    }
 }

@@ -10,8 +10,6 @@ use base::{JobId, ProviderId, RoomId};
 use protocol::openai::ResponseIdReader;
 use rooms::Room;
 
-use crate::state::Api;
-
 /// The most responses that are remembered, per room and in total.
 const MOST_OF_ROOM: usize = 1_000;
 const MOST: usize = 50_000;
@@ -139,7 +137,7 @@ impl OfRoom {
 
 /// Notes who made a response, as its answer passes.
 pub(crate) struct Recorder {
-    api: Api,
+    makers: Arc<ResponseMakers>,
     room: RoomId,
     job: JobId,
     reader: ResponseIdReader,
@@ -147,9 +145,9 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     /// The recorder of an answer to this job.
-    pub(crate) fn new(api: &Api, room: &Room, job: JobId) -> Box<Self> {
-        let (api, room, reader) = (api.clone(), room.id().clone(), ResponseIdReader::default());
-        Box::new(Self { api, room, job, reader })
+    pub(crate) fn new(makers: Arc<ResponseMakers>, room: &Room, job: JobId) -> Box<Self> {
+        let (room, reader) = (room.id().clone(), ResponseIdReader::default());
+        Box::new(Self { makers, room, job, reader })
     }
 
     /// A piece of the answer passes, or nothing follows. Returns the response's id once, as soon as it is complete.
@@ -162,7 +160,7 @@ impl Recorder {
     pub(crate) fn note(&self, id: &str, provider: ProviderId) {
         let translated = id.strip_prefix("resp_") == Some(&self.job.digits());
         let maker = if translated { Maker::Translation } else { Maker::Provider(provider) };
-        self.api.response_makers().note(&self.room, id, maker, Instant::now());
+        self.makers.note(&self.room, id, maker, Instant::now());
     }
 }
 

@@ -16,18 +16,18 @@ use store::{ModelMemory, ResponseStore};
 use tokio::sync::watch;
 
 use crate::{
-    admin::Administration,
+    admin::administration::Administration,
     aliases::Aliases,
+    condition::Condition,
     elsewhere::Elsewhere,
-    health::Condition,
     joining::Joining,
     models::served,
-    refuse::Refusals,
+    refusals::Refusals,
     response_makers::ResponseMakers,
     responses::keeping::Keeping,
-    room::{homes::RoomHomes, message_jobs::MessageJobs, watchers::Watchers},
+    room::{homes::way::RoomHomes, message_jobs::MessageJobs, watchers::Watchers},
     uploads::Uploads,
-    web::{Web, cookie::SessionCookie},
+    web::{cookie::SessionCookie, state::Web},
 };
 
 /// Bounds and delays of this crate.
@@ -80,7 +80,7 @@ struct Inner {
     sampler: Option<Sampler>,
     started: Instant,
     watchers: Arc<Watchers>,
-    response_makers: ResponseMakers,
+    response_makers: Arc<ResponseMakers>,
     draining: watch::Sender<bool>,
     web: Web,
 }
@@ -205,7 +205,7 @@ impl Api {
             sampler,
             started: Instant::now(),
             watchers: Arc::default(),
-            response_makers: ResponseMakers::default(),
+            response_makers: Arc::default(),
             draining: watch::Sender::new(false),
             web,
         }))
@@ -379,7 +379,7 @@ impl Api {
         self.0.draining.subscribe()
     }
 
-    pub(crate) fn response_makers(&self) -> &ResponseMakers {
+    pub(crate) fn response_makers(&self) -> &Arc<ResponseMakers> {
         &self.0.response_makers
     }
 

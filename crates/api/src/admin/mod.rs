@@ -11,6 +11,7 @@
 //! - `web_sessions`: lists and revokes sessions of the web page
 //! - [`audit`]: the log of the operator's actions
 
+pub(crate) mod administration;
 pub mod audit;
 pub mod bound;
 pub mod invitations;
@@ -26,42 +27,25 @@ pub mod workers;
 
 use std::sync::Arc;
 
-use access::{Holder, Moment, Token};
+use access::{Holder, Moment};
 use axum::extract::Request;
 use base::{KeyId, KeyScope};
 use bytes::Bytes;
 use http::{Extensions, HeaderMap, StatusCode, Uri};
-use store::{Action, AuditStore, UsageStore};
+use store::Action;
 
 pub(crate) use crate::blocking::{blocking, failed};
 use crate::{
     error::{ApiError, Kind},
-    joining::Joining,
     read,
     state::{Api, Peer},
 };
+pub use administration::Administration;
 pub use recent::RecentRequests;
 pub use steps::RecentSeries;
 
 /// The name of the administrator's token in the audit log.
 const ADMIN_TOKEN: &str = "admin-token";
-
-/// The parts that the administration endpoints need beside the keys and the scheduler.
-pub struct Administration {
-    /// The administrator's token.
-    pub token: Token,
-    /// The ledger.
-    pub usage: Arc<dyn UsageStore>,
-    /// Where actions are noted.
-    pub audit: Arc<dyn AuditStore>,
-    /// The most recently ended requests. An observer: the scheduler reports each ended request to
-    /// it.
-    pub requests: Arc<RecentRequests>,
-    /// The last minutes. An observer, too; the server's timer ends its steps.
-    pub series: Arc<RecentSeries>,
-    /// How machines join.
-    pub joining: Joining,
-}
 
 /// A caller that may administer.
 pub struct Operator {

@@ -6,8 +6,8 @@ use protocol::ollama::reply::timestamp;
 use serde::Serialize;
 
 use super::{
-    json,
     listed::{self, Details, Listed},
+    reply::json,
 };
 use crate::{error::ApiError, request_scope::RequestScope, state::Api};
 

@@ -3,11 +3,13 @@
 //! - `listed`: the models that a request may use, and what is known of them
 //! - `lists`: `/api/tags` and `/api/ps`
 //! - `show`: `/api/show`
+//! - `reply`: answers that show that this is a Warren
 //! - `unserved`: paths that change models, which are refused, and `/api/pull`, which reports what is there
 //! - [`without_job`]: requests that ask nothing, and raw prompts that nobody takes
 
 mod listed;
 mod lists;
+mod reply;
 mod show;
 mod unserved;
 pub(crate) mod without_job;
@@ -19,13 +21,13 @@ use axum::{
     routing::{MethodRouter, delete, get, head, post},
 };
 use base::Endpoint;
-use http::{HeaderMap, HeaderValue, Method, Uri, header};
+use http::{HeaderMap, Method, Uri, header};
 use rooms::Refused;
 
+use self::reply::response;
 use crate::{
     error::ApiError,
     head::new_id,
-    models::VERSION,
     read::read,
     refuse::refuse,
     request_scope::RequestScope,
@@ -117,18 +119,4 @@ pub(crate) fn is_running(uri: &Uri, method: &Method, headers: &HeaderMap) -> Opt
     let asks = matches!(*method, Method::GET | Method::HEAD) && uri.path() == "/";
     (asks && !files::wants_page(headers) && !headers.contains_key(header::UPGRADE))
         .then(|| "Ollama is running".into_response())
-}
-
-/// An answer of this type, which shows that the server is a Warren: one that looks for model servers must not
-/// take it for an Ollama.
-fn response(api: &Api, kind: &'static str, body: String) -> Response {
-    let mut response = Response::new(axum::body::Body::from(body));
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    headers.insert(VERSION, HeaderValue::from_static(api.version()));
-    response
-}
-
-fn json(api: &Api, value: &impl serde::Serialize) -> Response {
-    response(api, "application/json", protocol::json::write(value))
 }

@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{
-    json,
     listed::{self, Details, Listed},
+    reply::json,
 };
 use crate::{error::ApiError, request_scope::RequestScope, state::Api};
 

@@ -9,7 +9,10 @@ use base::Endpoint;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
-use super::{json, listed, response};
+use super::{
+    listed,
+    reply::{json, response},
+};
 use crate::{
     error::{ApiError, Kind},
     head::new_id,

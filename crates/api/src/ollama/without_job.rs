@@ -17,7 +17,7 @@ use protocol::ollama::{
 
 use translate::served_as;
 
-use super::{listed::not_found, response};
+use super::{listed::not_found, reply::response};
 use crate::{
     error::{ApiError, Kind},
     request_scope::RequestScope,

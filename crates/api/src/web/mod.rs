@@ -4,24 +4,23 @@
 //! - `cookie`: the cookie of a session, and when it counts
 //! - `session`: tells who is signed in, signs a browser in, and signs it out
 //! - `code`: `POST /web/code`: login codes
+//! - `state`: what signing in needs
 
 mod code;
 pub(crate) mod cookie;
 pub(crate) mod files;
 mod session;
+pub(crate) mod state;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-use access::{Holder, Key, LockOut, LockOutSettings};
+use access::{Holder, Key};
 use axum::{
     Router,
     response::Response,
     routing::{get, post},
 };
 use http::{HeaderValue, header};
-use protocol::{admin::web::CODE, invitation::ServerId};
+use protocol::admin::web::CODE;
 
-use self::cookie::SessionCookie;
 use crate::state::Api;
 
 /// The name of the server's owner.
@@ -31,24 +30,6 @@ const OWNER: &str = "owner";
 pub(crate) fn routes() -> Router<Api> {
     let session = get(session::show).post(session::sign_in).delete(session::sign_out);
     Router::new().route("/web/session", session).route(CODE, post(code::create))
-}
-
-/// The parts that signing in needs.
-pub(crate) struct Web {
-    pub(crate) cookie: SessionCookie,
-    lock_out: Mutex<LockOut>,
-}
-
-impl Web {
-    pub(crate) fn new(server: ServerId) -> Self {
-        let lock_out = Mutex::new(LockOut::new(LockOutSettings::default()));
-        Self { cookie: SessionCookie::of(server), lock_out }
-    }
-
-    /// Addresses with too many wrong tokens and codes.
-    fn lock_out(&self) -> MutexGuard<'_, LockOut> {
-        self.lock_out.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// The id of a holder's key, or `owner`.

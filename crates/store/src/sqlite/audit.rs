@@ -8,16 +8,6 @@ use crate::{
     audit::{Action, AuditStore, MAX_ACTIONS},
 };
 
-pub(super) const TABLE: &str = "CREATE TABLE audit (
-        id INTEGER PRIMARY KEY AUTOINCREMENT,
-        -- seconds since 1970
-        at INTEGER NOT NULL,
-        who TEXT NOT NULL,
-        what TEXT NOT NULL,
-        target TEXT NOT NULL,
-        outcome TEXT NOT NULL
-    ) STRICT;";
-
 impl AuditStore for SqliteStore {
     fn add_action(&self, action: &Action) -> Result<(), StoreError> {
         let Action { at, who, what, target, outcome } = action;

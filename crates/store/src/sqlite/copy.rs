@@ -4,7 +4,7 @@ use std::{fs::OpenOptions, os::unix::fs::OpenOptionsExt, path::Path, time::Durat
 
 use rusqlite::{Connection, OpenFlags, backup::Backup};
 
-use super::{BUSY, STEPS, look_through};
+use super::{BUSY, look_through, schema::STEPS};
 use crate::StoreError;
 
 /// How often a copy that finds the database locked is tried again, and the pause between.

@@ -1,23 +1,10 @@
-//! Invitations: their table and rows.
+//! Invitations: their rows.
 
 use base::KeyId;
 use rusqlite::{Connection, Row, Transaction, named_params};
 
 use super::{SqliteStore, signed, unsigned};
 use crate::{Changes, InvitationRecord, InvitationStore, KeyDigest, StoreError};
-
-pub(super) const TABLE: &str = "CREATE TABLE invitations (
-        id TEXT NOT NULL PRIMARY KEY,
-        digest BLOB NOT NULL,
-        name TEXT,
-        -- seconds since 1970
-        created INTEGER NOT NULL,
-        expires INTEGER NOT NULL,
-        used INTEGER,
-        -- the id of a key
-        key TEXT,
-        revoked INTEGER
-    ) STRICT, WITHOUT ROWID;";
 
 impl SqliteStore {
     /// Puts changes of a store of which this is a copy into it.

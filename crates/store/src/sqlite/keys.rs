@@ -6,35 +6,6 @@ use rusqlite::{Connection, Row, Transaction, named_params, params, types::Type};
 use super::{SqliteStore, signed, unsigned};
 use crate::{Changes, KeyDigest, KeyRecord, KeyStore, StoreError};
 
-pub(super) const TABLE: &str = "CREATE TABLE keys (
-        id TEXT NOT NULL PRIMARY KEY,
-        digest BLOB NOT NULL UNIQUE,
-        name TEXT NOT NULL,
-        prefix TEXT NOT NULL,
-        -- one a line
-        scopes TEXT NOT NULL,
-        models TEXT NOT NULL,
-        rpm INTEGER,
-        tpm INTEGER,
-        concurrent INTEGER,
-        -- TOKENS/day or TOKENS/month
-        budget TEXT,
-        -- seconds since 1970
-        created INTEGER NOT NULL,
-        expires INTEGER,
-        revoked INTEGER,
-        last_used INTEGER
-    ) STRICT, WITHOUT ROWID;";
-
-pub(super) const ROOM: &str = "ALTER TABLE keys ADD COLUMN room TEXT;";
-
-/// A budget in money, such as `5.00USD/month`, and whether the key is barred from clouds.
-pub(super) const COST: &str = "ALTER TABLE keys ADD COLUMN budget_money TEXT;
-    ALTER TABLE keys ADD COLUMN no_cloud INTEGER NOT NULL DEFAULT 0;";
-
-/// The handling of answers of a key whose provider is lost; null: the server's own for all.
-pub(super) const RESUME: &str = "ALTER TABLE keys ADD COLUMN resume_answers TEXT;";
-
 impl SqliteStore {
     /// Puts changes of a store of which this is a copy into it.
     ///

@@ -4,6 +4,7 @@
 //! writers.
 //!
 //! - `keys`, `invitations`, `page_sessions`, `usage`, `audit`, `models`: a table each
+//! - `schema`: all tables, by the steps in which they came
 //! - [`copy`]: copies of files, while others write to them
 //! - `files`, `soundness`: whether the open files are still the ones at their paths, and whole
 //! - `export`: what is taken along into such a database
@@ -22,6 +23,7 @@ mod page_sessions;
 mod reached;
 mod responses;
 mod rooms;
+mod schema;
 mod soundness;
 mod unsent;
 mod usage;
@@ -34,9 +36,9 @@ use std::{
 };
 
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
-use rusqlite_migration::{Error as MigrationError, M, MigrationDefinitionError, Migrations};
+use rusqlite_migration::{Error as MigrationError, MigrationDefinitionError, Migrations};
 
-use self::soundness::Soundness;
+use self::{schema::STEPS, soundness::Soundness};
 pub use self::unsent::UnsentSum;
 use crate::{StoreError, usage::days::signed};
 
@@ -48,29 +50,6 @@ const LOOKED_THROUGH: u64 = 64 * 1024 * 1024;
 
 /// One up to this size is checked at every look, which takes some milliseconds.
 const ALWAYS_LOOKED_THROUGH: u64 = 4 * 1024 * 1024;
-
-/// The migration steps. A released step never changes: older databases have passed it already.
-const STEPS: &[M<'_>] = &[
-    M::up(models::TABLE),
-    M::up(keys::TABLE),
-    M::up(usage::tables::TABLE),
-    M::up(audit::TABLE),
-    M::up(usage::tables::DAYS),
-    M::up(rooms::TABLES),
-    M::up(keys::ROOM),
-    M::up(usage::tables::ROWS),
-    M::up(workspace::TABLE),
-    M::up(reached::TABLE),
-    M::up(invitations::TABLE),
-    M::up(usage::tables::COST),
-    M::up(keys::COST),
-    M::up(page_sessions::TABLE),
-    M::up(unsent::rows::TABLES),
-    M::up(rooms::HOME),
-    M::up(responses::TABLES),
-    M::up(keys::RESUME),
-    M::up(usage::tables::RESUMES),
-];
 
 /// A store in a database file.
 pub struct SqliteStore {

@@ -6,14 +6,6 @@ use rusqlite::{Connection, Transaction, params};
 use super::{SqliteStore, signed, unsigned};
 use crate::{ModelStore, SeenModel, StoreError};
 
-pub(super) const TABLE: &str = "CREATE TABLE models (
-        scope TEXT NOT NULL,
-        model TEXT NOT NULL,
-        first_seen INTEGER NOT NULL,
-        last_seen INTEGER NOT NULL,
-        PRIMARY KEY (scope, model)
-    ) STRICT, WITHOUT ROWID;";
-
 impl ModelStore for SqliteStore {
     fn load_models(&self) -> Result<Vec<SeenModel>, StoreError> {
         self.read(load_models)

@@ -1,24 +1,10 @@
-//! The page's sessions: their table and rows.
+//! The page's sessions: their rows.
 
 use base::KeyId;
 use rusqlite::{Connection, Row, Transaction, named_params, params};
 
 use super::{SqliteStore, signed, unsigned};
 use crate::{Changes, KeyDigest, PageSessionRecord, PageSessionStore, StoreError};
-
-pub(super) const TABLE: &str = "CREATE TABLE page_sessions (
-        id TEXT NOT NULL PRIMARY KEY,
-        digest BLOB NOT NULL,
-        -- the id of a key; null: the server's owner
-        key TEXT,
-        -- of the text of the key or of the owner's token
-        holder BLOB NOT NULL,
-        -- seconds since 1970
-        created INTEGER NOT NULL,
-        expires INTEGER NOT NULL,
-        last_used INTEGER,
-        browser TEXT NOT NULL
-    ) STRICT, WITHOUT ROWID;";
 
 impl SqliteStore {
     /// Puts changes of a store of which this is a copy into it.

@@ -5,12 +5,6 @@ use rusqlite::{OptionalExtension, Transaction};
 use super::{SqliteStore, signed, unsigned, usage::tables::ID_BITS};
 use crate::{AgeStore, StoreError};
 
-pub(super) const TABLE: &str = "CREATE TABLE reached (
-        id INTEGER PRIMARY KEY CHECK (id = 0),
-        -- milliseconds since 1970
-        at INTEGER NOT NULL
-    ) STRICT;";
-
 impl AgeStore for SqliteStore {
     fn load_reached(&self) -> Result<Option<u64>, StoreError> {
         let newest = format!("SELECT id >> {ID_BITS} FROM usage_rows ORDER BY id DESC LIMIT 1");

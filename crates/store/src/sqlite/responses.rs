@@ -1,4 +1,4 @@
-//! Stored responses and conversations: their tables and rows.
+//! Stored responses and conversations: their rows.
 
 use base::KeyId;
 use rusqlite::{OptionalExtension, Row, Transaction, params};
@@ -11,42 +11,6 @@ use crate::{
         size_of,
     },
 };
-
-pub(super) const TABLES: &str = "CREATE TABLE responses (
-        id TEXT NOT NULL PRIMARY KEY,
-        owner TEXT NOT NULL,
-        previous TEXT,
-        conversation TEXT,
-        -- milliseconds since 1970
-        created INTEGER NOT NULL,
-        beat INTEGER,
-        size INTEGER NOT NULL,
-        -- JSON
-        input TEXT NOT NULL,
-        response TEXT NOT NULL
-    ) STRICT;
-    CREATE INDEX responses_owner ON responses (owner, created, id, size);
-    CREATE INDEX responses_created ON responses (created);
-    CREATE TABLE conversations (
-        id TEXT NOT NULL PRIMARY KEY,
-        owner TEXT NOT NULL,
-        -- milliseconds since 1970
-        created INTEGER NOT NULL,
-        used INTEGER NOT NULL,
-        size INTEGER NOT NULL,
-        -- JSON
-        metadata TEXT NOT NULL
-    ) STRICT;
-    CREATE INDEX conversations_owner ON conversations (owner, used, id, size);
-    CREATE INDEX conversations_used ON conversations (used);
-    CREATE TABLE conversation_items (
-        number INTEGER PRIMARY KEY,
-        conversation TEXT NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
-        id TEXT NOT NULL,
-        -- JSON
-        json TEXT NOT NULL,
-        UNIQUE (conversation, id)
-    ) STRICT;";
 
 impl ResponseStore for SqliteStore {
     fn save_response(&self, response: &ResponseRecord, most: KeptBounds) -> Result<(), StoreError> {

@@ -6,37 +6,6 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params, pa
 use super::{SqliteStore, signed, unsigned};
 use crate::{KeyDigest, ParticipantRecord, RoomHome, RoomRecord, RoomStore, RoomUse, StoreError};
 
-pub(super) const TABLES: &str = "CREATE TABLE rooms (
-        id TEXT NOT NULL PRIMARY KEY,
-        short_code TEXT NOT NULL UNIQUE,
-        spoken_code TEXT NOT NULL UNIQUE,
-        name TEXT NOT NULL,
-        host_id TEXT NOT NULL,
-        host_token BLOB NOT NULL,
-        -- PHC
-        password TEXT,
-        -- JSON
-        defaults TEXT,
-        public INTEGER NOT NULL,
-        owner TEXT,
-        idle_ms INTEGER NOT NULL,
-        -- milliseconds since 1970
-        created INTEGER NOT NULL,
-        used INTEGER NOT NULL
-    ) STRICT, WITHOUT ROWID;
-    CREATE TABLE participants (
-        room TEXT NOT NULL REFERENCES rooms (id) ON DELETE CASCADE,
-        id TEXT NOT NULL,
-        session BLOB NOT NULL,
-        json TEXT NOT NULL,
-        PRIMARY KEY (room, id)
-    ) STRICT, WITHOUT ROWID;";
-
-/// Where a room's events are ordered.
-pub(super) const HOME: &str = "ALTER TABLE rooms ADD COLUMN home TEXT NOT NULL DEFAULT '';
-    ALTER TABLE rooms ADD COLUMN home_start TEXT NOT NULL DEFAULT '';
-    ALTER TABLE rooms ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;";
-
 impl RoomStore for SqliteStore {
     fn load_rooms(&self) -> Result<Vec<RoomRecord>, StoreError> {
         self.read(load_rooms)

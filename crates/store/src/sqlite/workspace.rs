@@ -8,13 +8,6 @@ use crate::{
     workspace::{Change, Fact, WorkspaceStore},
 };
 
-pub(super) const TABLE: &str = "CREATE TABLE workspace (
-        kind TEXT NOT NULL,
-        id TEXT NOT NULL,
-        json TEXT NOT NULL,
-        PRIMARY KEY (kind, id)
-    ) STRICT, WITHOUT ROWID;";
-
 impl WorkspaceStore for SqliteStore {
     fn load_facts(&self, kind: &str) -> Result<Vec<Fact>, StoreError> {
         self.read(|connection| {

@@ -5,7 +5,7 @@
 //! - `named`: which room a request is about
 //! - `passing`: requests on their way to another server, and their answers
 //! - [`arrival`]: the same at the room's home
-//! - [`RoomHomes`]: the way to the other servers, which the daemon knows
+//! - `way`: the way to the other servers ([`RoomHomes`])
 //! - `refusal`: why a request is not carried, in the form of its path
 
 pub mod arrival;
@@ -13,8 +13,9 @@ mod named;
 mod passed_on;
 mod passing;
 mod refusal;
+pub(crate) mod way;
 
-use std::{pin::Pin, sync::Arc};
+use std::sync::Arc;
 
 use axum::{
     Router,
@@ -26,27 +27,12 @@ use axum::{
 use base::ClientAddress;
 use http::request::Parts;
 use rooms::{Caller, KnownRoom};
-use store::RoomHome;
 
 use self::named::Named;
-pub use self::passed_on::PassedOn;
 pub(super) use self::passing::carry;
+pub use self::{passed_on::PassedOn, way::RoomHomes};
 use super::access::{caller, from};
 use crate::{admin, state::Api};
-
-/// The way to the other servers, among servers that act as one.
-pub trait RoomHomes: Send + Sync {
-    /// Carries a request to the home of its room. An error of the answer's body says in words why it broke off.
-    ///
-    /// # Errors
-    /// Why the home cannot be reached, in words.
-    fn carry(
-        &self,
-        home: &RoomHome,
-        passed_on: PassedOn,
-        request: Request,
-    ) -> Pin<Box<dyn Future<Output = Result<Response, String>> + Send>>;
-}
 
 /// The same paths, whose requests about rooms of other servers are carried there.
 pub fn with_homes(router: Router, api: Api) -> Router {

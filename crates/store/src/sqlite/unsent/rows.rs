@@ -8,41 +8,6 @@ use rusqlite::{Row, ToSql, types::Type};
 use super::super::{signed, unsigned};
 use crate::{Action, UsageEntry};
 
-pub(in crate::sqlite) const TABLES: &str = "CREATE TABLE unsent_usage (
-        number INTEGER PRIMARY KEY AUTOINCREMENT,
-        -- the run of the server that added it
-        source TEXT NOT NULL,
-        -- milliseconds since 1970
-        at INTEGER NOT NULL,
-        job TEXT NOT NULL,
-        key TEXT NOT NULL,
-        model TEXT NOT NULL,
-        served_model TEXT,
-        provider TEXT,
-        api TEXT NOT NULL,
-        outcome TEXT NOT NULL,
-        status INTEGER,
-        prompt_tokens INTEGER,
-        completion_tokens INTEGER,
-        estimated INTEGER NOT NULL,
-        queue_ms INTEGER NOT NULL,
-        first_byte_ms INTEGER,
-        total_ms INTEGER NOT NULL,
-        streaming INTEGER NOT NULL,
-        requeues INTEGER NOT NULL,
-        cost INTEGER
-    ) STRICT;
-    CREATE TABLE unsent_audit (
-        number INTEGER PRIMARY KEY AUTOINCREMENT,
-        source TEXT NOT NULL,
-        -- seconds since 1970
-        at INTEGER NOT NULL,
-        who TEXT NOT NULL,
-        what TEXT NOT NULL,
-        target TEXT NOT NULL,
-        outcome TEXT NOT NULL
-    ) STRICT;";
-
 pub(super) const INSERT_USAGE: &str = "INSERT INTO unsent_usage (source, at, job, key, model, served_model, provider,
         api, outcome, status, prompt_tokens, completion_tokens, estimated, queue_ms, first_byte_ms, total_ms,
         streaming, requeues, cost, resumes)

@@ -47,7 +47,7 @@ pub(crate) struct Tally {
     /// How many seams are within a word.
     within_words: u64,
     pub(crate) differ: Vec<Different>,
-    /// What is said of the first of them.
+    /// The accounts of the first of them.
     pub(crate) differences: Vec<String>,
 }
 
