@@ -38,8 +38,8 @@ use std::{
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use rusqlite_migration::{Error as MigrationError, MigrationDefinitionError, Migrations};
 
-use self::{schema::STEPS, soundness::Soundness};
 pub use self::unsent::UnsentSum;
+use self::{schema::STEPS, soundness::Soundness};
 use crate::{StoreError, usage::days::signed};
 
 /// How long a writer waits for another process.
