@@ -31,10 +31,10 @@ const BATCH: usize = 512;
 /// How long spans are gathered for a message.
 const GATHER: Duration = Duration::from_secs(1);
 
-/// How often a message is sent again that the collector may take later.
+/// How often a message is sent again if the collector may take it later.
 const TRIES: u32 = 4;
 
-/// The pauses between.
+/// The pauses between these tries.
 const RETRY: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(5));
 
 /// How long the last spans may take when the process ends.

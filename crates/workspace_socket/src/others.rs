@@ -47,7 +47,7 @@ pub(crate) fn session_of_member(cluster: &Cluster, id: SessionId) -> Option<Sess
     Some(shown(info, owner, cluster.is_reachable(owner)))
 }
 
-/// The event that a session of another member is like this now.
+/// The event that shows the present state of another member's session.
 pub(crate) fn session_event(info: SessionInfo) -> Event {
     let only_viewers_of = info.hidden.then_some(info.id);
     let session = Box::new(info);
@@ -110,7 +110,7 @@ impl Watcher for OtherObjects {
 }
 
 impl OtherObjects {
-    /// Whether a member can be reached, as clients are shown from now on.
+    /// Whether a member can be reached. Clients are shown this from now on.
     fn reaches(&self, owner: &NodeId) -> bool {
         let admission = self.admission.upgrade();
         let membership = admission.as_ref().map(|admission| &admission.services.membership);

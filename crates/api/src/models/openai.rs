@@ -1,5 +1,5 @@
 //! OpenAI's form, with what is known of a model under the names that clients of OpenRouter, vLLM and LM Studio
-//! read. A client that knows only OpenAI's fields passes the others over.
+//! read. A client that knows only OpenAI's fields ignores the others.
 
 use base::{Capabilities, Capability, Continuation, LoadState};
 use protocol::json;
@@ -40,7 +40,7 @@ struct Model<'a> {
     /// LM Studio's name for the longest context that it was made for.
     #[serde(skip_serializing_if = "Option::is_none")]
     max_context_length: Option<u64>,
-    /// OpenRouter's.
+    /// Its forms of input and output, as OpenRouter writes them.
     #[serde(skip_serializing_if = "Option::is_none")]
     architecture: Option<Architecture>,
     #[serde(skip_serializing_if = "Option::is_none")]

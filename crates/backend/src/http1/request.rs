@@ -15,7 +15,7 @@ pub(crate) struct Request {
     body: Vec<Bytes>,
     /// Whether its method is `HEAD`.
     to_head: bool,
-    /// Pieces that are written, the head included, and bytes of the next one.
+    /// How many pieces are written, the head included, and how many bytes of the next one.
     written: (usize, usize),
 }
 
@@ -55,7 +55,7 @@ impl Request {
         self.to_head
     }
 
-    /// To be written again.
+    /// The same request, to be written again from its beginning.
     pub(super) fn again(self) -> Self {
         Self { written: (0, 0), ..self }
     }

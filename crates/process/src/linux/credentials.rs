@@ -18,7 +18,7 @@ use rustix::thread::{Gid, Uid};
 use super::unsafe_calls::set_file_user;
 use crate::messages::Identity;
 
-/// Why no other user is become: a daemon of root may.
+/// Why a daemon cannot become another user on this system; `None`: one of root can.
 pub(crate) const NOBODY_ELSE: Option<&str> = None;
 
 /// All groups of a user, including the main one.

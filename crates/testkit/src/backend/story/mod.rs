@@ -1,10 +1,9 @@
 //! A model server that goes on with answers that have begun, as a real one does.
 //!
-//! What it says next depends on all that was said so far and on nothing else: the prompt, and the beginning of the
-//! answer, whichever server said that. So the rest of an answer is right exactly if it is what the same server would have said
-//! undisturbed, and [`Story::whole`] tells what that is.
+//! Its next words depend only on the prompt and on the beginning of the answer, whichever server said that. So the rest
+//! of an answer is right exactly if the same server would have said it undisturbed. [`Story::whole`] is that answer.
 //!
-//! It is recognised as what it is like: [`Story::like_llama_cpp`] goes on with the assistant's last message and streams
+//! A worker takes it for the server that it imitates: [`Story::like_llama_cpp`] goes on with the assistant's last message and streams
 //! the events of llama.cpp in all four shapes; [`Story::like_vllm`] goes on when it is told to, and knows Chat
 //! Completions and Completions.
 //!
@@ -35,7 +34,7 @@ use crate::sockets::any_port;
 /// The models of a [`Story`].
 pub const STORY_MODELS: [&str; 3] = ["story", "thoughts", "tools"];
 
-/// The model server whose ways it has.
+/// The model server that it imitates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Like {
     LlamaCpp,
@@ -62,7 +61,7 @@ impl Story {
         Self { like: Like::Vllm, ..Self::like_llama_cpp() }
     }
 
-    /// It takes this time for each event of a stream.
+    /// The same, with this pause before each event of a stream.
     pub fn at_pace(self, pace: Duration) -> Self {
         Self { pace, ..self }
     }
