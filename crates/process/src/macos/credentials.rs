@@ -7,7 +7,7 @@ use rustix::process::{Gid, Uid};
 
 use crate::messages::Identity;
 
-/// Why no other user is become.
+/// Why a daemon cannot become another user on this system.
 pub(crate) const NOBODY_ELSE: Option<&str> =
     Some("on this system the workspace runs as the user of the server only");
 
