@@ -351,7 +351,7 @@ fn times() -> (Instant, Duration) {
     (tokio::time::Instant::now().into_std(), base::since_1970(SystemTime::now()))
 }
 
-/// Resolves at this time; never, if there is none.
+/// Waits until this time, or for ever if no time is given.
 pub(crate) async fn until(at: Option<Instant>) {
     match at {
         Some(at) => sleep_until(at.into()).await,

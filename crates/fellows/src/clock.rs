@@ -6,7 +6,7 @@ pub(crate) fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }
 
-/// Resolves at this time; never, if there is none.
+/// Waits until this time, or for ever if no time is given.
 pub(crate) async fn until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at.into()).await,

@@ -178,7 +178,7 @@ fn on_frames<C: Codec>(
     None
 }
 
-/// Resolves at this time; never, if there is none. Cancel safe.
+/// Waits until this time, or for ever if no time is given. Cancel safe.
 pub(crate) async fn until(at: Option<Instant>) {
     match at {
         Some(at) => sleep_until(at).await,

@@ -24,7 +24,7 @@ pub(crate) fn default_signals() {
     }
 }
 
-/// Makes a descriptor close at the next `exec`. An error if there is none with this number.
+/// Makes the descriptor with this number close at the next `exec`. An error if no descriptor has it.
 pub(super) fn close_on_exec(number: i32) -> io::Result<()> {
     // SAFETY: it only sets a flag.
     let done = unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) };
