@@ -1398,7 +1398,7 @@ export interface Model {
   max_model_len?: number;
   /** LM Studio's name for the longest context that it was made for. */
   max_context_length?: number;
-  /** OpenRouter's. */
+  /** Its forms of input and output, as OpenRouter writes them. */
   architecture?: Architecture;
   capabilities?: string[];
   quantization?: string;

@@ -236,7 +236,10 @@ async fn messages_name_rooms_of_other_servers_and_lists_have_them() {
     let (_, listed) = say(json!({"type": "list:rooms"})).await;
     assert_eq!(listed["rooms"][0]["participantCount"], 1, "{listed}");
     let (_, listed) = two.other.told(get("/v1/rooms")).await;
-    assert_eq!(listed["data"], json!([room.summary()]));
+    let mut own = json!(room.summary());
+    // The use of a room is written at most once a minute.
+    own["expiresAt"] = listed["data"][0]["expiresAt"].clone();
+    assert_eq!(listed["data"], json!([own]));
     let unknown = say(json!({"type": "host:register", "roomId": "nothing"})).await;
     assert_eq!(unknown.0, 404);
 }
