@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { modelsOf, withEnded } from "../src/live/watch";
 import { pauseAfter } from "../src/live/poll";
 import { ago, bytes, short, span } from "../src/live/words";
-import { tokensOf } from "../src/overview/requests";
+import { matching, providersOf, tokensOf } from "../src/overview/requests";
 import { best, fit } from "../src/palette/match";
 import { niceTop } from "../src/parts/chart";
 import { allTakePictures } from "../src/play/pictures";
@@ -22,6 +22,13 @@ describe("requests that ended", () => {
   test("tell their tokens as far as they are known", () => {
     const told = (prompt_tokens: number | null, completion_tokens: number | null, estimated: boolean) => tokensOf({ prompt_tokens, completion_tokens, estimated } as EndedRequest);
     expect([told(12, 3, false), told(12_000, 0, true), told(3, null, false), told(null, null, false)]).toEqual(["12 → 3", "~12.0k → 0", "3 → –", "– → –"]);
+  });
+
+  test("name the providers that their answer was lost at, and are found by them", () => {
+    const resumes = [{ from: "old", to: "new", characters: 7 }, { from: "new", to: null, characters: 9 }];
+    const request = { provider: "new", resumes } as EndedRequest;
+    expect([providersOf(request), providersOf({ provider: null } as EndedRequest)]).toEqual([["old", "new"], []]);
+    expect(matching([request], "old")).toEqual([request]);
   });
 });
 

@@ -47,12 +47,12 @@ function useNow(): number {
 }
 
 function Cells({ request, now }: { request: EndedRequest; now: number }) {
-  const { outcome, model, served_model, provider, key, queue_ms, first_byte_ms, total_ms, at } = request;
+  const { outcome, model, served_model, key, queue_ms, first_byte_ms, total_ms, at } = request;
   return (
     <div role="presentation" class="request-row" title={`${request.id} · ${request.endpoint}${request.requeues ? ` · moved ${request.requeues} times` : ""}`}>
       <span role="cell"><span class={`outcome ${toneOf(outcome)}`}>{outcome.replace(/_/g, " ")}</span></span>
       <span role="cell" class="wide-text">{model}{served_model && <span class="muted"> → {served_model}</span>}</span>
-      <span role="cell">{provider ?? "–"}</span>
+      <span role="cell" title={resumesOf(request)}>{providersOf(request).join(" → ") || "–"}</span>
       <span role="cell">{keyNames.value.get(key) ?? key}</span>
       <span role="cell" class="number">{tokensOf(request)}</span>
       <span role="cell" class="number">{span(queue_ms)}</span>
@@ -61,6 +61,17 @@ function Cells({ request, now }: { request: EndedRequest; now: number }) {
       <span role="cell" class="number muted">{ago(at, now)}</span>
     </div>
   );
+}
+
+/** The providers that wrote the answer, in order: those that were lost, then the last one. */
+export function providersOf({ resumes, provider }: EndedRequest): string[] {
+  const all = [...(resumes ?? []).map(({ from }) => from), ...(provider ? [provider] : [])];
+  return all.filter((name, at) => name !== all[at - 1]);
+}
+
+/** Where the answer went on, for a reader who asks. */
+function resumesOf({ resumes }: EndedRequest): string | undefined {
+  return resumes?.map(({ from, to, characters }) => `${from} was lost after ${characters} characters${to ? `, ${to} went on` : ""}`).join("; ");
 }
 
 /** The tokens read and written, as far as they are known. */
@@ -79,7 +90,7 @@ export function matching(all: EndedRequest[], filter: string): EndedRequest[] {
   const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
   if (!words.length) return all;
   return all.filter((request) => {
-    const text = [request.outcome, request.model, request.served_model, request.provider, keyNames.value.get(request.key) ?? request.key, request.id, request.endpoint].join(" ").toLowerCase();
+    const text = [request.outcome, request.model, request.served_model, ...providersOf(request), keyNames.value.get(request.key) ?? request.key, request.id, request.endpoint].join(" ").toLowerCase();
     return words.every((word) => text.includes(word));
   });
 }

@@ -70,6 +70,16 @@ pub struct RequestJson {
     pub cost: Option<Money>,
 }
 
+impl RequestJson {
+    /// The names of the providers that wrote its answer, in order: those that were lost, then the last one.
+    pub fn providers(&self) -> Vec<&str> {
+        let lost = self.resumes.iter().map(|resume| resume.from.as_str());
+        let mut all: Vec<_> = lost.chain(self.provider.as_deref()).collect();
+        all.dedup();
+        all
+    }
+}
+
 /// A place in an answer where its provider was lost and the answer went on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResumeJson {

@@ -72,7 +72,7 @@ fn row(app: &App, request: &RequestJson, widths: &[usize], theme: Theme) -> Row<
         cell(&request.at.strftime("%T").to_string()),
         name(&app.key_name(&request.key), widths[1]),
         name(&request.model, widths[2]),
-        name(request.provider.as_deref().unwrap_or("-"), widths[3]),
+        name(&providers(request), widths[3]),
         styled(crate::text::line(&outcome(request)), style),
         known(tokens(request, request.prompt_tokens)),
         known(tokens(request, request.completion_tokens)),
@@ -89,6 +89,14 @@ fn outcome(request: &RequestJson) -> String {
     match request.status {
         Some(status) if status != 200 => format!("{} {status}", request.outcome),
         _ => request.outcome.clone(),
+    }
+}
+
+/// The provider of its answer; of one that went on elsewhere, each in turn.
+fn providers(request: &RequestJson) -> String {
+    match request.providers()[..] {
+        [] => "-".to_owned(),
+        ref all => all.join(" → "),
     }
 }
 
@@ -111,7 +119,7 @@ fn whole(app: &App, request: &RequestJson, theme: Theme, frame: &mut Frame<'_>) 
         ("Served model", text(&request.served_model)),
         ("Endpoint", request.endpoint.clone()),
         ("Stream", if request.streaming { "yes" } else { "no" }.to_owned()),
-        ("Provider", text(&request.provider)),
+        ("Provider", providers(request)),
         ("Outcome", outcome(request)),
         ("Tokens in", count(request.prompt_tokens)),
         ("Tokens out", count(request.completion_tokens)),

@@ -28,7 +28,7 @@ pub(crate) struct Finder {
 #[derive(Debug, Clone)]
 pub(crate) enum Demo {
     Never,
-    /// As long as no model server that was found has a model, nor any of these.
+    /// As long as neither a model server that was found nor one of these engines has a model.
     WithoutModels(Vec<Arc<dyn ModelEngines>>),
 }
 

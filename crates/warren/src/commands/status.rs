@@ -143,13 +143,20 @@ impl Tables {
             format!("{} ago", span(ago)),
             self.names.shown(&request.key),
             served(request),
-            self.names.shown(request.provider.as_deref().unwrap_or_default()),
+            self.providers(request),
             outcome(request),
             tokens(request.prompt_tokens),
             tokens(request.completion_tokens),
             request.first_byte_ms.map_or("-".to_owned(), milliseconds),
             milliseconds(request.total_ms),
         ]
+    }
+
+    /// The provider of its answer; of one that went on elsewhere, each in turn.
+    fn providers(&self, request: &RequestJson) -> String {
+        let names: Vec<_> =
+            request.providers().into_iter().map(|name| self.names.shown(name)).collect();
+        names.join(" → ")
     }
 }
 
@@ -279,6 +286,7 @@ mod tests {
             "outcome": "backend_refused", "status": 400, "prompt_tokens": 3,
             "completion_tokens": null, "estimated": true, "queue_ms": 1, "first_byte_ms": 2,
             "total_ms": 40, "streaming": true, "requeues": 0,
+            "resumes": [{"from": "old", "to": "gpu", "characters": 7}],
         });
         serde_json::from_value(json).unwrap()
     }
@@ -309,8 +317,8 @@ gpu\u{fffd}    a,b,c and 1 more  ready          1     3      4
 SCOPE   MODEL  WAITING  OLDEST
 server  m            2    1.3s
 
-ENDED      KEY    MODEL     PROVIDER  OUTCOME              PROMPT  ANSWER  FIRST  TOTAL
-1m 9s ago  local  fast (m)  gpu       backend_refused 400      ~3       -    2ms   40ms";
+ENDED      KEY    MODEL     PROVIDER   OUTCOME              PROMPT  ANSWER  FIRST  TOTAL
+1m 9s ago  local  fast (m)  old → gpu  backend_refused 400      ~3       -    2ms   40ms";
         assert_eq!(told, expected, "{told}");
     }
 

@@ -28,9 +28,9 @@ pub(crate) struct Git {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Tell the branch, and what changed
+    /// Show the branch, and the files that changed
     Status(Status),
-    /// Tell how it changed, as a unified diff
+    /// Show the changes, as a unified diff
     Diff(Diff),
 }
 
@@ -51,7 +51,7 @@ struct Diff {
     /// The project, and a file in it [default: every file that changed]
     #[arg(value_name = "PROJECT[:PATH]")]
     path: ProjectPath,
-    /// What the next commit holds, instead of what it does not
+    /// The changes that are staged for the next commit, instead of the others
     #[arg(long)]
     staged: bool,
     /// Print JSON: a line for each file

@@ -35,7 +35,7 @@ impl Served<'_> {
         let needed = local.memory(each.unwrap_or(LEAST_CONTEXT), requests);
         let facts =
             ModelFacts { context_tokens: each.or(local.facts().context_tokens), ..local.facts() };
-        let model = Unwished {
+        let model = Candidate {
             name: local.name.clone(),
             file: local.file().to_owned(),
             mmproj: local.projector.as_ref().map(|projector| projector.file.clone()),
@@ -56,10 +56,10 @@ impl Served<'_> {
         // A quarter more than the weights, for the computation.
         let needed = bytes.saturating_add(bytes / 4);
         let each = wishes.context;
-        self.model(Unwished { name, file, mmproj: None, facts, needed }, each, wishes)
+        self.model(Candidate { name, file, mmproj: None, facts, needed }, each, wishes)
     }
 
-    fn model(&self, model: Unwished, each: Option<u64>, wishes: Wishes) -> EngineModel {
+    fn model(&self, model: Candidate, each: Option<u64>, wishes: Wishes) -> EngineModel {
         let whole = |each| match self.known {
             Some(known) => known.whole_context(each, wishes.parallel),
             None => each,
@@ -109,8 +109,8 @@ impl Served<'_> {
     }
 }
 
-/// A model without anybody's wishes.
-struct Unwished {
+/// A model with the memory that it needs, before settings are applied to it.
+struct Candidate {
     name: String,
     file: PathBuf,
     mmproj: Option<PathBuf>,

@@ -12,7 +12,7 @@ use crate::commands::{
     target::RunningServer, words::count,
 };
 
-/// Pulls the model from peers. Returns whether it came. A mesh that is missing or fails is no error: the hub is left.
+/// Pulls the model from peers. Returns whether it came. A mesh that is missing or fails is no error: the hub remains.
 pub(super) async fn pull(
     server: &RunningServer,
     file: &ConfigFile,
