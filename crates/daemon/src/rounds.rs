@@ -36,3 +36,27 @@ impl Rounds {
         self.stop.is_cancelled()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::Instant;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_first_round_is_at_once_and_the_last_one_is_that_of_the_stop() {
+        let (stop, start) = (CancellationToken::new(), Instant::now());
+        let mut rounds = Rounds::new(Duration::from_secs(10), stop.clone());
+        for at in [0, 10, 20] {
+            assert!(rounds.next().await && !rounds.is_last());
+            assert_eq!(start.elapsed().as_secs(), at);
+        }
+        tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_secs(3)).await;
+            stop.cancel();
+        });
+        assert!(rounds.next().await && rounds.is_last());
+        assert_eq!(start.elapsed().as_secs(), 23);
+        assert!(!rounds.next().await);
+    }
+}
