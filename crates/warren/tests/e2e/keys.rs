@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use testkit::{Connect, DEADLINE, Form, eventually};
 
 use crate::{
