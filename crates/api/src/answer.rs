@@ -2,11 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
+use access::Key;
 use axum::response::Response;
 use base::{Endpoint, Endpoints, KeyId, ModelName, ResumeAnswers, Scope};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use rooms::Room;
-use scheduler::{Answer, Ending, Failure, Job, Route};
+use scheduler::{Answer, Ending, Failure, Head, Job, Route};
 
 use crate::{
     admission::{Admission, put_standing},
@@ -67,49 +68,33 @@ impl Accepted {
             plan: None,
         }
     }
+
+    /// Whether its client may know the names of machines: strangers, and guests of a room, may not.
+    fn names_workers(&self) -> bool {
+        let is_known = self.admission.key().is_some() || self.job.key == KeyId::local();
+        self.room.is_none() && is_known
+    }
+
+    /// Whether it makes a response, rather than asks about one.
+    fn makes_response(&self) -> bool {
+        self.shape.endpoint() == Endpoint::Responses && self.job.request.method == Method::POST
+    }
 }
 
 /// Submits a job and returns the response to its client, or the failure of a job whose answer never began.
 pub(crate) async fn answer(api: &Api, accepted: Accepted) -> Result<Response, ApiError> {
-    let Accepted { shape, job, admission, room, takes_trailers, plan, .. } = accepted;
-    let (id, model, method) = (job.id, job.model.clone(), job.request.method.clone());
-    let sought = Sought::of(shape, &job);
-    // Strangers, and guests of a room, do not learn the names of machines.
-    let is_known = admission.key().is_some() || job.key == KeyId::local();
-    let names_workers = room.is_none() && is_known;
-    let gone_from = || room.is_none().then(|| served::gone_from(api, &model)).flatten();
-    let known = Known { api, key: admission.key(), room: room.clone() };
+    let (names_workers, makes) = (accepted.names_workers(), accepted.makes_response());
+    let every = if accepted.may_be_early { api.limits().keepalive } else { Duration::ZERO };
+    let Accepted { shape, job, admission, room, plan, takes_trailers, .. } = accepted;
+    let (id, model) = (job.id, job.model.clone());
+    let search = Search::of(api, shape, &job, admission.key(), room.clone());
     let mut answer: Answer = api.scheduler().submit(job);
     let standing = admission.submitted();
-    let failed = |failure: Failure| {
-        let standing = Some(Box::new(standing));
-        let error = ApiError::of_failure(&failure, model.as_str());
-        let error = match failure.ending {
-            Ending::NoProvider => match gone_from() {
-                Some(place) => error.gone_from(&place),
-                None => error.with_nearest(&known.nearest(&model)),
-            },
-            Ending::NotServed => sought.unserved(api, error),
-            _ => error,
-        };
-        ApiError { standing, ..error }
-    };
-    let every = if accepted.may_be_early { api.limits().keepalive } else { Duration::ZERO };
-    let mut waiting = Early::new(accepted.translation, accepted.memory, names_workers);
-    let mut memory = None;
-    let (mut head, early) = match head_within(&mut answer, every).await {
-        Some(head) => {
-            let head = head.map_err(&failed)?;
-            waiting.begun(&answer);
-            memory = waiting.memory.take();
-            if answer.comes_whole() {
-                // Waiting costs nothing here, and until the first byte a failure can still set the status.
-                answer.first_byte().await.map_err(failed)?;
-            }
-            (head, None)
-        }
-        None => (stream_head(shape), Some(waiting)),
-    };
+    let waiting = Early::new(accepted.translation, accepted.memory, names_workers);
+    let begun = begin(&mut answer, shape, every, waiting).await;
+    let failed =
+        |failure| ApiError { standing: Some(Box::new(standing)), ..search.error(&failure) };
+    let Begun { mut head, early, memory } = begun.map_err(failed)?;
     let trailers = takes_trailers && (early.is_some() || answer.may_be_resumed());
     put_resume(&mut head.headers, answer.may_be_resumed(), trailers);
     head::drop_bad_length(&mut head.headers);
@@ -117,7 +102,6 @@ pub(crate) async fn answer(api: &Api, accepted: Accepted) -> Result<Response, Ap
         head::keep_content_only(&mut head.headers);
     }
     put_standing(&mut head.headers, shape.endpoint(), &standing);
-    let makes = shape.endpoint() == Endpoint::Responses && method == Method::POST;
     // The participant that made a response is asked for it later.
     let recorder = room.filter(|_| makes && head.status.is_success());
     let recorder =
@@ -131,10 +115,76 @@ pub(crate) async fn answer(api: &Api, accepted: Accepted) -> Result<Response, Ap
     Ok(head::for_client(head, shape, id, body))
 }
 
-/// Where a request that is never translated looked for a provider.
-struct Sought(Option<(Endpoint, Scope, Vec<ModelName>, Route)>);
+/// An answer whose client gets a head.
+struct Begun {
+    head: Head,
+    /// Of an answer whose provider has sent no head yet.
+    early: Option<Early>,
+    /// The memory of its request, if another provider may have to go on with the answer.
+    memory: Option<HeldMemory>,
+}
 
-impl Sought {
+/// Waits for the head of an answer; after `every`, one that waits gets a head of our own.
+async fn begin(
+    answer: &mut Answer,
+    shape: &dyn Shape,
+    every: Duration,
+    mut waiting: Early,
+) -> Result<Begun, Failure> {
+    let Some(head) = head_within(answer, every).await else {
+        return Ok(Begun { head: stream_head(shape), early: Some(waiting), memory: None });
+    };
+    let head = head?;
+    waiting.begun(answer);
+    if answer.comes_whole() {
+        // Waiting costs nothing here, and until the first byte a failure can still set the status.
+        answer.first_byte().await?;
+    }
+    Ok(Begun { head, early: None, memory: waiting.memory.take() })
+}
+
+/// Where a request looked for a provider, for the words of its failure.
+struct Search<'a> {
+    api: &'a Api,
+    model: ModelName,
+    known: Known<'a>,
+    untranslated: Untranslated,
+}
+
+impl<'a> Search<'a> {
+    fn of(
+        api: &'a Api,
+        shape: &dyn Shape,
+        job: &Job,
+        key: Option<Arc<Key>>,
+        room: Option<Arc<Room>>,
+    ) -> Self {
+        let known = Known { api, key, room };
+        Self { api, model: job.model.clone(), known, untranslated: Untranslated::of(shape, job) }
+    }
+
+    /// The error of a job that failed before its answer began.
+    fn error(&self, failure: &Failure) -> ApiError {
+        let error = ApiError::of_failure(failure, self.model.as_str());
+        match failure.ending {
+            Ending::NoProvider => match self.gone_from() {
+                Some(place) => error.gone_from(&place),
+                None => error.with_nearest(&self.known.nearest(&self.model)),
+            },
+            Ending::NotServed => self.untranslated.unserved(self.api, error),
+            _ => error,
+        }
+    }
+
+    fn gone_from(&self) -> Option<String> {
+        self.known.room.is_none().then(|| served::gone_from(self.api, &self.model)).flatten()
+    }
+}
+
+/// Where a request that is never translated looked for a provider.
+struct Untranslated(Option<(Endpoint, Scope, Vec<ModelName>, Route)>);
+
+impl Untranslated {
     fn of(shape: &dyn Shape, job: &Job) -> Self {
         let endpoint = Some(shape.endpoint()).filter(|endpoint| endpoint.is_untranslated());
         let all = |endpoint| (endpoint, job.scope.clone(), job.targets.clone(), job.route);

@@ -4,7 +4,9 @@
 //! knows no provider: it meets them through the scheduler only.
 //!
 //! - [`state`]: what every handler needs
-//! - [`consume`]: from a request to a job, the same for every API; `answer`: from a job to its response
+//! - [`consume`]: from a request to a job, the same for every API; `handling`: the handling that its headers ask for;
+//!   `draft`: one that is read, admitted and made a job
+//! - `answer`: from a job to its response
 //! - `early`: the head of a streamed answer that is sent before the provider's
 //! - `request_scope`: where a request is served: the server, or one room
 //! - `admission`: whether a key may have a request served now
@@ -46,11 +48,13 @@ pub mod consume;
 mod content;
 pub mod cors;
 mod count_tokens;
+mod draft;
 mod early;
 pub mod elsewhere;
 pub mod error;
 pub mod fallback;
 mod gemini;
+mod handling;
 pub mod head;
 pub mod health;
 pub mod joining;

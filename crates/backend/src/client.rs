@@ -20,7 +20,6 @@ use hyper_util::{
 use wire::advised;
 
 use crate::{
-    address::BaseUrl,
     connect::{Connector, TooLate},
     connection::Progress,
     exchange::Pieces,
@@ -64,32 +63,6 @@ pub(crate) enum SendError {
 pub(crate) enum Client {
     Plain(http1::Client),
     Secure(Box<SecureClient>),
-}
-
-impl Client {
-    /// Sends a request and waits for the head of its answer. Dropping the wait closes the connection.
-    pub(crate) async fn send(
-        &self,
-        base: &BaseUrl,
-        request: Outgoing,
-    ) -> Result<Response<Body>, SendError> {
-        match self {
-            Self::Plain(client) => {
-                let Outgoing { method, path, headers, body } = request;
-                let request = http1::Request::new(base.host(), &method, &path, &headers, body);
-                drop(headers);
-                Ok(client.send(request).await?.map(Body::Plain))
-            }
-            Self::Secure(client) => {
-                let mut sent = Request::new(request.body.into());
-                *sent.method_mut() = request.method;
-                *sent.uri_mut() = base.at(request.path);
-                *sent.headers_mut() = request.headers;
-                // What TLS needs for a request, requests without it need not.
-                Ok(Box::pin(client.send(sent)).await?.map(Body::Secure))
-            }
-        }
-    }
 }
 
 /// The body of an answer. Dropping it before its end closes the connection.
@@ -163,7 +136,10 @@ impl SecureClient {
     }
 
     /// As [`http1::Client::send`], over a connection of its own the second time.
-    async fn send(&self, request: Request<Pieces>) -> Result<Response<Incoming>, LegacyError> {
+    pub(crate) async fn send(
+        &self,
+        request: Request<Pieces>,
+    ) -> Result<Response<Incoming>, LegacyError> {
         let again = request.clone();
         match self.pooled.request(request).await {
             Ok(response) => {

@@ -12,7 +12,7 @@ use std::{
 };
 
 use base::{Endpoint, Endpoints};
-use http::{HeaderMap, Method, Response, StatusCode};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
 use tokio::time::timeout;
 
 use crate::{
@@ -24,6 +24,7 @@ use crate::{
     exchange::{Answer, AnswerBody, BackendRequest},
     facts::{Known, ServerKind},
     headers::{from_backend, to_backend},
+    http1,
     manner::{ANTHROPIC, KeyPlace, Manner, Ranking},
     models::{self, ModelList},
 };
@@ -307,13 +308,33 @@ impl HttpBackend {
         self.base.names_no_version() && self.manner.path("/v1/", KeyPlace::Bearer) == "/v1/"
     }
 
+    /// Sends a request and waits for the head of its answer. Dropping the wait closes the connection.
     pub(crate) async fn respond(
         &self,
         request: Outgoing,
         phase: Phase,
         deadline: Duration,
     ) -> Result<Response<Body>, BackendError> {
-        match timeout(deadline, self.client.send(&self.base, request)).await {
+        let Outgoing { method, path, headers, body } = request;
+        let sending = async {
+            match &self.client {
+                Client::Plain(client) => {
+                    let host = self.base.host();
+                    let request = http1::Request::new(host, &method, &path, &headers, body);
+                    drop(headers);
+                    Ok::<_, SendError>(client.send(request).await?.map(Body::Plain))
+                }
+                Client::Secure(client) => {
+                    let mut sent = Request::new(body.into());
+                    *sent.method_mut() = method;
+                    *sent.uri_mut() = self.base.at(path);
+                    *sent.headers_mut() = headers;
+                    // What TLS needs for a request, requests without it need not.
+                    Ok(Box::pin(client.send(sent)).await?.map(Body::Secure))
+                }
+            }
+        };
+        match timeout(deadline, sending).await {
             Ok(response) => response.map_err(|error| self.failed(error)),
             Err(_) => Err(self.late(phase, deadline)),
         }

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use access::{Charge, Keys, Moment};
 use scheduler::{JobEnd, JobFacts, Observer, Scheduler};
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+
+use crate::rounds::Rounds;
 
 /// How often expired keys are looked for.
 const LOOK: Duration = Duration::from_secs(1);
@@ -28,17 +30,12 @@ impl Observer for KeySettlement {
 
 /// Runs until `stop`.
 pub(crate) async fn keep(keys: Keys, scheduler: Scheduler, stop: CancellationToken) {
-    let mut looks = interval(LOOK);
-    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut rounds = Rounds::new(LOOK, stop);
     let mut written = Instant::now();
-    while !stop.is_cancelled() {
-        tokio::select! {
-            _ = looks.tick() => {}
-            () = stop.cancelled() => {}
-        }
+    while rounds.next().await {
         let now = Moment::now();
         end_expired(&keys, &scheduler, now);
-        if written.elapsed() >= WRITE || stop.is_cancelled() {
+        if written.elapsed() >= WRITE || rounds.is_last() {
             written = Instant::now();
             write(&keys, now).await;
         }

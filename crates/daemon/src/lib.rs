@@ -16,7 +16,7 @@
 //! - `response_keeper`: the end of old responses and conversations
 //! - `health`: the state that `/health` reports
 //! - `own_jobs`: the observers that count jobs, with the cost of each
-//! - `key_keeper`: expiry, settlement and last use of keys
+//! - `key_keeper`: expiry, settlement and last use of keys; `rounds`: when it and the other keepers look
 //! - [`offline`]: administration of a server that is not running
 //! - `listener`: TCP, TLS and HTTP connections
 //! - `greeting`: which version of HTTP a client speaks; `client_stream`: a deadline for clients that do not read
@@ -28,6 +28,7 @@
 //! - `room_keeper`: events of jobs for rooms; the end of unused rooms
 //! - [`reload`]: the configuration, read again while the server runs
 //! - `routes`: which part answers which path
+//! - `json_lines`: answers of one JSON object a line
 //! - `sockets`: which part gets a WebSocket on the shared path
 //! - `system`: what differs between systems
 //! - [`telemetry`]: logs and metrics
@@ -45,6 +46,7 @@ pub mod data;
 mod fleet_part;
 mod greeting;
 mod health;
+mod json_lines;
 mod key_keeper;
 mod known_models;
 mod ledger;
@@ -59,6 +61,7 @@ mod response_keeper;
 #[cfg(feature = "nats")]
 mod room_homes;
 mod room_keeper;
+mod rounds;
 mod routes;
 pub mod running;
 pub mod server;

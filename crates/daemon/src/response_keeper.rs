@@ -5,10 +5,9 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 use access::{Keys, Moment};
 use base::{KeyId, Live, error::chain, millis};
 use store::{AgeClock, ResponseStore, StoreError};
-use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use crate::{storage::aged, stores::Stores};
+use crate::{rounds::Rounds, storage::aged, stores::Stores};
 
 /// How often they are looked for.
 const LOOK: Duration = Duration::from_secs(60);
@@ -44,14 +43,9 @@ impl ResponseKeeper {
     /// Runs until `stop`.
     pub(crate) async fn keep(self, stop: CancellationToken) {
         let keeper = Arc::new(self);
-        let mut looks = interval(LOOK);
-        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut rounds = Rounds::new(LOOK, stop);
         let mut is_reported = false;
-        loop {
-            tokio::select! {
-                _ = looks.tick() => {}
-                () = stop.cancelled() => return,
-            }
+        while rounds.next().await && !rounds.is_last() {
             let own = Arc::clone(&keeper);
             let looked = tokio::task::spawn_blocking(move || own.forget(Moment::now())).await;
             let failed = looked.ok().and_then(Result::err);

@@ -9,10 +9,9 @@ use protocol::room::{Protocol, types::AnswerMetrics};
 use rooms::{JobEnded, JobStarted, Room, Rooms, activity::How};
 use scheduler::{JobEnd, JobFacts, Observer, Outcome, Scheduler};
 use store::AgeClock;
-use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use crate::storage::aged;
+use crate::{rounds::Rounds, storage::aged};
 
 /// How often silent participants and unused rooms are looked for.
 const SWEEP: Duration = Duration::from_secs(10);
@@ -102,13 +101,8 @@ pub(crate) async fn keep(
     scheduler: Scheduler,
     stop: CancellationToken,
 ) {
-    let mut looks = interval(SWEEP);
-    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    while !stop.is_cancelled() {
-        tokio::select! {
-            _ = looks.tick() => {}
-            () = stop.cancelled() => {}
-        }
+    let mut rounds = Rounds::new(SWEEP, stop);
+    while rounds.next().await {
         let (rooms, ages) = (rooms.clone(), Arc::clone(&ages));
         let sweep = move || {
             let now = Moment::now();

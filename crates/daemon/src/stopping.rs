@@ -15,29 +15,29 @@ use api::{
 };
 use axum::{
     Router,
-    body::Body,
     extract::{Request, State},
-    response::{IntoResponse, Response},
+    response::Response,
     routing::post,
 };
 use bytes::Bytes;
-use futures_util::stream;
-use http::{HeaderValue, StatusCode, header};
+use futures_util::{Stream, stream};
+use http::StatusCode;
 use protocol::admin::stop::{StopProgress, StopRequest};
 use scheduler::Scheduler;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::{signals::Stop, workspace_part::WorkspacePart};
+use crate::{
+    json_lines::{self, line},
+    signals::Stop,
+    workspace_part::WorkspacePart,
+};
 
 /// The longest body of a request, in bytes.
 const LONGEST: usize = 1024;
 
 /// How often a change is looked for.
 const LOOK: Duration = Duration::from_millis(100);
-
-/// The type of an answer of one JSON object a line.
-const LINES: &str = "application/x-ndjson";
 
 /// The work that a server would have to wait for if it ended now. Clones share it.
 #[derive(Clone)]
@@ -177,8 +177,7 @@ async fn ask(State(state): State<StopAdmin>, request: Request) -> Result<Respons
     } else {
         stop.ask();
     }
-    let kind = HeaderValue::from_static(LINES);
-    Ok(([(header::CONTENT_TYPE, kind)], lines(state.pending, first)).into_response())
+    Ok(json_lines::response(lines(state.pending, first)))
 }
 
 fn read(body: &[u8]) -> Result<StopRequest, ApiError> {
@@ -192,22 +191,19 @@ fn read(body: &[u8]) -> Result<StopRequest, ApiError> {
 }
 
 /// The first line, and one for each change until all answers have ended.
-fn lines(pending: Pending, first: StopProgress) -> Body {
+fn lines(
+    pending: Pending,
+    first: StopProgress,
+) -> impl Stream<Item = serde_json::Result<Bytes>> + Send {
     let begin = (pending, None);
-    Body::from_stream(stream::unfold(begin, move |(pending, before)| async move {
+    stream::unfold(begin, move |(pending, before)| async move {
         let next = match before {
             None => first,
             Some(StopProgress { drained: true, .. }) => return None,
             Some(before) => pending.changed(before).await,
         };
-        Some((line(next), (pending, Some(next))))
-    }))
-}
-
-fn line(progress: StopProgress) -> serde_json::Result<Bytes> {
-    let mut line = serde_json::to_vec(&progress)?;
-    line.push(b'\n');
-    Ok(line.into())
+        Some((line(&next), (pending, Some(next))))
+    })
 }
 
 #[cfg(test)]

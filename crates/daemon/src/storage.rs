@@ -7,10 +7,9 @@ use access::Moment;
 use base::error::chain;
 use prometheus_client::metrics::gauge::Gauge;
 use store::{AgeClock, AgeStore, StoreError};
-use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use crate::stores::Stores;
+use crate::{rounds::Rounds, stores::Stores};
 
 /// How often the files are looked at.
 const LOOK: Duration = Duration::from_secs(3);
@@ -39,14 +38,9 @@ pub(crate) async fn watch(
     degraded: Gauge,
     stop: CancellationToken,
 ) {
-    let mut looks = interval(LOOK);
-    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut rounds = Rounds::new(LOOK, stop);
     let (mut was_degraded, mut number) = (false, 0_u32);
-    while !stop.is_cancelled() {
-        tokio::select! {
-            _ = looks.tick() => {}
-            () = stop.cancelled() => {}
-        }
+    while rounds.next().await {
         number = number.wrapping_add(1);
         let (stores, ages) = (stores.clone(), Arc::clone(&ages));
         let look = move || {

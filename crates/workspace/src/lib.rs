@@ -48,7 +48,7 @@ pub use projects::{ProjectFolder, Projects, path_text};
 pub use refusal::Refusal;
 pub use session_models::SessionModels;
 pub use sessions::{
-    Attachment, ClientId, Facts, NewEngine, NewSession, PastOutput, Prompted, Sessions, Streamed,
+    Attachment, ClientId, Facts, NewEngine, NewSession, Prompted, Sessions, Streamed,
     TranscriptPosition, TurnFollower, WeakSessions, moving,
 };
 pub use settings::{AgentSettings, Gateway, GatewaySlot, NodeSlot, Settings};

@@ -23,8 +23,7 @@ use crate::{
         message::{self, ToOutpost},
     },
     queue::{Leaving, Queue, ask},
-    shown,
-    spawning::{self, Worker},
+    shown, spawning,
     team_host::TeamHost,
 };
 
@@ -159,8 +158,7 @@ impl Desk {
     pub async fn spawn(self, spawn: SpawnWorker) -> Answer {
         self.check_leads()?;
         self.check_args(spawn.extra_args.as_deref())?;
-        let team = spawn.team_id;
-        let (session, joined) = self.with_worker(team, spawn.into(), joined).await?;
+        let (session, joined) = self.with_worker(spawn, joined).await?;
         let (team, worker_session) = (self.shown(joined), Box::new(session));
         Ok(Some(ServerMessage::WorkerSpawned(WorkerSpawned { team, worker_session })))
     }
@@ -169,11 +167,11 @@ impl Desk {
     pub async fn assign(self, assign: Assign) -> Answer {
         self.check_leads()?;
         check_prompt(&assign.prompt)?;
-        let (team_id, worker) = (assign.team_id, Worker::from(&assign));
+        let (team_id, (worker, prompt)) = (assign.team_id, spawning::of_assign(assign));
         let is_leaders = self.who.member.is_some();
         let (session, ()) = self
-            .with_worker(team_id, worker, move |core, membership, moment| {
-                assigned(core, membership, &assign.prompt, is_leaders, moment)
+            .with_worker(worker, move |core, membership, moment| {
+                assigned(core, membership, &prompt, is_leaders, moment)
             })
             .await?;
         let worker_session_id = session.id;
@@ -191,14 +189,14 @@ impl Desk {
     }
 
     async fn hand_off(self, handoff: Handoff) -> Result<(SessionInfo, Pending), Refusal> {
-        let worker = Worker::from(&handoff);
         let is_leaders = self.who.member.is_some();
         let (tell, pending) = self.pending();
         let (team, timeout) = (handoff.team_id, waits_for(handoff.timeout_ms));
+        let (worker, prompt) = spawning::of_handoff(handoff);
         let (session, ()) = self
-            .with_worker(team, worker, move |core, membership, moment| {
+            .with_worker(worker, move |core, membership, moment| {
                 let workers = Some(vec![membership.session]);
-                let given = assigned(core, membership, &handoff.prompt, is_leaders, moment);
+                let given = assigned(core, membership, &prompt, is_leaders, moment);
                 and_wait(core, given, &wait_for(team, workers, timeout, None), moment, tell)
             })
             .await?;
@@ -282,12 +280,12 @@ impl Desk {
     /// session ends.
     async fn with_worker<T: Send + 'static>(
         &self,
-        team: TeamId,
-        worker: Worker,
+        worker: SpawnWorker,
         join: impl FnOnce(&mut Core, Membership, Moment) -> CallResult<T> + Send + 'static,
     ) -> Result<(SessionInfo, T), Refusal> {
-        let node = worker.node.as_deref().map(|node| self.outposts.find(node)).transpose()?;
-        let new = spawning::worker(worker, &self.leader(team).await?, team)?;
+        let (team, node) = (worker.team_id, worker.node_id.as_deref());
+        let node = node.map(|node| self.outposts.find(node)).transpose()?;
+        let new = spawning::worker(worker, &self.leader(team).await?)?;
         let desk = self.clone();
         let made = undisturbed(async move {
             let (session, making) = desk.make(node.flatten(), team, new).await?;

@@ -8,50 +8,21 @@ use protocol::workspace::{
 };
 use workspace::{Facts, NewEngine, NewSession, Refusal};
 
-/// The request for a new team worker, from any of the three messages that ask for one.
-#[derive(Debug, Default)]
-pub(crate) struct Worker {
-    pub(crate) working_dir: Option<String>,
-    pub(crate) model: Option<String>,
-    pub(crate) extra_args: Option<Vec<String>>,
-    pub(crate) name: Option<String>,
-    pub(crate) provider: Option<String>,
-    pub(crate) mode: Option<SessionMode>,
-    /// The machine to run it on.
-    pub(crate) node: Option<String>,
+/// The team worker that this work is for, and the work.
+pub(crate) fn of_assign(assign: Assign) -> (SpawnWorker, String) {
+    let Assign { team_id, prompt, worker_name: name, provider, mode, working_dir, node_id } =
+        assign;
+    let (model, extra_args) = (None, None);
+    let worker =
+        SpawnWorker { team_id, working_dir, model, extra_args, name, provider, mode, node_id };
+    (worker, prompt)
 }
 
-impl From<SpawnWorker> for Worker {
-    fn from(spawn: SpawnWorker) -> Self {
-        let SpawnWorker { working_dir, model, extra_args, name, provider, mode, .. } = spawn;
-        Self { working_dir, model, extra_args, name, provider, mode, node: spawn.node_id }
-    }
-}
-
-impl From<&Assign> for Worker {
-    fn from(assign: &Assign) -> Self {
-        Self {
-            name: assign.worker_name.clone(),
-            provider: assign.provider.clone(),
-            mode: assign.mode,
-            working_dir: assign.working_dir.clone(),
-            node: assign.node_id.clone(),
-            ..Self::default()
-        }
-    }
-}
-
-impl From<&Handoff> for Worker {
-    fn from(handoff: &Handoff) -> Self {
-        Self {
-            name: handoff.worker_name.clone(),
-            provider: handoff.provider.clone(),
-            mode: handoff.mode,
-            working_dir: handoff.working_dir.clone(),
-            node: handoff.node_id.clone(),
-            ..Self::default()
-        }
-    }
+/// The same of work that is waited for.
+pub(crate) fn of_handoff(handoff: Handoff) -> (SpawnWorker, String) {
+    let Handoff { team_id, prompt, worker_name, provider, mode, working_dir, node_id, .. } =
+        handoff;
+    of_assign(Assign { team_id, prompt, worker_name, provider, mode, working_dir, node_id })
 }
 
 pub(crate) fn leader(create: CreateTeam, team: TeamId) -> Result<NewSession, Refusal> {
@@ -72,7 +43,7 @@ pub(crate) fn leader(create: CreateTeam, team: TeamId) -> Result<NewSession, Ref
 }
 
 /// The session of a team worker. The leader's model and arguments are for its own provider only.
-pub(crate) fn worker(new: Worker, leader: &Facts, team: TeamId) -> Result<NewSession, Refusal> {
+pub(crate) fn worker(new: SpawnWorker, leader: &Facts) -> Result<NewSession, Refusal> {
     let provider = new.provider.unwrap_or_else(|| leader.provider.clone());
     let as_leader = provider == leader.provider;
     let model = new.model.or_else(|| leader.model.clone().filter(|_| as_leader));
@@ -85,7 +56,7 @@ pub(crate) fn worker(new: Worker, leader: &Facts, team: TeamId) -> Result<NewSes
         run_as_user: leader.run_as_user.clone(),
         hidden: leader.hidden,
         tags: Vec::new(),
-        team: Some((team, false)),
+        team: Some((new.team_id, false)),
         size: None,
     })
 }

@@ -77,10 +77,10 @@ fn waiting(job: &Job, plan: &Plan) -> impl Future<Output = Result<String, ApiErr
         model: job.request.model.to_string(),
         streaming: plan.stream,
     };
-    let told = plan.told.clone();
+    let state = plan.state.clone();
     off_thread(request.len(), move || {
         let waiting = translate::responses_chat::waiting(&context, &request);
-        told.put(&waiting).unwrap_or(waiting)
+        state.put(&waiting).unwrap_or(waiting)
     })
 }
 

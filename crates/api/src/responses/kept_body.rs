@@ -10,7 +10,7 @@ use http_body_util::BodyExt;
 
 use super::{
     plan::{MAX_KEPT, Plan},
-    told::{Part, Stream, Told},
+    response_state::{Part, ResponseState, Stream},
 };
 use crate::{
     body::{AnswerBody, BrokenOff},
@@ -47,7 +47,7 @@ impl KeptBody {
         is_stream: bool,
     ) -> axum::body::Body {
         let content = match is_stream {
-            true => Content::Events(Box::new(Stream::new(plan.told.clone()))),
+            true => Content::Events(Box::new(Stream::new(plan.state.clone()))),
             false => Content::Object(Vec::new()),
         };
         let kept = Self { api, plan, body, content, ready: VecDeque::new(), has_ended: false };
@@ -113,25 +113,25 @@ impl KeptBody {
 
     /// Keeps the response that a last event or a whole answer has. Returns the bytes for its client then.
     async fn save(&self, last: Bytes) -> Bytes {
-        let (told, is_event) = (&self.plan.told, !self.has_ended);
-        let Some((text, response)) = written(told, &last, is_event) else { return last };
+        let (state, is_event) = (&self.plan.state, !self.has_ended);
+        let Some((text, response)) = written(state, &last, is_event) else { return last };
         let is_kept = match self.api.keeping().filter(|_| response.len() <= MAX_KEPT) {
             Some(keeping) => self.plan.keep(keeping, response).await,
             None => false,
         };
-        if is_kept || !told.store {
+        if is_kept || !state.store {
             return text.into();
         }
-        let not_kept = Told { store: false, ..told.clone() };
+        let not_kept = ResponseState { store: false, ..state.clone() };
         written(&not_kept, &last, is_event).map_or(last, |(text, _)| text.into())
     }
 }
 
 /// The client's text instead of its provider's last event or whole answer, and the response in it.
-fn written(told: &Told, last: &[u8], is_event: bool) -> Option<(String, String)> {
+fn written(state: &ResponseState, last: &[u8], is_event: bool) -> Option<(String, String)> {
     if is_event {
-        return told.event(last).map(|event| (event.text, event.response));
+        return state.event(last).map(|event| (event.text, event.response));
     }
-    let response = told.put(std::str::from_utf8(last).ok()?)?;
+    let response = state.put(std::str::from_utf8(last).ok()?)?;
     Some((response.clone(), response))
 }

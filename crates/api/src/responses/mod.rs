@@ -3,16 +3,15 @@
 //! A request that continues something becomes one that any provider can answer, before it becomes a job. The
 //! response's state here is put into the answer as it passes.
 //!
-//! - `asked`: what a request asks of stored responses
+//! - `wishes`: what a request asks of stored responses
 //! - `chain`: what it continues, in front of its own input; `items`: the items of both
-//! - `plan`: what becomes of its response; `kept_body`, `told`: its answer on the way out
+//! - `plan`: what becomes of its response; `kept_body`, `response_state`: its answer on the way out
 //! - `background`: responses that are made while nobody waits; `running`: those at once; `log`: their streams
 //! - `keeping`: where all of it is kept
 //! - `stored`, `conversations`: the paths of stored responses and conversations; `caller`: the key behind a request to
 //!   them; `page`: the pages of their lists
 //! - `members`: the members of a JSON object; `failure`: errors
 
-mod asked;
 pub(crate) mod background;
 mod caller;
 mod chain;
@@ -25,9 +24,10 @@ mod log;
 mod members;
 mod page;
 pub(crate) mod plan;
+mod response_state;
 mod running;
 mod stored;
-mod told;
+mod wishes;
 
 use axum::{Router, routing::MethodFilter};
 

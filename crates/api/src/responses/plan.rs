@@ -9,13 +9,13 @@ use scheduler::Head;
 use store::{ItemRecord, ResponseRecord};
 
 use super::{
-    asked::Asked,
     chain, failure,
     items::{self, item_record, new_id},
     keeping::Keeping,
     kept_body::KeptBody,
     members::Members,
-    told::Told,
+    response_state::ResponseState,
+    wishes::Wishes,
 };
 use crate::{
     blocking::off_thread,
@@ -36,7 +36,7 @@ pub(crate) const MAX_INPUT: usize = 32 * 1024 * 1024;
 /// The fate of a response beside its way to the client.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
-    pub(crate) told: Told,
+    pub(crate) state: ResponseState,
     pub(crate) owner: KeyId,
     /// Whether its client wants a stream.
     pub(crate) stream: bool,
@@ -59,16 +59,16 @@ pub(crate) async fn settle(
     held: &mut HeldBody<'_>,
 ) -> Result<(Bytes, Option<Box<Plan>>), ApiError> {
     let (len, given) = (body.len(), body.clone());
-    let Some((body, asked)) = off_thread(len, move || read(given)).await?? else {
+    let Some((body, wishes)) = off_thread(len, move || read(given)).await?? else {
         // It is no JSON object: the reader of its model says so.
         return Ok((body, None));
     };
     let keeping = api.keeping().filter(|_| api.limits().keep_responses);
-    if let Some(param) = asked.needs_store().filter(|_| keeping.is_none()) {
+    if let Some(param) = wishes.needs_store().filter(|_| keeping.is_none()) {
         return Err(failure::not_kept_here(param));
     }
-    let keeps = keeping.is_some() && asked.keeps(api.limits().keep_unasked);
-    if !keeps && asked.needs_store().is_none() && asked.store != Some(true) {
+    let keeps = keeping.is_some() && wishes.keeps(api.limits().keep_unasked);
+    if !keeps && wishes.needs_store().is_none() && wishes.store != Some(true) {
         return Ok((off_thread(len, move || not_stored(&body)).await?, None));
     }
     if keeps && len > MAX_INPUT {
@@ -77,38 +77,38 @@ pub(crate) async fn settle(
     let owner = scope.admitted().id.clone();
     let (limit, created) = (api.limits().max_body, Moment::now().wall_ms);
     let before = match keeping {
-        Some(keeping) => before(keeping, &owner, &asked, limit).await?,
+        Some(keeping) => before(keeping, &owner, &wishes, limit).await?,
         None => Vec::new(),
     };
     let size: usize = before.iter().map(String::len).sum();
     if size + body.len() > limit {
-        let param = asked.needs_store().unwrap_or("input");
+        let param = wishes.needs_store().unwrap_or("input");
         return Err(failure::too_large_together(param, limit));
     }
     // Twice: the items before and after they are put together are there at once.
     held.grow(2 * (size + body.len())).await?;
     let making = move || stateless(&body, &before);
     let (body, input) = off_thread(size + len, making).await??;
-    let told = Told {
+    let state = ResponseState {
         id: keeps.then(|| new_id("resp")),
         store: keeps,
-        background: asked.background,
-        previous: asked.previous,
-        conversation: asked.conversation,
+        background: wishes.background,
+        previous: wishes.previous,
+        conversation: wishes.conversation,
     };
-    let plan = Plan { told, owner, stream: asked.stream, created, input };
+    let plan = Plan { state, owner, stream: wishes.stream, created, input };
     Ok((body, Some(Box::new(plan))))
 }
 
 impl Plan {
     /// Whether the response is made while nobody waits.
     pub(crate) fn is_background(&self) -> bool {
-        self.told.background
+        self.state.background
     }
 
     /// Its id here; only a response that is kept has one.
     pub(crate) fn id(&self) -> &str {
-        self.told.id.as_deref().unwrap_or_default()
+        self.state.id.as_deref().unwrap_or_default()
     }
 
     /// The answer on its way to the client: with the response's state here, and kept at its end.
@@ -132,7 +132,7 @@ impl Plan {
 
     /// Keeps the response, and adds its items to its conversation. Returns whether it is kept; the log says why not.
     pub(crate) async fn keep(&self, keeping: &Keeping, response: String) -> bool {
-        if !self.told.store {
+        if !self.state.store {
             return false;
         }
         let (plan, keeping) = (self.clone(), keeping.clone());
@@ -152,8 +152,8 @@ impl Plan {
         ResponseRecord {
             id: self.id().to_owned(),
             owner: self.owner.clone(),
-            previous: self.told.previous.clone(),
-            conversation: self.told.conversation.clone(),
+            previous: self.state.previous.clone(),
+            conversation: self.state.conversation.clone(),
             created: self.created,
             beat,
             input: items::list(&self.input),
@@ -166,14 +166,14 @@ impl Plan {
         let answered: Vec<String> =
             items::of_response(&response).iter().map(|raw| raw.get().to_owned()).collect();
         let is_whole = !is_failed(&response);
-        let is_kept = match self.told.background {
+        let is_kept = match self.state.background {
             true => keeping.end_running(&self.owner, self.id(), &response)?,
             false => {
                 keeping.save(&self.record(response, None))?;
                 true
             }
         };
-        if let Some(conversation) = self.told.conversation.as_ref().filter(|_| is_kept && is_whole)
+        if let Some(conversation) = self.state.conversation.as_ref().filter(|_| is_kept && is_whole)
         {
             let said = self.input.iter().chain(&answered);
             let items: Vec<ItemRecord> = said.map(|item| item_record(item)).collect();
@@ -190,16 +190,16 @@ fn is_failed(response: &str) -> bool {
 
 /// Reads what a request asks; `None` when it is no JSON object. A body that is not strict JSON is mended first, since a
 /// provider may read it so.
-fn read(body: Bytes) -> Result<Option<(Bytes, Asked)>, ApiError> {
-    let asked = |body: &[u8]| {
+fn read(body: Bytes) -> Result<Option<(Bytes, Wishes)>, ApiError> {
+    let wishes = |body: &[u8]| {
         let members = Members::read(std::str::from_utf8(body).ok()?)?;
-        Some(Asked::of(&members))
+        Some(Wishes::of(&members))
     };
-    if let Some(asked) = asked(&body) {
-        return Ok(Some((body, asked?)));
+    if let Some(wishes) = wishes(&body) {
+        return Ok(Some((body, wishes?)));
     }
     let Some(mended) = protocol::json::mended(&body).map(Bytes::from) else { return Ok(None) };
-    asked(&mended).transpose().map(|found| found.map(|asked| (mended, asked)))
+    wishes(&mended).transpose().map(|found| found.map(|wishes| (mended, wishes)))
 }
 
 /// The request of a client that does not ask for its response to be kept: its provider is told not to keep it either.
@@ -212,13 +212,13 @@ fn not_stored(body: &Bytes) -> Bytes {
 async fn before(
     keeping: &Keeping,
     owner: &KeyId,
-    asked: &Asked,
+    wishes: &Wishes,
     limit: usize,
 ) -> Result<Vec<String>, ApiError> {
-    if let Some(id) = &asked.previous {
+    if let Some(id) = &wishes.previous {
         return keeping.chain(owner, id, limit).await;
     }
-    match &asked.conversation {
+    match &wishes.conversation {
         Some(id) => keeping.said(owner, id, limit).await,
         None => Ok(Vec::new()),
     }

@@ -3,28 +3,20 @@
 use api::{Api, ApiError, admin, error::Kind};
 use axum::{
     Json, Router,
-    body::Body,
     extract::{Path, Request, State},
     response::{IntoResponse, Response},
     routing::{delete, get, post},
 };
-use bytes::Bytes;
 use futures_util::stream;
-use http::{HeaderMap, HeaderValue, StatusCode, header};
-use mesh::{
-    Mesh,
-    admin::{NoPull, Pulling},
-};
+use http::{HeaderMap, StatusCode};
+use mesh::{Mesh, admin::NoPull};
 use protocol::admin::mesh::MeshPull;
-use serde::Serialize;
 
 use super::Relay;
+use crate::json_lines::{self, line};
 
 /// The longest request for a model, in bytes.
 const LONGEST: usize = 16 * 1024;
-
-/// The content type of lines of JSON.
-const LINES: &str = "application/x-ndjson";
 
 #[derive(Clone)]
 struct MeshAdmin {
@@ -112,8 +104,11 @@ async fn pull(State(admin_state): State<MeshAdmin>, request: Request) -> Answer 
     })?;
     let pulling = mesh.pull(&asked).map_err(|error| refused(&error));
     operator.did(&admin_state.api, "mesh.pull", &asked.model, &pulling).await;
-    let kind = HeaderValue::from_static(LINES);
-    Ok(([(header::CONTENT_TYPE, kind)], lines(pulling?)).into_response())
+    let steps = stream::unfold(pulling?, async |mut pulling| {
+        let step = pulling.next().await?;
+        Some((line(&step), pulling))
+    });
+    Ok(json_lines::response(steps))
 }
 
 fn refused(error: &NoPull) -> ApiError {
@@ -123,17 +118,4 @@ fn refused(error: &NoPull) -> ApiError {
         NoPull::Busy(_) => (StatusCode::TOO_MANY_REQUESTS, Kind::Overload),
     };
     ApiError::new(status, kind, error.to_string())
-}
-
-fn lines(pulling: Pulling) -> Body {
-    Body::from_stream(stream::unfold(pulling, async |mut pulling| {
-        let step = pulling.next().await?;
-        Some((line(&step), pulling))
-    }))
-}
-
-fn line(step: &impl Serialize) -> serde_json::Result<Bytes> {
-    let mut line = serde_json::to_vec(step)?;
-    line.push(b'\n');
-    Ok(line.into())
 }

@@ -8,14 +8,13 @@ use std::{
 use api::{Api, ApiError, admin, error::Kind};
 use axum::{
     Json, Router,
-    body::Body,
     extract::{Request, State},
     response::{IntoResponse, Response},
     routing::get,
 };
 use bytes::Bytes;
 use futures_util::stream;
-use http::{HeaderValue, StatusCode, header};
+use http::StatusCode;
 use protocol::admin::logs::{LogEvent, LogLevel, LogLine, LogList};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, watch},
@@ -24,6 +23,7 @@ use tokio::{
 use url::form_urlencoded;
 
 use super::newest::{NEWEST, Newest};
+use crate::json_lines::{self, line};
 
 /// The lines of an answer, unless the query sets another number.
 const USUAL: usize = 100;
@@ -40,9 +40,6 @@ const GATHER: Duration = Duration::from_millis(100);
 
 /// How often a follower gets a sign of life.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
-
-/// The content type of lines of JSON.
-const LINES: &str = "application/x-ndjson";
 
 /// The places of followers.
 static PLACES: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphore::new(FOLLOWERS)));
@@ -115,12 +112,11 @@ fn follow(
     draining: watch::Receiver<bool>,
 ) -> Result<Response, ApiError> {
     let follower = Follower::new(&NEWEST, query, draining);
-    let body = stream::unfold((follower, permit), async |(mut follower, permit)| {
+    let lines = stream::unfold((follower, permit), async |(mut follower, permit)| {
         let piece = follower.next().await?;
         Some((Ok::<_, std::convert::Infallible>(piece), (follower, permit)))
     });
-    let kind = HeaderValue::from_static(LINES);
-    Ok(([(header::CONTENT_TYPE, kind)], Body::from_stream(body)).into_response())
+    Ok(json_lines::response(lines))
 }
 
 /// One reader that follows. It has a position in the lines and nothing of its own.
@@ -176,13 +172,12 @@ impl Follower {
 
 fn piece(missed: u64, lines: Vec<LogLine>) -> Bytes {
     let gap = (missed > 0).then_some(LogEvent::Missed { missed });
-    let mut text = String::new();
+    let mut piece = Vec::new();
     for event in gap.into_iter().chain(lines.into_iter().map(LogEvent::Line)) {
         // A line that JSON cannot hold does not exist.
-        text.push_str(&serde_json::to_string(&event).unwrap_or_default());
-        text.push('\n');
+        piece.extend_from_slice(&line(&event).unwrap_or_default());
     }
-    text.into()
+    piece.into()
 }
 
 #[cfg(test)]

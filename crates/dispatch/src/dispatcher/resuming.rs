@@ -58,10 +58,7 @@ impl Dispatcher {
         if job.broken_off.is_none() || hold.begun() || !has_failed {
             return verdict;
         }
-        job.avoided.push(hold.provider);
-        let is_hopeless = self.nobody_is_able(job);
-        job.avoided.pop();
-        if !is_hopeless {
+        if !self.nobody_else_is_able(job, hold.provider) {
             return verdict;
         }
         job.avoided.clear();
@@ -91,11 +88,8 @@ impl Dispatcher {
         if self.nobody_is_able(&job) && !job.awaits {
             return self.end(id, ending);
         }
-        if how != Break::Lost {
+        if how != Break::Lost && !self.nobody_else_is_able(&job, hold.provider) {
             job.avoided.push(hold.provider);
-            if self.nobody_is_able(&job) {
-                job.avoided.clear();
-            }
         }
         self.outputs.push_back(Output::BrokenOff { job: id, ending });
         self.enqueue(now, job);

@@ -40,6 +40,7 @@ impl Dispatcher {
     /// The number of models to skip to one with a free provider. For the present model this must be
     /// another provider; for a later model the present one counts too.
     fn models_to_idle(&self, now: Instant, job: &Job, present: ProviderId) -> Option<usize> {
+        // Which providers are healthy, and which are worth a wait, also depends on whom a job avoids and on its target.
         let mut asked = job.clone();
         if !asked.avoided.contains(&present) {
             asked.avoided.push(present);
@@ -163,6 +164,11 @@ impl Dispatcher {
 
     pub(super) fn nobody_is_able(&self, job: &Job) -> bool {
         self.providers.able(job).next().is_none()
+    }
+
+    /// Whether no provider is able but this one.
+    pub(super) fn nobody_else_is_able(&self, job: &Job, one: ProviderId) -> bool {
+        self.providers.able(job).all(|(id, _)| id == one)
     }
 
     /// Whether the provider's known endpoints are fewer than when it got the job.

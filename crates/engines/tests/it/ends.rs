@@ -5,14 +5,14 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::support::{Bench, HOST, kill, processes, until};
+use crate::support::{Bench, host, kill, processes, until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_worker_leaves_no_process() {
     let bench = Bench::new();
     let model = bench.model("m", "child deaf");
     let file = model.file.to_str().unwrap().to_owned();
-    let mut worker = Command::new(HOST);
+    let mut worker = Command::new(host());
     let worker = worker.arg("worker").arg(bench.path("worker")).arg(&file);
     let mut worker = worker.stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();

@@ -12,9 +12,13 @@ use tempfile::TempDir;
 
 /// Longer than anything here takes, even on a busy machine.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
-pub(crate) const HOST: &str = env!("CARGO_BIN_EXE_engines-test-host");
 /// The memory that each model takes; the budget is three times that.
 pub(crate) const SIZE: u64 = 1 << 30;
+
+/// The program that the tests start: a supervisor, a model server with faults, or a worker that is killed.
+pub(crate) fn host() -> String {
+    testkit::processes::example("engines_host", "engines").display().to_string()
+}
 
 pub(crate) struct Bench {
     pub(crate) dir: TempDir,
@@ -38,13 +42,13 @@ impl Bench {
         let mut settings = EnginesConfig {
             budget: memory,
             grace: Duration::from_millis(500),
-            supervisor: Some((HOST.into(), vec!["supervisor".to_owned()])),
+            supervisor: Some((host().into(), vec!["supervisor".to_owned()])),
             ..EnginesConfig::new(dir.path().join("data"), memory)
         };
         config(&mut settings);
         let mut served = Program {
             name: "fake".to_owned(),
-            command: [HOST, "serve", "{model}", "{port}"].map(ToOwned::to_owned).to_vec(),
+            command: vec![host(), "serve".into(), "{model}".into(), "{port}".into()],
             env: Vec::new(),
             health: None,
             endpoints: None,
@@ -187,11 +191,5 @@ pub(crate) fn stands_still(pid: u32) -> bool {
 
 /// The processes whose command line holds this text.
 pub(crate) fn processes(text: &str) -> Vec<u32> {
-    let entries = std::fs::read_dir("/proc").unwrap().flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let has = |pid: &u32| {
-        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        String::from_utf8_lossy(&line).replace('\0', " ").contains(text)
-    };
-    pids.filter(|pid| *pid != std::process::id()).filter(has).collect()
+    testkit::processes::with(text, "").iter().map(|process| process.pid).collect()
 }

@@ -84,7 +84,7 @@ pub struct LlmStarted {
     pub protocol: Protocol,
 }
 
-/// An answer is whole.
+/// An answer is whole. Its model is not that of [`LlmStarted`], but the one that answered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LlmDone {

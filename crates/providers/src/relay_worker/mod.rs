@@ -36,7 +36,7 @@ pub struct Settings {
     pub heartbeat: Duration,
 }
 
-/// All links to workers.
+/// All links to workers. Unlike model nodes they may be in a room, and their names are of links, not of nodes.
 #[derive(Clone)]
 pub struct RelayWorkers {
     settings: Arc<Settings>,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
-use scheduler::{Config, Distance, Ending, Head, Job, Offer, Route};
+use scheduler::{Config, Distance, Head, Offer};
 
 use crate::kit::{Joined, Kit, offer, ok};
 
@@ -55,13 +55,4 @@ async fn distance_and_throttle_are_told_and_kept_to() {
     near.membership.condition(None, 50);
     near.assigned().await;
     assert_eq!(kit.slots(), (1, 0));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_job_that_stays_here_has_no_provider_elsewhere() {
-    let mut kit = Kit::new(Config::default());
-    let _near = peer(&mut kit, "near");
-    let job = Job { route: Route::LocalOnly, ..kit.job() };
-    let mut answer = kit.scheduler.submit(job);
-    assert_eq!(answer.head().await.unwrap_err().ending, Ending::NoProvider);
 }

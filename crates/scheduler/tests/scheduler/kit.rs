@@ -26,7 +26,6 @@ pub(crate) struct Kit {
 pub(crate) enum ProviderCall {
     Assigned(Assignment),
     Canceled(JobId, CancelReason),
-    Retired(bool),
 }
 
 pub(crate) struct TestProvider {
@@ -50,9 +49,7 @@ impl Provider for TestProvider {
 
     fn drain(&self, _: &str, _: Duration) {}
 
-    fn retire(&self, clean: bool) {
-        self.told.try_send(ProviderCall::Retired(clean)).ok();
-    }
+    fn retire(&self, _: bool) {}
 
     fn refresh(&self, _: &str) {}
 

@@ -148,19 +148,6 @@ async fn an_endpoint_that_is_not_there_is_learnt_and_the_job_served_in_another_s
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_endpoint_that_is_nowhere_ends_the_job() {
-    let mut kit = Kit::new(Config::default());
-    let mut provider = kit.join(1);
-    let mut answer = submit(&mut kit, MESSAGES);
-    let assignment = provider.assigned().await;
-    assert!(assignment.alternatives.is_empty());
-    provider.membership.endpoints(CHAT);
-    assignment.answer.unserved();
-    assert_eq!(answer.head().await.unwrap_err().ending, Ending::NotServed);
-    assert_eq!(kit.slots(), (0, 0));
-}
-
-#[tokio::test(start_paused = true)]
 async fn an_untranslatable_job_ends_with_the_reason_and_frees_its_slot() {
     let mut kit = Kit::new(Config::default());
     let embeddings = Endpoints::only(Endpoint::Embeddings);

@@ -20,10 +20,7 @@ impl AuditStore for PostgresStore {
 
     fn actions(&self, most: usize) -> Result<Vec<Action>, StoreError> {
         let newest = "SELECT * FROM audit ORDER BY id DESC LIMIT $1";
-        self.read(async move |client| {
-            let rows = client.query(newest, &[&signed(most as u64)]).await?;
-            rows.iter().map(action).collect()
-        })
+        self.rows(newest, vec![Box::new(signed(most as u64))], action)
     }
 }
 

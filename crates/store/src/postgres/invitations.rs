@@ -43,11 +43,7 @@ impl InvitationStore for PostgresStore {
     }
 
     fn forget_invitation(&self, id: &str) -> Result<(), StoreError> {
-        let id = text(id);
-        self.write(async move |transaction| {
-            transaction.execute("DELETE FROM invitations WHERE id = $1", &[&id]).await?;
-            Ok(())
-        })
+        self.change("DELETE FROM invitations WHERE id = $1", vec![Box::new(text(id))]).map(drop)
     }
 }
 

@@ -34,24 +34,14 @@ impl KeyStore for PostgresStore {
     }
 
     fn forget_key(&self, id: &KeyId) -> Result<(), StoreError> {
-        let id = text(id.as_str());
-        self.write(async move |transaction| {
-            transaction.execute("DELETE FROM keys WHERE id = $1", &[&id]).await?;
-            Ok(())
-        })
+        self.change("DELETE FROM keys WHERE id = $1", vec![Box::new(text(id.as_str()))]).map(drop)
     }
 
-    /// The latest use holds, whichever server says so last.
     fn touch_keys(&self, used: &[(KeyId, u64)]) -> Result<(), StoreError> {
-        let ids: Vec<String> = used.iter().map(|(id, _)| text(id.as_str())).collect();
-        let at: Vec<i64> = used.iter().map(|(_, at)| signed(*at)).collect();
         let update = "UPDATE keys SET last_used = GREATEST(last_used, used.at)
             FROM (SELECT * FROM unnest($1::TEXT[], $2::BIGINT[]) AS used (id, at) ORDER BY id) AS used
             WHERE keys.id = used.id";
-        self.write(async move |transaction| {
-            transaction.execute(update, &[&ids, &at]).await?;
-            Ok(())
-        })
+        self.touch(update, used.iter().map(|(id, at)| (id.as_str(), *at)))
     }
 }
 

@@ -41,9 +41,14 @@ mod usage;
 use std::time::Duration;
 
 use base::{KeyId, Secret};
-use tokio_postgres::{Client, Transaction};
+use tokio_postgres::{Client, Row, Transaction, types::ToSql};
 
-use self::{address::Address, connections::Connections, failure::Failure};
+use self::{
+    address::Address,
+    columns::{signed, text},
+    connections::Connections,
+    failure::Failure,
+};
 pub use self::{
     changes::{PerTable, Revisions, SharedTable},
     examination::{examine, waiting_rows},
@@ -55,6 +60,9 @@ const STATEMENT: Duration = Duration::from_secs(5);
 
 /// How long a question of the ledger may take: it may be about a year.
 const QUESTION: Duration = Duration::from_secs(30);
+
+/// A value of a statement.
+type Value = Box<dyn ToSql + Send + Sync>;
 
 /// A store in a PostgreSQL database, which other servers may use, too.
 pub struct PostgresStore {
@@ -110,6 +118,49 @@ impl PostgresStore {
         self.connections.run(STATEMENT, work).map_err(|failure| failure.of(&self.shown))
     }
 
+    /// The records of the rows that a query finds.
+    fn rows<T: Send + 'static>(
+        &self,
+        query: &'static str,
+        which: Vec<Value>,
+        record: fn(&Row) -> Result<T, Failure>,
+    ) -> Result<Vec<T>, StoreError> {
+        self.read(async move |client| {
+            client.query(query, &borrowed(&which)).await?.iter().map(record).collect()
+        })
+    }
+
+    /// The record of the row that a query finds, if there is one.
+    fn row<T: Send + 'static>(
+        &self,
+        query: &'static str,
+        which: Vec<Value>,
+        record: fn(&Row) -> Result<T, Failure>,
+    ) -> Result<Option<T>, StoreError> {
+        self.read(async move |client| {
+            client.query_opt(query, &borrowed(&which)).await?.as_ref().map(record).transpose()
+        })
+    }
+
+    /// Carries out a statement. Returns how many rows it has changed.
+    fn change(&self, statement: &'static str, values: Vec<Value>) -> Result<u64, StoreError> {
+        self.write(async move |transaction| {
+            Ok(transaction.execute(statement, &borrowed(&values)).await?)
+        })
+    }
+
+    /// Carries out a statement with ids and the times when they were last used. Of several servers that say so, the
+    /// latest use holds.
+    fn touch<'a>(
+        &self,
+        statement: &'static str,
+        used: impl Iterator<Item = (&'a str, u64)>,
+    ) -> Result<(), StoreError> {
+        let (ids, at): (Vec<String>, Vec<i64>) =
+            used.map(|(id, at)| (text(id), signed(at))).unzip();
+        self.change(statement, vec![Box::new(ids), Box::new(at)]).map(drop)
+    }
+
     /// Writes in one transaction.
     fn write<T: Send + 'static>(
         &self,
@@ -137,4 +188,9 @@ impl PostgresStore {
         };
         self.connections.run(within, work).map_err(|failure| failure.of(&self.shown))
     }
+}
+
+/// The values as the database's client takes them.
+fn borrowed(values: &[Value]) -> Vec<&(dyn ToSql + Sync)> {
+    values.iter().map(|value| &**value as &(dyn ToSql + Sync)).collect()
 }

@@ -34,24 +34,14 @@ impl PageSessionStore for PostgresStore {
     }
 
     fn forget_page_session(&self, id: &str) -> Result<(), StoreError> {
-        let id = text(id);
-        self.write(async move |transaction| {
-            transaction.execute("DELETE FROM page_sessions WHERE id = $1", &[&id]).await?;
-            Ok(())
-        })
+        self.change("DELETE FROM page_sessions WHERE id = $1", vec![Box::new(text(id))]).map(drop)
     }
 
-    /// The latest use holds, whichever server says so last.
     fn touch_page_sessions(&self, used: &[(String, u64)]) -> Result<(), StoreError> {
-        let ids: Vec<String> = used.iter().map(|(id, _)| text(id)).collect();
-        let at: Vec<i64> = used.iter().map(|(_, at)| signed(*at)).collect();
         let update = "UPDATE page_sessions SET last_used = GREATEST(last_used, used.at)
             FROM (SELECT * FROM unnest($1::TEXT[], $2::BIGINT[]) AS used (id, at) ORDER BY id) AS used
             WHERE page_sessions.id = used.id";
-        self.write(async move |transaction| {
-            transaction.execute(update, &[&ids, &at]).await?;
-            Ok(())
-        })
+        self.touch(update, used.iter().map(|(id, at)| (id.as_str(), *at)))
     }
 }
 

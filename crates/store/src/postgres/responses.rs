@@ -4,7 +4,7 @@ use base::KeyId;
 use tokio_postgres::{Row, Transaction};
 
 use super::{
-    PostgresStore,
+    PostgresStore, Value,
     columns::{maybe, signed, text, unsigned, value},
     failure::Failure,
 };
@@ -53,11 +53,8 @@ impl ResponseStore for PostgresStore {
     }
 
     fn find_response(&self, owner: &KeyId, id: &str) -> Result<Option<ResponseRecord>, StoreError> {
-        let (owner, id) = (text(owner.as_str()), text(id));
-        self.read(async move |client| {
-            let which = "SELECT * FROM responses WHERE id = $1 AND owner = $2";
-            client.query_opt(which, &[&id, &owner]).await?.as_ref().map(response).transpose()
-        })
+        let which = "SELECT * FROM responses WHERE id = $1 AND owner = $2";
+        self.row(which, one(owner, id), response)
     }
 
     fn response_chain(
@@ -73,12 +70,10 @@ impl ResponseStore for PostgresStore {
                     FROM chain JOIN responses ON responses.id = before
                     WHERE owner = $2 AND depth < $3 AND bytes <= $4)
             SELECT responses.* FROM chain JOIN responses ON id = link ORDER BY depth";
-        let (owner, id) = (text(owner.as_str()), text(id));
-        let (links, bytes) = (signed(most.links), signed(most.bytes));
-        self.read(async move |client| {
-            let rows = client.query(chain, &[&id, &owner, &links, &bytes]).await?;
-            rows.iter().map(response).collect()
-        })
+        let mut which = one(owner, id);
+        which.push(Box::new(signed(most.links)));
+        which.push(Box::new(signed(most.bytes)));
+        self.rows(chain, which, response)
     }
 
     fn change_running(
@@ -91,23 +86,20 @@ impl ResponseStore for PostgresStore {
         let update = "UPDATE responses SET beat = $4, response = coalesce($3, response),
                 size = octet_length(input) + octet_length(coalesce($3, response))
             WHERE id = $1 AND owner = $2 AND beat IS NOT NULL";
-        let (owner, id) = (text(owner.as_str()), text(id));
-        let (response, beat) = (response.map(text), beat.map(signed));
-        self.write(async move |transaction| {
-            Ok(transaction.execute(update, &[&id, &owner, &response, &beat]).await? > 0)
-        })
+        let mut values = one(owner, id);
+        values.push(Box::new(response.map(text)));
+        values.push(Box::new(beat.map(signed)));
+        Ok(self.change(update, values)? > 0)
     }
 
     fn lose_running(&self) -> Result<(), StoreError> {
         let update = "UPDATE responses SET beat = 0 WHERE beat IS NOT NULL";
-        self.write(async move |transaction| {
-            transaction.execute(update, &[]).await?;
-            Ok(())
-        })
+        self.change(update, Vec::new()).map(drop)
     }
 
     fn forget_response(&self, owner: &KeyId, id: &str) -> Result<bool, StoreError> {
-        self.forget_one("DELETE FROM responses WHERE id = $1 AND owner = $2", owner, id)
+        let delete = "DELETE FROM responses WHERE id = $1 AND owner = $2";
+        Ok(self.change(delete, one(owner, id))? > 0)
     }
 
     fn save_conversation(
@@ -133,11 +125,8 @@ impl ResponseStore for PostgresStore {
         owner: &KeyId,
         id: &str,
     ) -> Result<Option<ConversationRecord>, StoreError> {
-        let (owner, id) = (text(owner.as_str()), text(id));
-        self.read(async move |client| {
-            let which = "SELECT * FROM conversations WHERE id = $1 AND owner = $2";
-            client.query_opt(which, &[&id, &owner]).await?.as_ref().map(conversation).transpose()
-        })
+        let which = "SELECT * FROM conversations WHERE id = $1 AND owner = $2";
+        self.row(which, one(owner, id), conversation)
     }
 
     fn change_conversation(
@@ -147,14 +136,14 @@ impl ResponseStore for PostgresStore {
         metadata: &str,
     ) -> Result<bool, StoreError> {
         let update = "UPDATE conversations SET metadata = $3 WHERE id = $1 AND owner = $2";
-        let (owner, id, metadata) = (text(owner.as_str()), text(id), text(metadata));
-        self.write(async move |transaction| {
-            Ok(transaction.execute(update, &[&id, &owner, &metadata]).await? > 0)
-        })
+        let mut values = one(owner, id);
+        values.push(Box::new(text(metadata)));
+        Ok(self.change(update, values)? > 0)
     }
 
     fn forget_conversation(&self, owner: &KeyId, id: &str) -> Result<bool, StoreError> {
-        self.forget_one("DELETE FROM conversations WHERE id = $1 AND owner = $2", owner, id)
+        let delete = "DELETE FROM conversations WHERE id = $1 AND owner = $2";
+        Ok(self.change(delete, one(owner, id))? > 0)
     }
 
     fn items(&self, owner: &KeyId, id: &str) -> Result<Option<Vec<ItemRecord>>, StoreError> {
@@ -196,10 +185,9 @@ impl ResponseStore for PostgresStore {
     fn forget_item(&self, owner: &KeyId, id: &str, item: &str) -> Result<bool, StoreError> {
         let delete = "DELETE FROM conversation_items WHERE conversation = $1 AND id = $3
             AND EXISTS (SELECT FROM conversations WHERE id = $1 AND owner = $2)";
-        let (owner, id, item) = (text(owner.as_str()), text(id), text(item));
-        self.write(async move |transaction| {
-            Ok(transaction.execute(delete, &[&id, &owner, &item]).await? > 0)
-        })
+        let mut which = one(owner, id);
+        which.push(Box::new(text(item)));
+        Ok(self.change(delete, which)? > 0)
     }
 
     fn forget_kept_before(&self, at: u64) -> Result<u64, StoreError> {
@@ -214,10 +202,7 @@ impl ResponseStore for PostgresStore {
 
     fn kept_owners(&self) -> Result<Vec<KeyId>, StoreError> {
         let all = "SELECT owner FROM responses UNION SELECT owner FROM conversations";
-        self.read(async move |client| {
-            let rows = client.query(all, &[]).await?;
-            rows.iter().map(|row| value::<String>(row, "owner").map(KeyId::from)).collect()
-        })
+        self.rows(all, Vec::new(), |row| value::<String>(row, "owner").map(KeyId::from))
     }
 
     fn forget_kept_of(&self, owner: &KeyId) -> Result<u64, StoreError> {
@@ -231,19 +216,9 @@ impl ResponseStore for PostgresStore {
     }
 }
 
-impl PostgresStore {
-    /// Deletes by an id and a key. Returns whether there was something.
-    fn forget_one(
-        &self,
-        statement: &'static str,
-        owner: &KeyId,
-        id: &str,
-    ) -> Result<bool, StoreError> {
-        let (owner, id) = (text(owner.as_str()), text(id));
-        self.write(async move |transaction| {
-            Ok(transaction.execute(statement, &[&id, &owner]).await? > 0)
-        })
-    }
+/// The values that say which response or conversation is meant.
+fn one(owner: &KeyId, id: &str) -> Vec<Value> {
+    vec![Box::new(text(id)), Box::new(text(owner.as_str()))]
 }
 
 async fn add_items(

@@ -4,7 +4,7 @@ use base::{KeyId, ParticipantId, RoomId};
 use tokio_postgres::{Row, types::ToSql};
 
 use super::{
-    PostgresStore, SharedTable,
+    PostgresStore, SharedTable, Value,
     columns::{digest, signed, text, unsigned, value},
     failure::Failure,
 };
@@ -66,40 +66,27 @@ impl PostgresStore {
 
 impl RoomStore for PostgresStore {
     fn load_rooms(&self) -> Result<Vec<RoomRecord>, StoreError> {
-        self.read(async move |client| {
-            let rows = client.query("SELECT * FROM rooms ORDER BY created, id", &[]).await?;
-            rows.iter().map(room).collect()
-        })
+        self.rows("SELECT * FROM rooms ORDER BY created, id", Vec::new(), room)
     }
 
     fn load_participants(&self) -> Result<Vec<ParticipantRecord>, StoreError> {
-        self.read(async move |client| {
-            let rows = client.query("SELECT * FROM participants", &[]).await?;
-            rows.iter().map(participant).collect()
-        })
+        self.rows("SELECT * FROM participants", Vec::new(), participant)
     }
 
     fn load_participants_of(&self, room: &RoomId) -> Result<Vec<ParticipantRecord>, StoreError> {
-        let room = text(room.as_str());
-        self.read(async move |client| {
-            let which = "SELECT * FROM participants WHERE room = $1";
-            let rows = client.query(which, &[&room]).await?;
-            rows.iter().map(participant).collect()
-        })
+        let which = "SELECT * FROM participants WHERE room = $1";
+        self.rows(which, vec![Box::new(text(room.as_str()))], participant)
     }
 
     fn find_room(&self, name: &str) -> Result<Option<RoomRecord>, StoreError> {
-        let name = text(name);
-        self.read(async move |client| {
-            let which = "SELECT * FROM rooms WHERE id = $1 OR short_code = $1 OR spoken_code = $1";
-            client.query_opt(which, &[&name]).await?.as_ref().map(room).transpose()
-        })
+        let which = "SELECT * FROM rooms WHERE id = $1 OR short_code = $1 OR spoken_code = $1";
+        self.row(which, vec![Box::new(text(name))], room)
     }
 
     fn room_uses(&self) -> Result<Vec<RoomUse>, StoreError> {
         let all = "SELECT rooms.id, used, count(participants.id) AS participants FROM rooms
             LEFT JOIN participants ON participants.room = rooms.id GROUP BY rooms.id";
-        self.read(async move |client| client.query(all, &[]).await?.iter().map(room_use).collect())
+        self.rows(all, Vec::new(), room_use)
     }
 
     fn save_room(&self, room: &RoomRecord) -> Result<(), StoreError> {
@@ -127,43 +114,31 @@ impl RoomStore for PostgresStore {
     }
 
     fn touch_rooms(&self, used: &[(RoomId, u64)]) -> Result<(), StoreError> {
-        let ids: Vec<String> = used.iter().map(|(id, _)| text(id.as_str())).collect();
-        let at: Vec<i64> = used.iter().map(|(_, at)| signed(*at)).collect();
         let update = "UPDATE rooms SET used = GREATEST(used, touched.at)
             FROM (SELECT * FROM unnest($1::TEXT[], $2::BIGINT[]) AS touched (id, at) ORDER BY id) AS touched
             WHERE rooms.id = touched.id";
-        self.write(async move |transaction| {
-            transaction.execute(update, &[&ids, &at]).await?;
-            Ok(())
-        })
+        self.touch(update, used.iter().map(|(id, at)| (id.as_str(), *at)))
     }
 
     fn forget_room(&self, id: &RoomId) -> Result<(), StoreError> {
-        let id = text(id.as_str());
-        self.write(async move |transaction| {
-            transaction.execute("DELETE FROM rooms WHERE id = $1", &[&id]).await?;
-            Ok(())
-        })
+        self.change("DELETE FROM rooms WHERE id = $1", vec![Box::new(text(id.as_str()))]).map(drop)
     }
 
     fn save_participant(&self, participant: &ParticipantRecord) -> Result<(), StoreError> {
-        let ParticipantRecord { room, id, session, json } = participant.clone();
+        let ParticipantRecord { room, id, session, json } = participant;
         let insert = "INSERT INTO participants VALUES ($1, $2, $3, $4)
             ON CONFLICT (room, id) DO UPDATE SET session = $3, json = $4";
-        self.write(async move |transaction| {
-            let (room, id, json) = (text(room.as_str()), text(id.as_str()), text(&json));
-            transaction.execute(insert, &[&room, &id, &session.0.as_slice(), &json]).await?;
-            Ok(())
-        })
+        let (room, id, json) = (text(room.as_str()), text(id.as_str()), text(json));
+        let session = session.0.to_vec();
+        let values: Vec<Value> =
+            vec![Box::new(room), Box::new(id), Box::new(session), Box::new(json)];
+        self.change(insert, values).map(drop)
     }
 
     fn forget_participant(&self, room: &RoomId, id: &ParticipantId) -> Result<(), StoreError> {
         let (room, id) = (text(room.as_str()), text(id.as_str()));
         let delete = "DELETE FROM participants WHERE room = $1 AND id = $2";
-        self.write(async move |transaction| {
-            transaction.execute(delete, &[&room, &id]).await?;
-            Ok(())
-        })
+        self.change(delete, vec![Box::new(room), Box::new(id)]).map(drop)
     }
 }
 

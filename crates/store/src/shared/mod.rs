@@ -10,6 +10,17 @@
 //! - `responses`: stored responses and conversations, of which there is no copy either
 //! - `unsent`: the ledger and the audit log
 
+/// A trait of stores all of whose calls go to the database; each answer is noted.
+macro_rules! in_database_alone {
+    ($store:ident: $($call:ident($($value:ident: $kind:ty),*) -> $answer:ty;)+) => {
+        impl $store for SharedStore {
+            $(fn $call(&self, $($value: $kind),*) -> Result<$answer, StoreError> {
+                self.note(self.database.$call($($value),*))
+            })+
+        }
+    };
+}
+
 mod copies;
 mod limits;
 mod responses;

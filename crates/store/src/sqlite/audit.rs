@@ -1,8 +1,8 @@
 //! The audit log's table.
 
-use rusqlite::{Connection, params};
+use rusqlite::params;
 
-use super::{SqliteStore, signed, unsigned};
+use super::{SqliteStore, signed, unsent::rows};
 use crate::{
     StoreError,
     audit::{Action, AuditStore, MAX_ACTIONS},
@@ -21,21 +21,7 @@ impl AuditStore for SqliteStore {
     }
 
     fn actions(&self, most: usize) -> Result<Vec<Action>, StoreError> {
-        self.read(|connection| actions(connection, most))
+        let newest = "SELECT * FROM audit ORDER BY id DESC LIMIT ?1";
+        self.rows(newest, [signed(most as u64)], rows::action)
     }
-}
-
-fn actions(connection: &Connection, most: usize) -> rusqlite::Result<Vec<Action>> {
-    let mut query = connection
-        .prepare("SELECT at, who, what, target, outcome FROM audit ORDER BY id DESC LIMIT ?1")?;
-    let rows = query.query_map([signed(most as u64)], |row| {
-        Ok(Action {
-            at: unsigned(row.get(0)?),
-            who: row.get(1)?,
-            what: row.get(2)?,
-            target: row.get(3)?,
-            outcome: row.get(4)?,
-        })
-    })?;
-    rows.collect()
 }

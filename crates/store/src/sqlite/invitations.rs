@@ -1,7 +1,7 @@
 //! Invitations: their rows.
 
 use base::KeyId;
-use rusqlite::{Connection, Row, Transaction, named_params};
+use rusqlite::{Row, Transaction, named_params};
 
 use super::{SqliteStore, signed, unsigned};
 use crate::{Changes, InvitationRecord, InvitationStore, KeyDigest, StoreError};
@@ -12,18 +12,13 @@ impl SqliteStore {
     /// # Errors
     /// When they cannot be written; then nothing is changed.
     pub fn copy_invitations(&self, changes: &Changes<InvitationRecord>) -> Result<(), StoreError> {
-        self.write(|transaction| {
-            if changes.whole {
-                transaction.execute("DELETE FROM invitations", [])?;
-            }
-            changes.records.iter().try_for_each(|it| save(transaction, it, "TRUE").map(drop))
-        })
+        self.copy("invitations", changes, |transaction, it| save(transaction, it, "TRUE").map(drop))
     }
 }
 
 impl InvitationStore for SqliteStore {
     fn load_invitations(&self) -> Result<Vec<InvitationRecord>, StoreError> {
-        self.read(load)
+        self.rows("SELECT * FROM invitations ORDER BY created, id", [], record)
     }
 
     fn save_invitation(&self, invitation: &InvitationRecord) -> Result<(), StoreError> {
@@ -36,8 +31,7 @@ impl InvitationStore for SqliteStore {
     }
 
     fn forget_invitation(&self, id: &str) -> Result<(), StoreError> {
-        let delete = "DELETE FROM invitations WHERE id = ?1";
-        self.write(|transaction| transaction.execute(delete, [id]).map(drop))
+        self.change("DELETE FROM invitations WHERE id = ?1", [id]).map(drop)
     }
 }
 
@@ -63,12 +57,6 @@ fn save(
         ":revoked": invitation.revoked.map(signed),
     };
     transaction.execute(&insert, values).map(|written| written > 0)
-}
-
-fn load(connection: &Connection) -> rusqlite::Result<Vec<InvitationRecord>> {
-    let mut query = connection.prepare("SELECT * FROM invitations ORDER BY created, id")?;
-    let rows = query.query_map([], record)?;
-    rows.collect()
 }
 
 fn record(row: &Row<'_>) -> rusqlite::Result<InvitationRecord> {

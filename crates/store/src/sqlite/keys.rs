@@ -1,7 +1,7 @@
 //! The table of keys.
 
 use base::{Budget, KeyId, KeyLimits, MoneyBudget, ResumeAnswers, RoomId};
-use rusqlite::{Connection, Row, Transaction, named_params, params, types::Type};
+use rusqlite::{Row, Transaction, named_params, types::Type};
 
 use super::{SqliteStore, signed, unsigned};
 use crate::{Changes, KeyDigest, KeyRecord, KeyStore, StoreError};
@@ -12,18 +12,13 @@ impl SqliteStore {
     /// # Errors
     /// When they cannot be written; then nothing is changed.
     pub fn copy_keys(&self, changes: &Changes<KeyRecord>) -> Result<(), StoreError> {
-        self.write(|transaction| {
-            if changes.whole {
-                transaction.execute("DELETE FROM keys", [])?;
-            }
-            changes.records.iter().try_for_each(|key| save_key(transaction, key))
-        })
+        self.copy("keys", changes, save_key)
     }
 }
 
 impl KeyStore for SqliteStore {
     fn load_keys(&self) -> Result<Vec<KeyRecord>, StoreError> {
-        self.read(load_keys)
+        self.rows("SELECT * FROM keys ORDER BY created, id", [], record)
     }
 
     fn save_key(&self, key: &KeyRecord) -> Result<(), StoreError> {
@@ -31,25 +26,13 @@ impl KeyStore for SqliteStore {
     }
 
     fn forget_key(&self, id: &KeyId) -> Result<(), StoreError> {
-        let delete = "DELETE FROM keys WHERE id = ?1";
-        self.write(|transaction| transaction.execute(delete, [id.as_str()]).map(drop))
+        self.change("DELETE FROM keys WHERE id = ?1", [id.as_str()]).map(drop)
     }
 
     fn touch_keys(&self, used: &[(KeyId, u64)]) -> Result<(), StoreError> {
-        self.write(|transaction| {
-            let mut update = transaction.prepare("UPDATE keys SET last_used = ?2 WHERE id = ?1")?;
-            for (id, at) in used {
-                update.execute(params![id.as_str(), signed(*at)])?;
-            }
-            Ok(())
-        })
+        let used = used.iter().map(|(id, at)| (id.as_str(), *at));
+        self.touch("UPDATE keys SET last_used = ?2 WHERE id = ?1", used)
     }
-}
-
-fn load_keys(connection: &Connection) -> rusqlite::Result<Vec<KeyRecord>> {
-    let mut query = connection.prepare("SELECT * FROM keys ORDER BY created, id")?;
-    let rows = query.query_map([], record)?;
-    rows.collect()
 }
 
 fn record(row: &Row<'_>) -> rusqlite::Result<KeyRecord> {

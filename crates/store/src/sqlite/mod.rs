@@ -35,12 +35,14 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{
+    Connection, OpenFlags, OptionalExtension, Params, Row, Transaction, TransactionBehavior, params,
+};
 use rusqlite_migration::{Error as MigrationError, MigrationDefinitionError, Migrations};
 
 pub use self::unsent::UnsentSum;
 use self::{schema::STEPS, soundness::Soundness};
-use crate::{StoreError, usage::days::signed};
+use crate::{Changes, StoreError, usage::days::signed};
 
 /// How long a writer waits for another process.
 const BUSY: Duration = Duration::from_secs(2);
@@ -77,6 +79,58 @@ impl SqliteStore {
         read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
         read(&lock(&self.reader)).map_err(|source| self.failed(source))
+    }
+
+    /// The records of the rows that a query finds.
+    fn rows<T, P: Params>(
+        &self,
+        query: &str,
+        which: P,
+        record: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, StoreError> {
+        self.read(|connection| connection.prepare(query)?.query_map(which, record)?.collect())
+    }
+
+    /// The record of the row that a query finds, if there is one.
+    fn row<T, P: Params>(
+        &self,
+        query: &str,
+        which: P,
+        record: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Option<T>, StoreError> {
+        self.read(|connection| connection.query_row(query, which, record).optional())
+    }
+
+    /// Carries out a statement. Returns how many rows it has changed.
+    fn change<P: Params>(&self, statement: &str, values: P) -> Result<usize, StoreError> {
+        self.write(|transaction| transaction.execute(statement, values))
+    }
+
+    /// Carries out a statement for each id, with the time when it was last used.
+    fn touch<'a>(
+        &self,
+        statement: &str,
+        used: impl Iterator<Item = (&'a str, u64)>,
+    ) -> Result<(), StoreError> {
+        self.write(|transaction| {
+            let mut update = transaction.prepare(statement)?;
+            used.map(|(id, at)| update.execute(params![id, signed(at)]).map(drop)).collect()
+        })
+    }
+
+    /// Puts changes of a store of which this is a copy into a table. `save` writes one record.
+    fn copy<T>(
+        &self,
+        table: &str,
+        changes: &Changes<T>,
+        save: impl Fn(&Transaction<'_>, &T) -> rusqlite::Result<()>,
+    ) -> Result<(), StoreError> {
+        self.write(|transaction| {
+            if changes.whole {
+                transaction.execute(&format!("DELETE FROM {table}"), [])?;
+            }
+            changes.records.iter().try_for_each(|record| save(transaction, record))
+        })
     }
 
     /// Writes in one transaction, if what is written is still there after a restart.

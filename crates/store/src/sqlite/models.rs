@@ -1,32 +1,27 @@
 //! The table of models.
 
 use base::{ModelName, Scope};
-use rusqlite::{Connection, Transaction, params};
+use rusqlite::{Transaction, params};
 
 use super::{SqliteStore, signed, unsigned};
 use crate::{ModelStore, SeenModel, StoreError};
 
 impl ModelStore for SqliteStore {
     fn load_models(&self) -> Result<Vec<SeenModel>, StoreError> {
-        self.read(load_models)
+        let all = "SELECT scope, model, first_seen, last_seen FROM models";
+        self.rows(all, [], |row| {
+            Ok(SeenModel {
+                scope: Scope::from(row.get::<_, String>(0)?),
+                model: ModelName::from(row.get::<_, String>(1)?),
+                first: unsigned(row.get(2)?),
+                last: unsigned(row.get(3)?),
+            })
+        })
     }
 
     fn save_models(&self, models: &[SeenModel], oldest: u64) -> Result<(), StoreError> {
         self.write(|transaction| save_models(transaction, models, oldest))
     }
-}
-
-fn load_models(connection: &Connection) -> rusqlite::Result<Vec<SeenModel>> {
-    let mut query = connection.prepare("SELECT scope, model, first_seen, last_seen FROM models")?;
-    let rows = query.query_map([], |row| {
-        Ok(SeenModel {
-            scope: Scope::from(row.get::<_, String>(0)?),
-            model: ModelName::from(row.get::<_, String>(1)?),
-            first: unsigned(row.get(2)?),
-            last: unsigned(row.get(3)?),
-        })
-    })?;
-    rows.collect()
 }
 
 fn save_models(

@@ -1,7 +1,7 @@
 //! The page's sessions: their rows.
 
 use base::KeyId;
-use rusqlite::{Connection, Row, Transaction, named_params, params};
+use rusqlite::{Row, Transaction, named_params};
 
 use super::{SqliteStore, signed, unsigned};
 use crate::{Changes, KeyDigest, PageSessionRecord, PageSessionStore, StoreError};
@@ -15,18 +15,13 @@ impl SqliteStore {
         &self,
         changes: &Changes<PageSessionRecord>,
     ) -> Result<(), StoreError> {
-        self.write(|transaction| {
-            if changes.whole {
-                transaction.execute("DELETE FROM page_sessions", [])?;
-            }
-            changes.records.iter().try_for_each(|session| save(transaction, session))
-        })
+        self.copy("page_sessions", changes, save)
     }
 }
 
 impl PageSessionStore for SqliteStore {
     fn load_page_sessions(&self) -> Result<Vec<PageSessionRecord>, StoreError> {
-        self.read(load)
+        self.rows("SELECT * FROM page_sessions ORDER BY created, id", [], record)
     }
 
     fn save_page_session(&self, session: &PageSessionRecord) -> Result<(), StoreError> {
@@ -34,19 +29,12 @@ impl PageSessionStore for SqliteStore {
     }
 
     fn forget_page_session(&self, id: &str) -> Result<(), StoreError> {
-        let delete = "DELETE FROM page_sessions WHERE id = ?1";
-        self.write(|transaction| transaction.execute(delete, [id]).map(drop))
+        self.change("DELETE FROM page_sessions WHERE id = ?1", [id]).map(drop)
     }
 
     fn touch_page_sessions(&self, used: &[(String, u64)]) -> Result<(), StoreError> {
-        self.write(|transaction| {
-            let update = "UPDATE page_sessions SET last_used = ?2 WHERE id = ?1";
-            let mut update = transaction.prepare(update)?;
-            for (id, at) in used {
-                update.execute(params![id, signed(*at)])?;
-            }
-            Ok(())
-        })
+        let used = used.iter().map(|(id, at)| (id.as_str(), *at));
+        self.touch("UPDATE page_sessions SET last_used = ?2 WHERE id = ?1", used)
     }
 }
 
@@ -66,12 +54,6 @@ fn save(transaction: &Transaction<'_>, session: &PageSessionRecord) -> rusqlite:
         ":browser": session.browser,
     };
     transaction.execute(insert, values).map(drop)
-}
-
-fn load(connection: &Connection) -> rusqlite::Result<Vec<PageSessionRecord>> {
-    let mut query = connection.prepare("SELECT * FROM page_sessions ORDER BY created, id")?;
-    let rows = query.query_map([], record)?;
-    rows.collect()
 }
 
 fn record(row: &Row<'_>) -> rusqlite::Result<PageSessionRecord> {

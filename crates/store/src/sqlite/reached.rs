@@ -1,6 +1,6 @@
 //! How far the time for deleting by age has come.
 
-use rusqlite::{OptionalExtension, Transaction};
+use rusqlite::OptionalExtension;
 
 use super::{SqliteStore, signed, unsigned, usage::tables::ID_BITS};
 use crate::{AgeStore, StoreError};
@@ -17,7 +17,6 @@ impl AgeStore for SqliteStore {
 
     fn save_reached(&self, at_ms: u64) -> Result<(), StoreError> {
         let insert = "INSERT OR REPLACE INTO reached VALUES (0, ?1)";
-        let save = |transaction: &Transaction<'_>| transaction.execute(insert, [signed(at_ms)]);
-        self.write(|transaction| save(transaction).map(drop))
+        self.change(insert, [signed(at_ms)]).map(drop)
     }
 }

@@ -1,7 +1,7 @@
 //! Stored responses and conversations: their rows.
 
 use base::KeyId;
-use rusqlite::{OptionalExtension, Row, Transaction, params};
+use rusqlite::{Row, Transaction, params};
 
 use super::{SqliteStore, signed, unsigned};
 use crate::{
@@ -42,8 +42,7 @@ impl ResponseStore for SqliteStore {
 
     fn find_response(&self, owner: &KeyId, id: &str) -> Result<Option<ResponseRecord>, StoreError> {
         let which = "SELECT * FROM responses WHERE id = ?1 AND owner = ?2";
-        let read = [id, owner.as_str()];
-        self.read(|connection| connection.query_row(which, read, response).optional())
+        self.row(which, [id, owner.as_str()], response)
     }
 
     fn response_chain(
@@ -60,11 +59,7 @@ impl ResponseStore for SqliteStore {
                     WHERE owner = ?2 AND depth < ?3 AND bytes <= ?4)
             SELECT responses.* FROM chain JOIN responses ON id = link ORDER BY depth";
         let which = params![id, owner.as_str(), signed(most.links), signed(most.bytes)];
-        self.read(|connection| {
-            let mut query = connection.prepare(chain)?;
-            let rows = query.query_map(which, response)?;
-            rows.collect()
-        })
+        self.rows(chain, which, response)
     }
 
     fn change_running(
@@ -78,18 +73,16 @@ impl ResponseStore for SqliteStore {
                 size = length(CAST(input AS BLOB)) + length(CAST(coalesce(?3, response) AS BLOB))
             WHERE id = ?1 AND owner = ?2 AND beat IS NOT NULL";
         let values = params![id, owner.as_str(), response, beat.map(signed)];
-        self.write(|transaction| Ok(transaction.execute(update, values)? > 0))
+        Ok(self.change(update, values)? > 0)
     }
 
     fn lose_running(&self) -> Result<(), StoreError> {
-        let update = "UPDATE responses SET beat = 0 WHERE beat IS NOT NULL";
-        self.write(|transaction| transaction.execute(update, []).map(drop))
+        self.change("UPDATE responses SET beat = 0 WHERE beat IS NOT NULL", []).map(drop)
     }
 
     fn forget_response(&self, owner: &KeyId, id: &str) -> Result<bool, StoreError> {
         let delete = "DELETE FROM responses WHERE id = ?1 AND owner = ?2";
-        let which = [id, owner.as_str()];
-        self.write(|transaction| Ok(transaction.execute(delete, which)? > 0))
+        Ok(self.change(delete, [id, owner.as_str()])? > 0)
     }
 
     fn save_conversation(
@@ -115,8 +108,7 @@ impl ResponseStore for SqliteStore {
         id: &str,
     ) -> Result<Option<ConversationRecord>, StoreError> {
         let which = "SELECT * FROM conversations WHERE id = ?1 AND owner = ?2";
-        let read = [id, owner.as_str()];
-        self.read(|connection| connection.query_row(which, read, conversation).optional())
+        self.row(which, [id, owner.as_str()], conversation)
     }
 
     fn change_conversation(
@@ -126,14 +118,12 @@ impl ResponseStore for SqliteStore {
         metadata: &str,
     ) -> Result<bool, StoreError> {
         let update = "UPDATE conversations SET metadata = ?3 WHERE id = ?1 AND owner = ?2";
-        let values = [id, owner.as_str(), metadata];
-        self.write(|transaction| Ok(transaction.execute(update, values)? > 0))
+        Ok(self.change(update, [id, owner.as_str(), metadata])? > 0)
     }
 
     fn forget_conversation(&self, owner: &KeyId, id: &str) -> Result<bool, StoreError> {
         let delete = "DELETE FROM conversations WHERE id = ?1 AND owner = ?2";
-        let which = [id, owner.as_str()];
-        self.write(|transaction| Ok(transaction.execute(delete, which)? > 0))
+        Ok(self.change(delete, [id, owner.as_str()])? > 0)
     }
 
     fn items(&self, owner: &KeyId, id: &str) -> Result<Option<Vec<ItemRecord>>, StoreError> {
@@ -172,8 +162,7 @@ impl ResponseStore for SqliteStore {
     fn forget_item(&self, owner: &KeyId, id: &str, item: &str) -> Result<bool, StoreError> {
         let delete = "DELETE FROM conversation_items WHERE conversation = ?1 AND id = ?3
             AND EXISTS (SELECT 1 FROM conversations WHERE id = ?1 AND owner = ?2)";
-        let which = [id, owner.as_str(), item];
-        self.write(|transaction| Ok(transaction.execute(delete, which)? > 0))
+        Ok(self.change(delete, [id, owner.as_str(), item])? > 0)
     }
 
     fn forget_kept_before(&self, at: u64) -> Result<u64, StoreError> {
@@ -187,11 +176,7 @@ impl ResponseStore for SqliteStore {
 
     fn kept_owners(&self) -> Result<Vec<KeyId>, StoreError> {
         let all = "SELECT owner FROM responses UNION SELECT owner FROM conversations";
-        self.read(|connection| {
-            let mut query = connection.prepare(all)?;
-            let rows = query.query_map([], |row| row.get::<_, String>(0).map(KeyId::from))?;
-            rows.collect()
-        })
+        self.rows(all, [], |row| row.get::<_, String>(0).map(KeyId::from))
     }
 
     fn forget_kept_of(&self, owner: &KeyId) -> Result<u64, StoreError> {

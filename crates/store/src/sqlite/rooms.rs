@@ -1,44 +1,36 @@
 //! The tables of rooms and participants.
 
 use base::{KeyId, ParticipantId, RoomId};
-use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params, params};
+use rusqlite::{OptionalExtension, Row, Transaction, named_params, params};
 
 use super::{SqliteStore, signed, unsigned};
 use crate::{KeyDigest, ParticipantRecord, RoomHome, RoomRecord, RoomStore, RoomUse, StoreError};
 
 impl RoomStore for SqliteStore {
     fn load_rooms(&self) -> Result<Vec<RoomRecord>, StoreError> {
-        self.read(load_rooms)
+        self.rows("SELECT * FROM rooms ORDER BY created, id", [], room)
     }
 
     fn load_participants(&self) -> Result<Vec<ParticipantRecord>, StoreError> {
-        self.read(load_participants)
+        self.rows("SELECT room, id, session, json FROM participants", [], participant)
     }
 
     fn load_participants_of(&self, room: &RoomId) -> Result<Vec<ParticipantRecord>, StoreError> {
         let which = "SELECT room, id, session, json FROM participants WHERE room = ?1";
-        self.read(|connection| {
-            let mut query = connection.prepare(which)?;
-            let rows = query.query_map([room.as_str()], participant)?;
-            rows.collect()
-        })
+        self.rows(which, [room.as_str()], participant)
     }
 
     fn find_room(&self, name: &str) -> Result<Option<RoomRecord>, StoreError> {
         let which = "SELECT * FROM rooms WHERE id = ?1 OR short_code = ?1 OR spoken_code = ?1";
-        self.read(|connection| connection.query_row(which, [name], room).optional())
+        self.row(which, [name], room)
     }
 
     fn room_uses(&self) -> Result<Vec<RoomUse>, StoreError> {
         let all =
             "SELECT id, used, (SELECT count(*) FROM participants WHERE room = rooms.id) FROM rooms";
-        self.read(|connection| {
-            let mut query = connection.prepare(all)?;
-            let rows = query.query_map([], |row| {
-                let room = RoomId::from(row.get::<_, String>(0)?);
-                Ok(RoomUse { room, used: unsigned(row.get(1)?), participants: row.get(2)? })
-            })?;
-            rows.collect()
+        self.rows(all, [], |row| {
+            let room = RoomId::from(row.get::<_, String>(0)?);
+            Ok(RoomUse { room, used: unsigned(row.get(1)?), participants: row.get(2)? })
         })
     }
 
@@ -71,18 +63,12 @@ impl RoomStore for SqliteStore {
     }
 
     fn touch_rooms(&self, used: &[(RoomId, u64)]) -> Result<(), StoreError> {
-        self.write(|transaction| {
-            let mut update = transaction.prepare("UPDATE rooms SET used = ?2 WHERE id = ?1")?;
-            for (id, at) in used {
-                update.execute(params![id.as_str(), signed(*at)])?;
-            }
-            Ok(())
-        })
+        let used = used.iter().map(|(id, at)| (id.as_str(), *at));
+        self.touch("UPDATE rooms SET used = ?2 WHERE id = ?1", used)
     }
 
     fn forget_room(&self, id: &RoomId) -> Result<(), StoreError> {
-        let delete = "DELETE FROM rooms WHERE id = ?1";
-        self.write(|transaction| transaction.execute(delete, [id.as_str()]).map(drop))
+        self.change("DELETE FROM rooms WHERE id = ?1", [id.as_str()]).map(drop)
     }
 
     fn save_participant(&self, participant: &ParticipantRecord) -> Result<(), StoreError> {
@@ -90,20 +76,13 @@ impl RoomStore for SqliteStore {
         let insert = "INSERT INTO participants (room, id, session, json) VALUES (?1, ?2, ?3, ?4)
             ON CONFLICT (room, id) DO UPDATE SET session = ?3, json = ?4";
         let values = params![room.as_str(), id.as_str(), session.0, json];
-        self.write(|transaction| transaction.execute(insert, values).map(drop))
+        self.change(insert, values).map(drop)
     }
 
     fn forget_participant(&self, room: &RoomId, id: &ParticipantId) -> Result<(), StoreError> {
         let delete = "DELETE FROM participants WHERE room = ?1 AND id = ?2";
-        let which = [room.as_str(), id.as_str()];
-        self.write(|transaction| transaction.execute(delete, which).map(drop))
+        self.change(delete, [room.as_str(), id.as_str()]).map(drop)
     }
-}
-
-fn load_rooms(connection: &Connection) -> rusqlite::Result<Vec<RoomRecord>> {
-    let mut query = connection.prepare("SELECT * FROM rooms ORDER BY created, id")?;
-    let rows = query.query_map([], room)?;
-    rows.collect()
 }
 
 fn room(row: &Row<'_>) -> rusqlite::Result<RoomRecord> {
@@ -154,12 +133,6 @@ fn save_room(transaction: &Transaction<'_>, room: &RoomRecord) -> rusqlite::Resu
         ":epoch": signed(room.epoch),
     };
     transaction.execute(insert, values).map(drop)
-}
-
-fn load_participants(connection: &Connection) -> rusqlite::Result<Vec<ParticipantRecord>> {
-    let mut query = connection.prepare("SELECT room, id, session, json FROM participants")?;
-    let rows = query.query_map([], participant)?;
-    rows.collect()
 }
 
 fn participant(row: &Row<'_>) -> rusqlite::Result<ParticipantRecord> {

@@ -10,13 +10,9 @@ use crate::{
 
 impl WorkspaceStore for SqliteStore {
     fn load_facts(&self, kind: &str) -> Result<Vec<Fact>, StoreError> {
-        self.read(|connection| {
-            let mut query =
-                connection.prepare("SELECT id, json FROM workspace WHERE kind = ?1 ORDER BY id")?;
-            let rows = query.query_map([kind], |row| {
-                Ok(Fact { kind: kind.to_owned(), id: row.get(0)?, json: row.get(1)? })
-            })?;
-            rows.collect()
+        let all = "SELECT id, json FROM workspace WHERE kind = ?1 ORDER BY id";
+        self.rows(all, [kind], |row| {
+            Ok(Fact { kind: kind.to_owned(), id: row.get(0)?, json: row.get(1)? })
         })
     }
 

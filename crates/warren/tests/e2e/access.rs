@@ -3,26 +3,7 @@
 use serde_json::json;
 use testkit::{Client, Connect, Daemon, Form, daemon::WORKER_SECRET};
 
-use crate::common::{CHAT, MESSAGES, ask, both_forms, join, lend, openai_error, serve};
-
-both_forms!(a_worker_shows_its_secret_in_one_of_three_places);
-
-async fn a_worker_shows_its_secret_in_one_of_three_places(form: Form) {
-    let daemon = serve().start().await;
-    let bearer = format!("Bearer {WORKER_SECRET}");
-    let query = format!("provider=local&worker_secret={WORKER_SECRET}");
-    let connects = [
-        Connect::new(daemon.address()).header("x-worker-secret", WORKER_SECRET),
-        Connect::new(daemon.address()).header("authorization", &bearer),
-        Connect::new(daemon.address()).query(&query),
-        Connect::to(&daemon).query("provider=anything"),
-    ];
-    for connect in connects {
-        let mut worker = connect.form(form).join("w", &["m"], 1).await;
-        assert_eq!(worker.form(), form);
-        worker.pong(0).await;
-    }
-}
+use crate::common::{CHAT, MESSAGES, ask, join, lend, openai_error, serve};
 
 #[tokio::test]
 async fn a_worker_without_the_secret_is_refused_before_the_upgrade() {

@@ -1,7 +1,7 @@
 //! Black-box tests of the real binary over real sockets, written from the protocol's walkthroughs
 //! and the contract of the command line and the port.
 //!
-//! Each walkthrough is a file, run in both forms of the relay protocol. The rest has one test for
+//! Walkthroughs are files, most run in both forms of the relay protocol. The rest has one test for
 //! each path through the program, and what only a process shows: its disk, memory, log and end. What
 //! the parts do with bad input is tested in their crates.
 
@@ -76,7 +76,6 @@ mod transport;
 mod tui;
 mod up;
 mod usage;
-mod walkthrough_01_registration;
 mod walkthrough_02_plain_request;
 mod walkthrough_03_stream;
 mod walkthrough_04_cancel;

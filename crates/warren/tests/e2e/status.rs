@@ -68,17 +68,6 @@ async fn the_last_requests_are_told_as_they_ended() {
 }
 
 #[tokio::test]
-async fn the_last_requests_are_the_operators() {
-    let daemon = serve().start().await;
-    let (_, key) = make_key(&daemon, json!({})).await;
-    assert_eq!(daemon.client().get("/admin/requests").await.status, 401);
-    assert_eq!(with_key(&daemon, &key).get("/admin/requests").await.status, 403);
-    let bad = daemon.admin().get("/admin/requests?since=7d").await;
-    assert_eq!(bad.status, 400);
-    assert!(bad.text().contains("after=N"), "{}", bad.text());
-}
-
-#[tokio::test]
 async fn status_is_told_on_the_command_line() {
     let serve = serve();
     let dir = serve.data_dir().display().to_string();

@@ -2,51 +2,9 @@
 
 use std::time::Duration;
 
-use serde_json::json;
-use testkit::{Gate, MockBackend, RefusingPort, Reply};
+use testkit::{Gate, MockBackend, Reply};
 
-use crate::common::{CHAT, ask, lend, openai_error, post, serve, start_worker};
-
-/// It is waited for as a worker that is away, and the error says what is missing, but not where.
-#[tokio::test]
-async fn a_backend_that_refuses_for_too_long_is_a_504() {
-    let daemon = serve().set("--queue-timeout-secs", "0.8").start().await;
-    let nowhere = RefusingPort::take();
-    let worker = start_worker(&daemon, &nowhere.url(), 1);
-    daemon.has_workers(1).await;
-    for stream in [false, true] {
-        let answer = daemon.client().post_json(CHAT, &ask(stream)).await;
-        let error = openai_error(&answer, 504);
-        assert_eq!(error["code"], "queue_timeout");
-        let words = error["message"].as_str().unwrap();
-        assert!(words.contains("its model server cannot be reached"), "{words}");
-        assert!(!words.contains("127.0.0.1"), "{words}");
-    }
-    assert!(worker.log().contains(&nowhere.url()), "the worker's log says where");
-    daemon.is_idle().await;
-}
-
-/// A restart, and then the time in which the model is read.
-#[tokio::test]
-async fn a_backend_that_restarts_and_loads_is_waited_for() {
-    let daemon = serve().start().await;
-    let nowhere = RefusingPort::take();
-    let address = nowhere.address();
-    let worker = start_worker(&daemon, &nowhere.url(), 1);
-    daemon.has_workers(1).await;
-    let plain = post(&daemon.client(), CHAT, ask(false));
-    let stream = post(&daemon.client(), CHAT, ask(true));
-    worker.line_with("could not connect").await;
-    drop(nowhere);
-    let backend = MockBackend::start_at(address, &["m"]).await;
-    let loading = json!({"error": {"code": 503, "message": "Loading model"}});
-    backend.then(Reply::json(503, &loading));
-    backend.then(Reply::json(503, &loading));
-    for answer in [plain, stream] {
-        assert_eq!(answer.await.unwrap().status, 200);
-    }
-    daemon.is_idle().await;
-}
+use crate::common::{CHAT, ask, lend, post, serve};
 
 /// A laptop falls asleep: a request that it was given goes to the other machine, long before its link
 /// is given up.

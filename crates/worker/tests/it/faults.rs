@@ -1,12 +1,9 @@
-//! Backends that fail, and servers that talk nonsense.
+//! Backends that fail.
 
 use std::time::Duration;
 
 use bytes::Bytes;
-use protocol::relay::{
-    FailureCode, JobFailure, Ping, RequestHead, ServerFrame, ServerMessage, WorkerFrame,
-    WorkerMessage,
-};
+use protocol::relay::{FailureCode, JobFailure, RequestHead, ServerFrame, WorkerFrame};
 
 use crate::support::{Bench, RawServer, STREAM, ServerEnd};
 
@@ -15,12 +12,6 @@ async fn failure(server: &mut ServerEnd, expected: u32) -> JobFailure {
         WorkerFrame::Fail { job, failure } if job == expected => failure,
         other => panic!("{other:?}"),
     }
-}
-
-async fn pong(server: &mut ServerEnd) {
-    server.say(&ServerMessage::Ping(Ping { timestamp_unix_ms: Some(5) }));
-    let WorkerMessage::Pong(pong) = server.message().await else { panic!() };
-    assert_eq!(pong.timestamp_unix_ms, Some(5));
 }
 
 async fn nobody_at_home() -> String {
@@ -120,43 +111,6 @@ async fn a_stream_that_fails_before_its_first_chunk_keeps_its_status_as_text() {
     let complete = bench.server.complete().await;
     assert_eq!(complete.status_code, 502);
     assert!(complete.body.unwrap().contains("backend_broke"));
-}
-
-#[tokio::test]
-async fn nonsense_from_the_server_costs_nothing_but_itself() {
-    let mut bench = Bench::new(true).await;
-    bench.server.request(1, false, "{}");
-    let (mut connection, _) = bench.raw.request().await;
-    for text in ["", "no json", "[]", r#"{"type":"novelty"}"#, r#"{"type":"cancel"}"#] {
-        bench.server.say_raw(text.to_owned());
-    }
-    for bytes in [&b""[..], b"\x01", b"\x01\0\0"] {
-        bench.server.say_raw(Bytes::from_static(bytes));
-    }
-    pong(&mut bench.server).await;
-    connection.json("200 OK", "", "{}").await;
-    assert!(matches!(bench.server.frame().await, WorkerFrame::Head { job: 1, .. }));
-}
-
-#[tokio::test]
-async fn a_bad_frame_costs_its_job_and_no_other() {
-    let mut bench = Bench::new(true).await;
-    bench.server.request(1, false, "{}");
-    let (mut first, _) = bench.raw.request().await;
-    bench.server.request(2, false, "{}");
-    let (mut second, _) = bench.raw.request().await;
-    bench.server.say_raw(Bytes::from_static(b"\x03\0\0\0\x01\0"));
-    assert_eq!(failure(&mut bench.server, 1).await.code, FailureCode::BadRequest);
-    first.closed().await;
-    second.json("200 OK", "", "{}").await;
-    assert!(matches!(bench.server.frame().await, WorkerFrame::Head { job: 2, .. }));
-}
-
-#[tokio::test]
-async fn a_path_that_is_not_lent_never_reaches_the_backend() {
-    let mut bench = Bench::new(true).await;
-    bench.server.request_at("/api/delete", 1, false, "{}");
-    assert_eq!(failure(&mut bench.server, 1).await.code, FailureCode::BadRequest);
 }
 
 #[tokio::test]

@@ -381,22 +381,6 @@ async fn a_node_whose_place_is_taken_does_not_fight_for_it() {
 }
 
 #[tokio::test]
-async fn an_ending_node_finishes_its_task_and_takes_no_other() {
-    let mut bench = Bench::with(2).await;
-    let mut idle = bench.server.node().await;
-    bench.node.task(1, "last").await;
-    let mut connection = bench.begin().await;
-    bench.worker.shutdown.cancel();
-    let goodbye = NodeMessage::Closed(Some((1000, "goodbye".to_owned())));
-    assert_eq!(idle.answer().await, goodbye, "nothing keeps it");
-    delta(&mut connection, "done").await;
-    done(&mut connection).await;
-    assert_eq!(bench.node.text(1).await, "done");
-    assert_eq!(bench.node.answer().await, goodbye);
-    assert_eq!(bench.worker.ended().await.cut_off, 0);
-}
-
-#[tokio::test]
 async fn jobs_beyond_the_drain_are_cut_off_and_counted() {
     let (server, raw) = (NodeServer::start(TOKEN).await, RawServer::start().await);
     let backend = BackendConfig { models: models(&["m"]), max_concurrent: 1, ..known(&raw) };

@@ -152,19 +152,6 @@ async fn a_long_answer_comes_in_pieces_and_whole() {
 }
 
 #[tokio::test]
-async fn requests_are_served_at_once() {
-    let mut bench = Bench::new().await;
-    bench.ask("R1", true).await;
-    let (mut first, _) = bench.raw.request().await;
-    bench.ask("R2", true).await;
-    let (mut second, _) = bench.raw.request().await;
-    second.json("200 OK", "", "2").await;
-    assert_eq!(bench.tunnel.answer("R2").await, (200, "2".to_owned()));
-    first.json("200 OK", "", "1").await;
-    assert_eq!(bench.tunnel.answer("R1").await, (200, "1".to_owned()));
-}
-
-#[tokio::test]
 async fn a_backend_that_fails_is_told_before_and_within_an_answer() {
     let mut bench = Bench::new().await;
     bench.ask("R1", true).await;
@@ -245,27 +232,6 @@ async fn a_server_that_cancels_stops_the_backend_and_tells_of_failures_itself() 
 }
 
 #[tokio::test]
-async fn a_foreign_path_is_declined_and_bad_frames_cost_no_tunnel() {
-    let mut bench = Bench::new().await;
-    for text in ["", "no json", "[]", r#"{"type":"novelty"}"#] {
-        bench.tunnel.text(text).await;
-    }
-    bench.tunnel.binary(b"x").await;
-    let request = json!({
-        "type": "tunnel.request", "requestId": "R1", "operation": "x", "method": "DELETE",
-        "path": "/api/delete", "headers": {}, "body": {"model": "m"}, "stream": false,
-    });
-    bench.tunnel.say(&request).await;
-    bench.tunnel.response("error", "R1").await;
-    bench.tunnel.say(&json!({"type": "tunnel.request", "requestId": "R2"})).await;
-    bench.tunnel.response("error", "R2").await;
-    bench.ask("R3", false).await;
-    let (mut connection, _) = bench.raw.request().await;
-    connection.json("200 OK", "", "{}").await;
-    assert_eq!(bench.tunnel.answer("R3").await.0, 200);
-}
-
-#[tokio::test]
 async fn other_methods_reach_the_backend() {
     let mut bench = Bench::new().await;
     let request = json!({
@@ -299,13 +265,6 @@ async fn a_hub_that_closes_gets_its_participant_back() {
         bench.tunnel.close(code, reason).await;
         bench.hub.tunnel().await;
     }
-}
-
-#[tokio::test]
-async fn a_superseded_link_ends_and_the_participant_stays() {
-    let bench = Bench::new().await;
-    bench.tunnel.close(1000, "superseded by a newer tunnel").await;
-    assert_eq!(bench.gave_up().await, (GiveUpReason::Superseded, 0));
 }
 
 #[tokio::test]
@@ -351,14 +310,6 @@ async fn a_room_that_is_gone_ends_it() {
     let bench = Bench::new().await;
     bench.hub.forget_room(ROOM);
     assert_eq!(bench.gave_up().await, (GiveUpReason::NoRoom, 0));
-}
-
-#[tokio::test]
-async fn a_wrong_password_ends_it() {
-    let (hub, raw) = (FakeHub::start_with(ROOM, Some("other")).await, RawServer::start().await);
-    let worker = Running::start(as_participant(&hub, ann(), lends(&raw)), NetDialer);
-    assert_eq!(worker.ended().await.gave_up, Some(GiveUpReason::Password));
-    assert_eq!(hub.heard_at("PUT").len(), 1);
 }
 
 #[tokio::test]

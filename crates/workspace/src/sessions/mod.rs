@@ -35,7 +35,7 @@ pub use self::{
     client_id::ClientId,
     life::facts::{Facts, TranscriptPosition},
     new::{NewEngine, NewSession},
-    registry::{PastOutput, Prompted, Sessions, WeakSessions},
+    registry::{Prompted, Sessions, WeakSessions},
     turn_follower::TurnFollower,
 };
 pub(crate) use self::{

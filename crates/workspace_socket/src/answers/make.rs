@@ -3,8 +3,8 @@
 use protocol::workspace::{
     Role, ServerMessage, SessionInfo, SessionMode,
     client::{
-        AdoptSession, GetHistory, GetTurns, History, ListSessions, NewSession as AskedFor,
-        OfSession, OpenTerminal, RenameSession, SessionList, WithSession,
+        AdoptSession, GetHistory, GetTurns, ListSessions, NewSession as AskedFor, OfSession,
+        OpenTerminal, RenameSession, SessionList, WithSession,
     },
     session::{DEFAULT_PROVIDER, DEV_SERVER_TAG},
 };
@@ -60,13 +60,7 @@ pub(crate) async fn history(asker: &Asker, asked: GetHistory) -> Answer {
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
     let sessions = &asker.services.sessions;
     let past = sessions.history(session_id, before_seq.unwrap_or(u64::MAX), bytes).await?;
-    Ok(Some(ServerMessage::History(History {
-        session_id,
-        from_seq: past.from_seq,
-        to_seq: past.to_seq,
-        data: past.data,
-        more: past.more,
-    })))
+    Ok(Some(ServerMessage::History(past)))
 }
 
 pub(crate) async fn turns(asker: &Asker, asked: GetTurns) -> Answer {

@@ -21,7 +21,8 @@ struct List {
     data: Vec<Model>,
 }
 
-/// A participant, or a model of one. Clients request it by its id, and stock clients show its `gambi`.
+/// A participant, or a model of one. Clients request it by its id, and stock clients show its `gambi`,
+/// which no model beyond rooms has.
 #[derive(Serialize, Clone)]
 struct Model {
     id: String,

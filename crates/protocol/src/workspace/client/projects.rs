@@ -27,7 +27,7 @@ pub struct CreateProject {
     pub env: BTreeMap<String, String>,
 }
 
-/// `update_project`. Absent fields stay unchanged.
+/// `update_project`: all of a [`CreateProject`] may be left out here; absent fields stay unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UpdateProject {
     /// Its project id.

@@ -36,7 +36,7 @@ pub struct CreateTeam {
     pub mode: Option<SessionMode>,
 }
 
-/// `spawn_worker`: one more team worker, without work.
+/// `spawn_worker`: one more team worker, without work. Unlike [`CreateTeam`] it may go without a name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpawnWorker {
     /// In which team.

@@ -44,7 +44,7 @@ pub struct SessionRemoved {
     pub session_id: SessionId,
 }
 
-/// A session as members replicate it.
+/// A session as members replicate it. Its changes are counted, unlike those of a team or project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionObject {
     /// Its id.

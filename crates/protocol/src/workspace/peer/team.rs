@@ -42,7 +42,7 @@ pub struct TeamRemoved {
     pub team_id: TeamId,
 }
 
-/// A team as members replicate it.
+/// A team as members replicate it. Unlike a session it has a leader, and its changes are not counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TeamObject {
     /// Its id.

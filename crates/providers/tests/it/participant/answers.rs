@@ -9,8 +9,6 @@ use scheduler::Ending;
 use serde_json::json;
 
 use super::kit::{Far, Kit, read};
-
-const NO_IMAGE: &str = "eyJlcnJvciI6ImltYWdlIG5vdCBmb3VuZCJ9"; // {"error":"image not found"}
 const NO_PATH: &str = "eyJkZXRhaWwiOiJOb3QgRm91bmQifQ=="; // {"detail":"Not Found"}
 
 #[tokio::test(start_paused = true)]
@@ -161,19 +159,6 @@ async fn refuse(far: &mut Far, body: &str) -> String {
     far.chunk(id, body);
     far.end(id);
     request["path"].as_str().unwrap().to_owned()
-}
-
-#[tokio::test(start_paused = true)]
-async fn no_request_takes_an_endpoint_away_by_what_it_asks_for() {
-    let mut kit = Kit::new();
-    let mut far = kit.participant("a", 1).await;
-    for _ in 0..3 {
-        let mut answer = kit.ask_responses();
-        assert_eq!(refuse(&mut far, NO_IMAGE).await, "/v1/responses");
-        far.settle().await;
-        let told = read(&mut answer).await;
-        assert_eq!(told.whole(), (404, "{\"error\":\"image not found\"}"), "as it was written");
-    }
 }
 
 #[tokio::test(start_paused = true)]

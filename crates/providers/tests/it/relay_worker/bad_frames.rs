@@ -93,20 +93,6 @@ async fn a_head_of_headers_without_end_fails_its_job_only() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_impossible_length_fails_its_job() {
-    let mut kit = Kit::new();
-    let worker = kit.worker(true).await;
-    let mut answer = kit.submit(true);
-    let headers = HeaderFields::from_iter([("Content-Length", "2, 2")]);
-    let head = ResponseHead { status_code: 200, headers };
-    worker.send(WorkerFrame::Head { job: 1, head }.encode(Version::Three));
-    let _driver = worker.drive();
-    let failure = read(&mut answer).await.2.unwrap();
-    assert_eq!(failure.ending, Ending::ProviderFailed);
-    assert_eq!(failure.detail.as_deref(), Some("the provider sent an impossible content-length"));
-}
-
-#[tokio::test(start_paused = true)]
 async fn an_answer_that_is_too_long_to_be_kept_is_the_workers_fault() {
     let mut kit = Kit::new();
     let mut worker = kit.worker(false).await;
@@ -185,15 +171,4 @@ async fn frames_after_the_end_of_their_job_cost_nothing() {
     let _driver = worker.drive();
     assert_eq!(read(&mut answer).await, (200, "data: 1\n\n".to_owned(), None));
     assert_eq!(kit.scheduler.status().workers.len(), 1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_binary_head_without_a_possible_status_fails_its_job() {
-    let mut kit = Kit::new();
-    let worker = kit.worker(true).await;
-    let mut answer = kit.submit(true);
-    let head = ResponseHead { status_code: 1, headers: HeaderFields::default() };
-    worker.send(WorkerFrame::Head { job: 1, head }.encode(Version::Three));
-    let _driver = worker.drive();
-    assert_eq!(read(&mut answer).await.2.unwrap().ending, Ending::ProviderFailed);
 }

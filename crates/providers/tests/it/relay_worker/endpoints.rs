@@ -15,7 +15,6 @@ use super::kit::{Kit, Worker, read};
 const MESSAGES: &str = "/v1/messages";
 const CHAT: &str = "/v1/chat/completions";
 const NO_PATH: &str = r#"{"detail":"Not Found"}"#;
-const NO_MODEL: &str = r#"{"error":{"message":"model 'm' not found"}}"#;
 
 /// A request as the worker got it, in either form.
 struct Got {
@@ -113,24 +112,9 @@ async fn passes_as_it_is(further: serde_json::Value, binary: bool, status: u16, 
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_error_about_the_model_passes_unchanged() {
-    for binary in [false, true] {
-        passes_as_it_is(json!({}), binary, 404, NO_MODEL).await;
-    }
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_good_answer_that_was_held_back_for_a_moment_passes_as_it_is() {
     passes_as_it_is(json!({}), true, 200, "{\"id\":\"msg_1\",\"type\":\"message\"}").await;
     passes_as_it_is(json!({}), true, 400, "{\"error\":{\"message\":\"max_tokens\"}}").await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_body_over_the_bound_passes_as_it_is() {
-    let long = "x".repeat(64 * 1024 + 1);
-    for binary in [false, true] {
-        passes_as_it_is(json!({}), binary, 404, &long).await;
-    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -138,18 +122,6 @@ async fn a_worker_that_tells_is_not_doubted() {
     for binary in [false, true] {
         let told = json!({"endpoints": [MESSAGES, CHAT]});
         passes_as_it_is(told, binary, 404, NO_PATH).await;
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_job_that_can_be_served_in_no_other_shape_gets_the_answer_there_is() {
-    for binary in [false, true] {
-        let mut kit = Kit::new();
-        let mut worker = kit.worker(binary).await;
-        let mut only = kit.submit(false);
-        let asked = got(&mut worker, binary).await;
-        answer(&worker, binary, &asked, 404, NO_PATH);
-        assert_eq!(answered(&mut worker, &mut only).await, (404, NO_PATH.to_owned()));
     }
 }
 
@@ -206,80 +178,6 @@ async fn an_answer_that_cannot_be_translated_ends_its_job_as_a_failure() {
         let _driver = worker.drive();
         let failure = read(&mut job).await.2.unwrap();
         assert_eq!(failure.ending, Ending::ProviderFailed, "{binary}");
-    }
-}
-
-const NO_IMAGE: &str = r#"{"error":{"message":"image not found"}}"#;
-
-/// The result of a request of messages whose worker, asked on this path, answers like this.
-async fn told(
-    kit: &mut Kit,
-    (worker, binary): (&mut Worker, bool),
-    path: &str,
-    (status, body): (u16, &str),
-) -> (u16, String) {
-    let mut asking = kit.submit_messages(false);
-    let asked = got(worker, binary).await;
-    assert_eq!(asked.path, path);
-    answer(worker, binary, &asked, status, body);
-    answered(worker, &mut asking).await
-}
-
-#[tokio::test(start_paused = true)]
-async fn no_request_takes_an_endpoint_away_by_what_it_asks_for() {
-    for binary in [false, true] {
-        let mut kit = Kit::new();
-        let mut worker = kit.worker(binary).await;
-        let missing = (404, NO_IMAGE);
-        for (status, body) in [missing, missing, (200, "{\"ok\":1}"), missing, missing] {
-            let answer = told(&mut kit, (&mut worker, binary), MESSAGES, (status, body)).await;
-            assert_eq!(answer, (status, body.to_owned()), "as it was written");
-        }
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_last_endpoint_stays_and_its_answer_reaches_the_client() {
-    for binary in [false, true] {
-        let mut kit = Kit::new();
-        let mut worker = kit.worker(binary).await;
-        let mut first = kit.submit_messages(false);
-        for path in [MESSAGES, CHAT] {
-            let asked = got(&mut worker, binary).await;
-            assert_eq!(asked.path, path);
-            answer(&worker, binary, &asked, 404, NO_PATH);
-        }
-        assert_eq!(answered(&mut worker, &mut first).await, (404, NO_PATH.to_owned()));
-        let again = told(&mut kit, (&mut worker, binary), CHAT, (404, NO_PATH)).await;
-        assert_eq!(again, (404, NO_PATH.to_owned()), "it is still asked");
-        let good = told(&mut kit, (&mut worker, binary), CHAT, (200, "{\"ok\":1}")).await;
-        assert_eq!(good.0, 200);
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_missing_endpoint_is_tried_again_after_a_minute_and_at_an_announcement() {
-    for binary in [false, true] {
-        let mut kit = Kit::new();
-        let mut worker = kit.worker(binary).await;
-        let update = json!({"type": "models_update", "models": ["m"], "current_load": 0});
-        for way in ["at first", "after a minute", "at an announcement"] {
-            let mut first = kit.submit_messages(false);
-            let asked = got(&mut worker, binary).await;
-            assert_eq!(asked.path, MESSAGES, "{way}");
-            answer(&worker, binary, &asked, 404, NO_PATH);
-            let again = got(&mut worker, binary).await;
-            assert_eq!(again.path, CHAT);
-            answer(&worker, binary, &again, 200, "{\"ok\":1}");
-            assert_eq!(answered(&mut worker, &mut first).await.0, 200);
-            if way == "after a minute" {
-                worker.say(&update);
-            }
-            // The pings of a minute, if nothing was said.
-            for _ in 0..if way == "at first" { 4 } else { 1 } {
-                worker.heard().await;
-            }
-        }
     }
 }
 

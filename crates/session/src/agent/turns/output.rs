@@ -88,7 +88,7 @@ pub enum Output {
     Used(Usage),
 }
 
-/// A turn that has ended.
+/// A turn that has ended. A dialect knows neither its number nor who interrupted it, so its own type is another.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnEnd {
     /// The turn's number.

@@ -55,6 +55,7 @@ enum SavedProcess {
     Killed,
 }
 
+/// An [`OpenPermission`], with a span for its instant.
 #[derive(Serialize, Deserialize)]
 struct SavedPermission {
     pending: Pending,

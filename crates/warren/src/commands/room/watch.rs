@@ -14,6 +14,7 @@ use super::{
 use crate::commands::{note, say, say_json_line};
 
 /// Show the events of a room live, until it is closed
+// Not one type with `Show`: the help of `--json` is another.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     warren room watch swift-eagle-42")]

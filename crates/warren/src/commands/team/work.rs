@@ -2,7 +2,7 @@
 
 use anyhow::{anyhow, bail};
 use clap::Args;
-use client::workspace::Reported;
+use client::{Workspace, workspace::Reported};
 use daemon::ConfigFile;
 use protocol::workspace::{
     SessionInfo, WaitId,
@@ -24,13 +24,8 @@ use crate::{
 #[command(after_help = "Examples:\n  \
     warren team assign review 'write the missing tests'")]
 pub(super) struct Assign {
-    /// The team
-    team: String,
-    /// The work; - reads standard input
-    #[arg(allow_hyphen_values = true)]
-    prompt: String,
     #[command(flatten)]
-    worker: Worker,
+    work: Work,
     #[command(flatten)]
     output: Output,
 }
@@ -40,13 +35,8 @@ pub(super) struct Assign {
 #[command(after_help = "Examples:\n  \
     warren team handoff review 'look for races' --name races")]
 pub(super) struct Handoff {
-    /// The team
-    team: String,
-    /// The work; - reads standard input
-    #[arg(allow_hyphen_values = true)]
-    prompt: String,
     #[command(flatten)]
-    worker: Worker,
+    work: Work,
     /// How long to wait, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 600.0)]
     timeout: f64,
@@ -93,9 +83,14 @@ pub(super) struct Report {
     output: Output,
 }
 
-/// The new team worker
+/// Work for a new team worker
 #[derive(Args)]
-struct Worker {
+struct Work {
+    /// The team
+    team: String,
+    /// The work; - reads standard input
+    #[arg(allow_hyphen_values = true)]
+    prompt: String,
     /// What to call the team worker
     #[arg(long)]
     name: Option<String>,
@@ -113,22 +108,29 @@ struct Worker {
     dir: Option<String>,
 }
 
-impl Worker {
-    /// The directory in the form that the machine of the session understands.
-    fn directory(&self, output: &Output) -> anyhow::Result<Option<String>> {
-        output.server.directory_on(self.node.as_deref(), self.dir.as_deref(), true)
+impl Work {
+    /// The workspace, and the message that gives the work.
+    async fn request(
+        self,
+        output: &Output,
+        file: &ConfigFile,
+    ) -> anyhow::Result<(Workspace, message::Assign)> {
+        let prompt = prompt(&self.prompt)?;
+        let (workspace, team) = team(output, file, &self.team).await?;
+        // In the form that the machine of the session understands.
+        let working_dir =
+            output.server.directory_on(self.node.as_deref(), self.dir.as_deref(), true)?;
+        let Self { name: worker_name, provider, node: node_id, .. } = self;
+        let (team_id, mode) = (team.id, self.mode.map(Into::into));
+        let work =
+            message::Assign { team_id, prompt, worker_name, provider, mode, working_dir, node_id };
+        Ok((workspace, work))
     }
 }
 
 impl Assign {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let prompt = prompt(&self.prompt)?;
-        let (mut workspace, team) = team(&self.output, file, &self.team).await?;
-        let working_dir = self.worker.directory(&self.output)?;
-        let Worker { name: worker_name, provider, mode, node: node_id, .. } = self.worker;
-        let (team_id, mode) = (team.id, mode.map(Into::into));
-        let work =
-            message::Assign { team_id, prompt, worker_name, provider, mode, working_dir, node_id };
+        let (mut workspace, work) = self.work.request(&self.output, file).await?;
         let assigned = workspace.assign(work).await?;
         match self.output.json {
             true => Ok(say_json(&assigned)?),
@@ -139,12 +141,11 @@ impl Assign {
 
 impl Handoff {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let prompt = prompt(&self.prompt)?;
         let timeout_ms = Some(milliseconds(self.timeout)?);
-        let (mut workspace, team) = team(&self.output, file, &self.team).await?;
-        let working_dir = self.worker.directory(&self.output)?;
-        let Worker { name: worker_name, provider, mode, node: node_id, .. } = self.worker;
-        let (team_id, mode) = (team.id, mode.map(Into::into));
+        let team = self.work.team.clone();
+        let (mut workspace, work) = self.work.request(&self.output, file).await?;
+        let message::Assign { team_id, prompt, worker_name, provider, mode, working_dir, node_id } =
+            work;
         let work = message::Handoff {
             team_id,
             prompt,
@@ -159,7 +160,7 @@ impl Handoff {
         if self.output.json {
             say_json(&result)?;
         }
-        tell(&result, &self.team, self.output.json)
+        tell(&result, &team, self.output.json)
     }
 }
 
@@ -262,8 +263,8 @@ mod tests {
             &["team", "report", "t", "w", "- [ ] first", "--failed"],
         ] {
             let said = match Cli::try_parse_from(args).unwrap() {
-                Cli::Assign(it) => it.prompt,
-                Cli::Handoff(it) => it.prompt,
+                Cli::Assign(it) => it.work.prompt,
+                Cli::Handoff(it) => it.work.prompt,
                 Cli::Report(it) => it.result,
             };
             assert_eq!(said, "- [ ] first");

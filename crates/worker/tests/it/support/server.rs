@@ -103,10 +103,6 @@ impl ServerEnd {
         self.outbox.push(message.encode()).unwrap();
     }
 
-    pub(crate) fn say_raw(&self, frame: impl Into<Frame>) {
-        self.outbox.push(frame).unwrap();
-    }
-
     pub(crate) fn send(&self, frame: &ServerFrame) {
         self.outbox.push(frame.encode(Version::NEWEST)).unwrap();
     }

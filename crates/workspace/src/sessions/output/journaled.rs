@@ -37,7 +37,7 @@ pub(crate) struct TerminalState {
     key: Option<String>,
 }
 
-/// A screen at some place in the output.
+/// A screen at some place in the output, in the form of the journal: that of clients names the session, too.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct KeptScreen {
     /// The number of the last output that is on it.

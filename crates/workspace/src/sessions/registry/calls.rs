@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use protocol::workspace::{AgentEvent, SessionId, client::TurnEvents};
+use protocol::workspace::{
+    AgentEvent, SessionId,
+    client::{History, TurnEvents},
+};
 
 use super::Sessions;
 use crate::{
@@ -17,19 +20,6 @@ use crate::{
 
 const NOT_STORED: &str =
     "Prompts that wait are lost if the server ends before their turns: they cannot be stored";
-
-/// Part of a session's output, for `history`.
-#[derive(Debug)]
-pub struct PastOutput {
-    /// The number of its first chunk; 0 if it is empty.
-    pub from_seq: u64,
-    /// The number of its last chunk; 0 if it is empty.
-    pub to_seq: u64,
-    /// The output.
-    pub data: String,
-    /// Whether there is earlier output.
-    pub more: bool,
-}
 
 /// The acceptance of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,10 +48,10 @@ impl Sessions {
         id: SessionId,
         before_seq: u64,
         max_bytes: usize,
-    ) -> Result<PastOutput, Refusal> {
+    ) -> Result<History, Refusal> {
         let past = self.get(id)?.past(before_seq, max_bytes).await?;
         let (from_seq, to_seq) = past.range().unwrap_or_default();
-        Ok(PastOutput { from_seq, to_seq, data: past.text(), more: past.more })
+        Ok(History { session_id: id, from_seq, to_seq, data: past.text(), more: past.more })
     }
 
     /// The newest events of an agent's turns between two numbers, as many as fit.

@@ -23,7 +23,7 @@ use store::WorkspaceStore;
 use tokio::task::JoinHandle;
 use tracing::Instrument as _;
 
-pub use self::calls::{PastOutput, Prompted};
+pub use self::calls::Prompted;
 pub(crate) use self::takeover::Outlived;
 use super::{
     clock::now, engine_starter::EngineStarter, life::facts::Facts, session::Session,

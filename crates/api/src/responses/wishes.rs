@@ -5,7 +5,7 @@ use crate::error::ApiError;
 
 /// The wishes of a request about stored responses.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct Wishes {
     /// Whether it is to be kept, if the request says so.
     pub(crate) store: Option<bool>,
     /// Whether it is to be made while nobody waits.
@@ -18,29 +18,29 @@ pub(crate) struct Asked {
     pub(crate) conversation: Option<String>,
 }
 
-impl Asked {
+impl Wishes {
     /// Reads a request.
     ///
     /// # Errors
     /// 400 when one of the fields is not as it must be, or two of them do not go together.
     pub(crate) fn of(request: &Members<'_>) -> Result<Self, ApiError> {
-        let asked = Self {
+        let wishes = Self {
             store: truth(request, "store")?,
             background: truth(request, "background")?.unwrap_or(false),
             stream: request.get("stream").is_some_and(|raw| raw.get() == "true"),
             previous: previous(request)?,
             conversation: conversation(request)?,
         };
-        if asked.previous.is_some() && asked.conversation.is_some() {
+        if wishes.previous.is_some() && wishes.conversation.is_some() {
             return Err(failure::mutually_exclusive("previous_response_id", "conversation"));
         }
-        if asked.background && asked.store == Some(false) {
+        if wishes.background && wishes.store == Some(false) {
             return Err(failure::invalid(
                 "background",
                 "needs a response that is kept: leave `store` out, or say true",
             ));
         }
-        Ok(asked)
+        Ok(wishes)
     }
 
     /// Whether the response is to be kept. Without a word of the request that is `usual`, and true where the request makes
@@ -92,8 +92,8 @@ fn conversation(request: &Members<'_>) -> Result<Option<String>, ApiError> {
 mod tests {
     use super::*;
 
-    fn of(request: &str) -> Result<Asked, ApiError> {
-        Asked::of(&Members::read(request).unwrap())
+    fn of(request: &str) -> Result<Wishes, ApiError> {
+        Wishes::of(&Members::read(request).unwrap())
     }
 
     #[test]

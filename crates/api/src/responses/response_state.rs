@@ -7,7 +7,7 @@ use super::members::Members;
 
 /// A response's state here, as its client sees it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Told {
+pub(crate) struct ResponseState {
     /// Its id here; `None`: the provider's, since nobody can ask for it.
     pub(crate) id: Option<String>,
     /// Whether it is kept.
@@ -20,7 +20,7 @@ pub(crate) struct Told {
     pub(crate) conversation: Option<String>,
 }
 
-impl Told {
+impl ResponseState {
     /// The response object with that in it; `None` when this is no object.
     pub(crate) fn put(&self, response: &str) -> Option<String> {
         let members = Members::read(response)?;
@@ -87,7 +87,7 @@ pub(crate) enum Part {
 /// A stream of events on its way to a client. Only whole events come out of it.
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
-    told: Told,
+    state: ResponseState,
     /// The bytes that have come and not gone.
     open: BytesMut,
     /// Where the line begins that has not ended.
@@ -97,8 +97,8 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    pub(crate) fn new(told: Told) -> Self {
-        Self { told, ..Self::default() }
+    pub(crate) fn new(state: ResponseState) -> Self {
+        Self { state, ..Self::default() }
     }
 
     /// Takes the next bytes. Returns what goes on.
@@ -139,7 +139,7 @@ impl Stream {
         if self.given_up {
             return ends;
         }
-        let Some(event) = self.told.event(&self.open[begins..ends]) else { return ends };
+        let Some(event) = self.state.event(&self.open[begins..ends]) else { return ends };
         self.take(begins, parts);
         let given = self.open.split_to(ends - begins).freeze();
         self.line = 0;
@@ -191,8 +191,8 @@ mod tests {
 
     use super::*;
 
-    fn told() -> Told {
-        Told {
+    fn state() -> ResponseState {
+        ResponseState {
             id: Some("resp_here".to_owned()),
             store: true,
             background: false,
@@ -205,12 +205,14 @@ mod tests {
     fn a_response_says_what_is_true_here() {
         let given =
             r#"{"id":"resp_there","object":"response","store":false,"output":[{"id":"msg_1"}]}"#;
-        let value = |told: &Told| serde_json::from_str::<Value>(&told.put(given).unwrap()).unwrap();
+        let value = |state: &ResponseState| {
+            serde_json::from_str::<Value>(&state.put(given).unwrap()).unwrap()
+        };
         let wanted = json!({"id": "resp_here", "object": "response", "store": true, "background": false,
             "previous_response_id": "resp_before", "output": [{"id": "msg_1"}]});
-        assert_eq!(value(&told()), wanted);
+        assert_eq!(value(&state()), wanted);
         let conversation = Some("conv_1".to_owned());
-        let plain = value(&Told { conversation, ..Told::default() });
+        let plain = value(&ResponseState { conversation, ..ResponseState::default() });
         assert_eq!(
             (&plain["id"], &plain["previous_response_id"]),
             (&json!("resp_there"), &Value::Null)
@@ -219,7 +221,7 @@ mod tests {
             (&plain["store"], &plain["conversation"]),
             (&json!(false), &json!({"id": "conv_1"}))
         );
-        assert!(told().put("[]").is_none());
+        assert!(state().put("[]").is_none());
     }
 
     const STREAM: &str = ": hi\n\nevent: response.created\r\ndata: {\"type\":\"response.created\",\r\n\
@@ -230,14 +232,14 @@ mod tests {
 
     /// The text that a client gets, and how many events ended the response.
     fn passed(stream: &[u8], piece: usize) -> (String, usize) {
-        let (mut rewriting, mut out, mut last) = (Stream::new(told()), Vec::new(), 0);
+        let (mut rewriting, mut out, mut last) = (Stream::new(state()), Vec::new(), 0);
         for chunk in stream.chunks(piece) {
             for part in rewriting.feed(chunk) {
                 match part {
                     Part::Ready(bytes) => out.extend_from_slice(&bytes),
                     Part::Last(event) => {
                         last += 1;
-                        out.extend_from_slice(told().event(&event).unwrap().text.as_bytes());
+                        out.extend_from_slice(state().event(&event).unwrap().text.as_bytes());
                     }
                 }
             }
@@ -248,7 +250,7 @@ mod tests {
 
     #[test]
     fn an_event_that_is_too_long_passes_with_all_that_follows() {
-        let mut rewriting = Stream::new(told());
+        let mut rewriting = Stream::new(state());
         assert!(rewriting.feed(b"data: {\"response\":{").is_empty());
         let long = vec![b'x'; MAX_EVENT];
         let Part::Ready(all) = rewriting.feed(&long).remove(0) else { panic!("not the last") };

@@ -1,0 +1,29 @@
+//! Answers of one JSON object a line, streamed.
+
+use axum::{
+    BoxError,
+    body::Body,
+    response::{IntoResponse, Response},
+};
+use bytes::Bytes;
+use futures_util::Stream;
+use http::{HeaderValue, header};
+use serde::Serialize;
+
+/// A response that is these lines, as they come.
+pub(crate) fn response<E: Into<BoxError> + 'static>(
+    lines: impl Stream<Item = Result<Bytes, E>> + Send + 'static,
+) -> Response {
+    let kind = HeaderValue::from_static("application/x-ndjson");
+    ([(header::CONTENT_TYPE, kind)], Body::from_stream(lines)).into_response()
+}
+
+/// A line.
+///
+/// # Errors
+/// When JSON cannot hold the value.
+pub(crate) fn line(value: &impl Serialize) -> serde_json::Result<Bytes> {
+    let mut line = serde_json::to_vec(value)?;
+    line.push(b'\n');
+    Ok(line.into())
+}

@@ -1,0 +1,62 @@
+//! The rounds of a part that looks after something now and then.
+
+use std::time::Duration;
+
+use tokio::time::{Interval, MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+/// Rounds that begin at once, come in equal spans, and end with one more when the server stops.
+pub(crate) struct Rounds {
+    ticks: Interval,
+    stop: CancellationToken,
+}
+
+impl Rounds {
+    pub(crate) fn new(every: Duration, stop: CancellationToken) -> Self {
+        let mut ticks = interval(every);
+        // A round that took long is not made up for.
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self { ticks, stop }
+    }
+
+    /// Waits for the next round. `false`: there is none, since the server has stopped.
+    pub(crate) async fn next(&mut self) -> bool {
+        if self.is_last() {
+            return false;
+        }
+        tokio::select! {
+            _ = self.ticks.tick() => {}
+            () = self.stop.cancelled() => {}
+        }
+        true
+    }
+
+    /// Whether the present round is the last one.
+    pub(crate) fn is_last(&self) -> bool {
+        self.stop.is_cancelled()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::Instant;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_first_round_is_at_once_and_the_last_one_is_that_of_the_stop() {
+        let (stop, start) = (CancellationToken::new(), Instant::now());
+        let mut rounds = Rounds::new(Duration::from_secs(10), stop.clone());
+        for at in [0, 10, 20] {
+            assert!(rounds.next().await && !rounds.is_last());
+            assert_eq!(start.elapsed().as_secs(), at);
+        }
+        tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_secs(3)).await;
+            stop.cancel();
+        });
+        assert!(rounds.next().await && rounds.is_last());
+        assert_eq!(start.elapsed().as_secs(), 23);
+        assert!(!rounds.next().await);
+    }
+}
