@@ -9,8 +9,8 @@ use protocol::workspace::{
     client::{ListSessions, Resize},
     limits::{MAX_COLS, MAX_ROWS, MIN_COLS, MIN_ROWS},
 };
-use tokio::time::{Instant, sleep, sleep_until};
-use wire::dial::jitter;
+use tokio::time::{Instant, sleep};
+use wire::{dial::jitter, until};
 
 use super::{
     address::Addresses,
@@ -154,7 +154,7 @@ impl Following {
                     let frame = tokio::select! {
                         biased;
                         frame = workspace.next() => frame,
-                        () = at(over_at) => {
+                        () = until(over_at) => {
                             self.exit();
                             continue;
                         }
@@ -453,12 +453,5 @@ impl Following {
             }
             Err(error) => Err(error),
         }
-    }
-}
-
-async fn at(moment: Option<Instant>) {
-    match moment {
-        Some(moment) => sleep_until(moment).await,
-        None => std::future::pending().await,
     }
 }

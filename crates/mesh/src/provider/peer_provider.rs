@@ -21,8 +21,9 @@ use rand::RngExt;
 use scheduler::{Assignment, JobRequest};
 use tokio::{
     sync::{Notify, mpsc},
-    time::{Instant, sleep_until, timeout},
+    time::timeout,
 };
+use wire::until;
 
 use super::{
     Shared,
@@ -148,7 +149,7 @@ impl PeerProvider {
             let load_until = self.lock().load_until();
             tokio::select! {
                 biased;
-                () = at(load_until) => self.lock().forget_load(),
+                () = until(load_until) => self.lock().forget_load(),
                 // Only to look at the new deadline.
                 () = self.load_changed.notified() => {}
                 note = notes.recv() => match note {
@@ -276,13 +277,5 @@ impl PeerProvider {
 
     fn lock(&self) -> MutexGuard<'_, ProviderState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Until then, if ever.
-async fn at(then: Option<Instant>) {
-    match then {
-        Some(then) => sleep_until(then).await,
-        None => std::future::pending().await,
     }
 }
