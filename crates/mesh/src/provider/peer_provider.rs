@@ -68,6 +68,7 @@ impl PeerProvider {
         let mut state = provider.lock();
         (state.membership, state.reported) = (Some(membership), Some(status));
         drop(state);
+        // Last: the notes are about a membership that is set by now. Meanwhile they wait in their queue.
         shared.machine.tasks.spawn(Arc::clone(&provider).run(notes));
         provider
     }

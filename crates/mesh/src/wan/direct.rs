@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_are_tried() {
+    fn tried_addresses_are_bounded() {
         let told: Vec<String> = (1..20).map(|last| format!("10.0.0.{last}:1")).collect();
         let told: Vec<&str> = told.iter().map(String::as_str).collect();
         assert_eq!(addresses(&told, None).len(), MAX_ADDRESSES);
