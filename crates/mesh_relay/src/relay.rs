@@ -114,6 +114,7 @@ impl MeshRelay {
 
     /// Closes every link with 1001; nodes come back when they find the relay again.
     pub fn shut_down(&self) {
+        // Taken out, so that the lock is free when the links end: each of their tasks takes it.
         let ports = std::mem::take(&mut self.shared.lock().ports);
         for port in ports.into_values() {
             port.close((1001, "the relay is stopping"));

@@ -97,6 +97,7 @@ impl Switchboard {
             return Ok(());
         }
         self.make_room_between(now, from, to)?;
+        // Both ends are bounded: otherwise a node could be filled with sessions that others open.
         for node in [from, to] {
             if self.sessions.of(node) < self.settings.max_sessions {
                 continue;

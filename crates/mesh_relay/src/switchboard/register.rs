@@ -21,6 +21,7 @@ impl Switchboard {
             return;
         }
         let before = self.nodes.get(&register.node).copied();
+        // Before the acknowledgement: a node that has come back has one connection.
         if let Some(older) = before.filter(|older| *older != connection) {
             self.close(now, older, close::REPLACED);
         }
@@ -55,6 +56,7 @@ impl Switchboard {
         if self.nodes.insert(id, connection).is_none() || is_announced {
             self.tell_joined(now, connection);
         }
+        // The list that a stock gateway has asked for too early.
         if let Some(filter) = early {
             self.discover(now, connection, &filter, true);
         }
