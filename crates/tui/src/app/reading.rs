@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_told_from_a_failure() {
+    fn a_refusal_differs_from_a_failure() {
         let mut reading: Reading<Vec<u8>> = Reading::default();
         let refused = |status| ClientError::Refused { status, words: "no".to_owned() };
         reading.take(Some(Err(refused(401))));

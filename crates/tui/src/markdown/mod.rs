@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_markdown_stays_as_it_was_written() {
+    fn text_without_markdown_stays_as_it_was_written() {
         assert_eq!(shown("<b>x</b>\n\n[1]: http://a\n", 40), ["<b>x</b>", "", "[1]: http://a"]);
         assert_eq!(shown("see [a][1]\n\n[1]: http://a\n", 40)[0], "see [a][1]");
         assert_eq!(shown("a\u{1b}[2Jb", 40), ["a\u{fffd}[2Jb"]);

@@ -101,6 +101,7 @@ async fn drive(
     loop {
         let frame = sleep_until(due.unwrap_or_else(Instant::now));
         tokio::select! {
+            // A server that talks without pause must delay neither the end, nor a frame, nor a key.
             biased;
             () = &mut stop => return Ok(()),
             () = frame, if due.is_some() => {
@@ -123,6 +124,7 @@ async fn drive(
             }
             tasks.carry_out(effects);
         }
+        // All events until then share one frame.
         due.get_or_insert_with(|| screen.next_frame(FRAME));
     }
 }
