@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_in_clear_that_does_not_know_the_secret_is_not_told_it() {
+    async fn a_server_in_clear_that_does_not_know_the_secret_does_not_get_it() {
         for answer in [
             r#"{"proof":""}"#,
             r#"{"proof":"zz"}"#,

@@ -248,7 +248,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_hub_is_asked_for_its_rooms_and_says_what_is_wrong() {
+    async fn a_hub_lists_its_rooms_and_its_refusals_are_errors() {
         let hub = FakeHub::start_with("ABC123", Some("pw")).await;
         let warren = Warren::new(&hub.url(), Some(&"key".into())).unwrap();
         assert_eq!(warren.rooms_health().await.unwrap().status, "ok");

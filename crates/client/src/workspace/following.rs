@@ -152,6 +152,7 @@ impl Following {
                 }
                 FollowingState::Connected(workspace) => {
                     let frame = tokio::select! {
+                        // Output that is here comes before the time at which no more is expected.
                         biased;
                         frame = workspace.next() => frame,
                         () = until(over_at) => {
