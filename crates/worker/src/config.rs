@@ -9,7 +9,7 @@ use traces::Traces;
 use url::Url;
 use wire::server_url;
 
-use crate::room::join::JoinRoom;
+use crate::room::JoinRoom;
 
 /// All that a worker needs to know.
 #[derive(Debug, Clone)]

@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_failure_is_told_at_growing_intervals() {
+    fn the_same_failure_is_reported_at_growing_intervals() {
         let mut failures = Failures::default();
         let told: Vec<u32> = (0..100).filter_map(|_| failures.told("refused")).collect();
         assert_eq!(told, [1, 3, 6, 12, 24, 48, 96]);

@@ -14,10 +14,9 @@ use crate::{
     event::Event,
     failures::Failures,
     node::{NodeCodec, TaskSlot},
-    outcome::{LinkEnd, Outcome, WorkerEnd},
-    reconnect::{GOOD, Reconnect},
+    outcome::{GOOD, LinkEnd, Outcome, Reconnect, WorkerEnd},
     relay::RelayCodec,
-    room::gave_up::GiveUpReason,
+    room::GiveUpReason,
     tunnel::{self, TunnelCodec},
 };
 

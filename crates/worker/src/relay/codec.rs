@@ -26,7 +26,7 @@ use crate::{
     order::Order,
     outcome::Outcome,
     reply::{BinaryReply, Reply},
-    room::gave_up::GiveUpReason,
+    room::GiveUpReason,
     tasks::{JobTasks, TaskEnd},
 };
 

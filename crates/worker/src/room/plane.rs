@@ -17,7 +17,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use tokio::time::timeout;
 use url::{Url, form_urlencoded::byte_serialize};
 
-use super::gave_up::GiveUpReason;
+use super::GiveUpReason;
 use crate::{config::ServerTarget, outcome::Outcome};
 
 /// How long a server may take to connect, and for a whole answer.
