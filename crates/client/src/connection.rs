@@ -13,6 +13,7 @@ use hyper_util::{
     rt::TokioExecutor,
 };
 use jiff::{Timestamp, fmt::rfc2822::DateTimeParser};
+use serde::Serialize;
 use tokio::time::timeout;
 use url::Url;
 use wire::{ByProxy, Proxies, advised, dial::asks_for_tls, server_url, tls};
@@ -245,6 +246,11 @@ impl Connection {
         // The library's own words only say that connecting or sending failed.
         let reason = advised(error.source().unwrap_or(error));
         ClientError::Unreachable { url: self.shown(), reason }
+    }
+
+    /// A body in JSON.
+    pub(crate) fn json(&self, body: &impl Serialize) -> Result<Vec<u8>, ClientError> {
+        serde_json::to_vec(body).map_err(|error| self.strange(error.to_string()))
     }
 
     pub(crate) fn strange(&self, reason: String) -> ClientError {

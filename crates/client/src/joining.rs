@@ -122,8 +122,7 @@ impl Warren {
         path: &str,
         body: &impl Serialize,
     ) -> Result<T, ClientError> {
-        let body = serde_json::to_vec(body).map_err(|error| self.0.strange(error.to_string()))?;
-        self.ask(Method::POST, path, Some(body)).await
+        self.ask(Method::POST, path, Some(self.0.json(body)?)).await
     }
 }
 

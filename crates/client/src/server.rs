@@ -286,9 +286,8 @@ impl Warren {
         request: &impl Serialize,
         silence: Duration,
     ) -> Result<JsonLines<T>, ClientError> {
-        let body = serde_json::to_vec(request);
-        let body = body.map_err(|error| self.0.strange(error.to_string()))?;
-        let body = self.0.open(Method::POST, path, Some(body), PATIENCE).await?;
+        let request = self.0.json(request)?;
+        let body = self.0.open(Method::POST, path, Some(request), PATIENCE).await?;
         Ok(JsonLines::new(body, self.url(), silence))
     }
 

@@ -66,7 +66,7 @@ impl MeshRelay {
         Self { shared, links: TaskTracker::new() }
     }
 
-    /// The same. The tasks of its links are in `links`, so that the caller can wait for their end.
+    /// This relay, with the tasks of its links in `links`, so that the caller can wait for their end.
     #[must_use]
     pub fn tracked_by(self, links: TaskTracker) -> Self {
         Self { links, ..self }

@@ -38,6 +38,7 @@ impl Download {
         match &self.first {
             None => window(most, false),
             Some(first) if self.at < first.size => window(most.min(first.size - self.at), false),
+            // An empty window costs nothing; its digest covers all bytes before it.
             Some(_) if self.is_doubtful && !self.is_checked => window(0, true),
             Some(_) => None,
         }

@@ -426,6 +426,7 @@ impl Following {
     fn try_again(&mut self) {
         let (addresses, wait) = (self.addresses.clone(), self.backoff.next(jitter()));
         self.state = FollowingState::Connecting(Box::pin(async move {
+            // Also before the first try: a server that ends drops its clients all at once.
             sleep(wait).await;
             let connected = Workspace::try_each(&addresses).await;
             connected.map_err(|errors| errors.for_next_connection())
@@ -435,10 +436,12 @@ impl Following {
     fn connected(&mut self, connected: Result<Workspace, ClientError>) -> Result<(), ClientError> {
         match connected {
             Ok(workspace) => {
+                // The next loss is tried there first, and not at the server that was lost before.
                 self.addresses.begin_with(workspace.server());
                 self.state = FollowingState::Connected(Box::new(workspace));
                 self.waits_for_owner = false;
                 self.since = Instant::now();
+                // Nothing could come while there was no connection.
                 if let Some(exited) = &mut self.exited {
                     exited.since = self.since;
                 }

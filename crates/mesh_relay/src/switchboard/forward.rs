@@ -93,6 +93,7 @@ impl Switchboard {
         to: Connection,
         session: &str,
     ) -> Result<(), Refusal> {
+        // A peer repeats it when the answer was lost.
         if self.sessions.used(from, to, session, now.instant) {
             return Ok(());
         }

@@ -80,7 +80,7 @@ impl Switchboard {
         // A signature that was valid a moment ago is not verified again.
         let again = known.is_some_and(|node| node.signature == register.signature);
         if !again {
-            let signed = self.signed(now, connection, register);
+            let signed = self.check_signature(now, connection, register);
             signed.map_err(|words| (Code::InvalidSignature, words))?;
         }
         if self.nodes.len() >= self.settings.max_nodes && !self.nodes.contains_key(&register.node) {
@@ -89,7 +89,7 @@ impl Switchboard {
         Ok(())
     }
 
-    fn signed(
+    fn check_signature(
         &self,
         now: Now,
         connection: Connection,
@@ -105,7 +105,7 @@ impl Switchboard {
             None if self.is_remembered(now, &key) => {
                 return Err("This node signs challenges: offer the subprotocol warren.mesh.2");
             }
-            None if register.signature.is_empty() => return self.unsigned(register),
+            None if register.signature.is_empty() => return self.check_unsigned(register),
             None => register_text(&key),
         };
         let good = (self.verify)(&key, &text, &register.signature);
@@ -116,7 +116,7 @@ impl Switchboard {
         }
     }
 
-    fn unsigned(&self, register: &Register) -> Result<(), &'static str> {
+    fn check_unsigned(&self, register: &Register) -> Result<(), &'static str> {
         if !self.settings.accept_unsigned {
             return Err("A registration must be signed here");
         }

@@ -31,7 +31,7 @@ pub enum Event {
     Resize(u16, u16),
     /// Time passed.
     Tick,
-    /// A server answered how it is.
+    /// A server answered a poll of its state.
     Polled {
         /// The number of the effect that wanted it. An older answer is dropped.
         epoch: u64,

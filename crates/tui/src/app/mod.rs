@@ -1,15 +1,15 @@
 //! The state of the interface, and the effect of each key: a pure machine.
 //!
 //! [`App::handle`] takes an event and its time, and returns the effects that it wants. It knows the size
-//! of the terminal, so that it knows what the mouse points at.
+//! of the terminal, and so the place under the mouse.
 //!
 //! - [`event`]: the events that it takes, and the effects that it wants
-//! - `keys`, `mouse`: what keys and the mouse do
-//! - [`layout`]: what is where, for the mouse and for drawing
+//! - `keys`, `mouse`: the effects of keys and of the mouse
+//! - [`layout`]: the places on the screen, for the mouse and for drawing
 //! - [`overview`], [`rooms`] and [`room`], [`requests`], [`ask`], [`workspace`]: the screens
 //! - [`pages`]: more of them: lists that are polled only while they are shown
 //! - [`transcript`]: a conversation as lines
-//! - [`activity`], [`rates`]: what happened in a room; what a server did in the last seconds
+//! - [`activity`], [`rates`]: the events of a room; a server's rates of the last seconds
 //! - [`dialog`]: questions to the user
 //! - [`list`], [`editor`], [`reading`]: positions in lists, typed texts, answers of a server
 

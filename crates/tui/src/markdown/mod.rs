@@ -1,11 +1,11 @@
 //! Markdown, as models write it, on a terminal. Pure.
 //!
-//! A line break within a paragraph stays one: models do not wrap their text, and their verses and addresses
-//! are meant as they stand.
+//! A line break within a paragraph stays: models do not wrap their text, so in verses and addresses it has a
+//! meaning.
 //!
 //! - [`render`]: a text as lines
 //! - [`Painter`]: the same for a text that still arrives
-//! - [`ansi`]: a line as a terminal is sent it
+//! - [`ansi`]: a line with the escape sequences of its styles
 //! - `blocks`, `table`: the parts of a text
 //! - `rows`: styled text in lines of some width
 
