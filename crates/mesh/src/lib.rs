@@ -10,7 +10,7 @@
 //! - `facts`: the facts that this machine sends about itself
 //! - `greeting`: the hello within a handshake
 //! - [`peer`]: one peer; all of them are [`peer::Peers`]
-//! - `link`: one way to a peer, whatever carries it
+//! - `link`: one way to a peer, over the LAN or through a relay
 //! - `liveness`: heartbeats, and when a link is degraded, gone or idle
 //! - `lan`: links over TCP on the local network
 //! - `wan`: links through relays, and the direct ones that take their place

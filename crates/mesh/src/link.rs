@@ -1,4 +1,4 @@
-//! One way to a peer, whatever carries it.
+//! One way to a peer, over the LAN or through a relay.
 //!
 //! A link has two sides: [`Link`], by which everybody sends to the peer, and [`Outgoing`], from which the task that owns
 //! the socket takes what it writes. There are three lanes, in order of precedence: small messages, which nobody waits to

@@ -133,7 +133,7 @@ impl Peer {
         self.lock().facts.clone()
     }
 
-    /// Changes what is known of it.
+    /// Changes the facts about it.
     pub(crate) fn learn(&self, change: impl FnOnce(&mut PeerFacts)) {
         change(&mut self.lock().facts);
     }

@@ -1,4 +1,4 @@
-//! One driver for every link that stands, whatever it speaks.
+//! One driver for every link that stands, of all protocols.
 //!
 //! It reads frames, keeps time, and drains the link when the worker ends. What frames mean is up to a
 //! [`Codec`]: each protocol has its own. The codec is a type parameter, so nothing is dispatched at run

@@ -25,7 +25,7 @@ pub(crate) enum Outcome {
     Over(GiveUpReason),
     /// The server does not want this worker.
     Refused(String),
-    /// The server lets nobody in for a moment, whatever their secret.
+    /// The server lets nobody in for a moment, not even with the right secret.
     Throttled(String),
     /// The server drained, as it had said it would.
     Drained(String),

@@ -114,6 +114,9 @@ async fn a_listener_on_all_addresses_announces_those_that_others_can_reach() {
     let facts = facts(shared(), &server);
     facts.listens(([0, 0, 0, 0], 4_711).into());
     facts.read_condition().await;
-    let told = facts.hello(true).warren.unwrap().addresses;
-    assert!(told.iter().all(|at| at.port() == 4_711 && !at.ip().is_unspecified()), "{told:?}");
+    let addresses = facts.hello(true).warren.unwrap().addresses;
+    assert!(
+        addresses.iter().all(|at| at.port() == 4_711 && !at.ip().is_unspecified()),
+        "{addresses:?}"
+    );
 }

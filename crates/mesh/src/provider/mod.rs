@@ -1,6 +1,6 @@
 //! Jobs of ours that peers answer.
 //!
-//! To the dispatcher a peer is one provider, whatever link leads to it: when a relay session gives way
+//! To the dispatcher a peer is one provider over all its links: when a relay session gives way
 //! to a link on the LAN, only its distance changes.
 //!
 //! - `status`: what a peer offers the dispatcher now

@@ -143,7 +143,7 @@ impl Clock {
         optional.into_iter().flatten().fold(first, Instant::min)
     }
 
-    /// The next step that is due now. Call it until there is none.
+    /// The next step that is due now. Call it until it returns `None`.
     pub(super) fn due(&mut self, now: Instant, heard: Instant) -> Option<Step> {
         if now.saturating_duration_since(heard) >= DEAD {
             return Some(Step::Dead);

@@ -103,9 +103,10 @@ mod tests {
 
     use super::*;
 
-    fn addresses(told: &[&str], own: Option<&str>) -> Vec<String> {
-        let told: Vec<SocketAddr> = told.iter().map(|text| text.parse().unwrap()).collect();
-        let usable = usable(&told, own.map(|ip| ip.parse().unwrap()));
+    fn addresses(announced: &[&str], own: Option<&str>) -> Vec<String> {
+        let announced: Vec<SocketAddr> =
+            announced.iter().map(|text| text.parse().unwrap()).collect();
+        let usable = usable(&announced, own.map(|ip| ip.parse().unwrap()));
         usable.iter().map(ToString::to_string).collect()
     }
 

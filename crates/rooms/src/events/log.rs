@@ -105,7 +105,7 @@ impl Log {
         self.watch(form, after, Some(Box::new(may_see)))
     }
 
-    /// Ends all subscriptions after they have received what is kept.
+    /// Ends all subscriptions, each after the events that the log still keeps.
     pub fn close(&self) {
         let mut state = self.lock();
         state.closed = true;

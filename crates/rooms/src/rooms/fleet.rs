@@ -23,7 +23,7 @@ use crate::{
     room::Room,
 };
 
-/// How long what is known of the use of others' rooms is good for, in milliseconds.
+/// How long the last known use of other servers' rooms counts, in milliseconds.
 const USES_KNOWN: u64 = 1_000;
 
 /// Where a room is.

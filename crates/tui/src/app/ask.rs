@@ -210,7 +210,7 @@ impl Answer {
 /// All targets: the server's models, and in each watched room anybody, its models and its
 /// participants.
 pub fn targets(models: &[String], rooms: &[Room]) -> Vec<Target> {
-    // The first target is asked unless somebody chooses: a model for chat.
+    // Models for chat come first: the first target is the preselected one.
     let (chat, other): (Vec<_>, Vec<_>) = models.iter().partition(|model| is_for_chat(model));
     let models = chat.into_iter().chain(other);
     let server = models.map(|model| Target::Server { model: model.clone() });

@@ -2,7 +2,7 @@
 
 use client::ClientError;
 
-/// The last answer of a server to a poll, or why there is none.
+/// The last answer of a server to a poll, or the reason for its absence.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Reading<T> {
     /// Nothing yet.

@@ -131,7 +131,7 @@ impl Rooms {
     }
 }
 
-/// Whether a room has this code, the spoken one or the short one, whatever its case.
+/// Whether a room has this code, spoken or short, in upper or lower case.
 pub fn has_code(summary: &RoomSummary, code: &str) -> bool {
     let room = &summary.room;
     let codes = [Some(&room.code), room.spoken_code.as_ref(), room.short_code.as_ref()];

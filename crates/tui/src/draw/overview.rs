@@ -240,7 +240,7 @@ mod tests {
         worker.model_facts.insert("b".to_owned(), facts(LoadState::Unloaded, None));
         worker.model_facts.insert("c".to_owned(), facts(LoadState::Loading, None));
         worker.model_facts.insert("d".to_owned(), facts(LoadState::Loaded, Some(955_000)));
-        let told = "d (loaded, 6.0 GiB, 45s ago), c (loading, 6.0 GiB), a, b";
-        assert_eq!(models(&app, &worker), told);
+        let expected = "d (loaded, 6.0 GiB, 45s ago), c (loading, 6.0 GiB), a, b";
+        assert_eq!(models(&app, &worker), expected);
     }
 }

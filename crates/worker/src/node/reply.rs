@@ -1,4 +1,4 @@
-//! The frames of a task on their way to the server, whichever connection takes them.
+//! The frames of a task on their way to the server. They outlive a connection that ends.
 
 use std::{
     collections::VecDeque,

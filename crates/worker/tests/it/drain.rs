@@ -1,4 +1,4 @@
-//! A worker that is told to end.
+//! A worker that drains before it ends.
 
 use protocol::relay::WorkerFrame;
 use wire::DialError;

@@ -1,4 +1,4 @@
-//! Finds the peers that have a model. All linked peers are asked that may be asked, and the Warrens that a relay lists.
+//! Finds the peers that have a model. It asks every linked peer that permits it, and the Warrens that a relay lists.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -143,7 +143,7 @@ impl Finder {
             .any(|peer| peer.id == *id && !self.shared.machine.may_ask(peer))
     }
 
-    /// A peer has sent what is wrong: it is not asked again.
+    /// A peer has sent wrong bytes: it is not asked again.
     pub(super) fn ban(&mut self, peer: &PeerId) {
         self.banned.insert(peer.clone());
     }

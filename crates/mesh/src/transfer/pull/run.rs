@@ -128,7 +128,7 @@ impl PullTask {
         }
     }
 
-    /// Removes a peer from those that have the model, for this reason. One that sent what is wrong is not asked again.
+    /// Removes a peer from those that have the model, for this reason. One that sent wrong bytes is not asked again.
     pub(super) fn give_up(&mut self, peer: &PeerId, failure: Failure) {
         self.found.retain(|found| found.link.peer != *peer);
         if failure.code == "corrupt" {
@@ -166,7 +166,7 @@ impl PullTask {
         opened.map_err(|error| Failure::of(&error))
     }
 
-    /// Fetches until everything is there. `false` if all peers with these files have sent what is wrong, or list other
+    /// Fetches until everything is there. `false` if all peers with these files have sent wrong bytes, or list other
     /// files now.
     async fn fetch_all(&mut self) -> Result<bool, Failure> {
         // Since when there is no source.
@@ -233,8 +233,8 @@ impl PullTask {
         Ok(())
     }
 
-    /// Whether other files are searched for, when there is no source since then: if a former source lists other files
-    /// now, or all have sent what is wrong.
+    /// Whether to search for other files, when there has been no source since then: if a former source lists other
+    /// files now, or all have sent wrong bytes.
     fn gives_up(&mut self, since: Instant, wrong: bool) -> Result<bool, Failure> {
         let had = |found: &Source| self.fetch.as_ref().is_some_and(|it| it.had(&found.link.peer));
         if since.elapsed() >= FOUND_WITHIN && self.found.iter().any(had) {

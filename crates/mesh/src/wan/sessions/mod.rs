@@ -118,7 +118,7 @@ impl Sessions {
         }
     }
 
-    /// The next thing to do. Call it until there is none.
+    /// The next thing to do. Call it until it returns `None`.
     pub(super) fn poll(&mut self) -> Option<Output> {
         self.out.pop_front()
     }
