@@ -13,6 +13,7 @@ use hyper_util::{
     rt::TokioExecutor,
 };
 use jiff::{Timestamp, fmt::rfc2822::DateTimeParser};
+use serde::Serialize;
 use tokio::time::timeout;
 use url::Url;
 use wire::{ByProxy, Proxies, advised, dial::asks_for_tls, server_url, tls};
@@ -55,6 +56,7 @@ impl Connection {
         let tls = tls::http_client_config(secure, pin, None)
             .map_err(|error| ClientError::NoTls(error.to_string()))?;
         let mut tcp = HttpConnector::new();
+        // The connector sees `https` URLs, too; the TLS around it handles them.
         tcp.enforce_http(false);
         let connector = HttpsConnectorBuilder::new()
             .with_tls_config(tls)
@@ -246,6 +248,11 @@ impl Connection {
         ClientError::Unreachable { url: self.shown(), reason }
     }
 
+    /// A body in JSON.
+    pub(crate) fn json(&self, body: &impl Serialize) -> Result<Vec<u8>, ClientError> {
+        serde_json::to_vec(body).map_err(|error| self.strange(error.to_string()))
+    }
+
     pub(crate) fn strange(&self, reason: String) -> ClientError {
         ClientError::Strange { url: self.shown(), reason }
     }
@@ -254,24 +261,33 @@ impl Connection {
 /// The URL of a server, as people write it. The URL of a WebSocket stands for its server's.
 fn base_url(text: &str) -> Result<Url, ClientError> {
     let bad = |reason| ClientError::NotAServer { url: redact_url(text), reason };
-    let mut base = server_url(text).filter(Url::has_host).ok_or_else(|| bad("it is not a URL"))?;
+    let base = server_url(text).filter(Url::has_host).ok_or_else(|| bad("it is not a URL"))?;
     let scheme = match base.scheme() {
         "http" | "ws" => "http",
         "https" | "wss" => "https",
         _ => return Err(bad("it must begin with http:// or https://")),
     };
+    let mut base = without_socket(base).map_err(bad)?;
     // The library lets these four schemes replace each other.
     let _same_kind = base.set_scheme(scheme);
-    let path = base.path().trim_end_matches('/');
-    let path = path.strip_suffix(SOCKET).unwrap_or(path).to_owned();
-    base.set_path(&path);
-    if base.query().is_some() || base.fragment().is_some() {
-        return Err(bad("it must end with its host, port or path"));
-    }
-    if !base.username().is_empty() || base.password().is_some() {
-        return Err(bad("a token is given on its own, not as part of it"));
-    }
     Ok(base)
+}
+
+/// The URL of a server, from its own or that of its socket.
+///
+/// # Errors
+/// What is wrong, if the URL has more than a host, a port and a path.
+pub(crate) fn without_socket(mut url: Url) -> Result<Url, &'static str> {
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err("it must end with its host, port or path");
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("a token is given on its own, not as part of it");
+    }
+    let path = url.path().trim_end_matches('/');
+    let path = path.strip_suffix(SOCKET).unwrap_or(path).to_owned();
+    url.set_path(&path);
+    Ok(url)
 }
 
 fn bearer(token: &Secret) -> Result<HeaderValue, ClientError> {
@@ -405,7 +421,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_redirection_is_told_and_not_followed() {
+    async fn a_redirection_is_an_error_and_is_not_followed() {
         let server = testkit::RawServer::start().await;
         let connection = Connection::new(&server.url(), None).unwrap();
         let serve = async {

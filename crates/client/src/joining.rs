@@ -122,8 +122,7 @@ impl Warren {
         path: &str,
         body: &impl Serialize,
     ) -> Result<T, ClientError> {
-        let body = serde_json::to_vec(body).map_err(|error| self.0.strange(error.to_string()))?;
-        self.ask(Method::POST, path, Some(body)).await
+        self.ask(Method::POST, path, Some(self.0.json(body)?)).await
     }
 }
 
@@ -155,7 +154,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_in_clear_that_does_not_know_the_secret_is_not_told_it() {
+    async fn a_server_in_clear_that_does_not_know_the_secret_does_not_get_it() {
         for answer in [
             r#"{"proof":""}"#,
             r#"{"proof":"zz"}"#,

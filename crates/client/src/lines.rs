@@ -1,6 +1,6 @@
 //! An answer that arrives as lines of JSON.
 
-use std::time::Duration;
+use std::{marker::PhantomData, time::Duration};
 
 use bytes::Bytes;
 use http_body_util::BodyExt;
@@ -13,9 +13,10 @@ use crate::error::ClientError;
 /// The longest line, in bytes.
 const LONGEST: usize = 1 << 20;
 
-/// Lines of JSON, as they come.
+/// An answer whose lines are values in JSON, as they come.
 #[derive(Debug)]
-pub(crate) struct JsonLines {
+pub struct JsonLines<T> {
+    value: PhantomData<T>,
     body: Incoming,
     url: String,
     /// The longest silence.
@@ -23,13 +24,16 @@ pub(crate) struct JsonLines {
     lines: Lines,
 }
 
-impl JsonLines {
+impl<T: DeserializeOwned> JsonLines<T> {
     pub(crate) fn new(body: Incoming, url: String, patience: Duration) -> Self {
-        Self { body, url, patience, lines: Lines::default() }
+        Self { value: PhantomData, body, url, patience, lines: Lines::default() }
     }
 
     /// The value of the next line; `None` after the last. Empty lines are skipped. Cancel safe.
-    pub(crate) async fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, ClientError> {
+    ///
+    /// # Errors
+    /// When the connection broke, nothing came for too long, or something else came.
+    pub async fn next(&mut self) -> Result<Option<T>, ClientError> {
         let strange = |reason: String| ClientError::Strange { url: self.url.clone(), reason };
         loop {
             if let Some(line) = self.lines.next().map_err(|long| strange(long.to_owned()))? {

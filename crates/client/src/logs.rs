@@ -42,23 +42,12 @@ impl Warren {
     pub async fn follow_logs(&self, query: LogQuery) -> Result<Logging, ClientError> {
         let path = format!("{}&follow=true", query.path());
         let body = self.0.open(Method::GET, &path, None, PATIENCE).await?;
-        Ok(Logging(JsonLines::new(body, self.url(), FOLLOWING)))
+        Ok(JsonLines::new(body, self.url(), FOLLOWING))
     }
 }
 
-/// A log that is followed.
-#[derive(Debug)]
-pub struct Logging(JsonLines);
-
-impl Logging {
-    /// The next line, or how many were missed; `None` when the server stops. Cancel safe.
-    ///
-    /// # Errors
-    /// When the connection broke, or something else came.
-    pub async fn next(&mut self) -> Result<Option<LogEvent>, ClientError> {
-        self.0.next().await
-    }
-}
+/// A log that is followed: its lines, and how many were missed, until the server stops.
+pub type Logging = JsonLines<LogEvent>;
 
 #[cfg(test)]
 mod tests {

@@ -70,7 +70,7 @@ impl Warren {
     /// # Errors
     /// As [`Warren::mesh_id`]; [`ClientError::NotFound`] when there is no such peer.
     pub async fn mesh_pull(&self, pull: &MeshPull) -> Result<Pulling, ClientError> {
-        self.post_for_lines("/admin/mesh/pull", pull, PULLING).await.map(Pulling)
+        self.post_for_lines("/admin/mesh/pull", pull, PULLING).await
     }
 
     /// The names of the models that the server can answer for, by itself or through others.
@@ -107,16 +107,5 @@ impl Warren {
     }
 }
 
-/// The steps of a model's transfer.
-#[derive(Debug)]
-pub struct Pulling(JsonLines);
-
-impl Pulling {
-    /// The next step; `None` after the last.
-    ///
-    /// # Errors
-    /// When the connection broke, nothing came for 15 minutes, or something else came.
-    pub async fn next(&mut self) -> Result<Option<MeshTransfer>, ClientError> {
-        self.0.next().await
-    }
-}
+/// The steps of a model's transfer, silent for 15 minutes at most.
+pub type Pulling = JsonLines<MeshTransfer>;

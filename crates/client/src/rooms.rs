@@ -138,7 +138,7 @@ impl RoomClient {
     /// When the server cannot be reached, or refuses.
     pub async fn ask(&self, request: &LlmRequest) -> Result<Answering, ClientError> {
         let message = protocol::room::ClientMessage::LlmRequest(request.clone());
-        let body = self.json(&message)?;
+        let body = self.connection.json(&message)?;
         let path = format!("/rooms/{}/messages", segment(&self.code));
         let body = self.connection.open(Method::POST, &path, Some(body), DEADLINE).await?;
         Ok(Answering::new(body, self.connection.shown()))
@@ -193,10 +193,6 @@ impl RoomClient {
         let path = format!("/v1/rooms/{}{path}", segment(&self.code));
         plane(&self.connection, method, &path, body).await
     }
-
-    fn json(&self, body: &impl Serialize) -> Result<Vec<u8>, ClientError> {
-        serde_json::to_vec(body).map_err(|error| self.connection.strange(error.to_string()))
-    }
 }
 
 /// The token that permits to remove a participant.
@@ -224,8 +220,7 @@ async fn plane<T: DeserializeOwned>(
     path: &str,
     body: Option<&impl Serialize>,
 ) -> Result<T, ClientError> {
-    let strange = |error: serde_json::Error| connection.strange(error.to_string());
-    let body = body.map(serde_json::to_vec).transpose().map_err(strange)?;
+    let body = body.map(|body| connection.json(body)).transpose()?;
     let (status, answer) = connection.exchange(method, path, body).await?;
     let no_rooms = || ClientError::NoRooms { url: connection.shown() };
     if status.is_success() {
@@ -248,7 +243,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_hub_is_asked_for_its_rooms_and_says_what_is_wrong() {
+    async fn a_hub_lists_its_rooms_and_its_refusals_are_errors() {
         let hub = FakeHub::start_with("ABC123", Some("pw")).await;
         let warren = Warren::new(&hub.url(), Some(&"key".into())).unwrap();
         assert_eq!(warren.rooms_health().await.unwrap().status, "ok");

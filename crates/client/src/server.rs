@@ -280,15 +280,14 @@ impl Warren {
     }
 
     /// Posts a request whose answer is lines of JSON, silent for at most this long.
-    pub(crate) async fn post_for_lines(
+    pub(crate) async fn post_for_lines<T: DeserializeOwned>(
         &self,
         path: &str,
         request: &impl Serialize,
         silence: Duration,
-    ) -> Result<JsonLines, ClientError> {
-        let body = serde_json::to_vec(request);
-        let body = body.map_err(|error| self.0.strange(error.to_string()))?;
-        let body = self.0.open(Method::POST, path, Some(body), PATIENCE).await?;
+    ) -> Result<JsonLines<T>, ClientError> {
+        let request = self.0.json(request)?;
+        let body = self.0.open(Method::POST, path, Some(request), PATIENCE).await?;
         Ok(JsonLines::new(body, self.url(), silence))
     }
 
@@ -316,7 +315,7 @@ const SILENCE: Duration = Duration::from_secs(15 * 60);
 
 /// The progress of a server that was asked to end.
 #[derive(Debug)]
-pub struct Stopping(JsonLines);
+pub struct Stopping(JsonLines<StopProgress>);
 
 impl Stopping {
     /// The work that it waits for now; `None` when the server has closed the connection.
@@ -357,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_of_this_machine_is_told_from_others() {
+    fn an_address_of_this_machine_is_recognised() {
         let is_here = |url| Warren::new(url, None).unwrap().is_on_this_machine();
         for url in
             ["http://localhost:1", "http://127.0.0.9", "https://[::1]:9", "http://a.localhost"]
@@ -381,7 +380,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_that_is_not_there_is_told() {
+    async fn an_absent_server_is_an_error() {
         let refusing = testkit::RefusingPort::take();
         let warren = Warren::new(&refusing.url(), None).unwrap();
         let error = warren.keys().await.unwrap_err();

@@ -16,9 +16,9 @@ use store::Change as Row;
 use tokio::{
     sync::{mpsc, oneshot},
     task,
-    time::{sleep, sleep_until},
+    time::sleep,
 };
-use wire::Outbox;
+use wire::{Outbox, until};
 
 use crate::{
     directory::Directory,
@@ -349,12 +349,4 @@ impl Running {
 /// The monotonic clock, and the wall clock since 1970.
 fn times() -> (Instant, Duration) {
     (tokio::time::Instant::now().into_std(), base::since_1970(SystemTime::now()))
-}
-
-/// Waits until this time, or for ever if no time is given.
-pub(crate) async fn until(at: Option<Instant>) {
-    match at {
-        Some(at) => sleep_until(at.into()).await,
-        None => std::future::pending().await,
-    }
 }

@@ -25,9 +25,9 @@ use crate::{
 /// Counts, for metrics.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MeshCounts {
-    /// Peers linked to on the local network.
+    /// Peers with a link on the local network.
     pub lan: usize,
-    /// Peers linked to through relays only.
+    /// Peers with a link through a relay only.
     pub relayed: usize,
     /// Peers that a relay lists, with no link yet.
     pub listed: usize,
@@ -79,7 +79,7 @@ impl Mesh {
         MeshTransfers { transfers: self.0.transfers.list() }
     }
 
-    /// How many peers there is a link to.
+    /// The number of peers with a link.
     pub fn linked(&self) -> usize {
         self.0.peers.all().iter().filter(|peer| peer.link().is_some()).count()
     }

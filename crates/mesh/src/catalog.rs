@@ -44,11 +44,11 @@ pub(crate) struct Catalog {
     library: Arc<Library>,
     scans: Semaphore,
     askers: Arc<Semaphore>,
-    waiting: Mutex<HashMap<WireId, Waiting>>,
+    waiting: Mutex<HashMap<WireId, ListCaller>>,
 }
 
-/// A request for a list that is waited for; it went over the link of this number.
-struct Waiting {
+/// A caller that waits for a list, and the number of the link that its request went over.
+struct ListCaller {
     link: u64,
     answer: oneshot::Sender<Vec<ListedModel>>,
 }
@@ -81,7 +81,8 @@ impl Catalog {
     async fn ask(&self, link: &Link) -> Vec<ListedModel> {
         let id = WireId::from_random(rand::random());
         let (answer, answered) = oneshot::channel();
-        self.lock().insert(id.clone(), Waiting { link: link.number, answer });
+        // Entered before the request goes: the answer may come at once.
+        self.lock().insert(id.clone(), ListCaller { link: link.number, answer });
         let request = ModelListRequest { request_id: id.clone() };
         let sent = link.tell(&ClusterMessage::ModelListRequest(request));
         let listed = match sent {
@@ -109,7 +110,7 @@ impl Catalog {
         models
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<WireId, Waiting>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<WireId, ListCaller>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -120,6 +121,7 @@ pub(crate) async fn ask_all(catalog: &Catalog, peers: &Peers) -> Vec<(PeerId, Ve
         let link = peer.link().filter(|link| link.warren && link.sealed)?;
         Some((peer.id.clone(), link))
     });
+    // All at once: a peer that stays silent takes the whole patience, and holds up no other.
     let asking = linked.take(MAX_ASKED).map(async |(peer, link)| {
         let models = catalog.ask(&link).await;
         (peer, models)

@@ -16,6 +16,7 @@ pub(crate) fn write(mut hello: Hello, message: fn(Box<Hello>) -> ClusterMessage)
         if payload.len() <= MAX_HANDSHAKE_PAYLOAD || models == 0 {
             return payload;
         }
+        // Halved: a few rounds are enough, however many models there are.
         hello.loaded_models.truncate(models / 2);
         hello.device_info.loaded_models.truncate(models / 2);
     }

@@ -6,11 +6,11 @@
 //! - [`settings`]: the settings of a mesh
 //! - [`node`]: this machine among its peers: what runs, and where each message goes
 //! - `this_machine`: this machine, as all parts know it, and what it counts
-//! - `catalog`: which models peers pass on, all of them
+//! - `catalog`: the full lists of the models that peers pass on
 //! - `facts`: the facts that this machine sends about itself
 //! - `greeting`: the hello within a handshake
-//! - [`peer`]: one peer, and the [`peer::Peers`] there are
-//! - `link`: one way to a peer, whatever carries it
+//! - [`peer`]: one peer; all of them are [`peer::Peers`]
+//! - `link`: one way to a peer, over the LAN or through a relay
 //! - `liveness`: heartbeats, and when a link is degraded, gone or idle
 //! - `lan`: links over TCP on the local network
 //! - `wan`: links through relays, and the direct ones that take their place
@@ -18,8 +18,8 @@
 //! - `inbound`: requests of peers that we answer
 //! - [`share`]: who may ask, when, and how much
 //! - [`transfer`]: models that come and go
-//! - [`parcels`]: bytes that other parts of a program send to the same part at a peer
-//! - [`admin`]: what there is to see
+//! - [`parcels`]: bytes that another part of the program sends to the same part of a peer's
+//! - [`admin`]: the administrator's view
 
 pub mod admin;
 mod catalog;

@@ -1,8 +1,8 @@
-//! One way to a peer, whatever carries it.
+//! One way to a peer, over the LAN or through a relay.
 //!
-//! A link is two things: what others hold to say something to the peer ([`Link`]), and what the task that
-//! owns its socket takes from ([`Outgoing`]). There are three lanes, and the first that has something goes
-//! first: small messages (never waited for), answers, and pieces of models.
+//! A link has two sides: [`Link`], by which everybody sends to the peer, and [`Outgoing`], from which the task that owns
+//! the socket takes what it writes. There are three lanes, in order of precedence: small messages, which nobody waits to
+//! queue; answers; and pieces of models.
 
 use std::{
     fmt,
@@ -54,7 +54,7 @@ pub(crate) struct Link {
     /// Whether its other end has proved this node's passcode, or is trusted without it. Always true
     /// on the LAN, and when this node has no passcode and the link is sealed.
     pub(crate) proved: bool,
-    /// Which one it is of the links between the same two ends.
+    /// Its place among the links between the same two ends.
     pub(crate) order: Order,
     /// The tracing span of all that happens on it, so that a log can be searched for one peer.
     pub(crate) span: Span,
@@ -63,8 +63,8 @@ pub(crate) struct Link {
     lanes: Arc<Lanes>,
 }
 
-/// Which one a link is of those between the same two ends. Stock peers give no numbers: then the last one counts as
-/// the newest.
+/// The place of a link among those between the same two ends. Stock peers give no numbers: of their links the last one
+/// counts as the newest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Order {
     /// Drawn at random at the start of the program at the other end.
@@ -82,8 +82,8 @@ pub(crate) trait LinkEvents: Send + Sync + 'static {
     fn closed(&self, link: &Arc<Link>, why: &str);
     /// A payload came over a link: a message, a piece of a model, or a parcel.
     fn received(&self, link: &Arc<Link>, payload: Bytes);
-    /// What is known of a peer has changed: a relay lists it, or a link to it can be used again, or not any
-    /// more.
+    /// The state of a peer has changed: a relay lists it or does so no more, or a link to it has become usable or
+    /// unusable.
     fn changed(&self, peer: &Arc<Peer>);
 }
 
@@ -107,7 +107,7 @@ pub(crate) struct LinkClosed;
 pub(crate) struct NoLink(pub(crate) String);
 
 /// The properties of a new link.
-pub(crate) struct Opening {
+pub(crate) struct LinkProperties {
     pub(crate) peer: PeerId,
     pub(crate) carrier: Carrier,
     pub(crate) sealed: bool,
@@ -120,10 +120,10 @@ pub(crate) struct Opening {
 
 impl Link {
     /// A link, and the queue that its socket's task takes from.
-    pub(crate) fn new(opening: Opening) -> (Arc<Self>, Outgoing) {
+    pub(crate) fn new(properties: LinkProperties) -> (Arc<Self>, Outgoing) {
         static NUMBER: AtomicU64 = AtomicU64::new(1);
-        let Opening { peer, carrier, sealed, dialect, warren, opened_here, proved, order } =
-            opening;
+        let LinkProperties { peer, carrier, sealed, dialect, warren, opened_here, proved, order } =
+            properties;
         let lanes = Arc::new(Lanes::default());
         let outgoing = Outgoing::new(Arc::clone(&lanes));
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -146,8 +146,8 @@ impl Link {
         (Arc::new(link), outgoing)
     }
 
-    /// Queues something small: heartbeats, requests, errors. Does not wait. If too much waits already, the peer reads
-    /// nothing, and the link is closed.
+    /// Queues something small: heartbeats, requests, errors. Does not wait. If too much waits already, the peer does not
+    /// read, and this closes the link.
     pub(crate) fn tell(&self, message: &ClusterMessage) -> Result<(), LinkClosed> {
         let bytes = fitting(encode(message, self.dialect))?;
         match self.lanes.put_control(bytes) {

@@ -119,7 +119,7 @@ pub(crate) struct Liveness {
 }
 
 impl Liveness {
-    /// That of a link which was opened just now. The first heartbeat is due at once.
+    /// The liveness of a link that was opened just now. The first heartbeat is due at once.
     pub(crate) fn new(now: Instant, kind: Kind) -> Self {
         Self { kind, heard: now, beat: now, degraded: false }
     }

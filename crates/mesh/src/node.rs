@@ -34,7 +34,7 @@ use crate::{
     wan::{self, Wan},
 };
 
-/// The mesh as others hold it.
+/// A handle to the mesh. Clones share it.
 #[derive(Clone)]
 pub struct Mesh(pub(crate) Arc<Node>);
 
@@ -48,7 +48,7 @@ pub(crate) struct Node {
     /// The requests of peers.
     pub(crate) inbound: Arc<Inbound>,
     pub(crate) transfers: Transfers,
-    /// Which models peers pass on.
+    /// The lists of models that peers pass on.
     pub(crate) catalog: Arc<Catalog>,
     /// Links on the local network.
     pub(crate) lan: Arc<Lan>,
@@ -81,6 +81,7 @@ impl Mesh {
         let inbound = Arc::new(Inbound::new(share, scheduler.clone(), usage, marks));
         let machine = ThisMachine::new(settings, identity, psk, scheduler.clone(), inbound.lent());
         let (machine, peers) = (Arc::new(machine), Arc::<Peers>::default());
+        // Cyclic: links report to the node that owns them.
         Self(Arc::new_cyclic(|node: &Weak<Node>| {
             let lan = Lan::new(Arc::clone(&machine), Arc::clone(&peers), node.clone());
             let lan = Arc::new(lan);
@@ -176,6 +177,7 @@ impl LinkEvents for Node {
         if let Some(peer) = self.peers.get(&link.peer) {
             peer.heard();
         }
+        // No message in JSON begins with these bytes.
         match payload.first() {
             Some(1 | 2) if link.sealed => match Piece::decode(payload) {
                 Some(piece) => self.transfers.piece(link, &piece),

@@ -1,5 +1,5 @@
-//! Bytes that another part of the program sends to the same part of a peer's. The mesh carries them, and does not look
-//! into them. They go over sealed links only, so both ends know who the other is.
+//! Parcels: bytes that another part of the program sends to the same part of a peer's. The mesh carries them and does
+//! not read them. They go over sealed links only, so both ends know who the other is.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -10,6 +10,7 @@ use crate::{link::Link, node::Mesh, peer::PeerId};
 
 /// The first byte of a payload that is a parcel.
 pub(crate) const PARCEL: u8 = 3;
+
 /// The longest parcel, in bytes.
 pub const MOST: usize = 64 * 1024;
 

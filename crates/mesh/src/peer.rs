@@ -99,7 +99,7 @@ pub struct PeerFacts {
     pub warren: Option<String>,
     /// Whether it has said hello.
     pub greeted: bool,
-    /// Whether it sends heartbeats itself, over a link that there is.
+    /// Whether it sends heartbeats over a link now.
     pub beats: bool,
 }
 
@@ -133,7 +133,7 @@ impl Peer {
         self.lock().facts.clone()
     }
 
-    /// Changes what is known of it.
+    /// Changes the facts about it.
     pub(crate) fn learn(&self, change: impl FnOnce(&mut PeerFacts)) {
         change(&mut self.lock().facts);
     }
@@ -169,6 +169,7 @@ impl Peer {
         let one_of_many = link.is_one_of_many();
         let old = current.replace(link);
         state.heard = Some(Instant::now());
+        // Unlocked first: a task that wakes looks at the links at once.
         drop(state);
         self.changed.notify_waiters();
         old.filter(|old| !(one_of_many && old.is_one_of_many()))
@@ -278,6 +279,7 @@ impl Peers {
 
     /// Forgets a peer that has no link and that no relay lists. Returns whether it is forgotten.
     pub(crate) fn forget(&self, id: &PeerId) -> bool {
+        // The lock is held throughout: otherwise a link could be set in between, and be lost with the peer.
         let mut peers = self.lock();
         let unused = peers.get(id).is_some_and(|peer| {
             let state = peer.lock();

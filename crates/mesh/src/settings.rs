@@ -12,13 +12,13 @@ use crate::share::Share;
 pub struct Settings {
     /// Its name, for people.
     pub name: String,
-    /// Of this program.
+    /// The version of this program.
     pub version: &'static str,
     /// Where peers on the LAN connect to; `None`: nowhere.
     pub listen: Option<SocketAddr>,
-    /// The passcode that LAN peers and Warrens prove; none: everybody may link.
+    /// The passcode that LAN peers and Warrens prove; `None`: everybody may link.
     pub passcode: Option<Secret>,
-    /// Whether a stock peer that closes on a hello without the passcode's hash is sent it.
+    /// Whether the passcode's hash is sent to a stock peer that closes on a hello without it.
     pub plain_passcode: bool,
     /// Whether only sealed links are taken.
     pub require_sealed: bool,
@@ -28,7 +28,7 @@ pub struct Settings {
     pub relays: Vec<String>,
     /// Whether this machine is announced by mDNS, and others are looked for.
     pub advertise: bool,
-    /// Where mDNS is spoken.
+    /// How far mDNS goes.
     pub reach: Reach,
     /// The share of this machine for peers.
     pub share: Share,

@@ -56,7 +56,7 @@ pub struct Hours {
 /// Milliseconds of a day.
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// The most peers whose use of this day is remembered. The ledger is asked about a forgotten one when it asks again.
+/// The most peers whose use of this day is remembered. When a forgotten one asks again, the ledger is read again.
 const MAX_REMEMBERED: usize = 10_000;
 
 /// The time, as the rules need it.
@@ -84,7 +84,7 @@ impl Moment {
 
 /// The state of this machine, for the rules.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Doing {
+pub(crate) struct MachineLoad {
     /// The share of its capacity that its own jobs use, from 0 to 1.
     pub(crate) own_load: f64,
     /// How much of its speed heat and battery leave for others, in per cent; 0: nothing.
@@ -102,7 +102,7 @@ pub(crate) struct Asker<'a> {
     pub(crate) sealed: bool,
 }
 
-/// Why a request is refused.
+/// Why a request gets no answer, or no more of it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{words}")]
 pub(crate) struct Refusal {
@@ -110,11 +110,13 @@ pub(crate) struct Refusal {
     pub(crate) code: ErrorCode,
     /// The text for people.
     pub(crate) words: String,
+    /// Status and body of the backend's own answer, for Warrens: they pass them on to the client.
+    pub(crate) backend_answer: Option<(u16, String)>,
 }
 
 impl Refusal {
     pub(crate) fn new(code: ErrorCode, words: impl Into<String>) -> Self {
-        Self { code, words: words.into() }
+        Self { code, words: words.into(), backend_answer: None }
     }
 }
 
@@ -165,10 +167,10 @@ impl Gate {
         &mut self,
         now: Moment,
         asker: Asker<'_>,
-        doing: Doing,
+        load: MachineLoad,
     ) -> Result<(), Refusal> {
         self.share.lets_in(asker)?;
-        self.share.pauses(now, doing).map_or(Ok(()), Err)?;
+        self.share.pauses(now, load).map_or(Ok(()), Err)?;
         let usage = self.usage(now, asker.peer);
         self.within(usage)?;
         self.make_room();
@@ -184,6 +186,7 @@ impl Gate {
         self.running = self.running.saturating_sub(1);
         usage.running = usage.running.saturating_sub(1);
         usage.tokens = usage.tokens.saturating_add(tokens);
+        // Without a daily limit there is nothing to remember of a peer that asks for nothing now.
         if usage.running > 0 || self.share.tokens_per_day.is_some() {
             self.peers.insert(peer.clone(), usage);
         } else {
@@ -261,15 +264,15 @@ impl Share {
     }
 
     /// Why requests of all peers are refused now, if they are.
-    pub(crate) fn pauses(&self, now: Moment, doing: Doing) -> Option<Refusal> {
+    pub(crate) fn pauses(&self, now: Moment, load: MachineLoad) -> Option<Refusal> {
         let paused = |words: &str| Some(Refusal::new(ErrorCode::Unavailable, words));
-        if doing.throttle == 0 {
+        if load.throttle == 0 {
             return paused("this machine takes nothing now: it runs on battery, or is too hot");
         }
         if !self.hours.is_empty() && !self.hours.iter().any(|hours| hours.has(now.minute)) {
             return paused("this machine takes nothing at this hour");
         }
-        if self.max_load.is_some_and(|most| doing.own_load > most) {
+        if self.max_load.is_some_and(|most| load.own_load > most) {
             let words = "this machine is busy with its own requests";
             return Some(Refusal::new(ErrorCode::QueueFull, words));
         }

@@ -22,7 +22,7 @@ use store::VolatileStore;
 use tokio::sync::mpsc;
 
 use crate::{
-    link::{Carrier, Link, Opening, Order, Outgoing},
+    link::{Carrier, Link, LinkProperties, Order, Outgoing},
     node::{Mesh, Parts},
     peer::{Peer, PeerId, Peers},
     settings::Settings,
@@ -274,7 +274,7 @@ pub(crate) fn link(peer: &PeerId, kind: Kind) -> (Arc<Link>, FarEnd) {
     } else {
         Carrier::Relay("relay.test".into())
     };
-    let (link, outgoing) = Link::new(Opening {
+    let (link, outgoing) = Link::new(LinkProperties {
         peer: peer.clone(),
         carrier,
         sealed: warren,

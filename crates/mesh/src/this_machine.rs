@@ -92,6 +92,7 @@ impl Counts {
     /// A message that was not understood, of this kind.
     pub(crate) fn bad(&self, kind: &str) {
         let mut bad = self.bad.lock().unwrap_or_else(PoisonError::into_inner);
+        // Peers choose the kinds: a peer could otherwise fill the memory with them.
         let kind = if bad.len() < MAX_KINDS || bad.contains_key(kind) { kind } else { "other" };
         *bad.entry(kind.to_owned()).or_default() += 1;
     }
@@ -101,7 +102,7 @@ impl Counts {
         self.bad.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Something that somebody has to put right, in words for people: how often it was met is counted.
+    /// Counts a problem that a person has to solve, in words for people.
     pub(crate) fn problem(&self, what: &str) {
         let mut problems = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
         if problems.len() < MAX_KINDS || problems.contains_key(what) {

@@ -61,7 +61,7 @@ mod tests {
     const RATE: Rate = Rate { per_second: 2.0, burst: 3.0 };
 
     #[test]
-    fn a_burst_passes_and_then_so_much_each_second() {
+    fn a_burst_passes_and_then_the_rate_of_each_second() {
         let now = Instant::now();
         let mut bucket = Bucket::full(RATE, now);
         assert!((0..3).all(|_| bucket.take(now).is_ok()));

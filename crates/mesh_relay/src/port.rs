@@ -54,6 +54,7 @@ impl Port {
 impl Delivery {
     /// Sends the message once there is room.
     pub(crate) async fn send(self) -> Result<(), OutboxClosed> {
+        // Held until the message is queued: messages of one sender to a receiver stay in order.
         let _turn = self.turn.lock().await;
         self.outbox.send(wire::Frame::Text(self.text)).await
     }

@@ -66,7 +66,7 @@ impl MeshRelay {
         Self { shared, links: TaskTracker::new() }
     }
 
-    /// The same. The tasks of its links are in `links`, so that the caller can wait for their end.
+    /// This relay, with the tasks of its links in `links`, so that the caller can wait for their end.
     #[must_use]
     pub fn tracked_by(self, links: TaskTracker) -> Self {
         Self { links, ..self }
@@ -114,6 +114,7 @@ impl MeshRelay {
 
     /// Closes every link with 1001; nodes come back when they find the relay again.
     pub fn shut_down(&self) {
+        // Taken out, so that the lock is free when the links end: each of their tasks takes it.
         let ports = std::mem::take(&mut self.shared.lock().ports);
         for port in ports.into_values() {
             port.close((1001, "the relay is stopping"));

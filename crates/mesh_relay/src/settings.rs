@@ -7,9 +7,9 @@ use base::NodeId;
 /// Which nodes may register.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Admission {
-    /// All.
+    /// Every node.
     Open,
-    /// These.
+    /// Only these nodes.
     Members(HashSet<NodeId>),
 }
 
@@ -26,9 +26,9 @@ impl Admission {
 /// A rate limit: a rate per second, after a burst.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate {
-    /// Each second.
+    /// How many each second.
     pub per_second: f64,
-    /// At once.
+    /// How many at once, after a pause.
     pub burst: f64,
 }
 

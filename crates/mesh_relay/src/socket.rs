@@ -98,6 +98,7 @@ impl Socket<'_> {
     async fn until_end(&mut self) -> End {
         loop {
             let end = tokio::select! {
+                // A node that sends without pause must not hold up its own goodbye.
                 biased;
                 goodbye = &mut self.closing => end_of(goodbye),
                 frame = self.link.next() => match frame {
@@ -186,6 +187,7 @@ impl Socket<'_> {
     async fn deliver(&mut self, delivery: Delivery, session: &str) -> Result<(), End> {
         let to = delivery.to;
         let mut sending = pin!(delivery.send());
+        // Nearly always there is room at once, and no pause has to be noted.
         if poll_fn(|cx| Poll::Ready(sending.as_mut().poll(cx).is_ready())).await {
             // If the receiver is gone, the switchboard says so.
             return Ok(());
@@ -207,6 +209,7 @@ impl Socket<'_> {
             goodbye = &mut self.closing => end_of(goodbye).and(Err(End::Closed)),
             error = self.link.write_only() => Err(End::Broken(error)),
         };
+        // Its sign of life may have come meanwhile, unread.
         self.deaf_until = Instant::now();
         waited
     }

@@ -8,12 +8,6 @@ use scheduler::{AnswerWriter, Head, WriteError};
 
 use crate::served::{HeldAnswer, RequestShape, ServedEndpoints, announced_length};
 
-/// The failure of a job whose answer is not in the shape that the provider was asked for.
-pub(crate) const NO_SENSE: &str = "the provider's answer makes no sense";
-
-/// The reason given when a job moves to another provider because the backend answered with an error.
-pub(crate) const REFUSED: &str = "its backend refused, and another is asked";
-
 /// A job that a provider has, and its answer.
 pub(crate) struct Incoming {
     pub(crate) writer: AnswerWriter,
@@ -84,22 +78,7 @@ impl Incoming {
             Ok(()) => self.writer.end(),
             // The stall ends with the dispatcher's own deadline: all of the answer is here.
             Err(WriteError::Stalled) => self.writer.abandon(),
-            Err(error) => self.give_up(error),
-        }
-    }
-
-    /// Ends a job whose writer refused the rest of the answer.
-    pub(crate) fn give_up(self, error: WriteError) {
-        match error {
-            WriteError::Unreadable => self.writer.fail(NO_SENSE),
-            WriteError::Refused => {
-                // The client does not get this status while another provider can be asked.
-                tracing::info!(request_id = %self.writer.job(), "{REFUSED}");
-                self.writer.fail(REFUSED);
-            }
-            WriteError::Stalled => self.writer.stalled(),
-            // The job was cancelled or has ended: nothing is lost.
-            WriteError::Over => self.writer.abandon(),
+            Err(error) => self.writer.give_up(error),
         }
     }
 

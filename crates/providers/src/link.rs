@@ -10,7 +10,7 @@ use std::{future::pending, pin::pin, time::Duration};
 use base::JobId;
 use scheduler::LeaveReason;
 use tokio::time::{Instant, sleep, sleep_until};
-use wire::{Frame, Link, LinkError};
+use wire::{Frame, Link, LinkError, until};
 
 use crate::notes::{Assigned, Note, Notes};
 
@@ -176,14 +176,6 @@ fn on_frames<C: Codec>(
         }
     }
     None
-}
-
-/// Waits until this time, or for ever if no time is given. Cancel safe.
-pub(crate) async fn until(at: Option<Instant>) {
-    match at {
-        Some(at) => sleep_until(at).await,
-        None => pending().await,
-    }
 }
 
 /// Carries out the scheduler's decisions. Returns how to close once the drain is over. `noted` is empty

@@ -22,7 +22,7 @@ use protocol::room::{
 };
 use rooms::{
     Form, Next, Subscription,
-    events::{Announcement, Bounds, Encoded, Log},
+    events::{Announcement, Bounds, EncodedEvent, Log},
 };
 use tokio::task::JoinSet;
 
@@ -33,7 +33,7 @@ const EVENTS: usize = 100;
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The end of a job: one of the larger events, in all forms.
-fn event() -> Encoded {
+fn event() -> EncodedEvent {
     let (request_id, participant_id) = ("r-0123456789abcdef".to_owned(), "worker-1".to_owned());
     let metrics = AnswerMetrics::new(22, 1200, Some(300), Some(120));
     let message = LlmComplete {

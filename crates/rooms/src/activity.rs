@@ -85,8 +85,8 @@ pub struct Holder<'a> {
 /// Pure. Its size is bounded by the jobs in flight, up to [`MAX_JOBS`], and by the participants.
 #[derive(Debug, Default)]
 pub struct Activity {
-    jobs: HashMap<JobId, Running>,
-    participants: HashMap<String, Doing>,
+    jobs: HashMap<JobId, RoomJob>,
+    participants: HashMap<String, ParticipantActivity>,
     /// The end events of jobs that came as messages. Each waits here until the reader of the answer
     /// has reported every token: an end never overtakes a token.
     withheld: HashMap<JobId, RoomEvent>,
@@ -97,7 +97,7 @@ pub struct Activity {
 
 /// A job that a participant has, or had last.
 #[derive(Debug)]
-struct Running {
+struct RoomJob {
     participant: String,
     nickname: String,
     endpoint: String,
@@ -114,7 +114,7 @@ struct Running {
 
 /// The activity of a participant.
 #[derive(Debug, Default)]
-struct Doing {
+struct ParticipantActivity {
     in_flight: u32,
     last: Option<AnswerMetrics>,
 }
@@ -128,7 +128,7 @@ impl Activity {
         }
         // A job that is given again has left its former participant, which may not have been reported.
         self.requeued(job.job);
-        self.jobs.insert(job.job, Running::new(job, holder));
+        self.jobs.insert(job.job, RoomJob::new(job, holder));
         self.participants.entry(holder.id.to_owned()).or_default().in_flight += 1;
         Some(Announcement::event(RoomEvent::LlmRequest(LlmStarted {
             request_id: job.request_id(),
@@ -159,12 +159,12 @@ impl Activity {
         {
             doing.last = Some(*metrics);
         }
-        let told = running.told(&ended.how);
+        let announcement = running.end(&ended.how);
         // The end of a job that came as a message waits until the reader of its answer has reported all tokens.
         if !running.by_message || running.concluded {
-            return Some(told);
+            return Some(announcement);
         }
-        self.withheld.extend(told.event.map(|event| (ended.job, event)));
+        self.withheld.extend(announcement.event.map(|event| (ended.job, event)));
         None
     }
 
@@ -196,7 +196,7 @@ impl Activity {
     /// Forgets a participant that left the room. Its jobs end on their own.
     pub fn forget(&mut self, participant: &str) {
         self.participants.remove(participant);
-        let its = |running: &&mut Running| running.participant == participant;
+        let its = |running: &&mut RoomJob| running.participant == participant;
         self.jobs.values_mut().filter(its).for_each(|running| running.held = false);
     }
 
@@ -218,7 +218,7 @@ impl Activity {
     }
 }
 
-impl Running {
+impl RoomJob {
     fn new(job: &JobStarted, holder: Holder<'_>) -> Self {
         Self {
             participant: holder.id.to_owned(),
@@ -233,7 +233,7 @@ impl Running {
         }
     }
 
-    fn told(&self, how: &How) -> Announcement {
+    fn end(&self, how: &How) -> Announcement {
         let (event, message) = match how {
             How::Answered(metrics) => self.complete(metrics),
             How::Failed { begun: false, error } => self.failed(Stage::Dispatch, error),

@@ -34,9 +34,9 @@ const MAX_KNOWN: usize = 64;
 /// The most addresses that are remembered.
 const MAX_SOURCES: usize = 10_000;
 
-/// How well an address knows a room.
+/// How well an address knows a room; a higher one includes the lower.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Knows {
+pub(crate) enum Knowledge {
     /// It knows its code.
     Code,
     /// It has shown the room's password, or the room has none.
@@ -47,7 +47,7 @@ pub(crate) enum Knows {
 struct Record {
     /// The times of wrong attempts, the oldest first; no more than are counted.
     wrong: VecDeque<u64>,
-    known: HashMap<RoomId, (Knows, u64)>,
+    known: HashMap<RoomId, (Knowledge, u64)>,
     turn: u64,
 }
 
@@ -70,13 +70,13 @@ impl Attempts {
     pub(crate) fn wait_for(
         &mut self,
         room: &RoomId,
-        at_least: Knows,
+        at_least: Knowledge,
         from: ClientAddress,
         now: u64,
     ) -> Option<Duration> {
         let wait = self.wait(from, now)?;
         let record = self.records.get(&from.party())?;
-        let knows = |&&(knows, at): &&(Knows, u64)| knows >= at_least && now < at + KNOWN;
+        let knows = |&&(knows, at): &&(Knowledge, u64)| knows >= at_least && now < at + KNOWN;
         match record.known.get(room).filter(knows) {
             Some(_) => self.wait_below(from, MOST_OF_ALL, now),
             None => Some(wait),
@@ -109,10 +109,10 @@ impl Attempts {
     }
 
     /// Notes that an address knows a room.
-    pub(crate) fn right(&mut self, room: &RoomId, knows: Knows, from: ClientAddress, now: u64) {
+    pub(crate) fn right(&mut self, room: &RoomId, knows: Knowledge, from: ClientAddress, now: u64) {
         let source = from.party();
         let is_noted = |record: &Record| {
-            let noted = |&(known, at): &(Knows, u64)| known >= knows && now < at + NOTED;
+            let noted = |&(known, at): &(Knowledge, u64)| known >= knows && now < at + NOTED;
             record.known.get(room).is_some_and(noted)
         };
         // Every request comes here: most must not change the map.
@@ -148,7 +148,7 @@ impl Attempts {
     }
 }
 
-fn forget_oldest(known: &mut HashMap<RoomId, (Knows, u64)>) {
+fn forget_oldest(known: &mut HashMap<RoomId, (Knowledge, u64)>) {
     let oldest = known.iter().min_by_key(|(_, (_, at))| *at).map(|(room, _)| room.clone());
     if let Some(oldest) = oldest {
         known.remove(&oldest);
@@ -189,36 +189,36 @@ mod tests {
     fn rooms_that_it_knows_are_let_through_for_an_hour() {
         let (room, other) = (RoomId::from("a"), RoomId::from("b"));
         let mut attempts = Attempts::default();
-        attempts.right(&room, Knows::Password, HERE, 0);
+        attempts.right(&room, Knowledge::Password, HERE, 0);
         let mut late = KNOWN - 1;
         (0..10).for_each(|_| attempts.wrong(HERE, late));
-        assert_eq!(attempts.wait_for(&room, Knows::Password, HERE, late), None);
-        assert!(attempts.wait_for(&other, Knows::Code, HERE, late).is_some());
+        assert_eq!(attempts.wait_for(&room, Knowledge::Password, HERE, late), None);
+        assert!(attempts.wait_for(&other, Knowledge::Code, HERE, late).is_some());
         late += 1;
-        assert!(attempts.wait_for(&room, Knows::Code, HERE, late).is_some());
+        assert!(attempts.wait_for(&room, Knowledge::Code, HERE, late).is_some());
     }
 
     #[test]
     fn the_code_does_not_stand_for_the_password() {
         let room = RoomId::from("a");
         let mut attempts = tried(10, 0);
-        attempts.right(&room, Knows::Code, HERE, 0);
-        assert_eq!(attempts.wait_for(&room, Knows::Code, HERE, 0), None);
-        assert!(attempts.wait_for(&room, Knows::Password, HERE, 0).is_some());
-        attempts.right(&room, Knows::Password, HERE, 0);
-        attempts.right(&room, Knows::Code, HERE, NOTED);
-        assert_eq!(attempts.wait_for(&room, Knows::Password, HERE, NOTED - 1), None, "kept");
+        attempts.right(&room, Knowledge::Code, HERE, 0);
+        assert_eq!(attempts.wait_for(&room, Knowledge::Code, HERE, 0), None);
+        assert!(attempts.wait_for(&room, Knowledge::Password, HERE, 0).is_some());
+        attempts.right(&room, Knowledge::Password, HERE, 0);
+        attempts.right(&room, Knowledge::Code, HERE, NOTED);
+        assert_eq!(attempts.wait_for(&room, Knowledge::Password, HERE, NOTED - 1), None, "kept");
     }
 
     #[test]
     fn after_a_hundred_known_rooms_are_refused_too() {
         let room = RoomId::from("a");
         let mut attempts = Attempts::default();
-        attempts.right(&room, Knows::Password, HERE, 0);
+        attempts.right(&room, Knowledge::Password, HERE, 0);
         (0..MOST_OF_ALL - 1).for_each(|_| attempts.wrong(HERE, 0));
-        assert_eq!(attempts.wait_for(&room, Knows::Password, HERE, 0), None);
+        assert_eq!(attempts.wait_for(&room, Knowledge::Password, HERE, 0), None);
         (0..MOST_OF_ALL).for_each(|_| attempts.wrong(HERE, 0));
-        assert!(attempts.wait_for(&room, Knows::Password, HERE, 0).is_some());
+        assert!(attempts.wait_for(&room, Knowledge::Password, HERE, 0).is_some());
         assert_eq!(attempts.records[&HERE.party()].wrong.len(), MOST_OF_ALL, "bounded");
     }
 
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(attempts.wait(HERE, 0), None, "forgotten");
         for number in 0..2 * MAX_KNOWN {
             let room = RoomId::from(format!("r{number}"));
-            attempts.right(&room, Knows::Code, HERE, number as u64);
+            attempts.right(&room, Knowledge::Code, HERE, number as u64);
         }
         let known = &attempts.records[&HERE.party()].known;
         assert_eq!(known.len(), MAX_KNOWN);

@@ -69,7 +69,7 @@ pub(crate) struct Member {
     /// When its connection last heard of it; 0 for never. The connection writes it without a lock.
     pub(crate) link_seen: Arc<AtomicU64>,
     /// Whether watchers think that it is offline.
-    pub(crate) told_offline: bool,
+    pub(crate) is_shown_offline: bool,
     /// Whether the stored record is out of date.
     pub(crate) stale: bool,
     tunnel_tokens: Vec<(KeyDigest, u64)>,
@@ -117,7 +117,7 @@ impl Member {
             stored,
             link: Link::Down { since: now },
             link_seen: Arc::default(),
-            told_offline: false,
+            is_shown_offline: false,
             stale: false,
             tunnel_tokens: Vec::new(),
         }
@@ -129,7 +129,7 @@ impl Member {
         // The server may have been off for a day: everybody gets an hour to come back.
         stored.seen = stored.seen.max(now.saturating_sub(FORGOTTEN - AFTER_RESTART));
         let id = record.id.as_str().to_owned();
-        Some(Self { told_offline: true, ..Self::new(id, 0, record.session, stored, now) })
+        Some(Self { is_shown_offline: true, ..Self::new(id, 0, record.session, stored, now) })
     }
 
     /// Its record for the store.

@@ -8,7 +8,7 @@ use std::{
 use base::Secret;
 use protocol::room::{Capabilities, MachineSpecs, ParticipantInfo, RuntimeConfig};
 
-use crate::{room::Room, state::Linked};
+use crate::{room::Room, state::LinkHandle};
 
 /// How a participant is connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,11 +61,11 @@ pub struct Joined {
 pub struct Connection {
     room: Arc<Room>,
     id: String,
-    linked: Linked,
+    linked: LinkHandle,
 }
 
 impl Connection {
-    pub(crate) const fn new(room: Arc<Room>, id: String, linked: Linked) -> Self {
+    pub(crate) const fn new(room: Arc<Room>, id: String, linked: LinkHandle) -> Self {
         Self { room, id, linked }
     }
 

@@ -38,7 +38,7 @@ pub(crate) enum PasswordCheck {
     Right,
     Wrong,
     /// It must be verified: the password was not shown since the start.
-    Not,
+    Unverified,
 }
 
 impl Password {
@@ -72,7 +72,7 @@ impl Password {
     /// text is known to be wrong.
     pub(crate) fn known(&self, text: &str) -> PasswordCheck {
         match &self.verified {
-            None => PasswordCheck::Not,
+            None => PasswordCheck::Unverified,
             Some(verified) if self.salted(text).ct_eq(verified).into() => PasswordCheck::Right,
             Some(_) => PasswordCheck::Wrong,
         }
@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(password.known("swordfish"), PasswordCheck::Right);
         assert_eq!(password.known("sword"), PasswordCheck::Wrong);
         let mut kept = Password::kept(password.phc());
-        assert_eq!(kept.known("swordfish"), PasswordCheck::Not);
+        assert_eq!(kept.known("swordfish"), PasswordCheck::Unverified);
         kept.remember("swordfish");
         assert_eq!(kept.known("swordfish"), PasswordCheck::Right);
     }
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn only_a_few_are_verified_at_a_time_and_nobody_waits_for_ever() {
+    async fn verifications_at_a_time_are_bounded_and_so_is_the_wait() {
         let verifier = Verifier::new();
         let mut turns = Vec::new();
         for _ in 0..AT_A_TIME {

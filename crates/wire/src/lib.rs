@@ -12,6 +12,7 @@
 //! - [`proxy`]: the proxies of the environment
 //! - [`mod@advice`]: what to do about an error of a connection
 //! - [`mod@listen`]: listening for connections
+//! - `deadline`: waiting for a time that may be absent
 //! - [`acks`]: acknowledgements without delay, for far ends that wait for them
 //! - [`mod@server_url`]: the URL of a server, as people write it
 //! - [`tls`]: TLS for servers and clients
@@ -24,6 +25,7 @@ pub mod advice;
 mod any_link;
 mod blocking;
 mod close_watch;
+mod deadline;
 pub mod dial;
 mod in_process;
 pub mod io;
@@ -40,6 +42,7 @@ pub use accept::{Upgrade, UpgradeError};
 pub use acks::{Acknowledging, PromptAcks};
 pub use advice::{Advice, advised};
 pub use any_link::Link;
+pub use deadline::until;
 pub use dial::{Dial, DialError, DialedLink, dial};
 pub use io::{Io, IoStream};
 pub use limits::Limits;

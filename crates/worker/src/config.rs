@@ -9,7 +9,7 @@ use traces::Traces;
 use url::Url;
 use wire::server_url;
 
-use crate::room::join::JoinRoom;
+use crate::room::JoinRoom;
 
 /// All that a worker needs to know.
 #[derive(Debug, Clone)]
@@ -26,13 +26,13 @@ pub struct WorkerConfig {
     pub protocol: Protocol,
     /// How often each backend is asked for its models.
     pub poll_interval: Duration,
-    /// How long requests in flight may take to finish when the worker is told to end.
+    /// How long requests in flight may take to finish when the worker is to end.
     pub drain_timeout: Duration,
     /// How often a tunnel into a room shows that it is alive. Stock servers give a participant up
     /// after 30 s.
     pub heartbeat: Duration,
-    /// How long a job waits for a backend that takes no requests, on links whose server cannot have it
-    /// wait. As long as a server waits for an absent worker, by default.
+    /// How long a job waits for a backend that takes no requests, on links whose server cannot keep the job
+    /// itself. By default, as long as a server waits for an absent worker.
     pub patience: Duration,
     /// Where the spans of jobs go whose server traces them; `None`: nowhere.
     pub traces: Option<Traces>,
@@ -135,7 +135,7 @@ impl Lend {
 pub struct ServerTarget {
     /// Its base URL: `http`, `https`, `ws` or `wss`; a path is kept as a prefix.
     pub url: Url,
-    /// The secret that it asks of workers; of one that joins a room, the room's password.
+    /// The secret that workers need at this server; to join a room, the room's password.
     pub secret: Option<Secret>,
     /// The room to join; `None`: lent to the whole server.
     pub room: Option<Arc<JoinRoom>>,
@@ -203,7 +203,7 @@ impl ServerTarget {
         Self { provider: Some(name.into()), ..self }
     }
 
-    /// The same server, where a node of this model and name client for one task at a time. Its
+    /// The same server, for a node of this model and name that takes one task at a time. Its
     /// token is the server's secret.
     #[must_use]
     pub fn for_node(&self, model: &str, name: &str) -> Self {
@@ -216,8 +216,8 @@ impl ServerTarget {
         Self { client: ClientKind::Node(query.encode()), ..self.clone() }
     }
 
-    /// The same server, for a participant's tunnel that is opened with this token. `cancels` tells the
-    /// server that the participant can be told to stop.
+    /// The same server, for a participant's tunnel that is opened with this token. `cancels` says
+    /// that the participant stops a job when the server cancels it.
     pub(crate) fn for_tunnel(&self, mut url: Url, token: &str, cancels: bool) -> Self {
         url.query_pairs_mut().append_pair("token", token);
         if cancels {

@@ -12,7 +12,7 @@ use crate::{
     event::EventSink,
     lent::LentBackend,
     outcome::{LinkEnd, Outcome},
-    room::{gave_up::GiveUpReason, member::RoomMember},
+    room::{GiveUpReason, member::RoomMember},
 };
 
 /// The state that the links of one backend to one server share.

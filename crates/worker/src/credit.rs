@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn takes_what_there_is_and_waits_for_more() {
+    async fn credit_that_is_there_is_taken_and_more_is_waited_for() {
         let credit = Arc::new(Credit::new(5));
         assert_eq!(credit.take(3).await, 3);
         assert_eq!(credit.take(3).await, 2);

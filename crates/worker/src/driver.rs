@@ -1,11 +1,11 @@
-//! One driver for every link that stands, whatever it speaks.
+//! One driver for every link that stands, of all protocols.
 //!
 //! It reads frames, keeps time, and drains the link when the worker ends. What frames mean is up to a
 //! [`Codec`]: each protocol has its own. The codec is a type parameter, so nothing is dispatched at run
 //! time.
 
-use tokio::time::{Instant, Interval, sleep_until};
-use wire::{Frame, Link, LinkError};
+use tokio::time::{Instant, Interval};
+use wire::{Frame, Link, LinkError, until};
 
 use crate::{
     context::LinkContext,
@@ -115,7 +115,7 @@ pub(crate) async fn drive<C: Codec>(
             // Before frames: an ended job frees a slot, and a server that floods must not keep it taken.
             event = codec.event() => Wake::Event(event),
             _ = beats.tick() => Wake::Beat,
-            () = until(deadline), if deadline.is_some() => Wake::Deadline,
+            () = until(deadline) => Wake::Deadline,
             frame = link.next() => Wake::Frame(frame),
         };
         let outcome = match wake {
@@ -199,11 +199,4 @@ impl SilentBeats {
 /// The reason for leaving a server that is silent since then.
 pub(crate) fn silent(heard: Instant) -> String {
     format!("the server was silent for {} s", heard.elapsed().as_secs())
-}
-
-pub(crate) async fn until(deadline: Option<Instant>) {
-    match deadline {
-        Some(at) => sleep_until(at).await,
-        None => std::future::pending().await,
-    }
 }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use base::Secret;
 
-use crate::{failures::WARN_FROM, room::gave_up::GiveUpReason};
+use crate::{failures::WARN_FROM, room::GiveUpReason};
 
 /// Something that happened to a worker.
 #[derive(Debug, Clone, PartialEq, Eq)]

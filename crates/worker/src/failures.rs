@@ -12,8 +12,8 @@ pub struct Failures {
 pub(crate) const WARN_FROM: u32 = 3;
 
 impl Failures {
-    /// One more, in these words. Returns how many they are, if this one is to be shown.
-    pub fn told(&mut self, words: &str) -> Option<u32> {
+    /// Counts one more, in these words. Returns how many there are, if this one is to be shown.
+    pub fn count_one(&mut self, words: &str) -> Option<u32> {
         self.count = self.count.saturating_add(1);
         let is_new = self.words != words;
         if is_new {
@@ -37,13 +37,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_failure_is_told_at_growing_intervals() {
+    fn the_same_failure_is_reported_at_growing_intervals() {
         let mut failures = Failures::default();
-        let told: Vec<u32> = (0..100).filter_map(|_| failures.told("refused")).collect();
-        assert_eq!(told, [1, 3, 6, 12, 24, 48, 96]);
-        assert_eq!(failures.told("no TLS"), Some(101), "other words are news");
-        assert_eq!(failures.told("no TLS"), None);
+        let shown: Vec<u32> = (0..100).filter_map(|_| failures.count_one("refused")).collect();
+        assert_eq!(shown, [1, 3, 6, 12, 24, 48, 96]);
+        assert_eq!(failures.count_one("no TLS"), Some(101), "other words are news");
+        assert_eq!(failures.count_one("no TLS"), None);
         failures.over();
-        assert_eq!(failures.told("no TLS"), Some(1));
+        assert_eq!(failures.count_one("no TLS"), Some(1));
     }
 }

@@ -1,4 +1,4 @@
-//! One job: the backend is asked, its answer becomes frames of the link.
+//! One job: it asks the backend, and turns the answer into frames of the link.
 
 use std::{future::poll_fn, pin::pin, task::Poll, time::Duration};
 
@@ -42,7 +42,7 @@ impl Job {
         let ending = tokio::select! {
             // A cancellation wins over an answer that is ready: nobody would read it.
             biased;
-            why = told_to_stop(stop) => Err(ReplyError::Failed(why)),
+            why = stop_reason(stop) => Err(ReplyError::Failed(why)),
             done = serve(order, &lent, &mut reply) => done,
         };
         match ending {
@@ -145,7 +145,7 @@ fn is_stream(answer: &Answer) -> bool {
         && !answer.headers.contains_key(header::CONTENT_ENCODING)
 }
 
-async fn told_to_stop(stop: oneshot::Receiver<JobFailure>) -> JobFailure {
+async fn stop_reason(stop: oneshot::Receiver<JobFailure>) -> JobFailure {
     match stop.await {
         Ok(why) => why,
         // Nobody is left who could stop it.

@@ -49,11 +49,11 @@ pub(crate) struct Offer {
 impl Offer {
     /// Whether a server that knows the other offer knows this one, too.
     pub(crate) fn is_as_announced(&self, announced: &Self) -> bool {
-        let told = |offer: &Self| offer.models.is_empty() && offer.reached;
+        let is_empty_list = |offer: &Self| offer.models.is_empty() && offer.reached;
         self.models == announced.models
             && self.endpoints == announced.endpoints
             && self.facts == announced.facts
-            && told(self) == told(announced)
+            && is_empty_list(self) == is_empty_list(announced)
     }
 }
 
@@ -69,9 +69,9 @@ pub(crate) struct LentBackend {
     answer_bytes: AtomicU64,
     /// A job did not reach the backend, and nobody has looked after it since.
     lost: AtomicBool,
-    /// The models to offer; none: all that it lists.
+    /// The models to offer; `None`: all that the backend lists.
     entries: Option<Vec<ModelEntry>>,
-    /// Whether it has to list them.
+    /// Whether to offer only those of them that the backend lists.
     only_listed: bool,
     /// The backend's own names of models that are offered by another.
     real_names: RwLock<HashMap<String, String>>,
@@ -136,7 +136,7 @@ impl LentBackend {
         self.max_concurrent
     }
 
-    /// Whether it offers an explicit list, whatever the backend lists.
+    /// Whether it offers an explicit list, and ignores the backend's.
     pub(crate) fn has_fixed_models(&self) -> bool {
         self.entries.is_some() && !self.only_listed
     }
@@ -167,7 +167,7 @@ impl LentBackend {
         models.iter().cloned().chain(aliases.map(|alias| alias.name.clone())).collect()
     }
 
-    /// The backend's own name for a model, if it is another than the one that is asked for.
+    /// The backend's own name for a model, if it differs from the requested one.
     fn real_name(&self, asked: &str) -> Option<String> {
         let alias = self.aliases.iter().find(|alias| alias.name == asked);
         let offer = self.offer.borrow();
@@ -263,14 +263,14 @@ impl LentBackend {
 
     /// The facts that the backend reports of these models and no others, by the names that consumers use.
     fn facts(&self, models: &[String]) -> FactsByModel {
-        let told = self.backend.facts();
+        let reported = self.backend.facts();
         let real = self.real_names.read().unwrap_or_else(PoisonError::into_inner);
         let of = |name: &String| {
             let alias = self.aliases.iter().find(|alias| alias.name == *name);
             let model = alias.and_then(|alias| target(alias, models)).unwrap_or(name);
             let real = real.get(model).unwrap_or(model);
             let other = || ModelName::from(real.as_str()).with_or_without_latest();
-            let facts = told.get(real).or_else(|| told.get(other()?.as_str()))?;
+            let facts = reported.get(real).or_else(|| reported.get(other()?.as_str()))?;
             Some((name.clone(), facts.clone()))
         };
         models.iter().filter_map(of).collect()

@@ -17,9 +17,9 @@
 //! - `relay`, `node`, `tunnel`: the protocols: workers', nodes', stock participants'
 //! - `traced`: the spans of requests to a backend
 //! - `tasks`, `job`, `order`, `reply`, `credit`: the jobs of a link, from a request to the frames of its answer
-//! - [`room`]: a room that a backend is lent to, and what there is to ask of its server over HTTP
+//! - [`room`]: a room that a backend is lent to, and the requests to its server over HTTP
 //! - [`failures`]: which of many failures in a row are shown (pure)
-//! - `outcome`, `reconnect`: how links end, and how long to wait for the next try (pure)
+//! - `outcome`: how links end, and how long to wait for the next try (pure)
 
 pub mod config;
 mod context;
@@ -39,7 +39,6 @@ mod ollama;
 mod order;
 mod outcome;
 mod patience;
-mod reconnect;
 mod relay;
 mod reply;
 pub mod roaming;

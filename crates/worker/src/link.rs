@@ -14,10 +14,9 @@ use crate::{
     event::Event,
     failures::Failures,
     node::{NodeCodec, TaskSlot},
-    outcome::{LinkEnd, Outcome, WorkerEnd},
-    reconnect::{GOOD, Reconnect},
+    outcome::{GOOD, LinkEnd, Outcome, Reconnect, WorkerEnd},
     relay::RelayCodec,
-    room::gave_up::GiveUpReason,
+    room::GiveUpReason,
     tunnel::{self, TunnelCodec},
 };
 
@@ -126,7 +125,7 @@ impl LinkContext {
     /// Reports how a link ended. What goes on failing is reported at growing intervals, not at each try.
     fn report(&self, outcome: &Outcome, retry_in: Duration, failures: &mut Failures) {
         let (server, name) = (self.server.to_string(), self.name.clone());
-        // What was said before a good link says nothing of failures after it.
+        // After a good link the next failure is news, even in the same words.
         if was_good(outcome) {
             failures.over();
         }
@@ -138,7 +137,7 @@ impl LinkContext {
                 (reason, false)
             }
         };
-        let Some(tries) = failures.told(reason) else {
+        let Some(tries) = failures.count_one(reason) else {
             tracing::debug!(server, name, ?retry_in, "not connected again: {reason}");
             return;
         };

@@ -62,7 +62,7 @@ pub(crate) async fn watch(lent: Arc<LentBackend>, every: Duration, events: Event
             events.send(&Event::Models { backend, models });
         }
         lent.publish(&lent.names(&known.models), served.endpoints, reached);
-        // The list does not wait for what else there is to know.
+        // The list is published first: to learn more about each model may take long.
         if reached && look.is_empty() {
             let lent = Arc::clone(&lent);
             look.spawn(async move { lent.backend().look_closer().await });
@@ -115,7 +115,7 @@ fn report_failure(
 ) {
     let Err(error) = polled else { return failures.over() };
     let reason = error.to_string();
-    if failures.told(&reason).is_some() {
+    if failures.count_one(&reason).is_some() {
         let backend = lent.backend().label().to_owned();
         events.send(&Event::BackendFailed { backend, reason });
     }
@@ -126,7 +126,7 @@ fn report_failure(
 #[derive(Debug, Default)]
 struct EndpointWatch {
     endpoints: Option<Endpoints>,
-    /// Whether it was asked since it was last lost.
+    /// Whether they were asked for since the backend was last lost.
     fresh: bool,
 }
 
@@ -136,7 +136,7 @@ impl EndpointWatch {
     }
 
     async fn learn(&mut self, backend: &Backend) {
-        // Of models that this machine runs itself it is known once the first is loaded, and costs nothing to ask.
+        // An engine of this machine knows its endpoints only once the first model is loaded, and costs nothing to ask.
         if self.fresh && backend.engines().is_none() {
             if let Some((known, listed)) = self.endpoints.zip(backend.listed_endpoints()) {
                 let text = Endpoints::UNTRANSLATED.iter().fold(known, Endpoints::without);

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_for_several_backends_claims_of_each_only_what_it_has() {
+    fn a_list_for_several_backends_claims_of_each_only_its_own_models() {
         let entries = entries(&["fast=llama3", "qwen3:8b", "gone"]);
         let offered = Offered::listed(&entries, &names(&["llama3:latest", "qwen3:8b", "other"]));
         assert_eq!(offered.names, ["fast", "qwen3:8b"]);

@@ -89,8 +89,8 @@ impl Translation {
     pub(crate) fn answer(self, answer: Answer, backend: &str) -> Answer {
         let Answer { status, headers, body } = answer;
         let mut map = self.map();
-        let (told, kind) = map.head(status.as_u16(), kind(&headers));
-        let status = StatusCode::from_u16(told).unwrap_or(status);
+        let (code, kind) = map.head(status.as_u16(), kind(&headers));
+        let status = StatusCode::from_u16(code).unwrap_or(status);
         Answer {
             status,
             headers: headed(headers, kind),
@@ -173,10 +173,10 @@ mod tests {
             let request = BackendRequest { body: vec![body.into()], ..BackendRequest::default() };
             let mut answer = translated(endpoint, request, "m", 9).unwrap_err();
             assert_eq!(answer.status, 400);
-            let told = answer.body.next().await.unwrap().unwrap();
-            let told: serde_json::Value = serde_json::from_slice(&told).unwrap();
-            assert_eq!(told["error"]["type"], "invalid_request_error");
-            assert_eq!(told["type"] == "error", endpoint == Endpoint::Messages);
+            let error = answer.body.next().await.unwrap().unwrap();
+            let error: serde_json::Value = serde_json::from_slice(&error).unwrap();
+            assert_eq!(error["error"]["type"], "invalid_request_error");
+            assert_eq!(error["type"] == "error", endpoint == Endpoint::Messages);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A request as a job is made of it, whichever form it came in.
+//! A request in one form for all protocols, as a job takes it.
 
 use std::borrow::Cow;
 

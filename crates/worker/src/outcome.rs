@@ -1,8 +1,22 @@
-//! How links and workers end.
+//! How links and workers end, and how long a worker waits for the next try.
 
 use std::time::Duration;
 
-use crate::room::gave_up::GiveUpReason;
+use base::Backoff;
+
+use crate::room::GiveUpReason;
+
+const FIRST: Duration = Duration::from_secs(1);
+const LAST: Duration = Duration::from_secs(30);
+
+/// A server that refused is asked again, but not often: somebody has to change something first.
+const AFTER_REFUSAL: Duration = Duration::from_secs(30);
+
+/// A server that drained takes a moment to come back.
+const AFTER_DRAIN: Duration = Duration::from_secs(2);
+
+/// After a link that stood this long, the next failure starts from the shortest wait.
+pub(crate) const GOOD: Duration = Duration::from_secs(10);
 
 /// How a link, or the try for one, ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,7 +25,7 @@ pub(crate) enum Outcome {
     Over(GiveUpReason),
     /// The server does not want this worker.
     Refused(String),
-    /// The server lets nobody in for a moment, whatever their secret.
+    /// The server lets nobody in for a moment, not even with the right secret.
     Throttled(String),
     /// The server drained, as it had said it would.
     Drained(String),
@@ -41,4 +55,84 @@ pub struct WorkerEnd {
     pub cut_off: usize,
     /// Why a room was given up, if one was; the last one, if there were several.
     pub gave_up: Option<GiveUpReason>,
+}
+
+/// The waits between the links to one server.
+#[derive(Debug)]
+pub(crate) struct Reconnect(Backoff);
+
+impl Reconnect {
+    pub(crate) const fn new() -> Self {
+        Self(Backoff::new(FIRST, LAST))
+    }
+
+    /// The wait after this outcome. `random` is any random number.
+    pub(crate) fn after(&mut self, outcome: &Outcome, random: u32) -> Duration {
+        match outcome {
+            Outcome::Over(_) | Outcome::Refused(_) => AFTER_REFUSAL,
+            Outcome::Throttled(_) => FIRST,
+            Outcome::Drained(_) => {
+                self.0.reset();
+                AFTER_DRAIN + Duration::from_millis(u64::from(random % 500))
+            }
+            Outcome::Spent(_) => {
+                self.0.reset();
+                self.0.next(random)
+            }
+            Outcome::Lost { stood, .. } => {
+                if stood.is_some_and(|stood| stood >= GOOD) {
+                    self.0.reset();
+                }
+                self.0.next(random)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn lost(stood: Option<u64>) -> Outcome {
+        let stood = match stood {
+            Some(seconds) => Some(Duration::from_secs(seconds)),
+            None => None,
+        };
+        Outcome::Lost { reason: String::new(), stood }
+    }
+
+    fn after(reconnect: &mut Reconnect, outcome: &Outcome) -> u64 {
+        reconnect.after(outcome, u32::MAX).as_secs()
+    }
+
+    #[test]
+    fn waits_double_until_a_link_was_good() {
+        let mut reconnect = Reconnect::new();
+        let waits: Vec<_> = (0..7).map(|_| after(&mut reconnect, &lost(None))).collect();
+        assert_eq!(waits, [1, 2, 4, 8, 16, 30, 30]);
+        assert_eq!(after(&mut reconnect, &lost(Some(9))), 30);
+        assert_eq!(after(&mut reconnect, &lost(Some(10))), 1);
+        assert_eq!(after(&mut reconnect, &lost(None)), 2);
+    }
+
+    #[test]
+    fn bad_jobs_keep_a_link_away_no_longer_than_the_shortest_wait() {
+        let mut reconnect = Reconnect::new();
+        after(&mut reconnect, &lost(None));
+        let spent = Outcome::Spent(String::new());
+        let waits: Vec<_> = (0..5).map(|_| after(&mut reconnect, &spent)).collect();
+        assert_eq!(waits, [1; 5]);
+    }
+
+    #[test]
+    fn a_refusal_waits_long_and_a_drain_shortly() {
+        let mut reconnect = Reconnect::new();
+        assert_eq!(after(&mut reconnect, &Outcome::Refused(String::new())), 30);
+        let throttled = Outcome::Throttled(String::new());
+        assert_eq!([after(&mut reconnect, &throttled), after(&mut reconnect, &throttled)], [1, 1]);
+        for random in [0, 499, u32::MAX] {
+            let wait = reconnect.after(&Outcome::Drained(String::new()), random).as_millis();
+            assert!((2000..2500).contains(&wait), "{wait}");
+        }
+    }
 }

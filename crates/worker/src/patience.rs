@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn other_failures_are_told_at_once() {
+    async fn other_failures_are_reported_at_once() {
         let failure = || BackendError::BadAsk("no path".to_owned());
         let start = Instant::now();
         let ended = until_ready(PATIENCE, || async { Err(failure()) }).await.map(drop);

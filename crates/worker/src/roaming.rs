@@ -1,5 +1,5 @@
-//! Links to servers whose addresses change: they are dialled where they were last, and looked for if they are not
-//! there. A server is sent the secret only when it has shown that it is the one that is meant.
+//! Links to servers whose addresses change. The last known address is dialled first; if the server is not there, it is
+//! searched for. A server gets the secret only after it has proved that it is the right one.
 
 use std::{pin::Pin, sync::Arc, time::Duration};
 
@@ -19,15 +19,15 @@ const ATTEMPT: Duration = Duration::from_secs(8);
 /// Work of a [`Whereabouts`].
 pub type Working<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Where one server may be, and how it is told from others.
+/// Where one server may be, and how to distinguish it from others.
 pub trait Whereabouts: Send + Sync + 'static {
     /// Where it was, the latest first.
     fn known(&self) -> Vec<Url>;
 
-    /// Where somebody says that it is now.
+    /// The addresses that a search finds now.
     fn search(&self) -> Working<'_, Vec<Url>>;
 
-    /// Checks that it is the server at this address, without telling the secret; or says why not.
+    /// Checks, without sending the secret, that this server is at this address; or says why not.
     fn check<'a>(&'a self, url: &'a Url) -> Working<'a, Result<(), String>>;
 
     /// Remembers that it was reached there.
@@ -69,7 +69,7 @@ async fn find(
     match first_of(&found, whereabouts, server).await {
         Ok(link) => Ok(link),
         Err(error) if is_answer(&error) => Err(error),
-        // Where it should be says more than where somebody says that it is.
+        // The failure at the known address is the one that a user can act on: the others come from a search.
         Err(_) => Err(failed),
     }
 }
@@ -88,7 +88,7 @@ async fn first_of(
                 return Ok(link);
             }
             Err(error) if is_answer(&error) => return Err(error),
-            // That another server is there matters more than that nobody is elsewhere.
+            // Another server at an address says more than an address where nobody answers.
             Err(error) if failed.is_none() || matches!(error, DialError::NotTheServer(_)) => {
                 failed = Some(error);
             }

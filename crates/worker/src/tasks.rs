@@ -22,7 +22,7 @@ pub(crate) struct JobTasks {
 
 struct Running {
     task: Id,
-    /// Not there once it was told to stop.
+    /// `None` once the job was stopped.
     stop: Option<oneshot::Sender<JobFailure>>,
 }
 

@@ -22,6 +22,7 @@ use tokio::{
     },
     time::{Instant, MissedTickBehavior, interval},
 };
+use wire::until;
 use workspace::{Event, Identity, Refusal};
 
 use crate::{
@@ -346,11 +347,4 @@ fn log<T>(result: Result<T, Refusal>) {
 fn text(object: &impl serde::Serialize) -> String {
     // Objects of the protocol are always JSON.
     serde_json::to_string(object).unwrap_or_default()
-}
-
-async fn until(at: Option<Instant>) {
-    match at {
-        Some(at) => tokio::time::sleep_until(at).await,
-        None => std::future::pending().await,
-    }
 }

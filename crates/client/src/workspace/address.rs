@@ -6,7 +6,11 @@ use base::{Secret, redact_url};
 use url::Url;
 use wire::server_url;
 
-use crate::{connection::SOCKET, error::ClientError, server::leads_here};
+use crate::{
+    connection::{SOCKET, without_socket},
+    error::ClientError,
+    server::leads_here,
+};
 
 /// The address of a server's workspace, and the token that it gets.
 #[derive(Debug, Clone)]
@@ -26,21 +30,13 @@ impl Address {
     pub fn new(server: &str, token: Option<&Secret>) -> Result<Self, ClientError> {
         let server = server.trim();
         let bad = |reason| ClientError::NotAServer { url: redact_url(server), reason };
-        let mut url = server_url(server).ok_or_else(|| bad("it is not a URL"))?;
+        let url = server_url(server).ok_or_else(|| bad("it is not a URL"))?;
         if !matches!(url.scheme(), "http" | "https" | "ws" | "wss") || !url.has_host() {
             return Err(bad("it must begin with http://, https://, ws:// or wss://"));
         }
-        if url.query().is_some() || url.fragment().is_some() {
-            return Err(bad("it must end with its host, port or path"));
-        }
-        if !url.username().is_empty() || url.password().is_some() {
-            return Err(bad("a token is given on its own, not as part of it"));
-        }
-        let path = url.path().trim_end_matches('/').to_owned();
-        let path = path.strip_suffix(SOCKET).unwrap_or(&path).to_owned();
-        url.set_path(&path);
+        let mut url = without_socket(url).map_err(bad)?;
         let shown = redact_url(url.as_str().trim_end_matches('/'));
-        url.set_path(&format!("{path}{SOCKET}"));
+        url.set_path(&format!("{}{SOCKET}", url.path().trim_end_matches('/')));
         Ok(Self { url, token: token.cloned(), shown })
     }
 
@@ -128,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_of_this_machine_is_told_from_others() {
+    fn an_address_of_this_machine_is_recognised() {
         let is_here = |server| Address::new(server, None).unwrap().is_on_this_machine();
         assert!(
             is_here("ws://127.0.0.1:1") && is_here("https://[::1]") && is_here("ws://localhost")

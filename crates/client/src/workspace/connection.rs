@@ -115,6 +115,7 @@ impl Workspace {
         let mut errors = Vec::new();
         let mut rest = addresses.iter().peekable();
         while let Some(address) = rest.next() {
+            // Soon, so that a server that is away does not hold up those that are there.
             let within = if rest.peek().is_some() { DIAL_ONE_OF_SEVERAL } else { 2 * DIAL };
             let late = ClientError::Late { url: address.shown.clone(), after: within };
             match timeout(within, Self::connect(address)).await.unwrap_or(Err(late)) {
@@ -158,6 +159,7 @@ impl Workspace {
         self.listens |=
             matches!(message, ClientMessage::Attach(_) | ClientMessage::WatchProjectFiles(_));
         let text = message.encode();
+        // Whatever was sent before the server was heard has left the network.
         if self.link.heard() > self.last_heard {
             (self.last_heard, self.unheard) = (self.link.heard(), 0);
         }
@@ -263,6 +265,7 @@ impl Workspace {
     async fn hear(&mut self) -> Result<Option<ServerFrame>, ClientError> {
         loop {
             let next = tokio::select! {
+                // Frames first: a server that was not read for long is not silent.
                 biased;
                 next = self.link.next() => next,
                 () = sleep_until(self.next_beat) => {

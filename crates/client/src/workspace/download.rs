@@ -38,6 +38,7 @@ impl Download {
         match &self.first {
             None => window(most, false),
             Some(first) if self.at < first.size => window(most.min(first.size - self.at), false),
+            // An empty window costs nothing; its digest covers all bytes before it.
             Some(_) if self.is_doubtful && !self.is_checked => window(0, true),
             Some(_) => None,
         }
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_file_that_grows_what_was_there_is_fetched() {
+    fn a_growing_file_is_fetched_as_it_was_at_the_beginning() {
         let grown = fetched(Served::new(b"abcdefg"), |served| {
             served.bytes.extend(b"hi");
             served.time = 2;
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_tells_no_versions_is_believed_while_the_size_stays() {
+    fn a_server_without_versions_is_believed_while_the_size_stays() {
         let window = |data: &[u8], total_size| Window {
             data: data.to_vec(),
             total_size,

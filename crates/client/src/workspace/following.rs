@@ -9,8 +9,8 @@ use protocol::workspace::{
     client::{ListSessions, Resize},
     limits::{MAX_COLS, MAX_ROWS, MIN_COLS, MIN_ROWS},
 };
-use tokio::time::{Instant, sleep, sleep_until};
-use wire::dial::jitter;
+use tokio::time::{Instant, sleep};
+use wire::{dial::jitter, until};
 
 use super::{
     address::Addresses,
@@ -152,9 +152,10 @@ impl Following {
                 }
                 FollowingState::Connected(workspace) => {
                     let frame = tokio::select! {
+                        // Output that is here comes before the time at which no more is expected.
                         biased;
                         frame = workspace.next() => frame,
-                        () = at(over_at) => {
+                        () = until(over_at) => {
                             self.exit();
                             continue;
                         }
@@ -425,6 +426,7 @@ impl Following {
     fn try_again(&mut self) {
         let (addresses, wait) = (self.addresses.clone(), self.backoff.next(jitter()));
         self.state = FollowingState::Connecting(Box::pin(async move {
+            // Also before the first try: a server that ends drops its clients all at once.
             sleep(wait).await;
             let connected = Workspace::try_each(&addresses).await;
             connected.map_err(|errors| errors.for_next_connection())
@@ -434,10 +436,12 @@ impl Following {
     fn connected(&mut self, connected: Result<Workspace, ClientError>) -> Result<(), ClientError> {
         match connected {
             Ok(workspace) => {
+                // The next loss is tried there first, and not at the server that was lost before.
                 self.addresses.begin_with(workspace.server());
                 self.state = FollowingState::Connected(Box::new(workspace));
                 self.waits_for_owner = false;
                 self.since = Instant::now();
+                // Nothing could come while there was no connection.
                 if let Some(exited) = &mut self.exited {
                     exited.since = self.since;
                 }
@@ -453,12 +457,5 @@ impl Following {
             }
             Err(error) => Err(error),
         }
-    }
-}
-
-async fn at(moment: Option<Instant>) {
-    match moment {
-        Some(moment) => sleep_until(moment).await,
-        None => std::future::pending().await,
     }
 }

@@ -146,6 +146,7 @@ impl Inputs {
         self.count += 1;
         let open = Open { id: format!("{}-{}", self.prefix, self.count), input };
         let message = self.message(&open);
+        // Kept before it is sent: a connection that is lost meanwhile loses nothing.
         self.bytes += open.input.len();
         self.open.push_back(open);
         message

@@ -81,6 +81,7 @@ impl JoinedEvents {
         } else if self.waiting.len() < MOST_WAITING {
             self.waiting.push((number, event));
         } else {
+            // The server has stored it: once the others are joined, it is asked for.
             self.has_lost = true;
         }
     }
@@ -88,6 +89,7 @@ impl JoinedEvents {
     /// Takes the answer to a request.
     pub(super) fn stored(&mut self, mut stored: TurnEvents) {
         self.unanswered = self.unanswered.saturating_sub(1);
+        // Two answers may overlap.
         stored.events.retain(|event| event.number > self.last_shown);
         if let Some(last) = stored.events.last() {
             self.last_shown = last.number;

@@ -203,6 +203,7 @@ impl SessionPosition {
 
     fn output(&mut self, output: OutputFrame) -> Step {
         let is_new = self.last.is_none_or(|last| output.seq > last);
+        // Before the server has confirmed the position, output may be of an earlier request to attach.
         if output.session_id != self.session || !self.has_begun || !is_new {
             return Step::Nothing;
         }

@@ -133,6 +133,7 @@ impl Workspace {
             }
             ServerMessage::WorkerResultReceived(result) if result.team_id == team_id => {
                 results.push(result.clone());
+                // It is no answer: a caller that listens gets it, too.
                 ServerMessage::WorkerResultReceived(result).into()
             }
             other => other.into(),

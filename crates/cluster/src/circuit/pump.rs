@@ -8,7 +8,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 use tokio_util::sync::CancellationToken;
-use wire::{Outbox, OutboxReader};
+use wire::{Outbox, OutboxReader, until};
 
 use super::{
     Caller, Ended, Service, Way,
@@ -109,7 +109,7 @@ impl Pump {
                     Ok(()) => self.follow(state),
                     Err(_) => return Err(Ended::Unreachable),
                 },
-                () = until(ack_at), if ack_at.is_some() => self.ack(state),
+                () = until(ack_at) => self.ack(state),
                 () = sleep_until(give_up), if state.way.is_none() => {
                     return Err(Ended::Unreachable);
                 }
@@ -213,11 +213,5 @@ async fn until_room(way: Option<&Way>) {
         if way.outbox.room().await.is_err() {
             std::future::pending::<()>().await;
         }
-    }
-}
-
-async fn until(at: Option<Instant>) {
-    if let Some(at) = at {
-        sleep_until(at).await;
     }
 }

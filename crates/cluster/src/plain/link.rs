@@ -25,7 +25,7 @@ use tokio::{
     task,
     time::{Instant, Interval, MissedTickBehavior, interval},
 };
-use wire::{Frame, Limits, Link, Outbox, Upgrade};
+use wire::{Frame, Limits, Link, Outbox, Upgrade, until};
 
 use super::{
     complaints::Complaints,
@@ -40,7 +40,6 @@ use super::{
 };
 use crate::{
     changes::{Changed, Changes, TooMany},
-    driver::until,
     shared::Shared,
 };
 use end::PlainEnd;

@@ -20,9 +20,6 @@ use crate::streams::{
 /// Credit is returned in portions of this size, to save messages.
 const CREDIT_PORTION: u32 = 32 * 1024;
 
-/// The reason when the writer refused an answer because another provider is asked.
-const REFUSED: &str = "its backend refused, and another is asked";
-
 /// A fellow's worker that jobs go to.
 #[derive(Clone)]
 pub(super) struct FellowWorker {
@@ -93,7 +90,10 @@ impl RemoteJob {
                         Ok(Some(end)) => return conclude(end, writer),
                         Err(trouble) => {
                             stream.reset(Reason::Cancelled, &trouble.to_string());
-                            trouble.end(writer);
+                            match trouble {
+                                Trouble::Write(error) => writer.give_up(error),
+                                Trouble::Bad(bad) => writer.fail(&bad.to_string()),
+                            }
                             return None;
                         }
                     }
@@ -165,19 +165,6 @@ fn conclude(end: End, writer: AnswerWriter) -> Option<AnswerWriter> {
         End::Failed(_, words) => writer.fail(&words),
     }
     None
-}
-
-impl Trouble {
-    fn end(self, writer: AnswerWriter) {
-        match self {
-            Self::Bad(bad) => writer.fail(&bad.to_string()),
-            Self::Write(WriteError::Unreadable) => writer.fail("its answer makes no sense"),
-            Self::Write(WriteError::Refused) => writer.fail(REFUSED),
-            Self::Write(WriteError::Stalled) => writer.stalled(),
-            // The job was cancelled or has ended: nothing is lost.
-            Self::Write(WriteError::Over) => writer.abandon(),
-        }
-    }
 }
 
 /// The stream is over before the answer's end.

@@ -33,7 +33,7 @@ pub(crate) use served::ServedModels;
 
 use crate::{
     settings::Settings,
-    share::{Doing, Moment, Share, Sharing},
+    share::{MachineLoad, Moment, Share, Sharing},
 };
 
 /// How often the condition of this machine is read.
@@ -75,7 +75,7 @@ impl Facts {
         scheduler: Scheduler,
         lent: Arc<AtomicU32>,
     ) -> Self {
-        // Until it is read: that of a machine without sensors.
+        // Until the first reading: the condition of a machine without sensors.
         let condition = Condition {
             thermal: Thermal::Nominal,
             on_ac_power: true,
@@ -194,10 +194,10 @@ impl Facts {
     }
 
     /// The state of this machine, for the rules of sharing.
-    pub(crate) fn doing(&self) -> Doing {
+    pub(crate) fn load(&self) -> MachineLoad {
         // Only one rule needs the load, and it takes the scheduler's lock.
         let own_load = self.share.max_load.map_or(0.0, |_| self.own_load(&self.served()));
-        Doing { own_load, throttle: self.throttle_of_machine() }
+        MachineLoad { own_load, throttle: self.throttle_of_machine() }
     }
 
     fn device_info(&self, models: &[String]) -> DeviceInfo {
@@ -224,8 +224,8 @@ impl Facts {
     /// 0 when a rule lets nothing in now.
     fn throttle(&self, served: &ServedModels) -> u8 {
         let throttle = self.throttle_of_machine();
-        let doing = Doing { own_load: self.own_load(served), throttle };
-        if self.share.pauses(Moment::now(), doing).is_some() { 0 } else { throttle }
+        let load = MachineLoad { own_load: self.own_load(served), throttle };
+        if self.share.pauses(Moment::now(), load).is_some() { 0 } else { throttle }
     }
 
     fn throttle_of_machine(&self) -> u8 {
@@ -239,6 +239,7 @@ impl Facts {
     }
 
     async fn read_condition(&self) {
+        // It reads files or runs tools of the system: no async thread waits for that.
         let reading = tokio::task::spawn_blocking(|| {
             (Condition::read(&Root::system()), hardware::addresses())
         });

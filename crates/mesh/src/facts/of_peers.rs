@@ -91,7 +91,7 @@ impl PeerFacts {
     }
 }
 
-/// A text without what would confuse a terminal, of a bounded length.
+/// A text of a bounded length, without anything that would confuse a terminal.
 fn name(text: &str) -> String {
     stripped(clip(text.trim(), MAX_NAME))
 }
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn heartbeats_tell_what_has_changed() {
+    fn heartbeats_report_changes() {
         let mut facts = PeerFacts::default();
         facts.beat(&beat(&json!({"thermalLevel": "serious", "throttleLevel": 25, "loadedModels": ["b", "a", "b"],
             "queueDepth": 3, "isGenerating": true, "ewmaTokensPerSecond": 11.5, "maxConcurrentRequests": 7})));

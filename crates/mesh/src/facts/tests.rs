@@ -25,7 +25,7 @@ fn condition(thermal: Thermal, on_ac_power: bool) -> Condition {
 }
 
 #[tokio::test]
-async fn it_tells_what_its_own_providers_serve() {
+async fn it_announces_the_models_of_its_own_providers() {
     let mut server = Server::new();
     let facts = facts(shared(), &server);
     assert!(facts.heartbeat().loaded_models.is_empty());
@@ -49,7 +49,7 @@ async fn it_tells_what_its_own_providers_serve() {
 }
 
 #[tokio::test]
-async fn unshared_models_are_not_told() {
+async fn unshared_models_are_not_announced() {
     let mut server = Server::new();
     let _lent = server.lend(&["a", "b"], 4);
     let nothing = facts(Share::default(), &server);
@@ -60,7 +60,7 @@ async fn unshared_models_are_not_told() {
 }
 
 #[tokio::test]
-async fn heartbeats_tell_heat_and_what_goes_on() {
+async fn heartbeats_report_heat_and_load() {
     let mut server = Server::new();
     let facts = facts(shared(), &server);
     let mut lent = server.lend(&["m"], 1);
@@ -93,13 +93,13 @@ async fn every_rule_that_pauses_it_shows_as_throttle_0() {
         assert_eq!(facts.heartbeat().throttle_level, 0);
         assert!(!facts.capabilities().is_available);
     }
-    assert_eq!(busy.doing().own_load, 0.5);
+    assert_eq!(busy.load().own_load, 0.5);
     busy.lent.store(1, Ordering::Relaxed);
     assert_eq!(busy.heartbeat().throttle_level, 100, "what peers have here is not its own");
 }
 
 #[tokio::test]
-async fn addresses_are_told_over_sealed_links_only() {
+async fn addresses_are_sent_over_sealed_links_only() {
     let server = Server::new();
     let facts = facts(shared(), &server);
     facts.listens(([127, 0, 0, 1], 4_711).into());
@@ -109,11 +109,14 @@ async fn addresses_are_told_over_sealed_links_only() {
 }
 
 #[tokio::test]
-async fn a_listener_on_all_addresses_is_told_by_those_that_others_can_reach() {
+async fn a_listener_on_all_addresses_announces_those_that_others_can_reach() {
     let server = Server::new();
     let facts = facts(shared(), &server);
     facts.listens(([0, 0, 0, 0], 4_711).into());
     facts.read_condition().await;
-    let told = facts.hello(true).warren.unwrap().addresses;
-    assert!(told.iter().all(|at| at.port() == 4_711 && !at.ip().is_unspecified()), "{told:?}");
+    let addresses = facts.hello(true).warren.unwrap().addresses;
+    assert!(
+        addresses.iter().all(|at| at.port() == 4_711 && !at.ip().is_unspecified()),
+        "{addresses:?}"
+    );
 }

@@ -16,10 +16,12 @@ use serde_json::value::RawValue;
 use super::{
     Pass, Shared,
     chunks::Chunks,
-    refusal::Refused,
-    request::{self, Prepared},
+    request::{self, LocalRequest},
 };
-use crate::link::{Link, LinkClosed};
+use crate::{
+    link::{Link, LinkClosed},
+    share::Refusal,
+};
 
 /// The most that is read of a backend's error, in bytes.
 const MAX_ERROR: usize = 64 * 1024;
@@ -28,16 +30,17 @@ const MAX_ERROR: usize = 64 * 1024;
 /// blocking thread.
 const READ_INLINE: usize = 256 * 1024;
 
-/// Has a request answered, and sends the answer to the peer. If this is dropped, the backend's job is cancelled.
+/// Gets a request answered, and sends the answer to the peer. If this is dropped, the backend's job is cancelled.
 ///
 /// # Errors
-/// Why there is no answer, or no more of it. The peer is to be sent it after what it was sent.
+/// Why there is no answer, or no more of it. The caller sends it to the peer, after the parts of the answer.
 pub(super) async fn answer(
     shared: &Arc<Shared>,
     link: &Arc<Link>,
     request: InferenceRequest,
     pass: &Pass,
-) -> Result<(), Refused> {
+) -> Result<(), Refusal> {
+    // Held until the answer has ended: the job keeps the request, in case another provider gets it.
     let _held = shared.hold(request.request.get().len())?;
     let id = request.request_id.clone();
     let prepared = prepare(shared, request).await?;
@@ -46,7 +49,7 @@ pub(super) async fn answer(
     let job = prepared.job(&link.peer, &pass.cost);
     tracing::debug!(request_id = %job.id, peer = %link.peer.short(), model = %model, "a request of a peer");
     let mut answer = shared.scheduler.submit(job);
-    let by_server = |failure| Refused::by_server(&failure, model.as_str());
+    let by_server = |failure| Refusal::by_server(&failure, model.as_str());
     let head = answer.head().await.map_err(by_server)?;
     if !head.status.is_success() {
         return Err(backend_error(head.status, &mut answer).await);
@@ -65,7 +68,7 @@ pub(super) async fn answer(
     Ok(())
 }
 
-async fn prepare(shared: &Arc<Shared>, request: InferenceRequest) -> Result<Prepared, Refused> {
+async fn prepare(shared: &Arc<Shared>, request: InferenceRequest) -> Result<LocalRequest, Refusal> {
     if request.request.get().len() <= READ_INLINE {
         return request::prepare(&request, &shared.scheduler, &shared.share, &shared.marks);
     }
@@ -73,7 +76,7 @@ async fn prepare(shared: &Arc<Shared>, request: InferenceRequest) -> Result<Prep
     let preparing = move || request::prepare(&request, &own.scheduler, &own.share, &own.marks);
     tokio::task::spawn_blocking(preparing).await.unwrap_or_else(|_| {
         let words = "the request could not be worked on";
-        Err(Refused::new(ErrorCode::InternalError, words))
+        Err(Refusal::new(ErrorCode::InternalError, words))
     })
 }
 
@@ -84,18 +87,18 @@ async fn pass_on(
     answer: &mut Answer,
     mut chunks: Chunks,
     model: &str,
-) -> Result<(), Refused> {
+) -> Result<(), Refusal> {
     loop {
         let mut out = Vec::new();
         let (result, over) = match answer.next().await {
             Event::Chunk(bytes) => (chunks.feed(&bytes, &mut out), false),
             Event::End => (chunks.end(&mut out), true),
-            Event::Failed(failure) => (Err(Refused::by_server(&failure, model)), true),
+            Event::Failed(failure) => (Err(Refusal::by_server(&failure, model)), true),
         };
         for chunk in out {
             say(link, id, chunk)
                 .await
-                .map_err(|LinkClosed| Refused::new(ErrorCode::Cancelled, "the link was closed"))?;
+                .map_err(|LinkClosed| Refusal::new(ErrorCode::Cancelled, "the link was closed"))?;
         }
         // The chunks before a failure are part of the answer, too.
         result?;
@@ -110,15 +113,16 @@ async fn say(link: &Link, id: &WireId, chunk: Box<RawValue>) -> Result<(), LinkC
     link.say(&ClusterMessage::InferenceChunk(chunk)).await
 }
 
-async fn backend_error(status: StatusCode, answer: &mut Answer) -> Refused {
+async fn backend_error(status: StatusCode, answer: &mut Answer) -> Refusal {
     let mut body = Vec::new();
     while let Event::Chunk(bytes) = answer.next().await {
         let room = MAX_ERROR - body.len();
         body.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        // The rest is not read: the job is cancelled when the answer is dropped.
         if body.len() == MAX_ERROR {
             break;
         }
     }
     let body = String::from_utf8_lossy(&body);
-    Refused::by_backend(status, clip(&body, MAX_ERROR).to_owned())
+    Refusal::by_backend(status, clip(&body, MAX_ERROR).to_owned())
 }

@@ -8,7 +8,7 @@ use protocol::{
 };
 use serde_json::value::RawValue;
 
-use super::refusal::Refused;
+use crate::share::Refusal;
 
 /// The longest chunk that is sent, in bytes: in base64 it still fits a frame of a stock relay.
 const MAX_CHUNK: usize = 10 * 1024 * 1024;
@@ -48,7 +48,7 @@ impl Chunks {
         &mut self,
         bytes: &[u8],
         out: &mut Vec<Box<RawValue>>,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), Refusal> {
         match &mut self.kind {
             Kind::Unknown(buffer) => {
                 append(buffer, bytes)?;
@@ -61,7 +61,7 @@ impl Chunks {
     }
 
     /// Finds out the kind of the answer, if the bytes show it by now.
-    fn begin(&mut self, begun: Vec<u8>, out: &mut Vec<Box<RawValue>>) -> Result<(), Refused> {
+    fn begin(&mut self, begun: Vec<u8>, out: &mut Vec<Box<RawValue>>) -> Result<(), Refusal> {
         match begins_like_sse(&begun) {
             None => self.kind = Kind::Unknown(begun),
             Some(false) => self.kind = Kind::Whole(begun),
@@ -77,7 +77,7 @@ impl Chunks {
     ///
     /// # Errors
     /// As [`Chunks::feed`]; and when the answer was cut off or empty.
-    pub(super) fn end(&mut self, out: &mut Vec<Box<RawValue>>) -> Result<(), Refused> {
+    pub(super) fn end(&mut self, out: &mut Vec<Box<RawValue>>) -> Result<(), Refusal> {
         match &mut self.kind {
             Kind::Unknown(buffer) if buffer.trim_ascii().is_empty() => {}
             Kind::Unknown(buffer) | Kind::Whole(buffer) => {
@@ -98,10 +98,10 @@ impl Chunks {
         &mut self,
         read: impl FnOnce(
             &mut EventReader,
-            &mut dyn FnMut(&[u8]) -> Result<(), Refused>,
-        ) -> Result<(), Refused>,
+            &mut dyn FnMut(&[u8]) -> Result<(), Refusal>,
+        ) -> Result<(), Refusal>,
         out: &mut Vec<Box<RawValue>>,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), Refusal> {
         let kind = std::mem::replace(&mut self.kind, Kind::Unknown(Vec::new()));
         let Kind::Events(mut reader) = kind else { return Ok(()) };
         let result = read(&mut reader, &mut |event| self.event(event, out));
@@ -109,7 +109,7 @@ impl Chunks {
         result
     }
 
-    fn event(&mut self, event: &[u8], out: &mut Vec<Box<RawValue>>) -> Result<(), Refused> {
+    fn event(&mut self, event: &[u8], out: &mut Vec<Box<RawValue>>) -> Result<(), Refusal> {
         let event = event.trim_ascii();
         if event == b"[DONE]" {
             self.finished = true;
@@ -122,14 +122,14 @@ impl Chunks {
         self.chunk(text, out)
     }
 
-    fn whole(&mut self, buffer: &[u8], out: &mut Vec<Box<RawValue>>) -> Result<(), Refused> {
+    fn whole(&mut self, buffer: &[u8], out: &mut Vec<Box<RawValue>>) -> Result<(), Refusal> {
         let text = str::from_utf8(buffer).map_err(|_| failed("the backend's answer is no text"))?;
         let chunk = chunk::of_whole(text).map_err(|bad| failed(&bad.to_string()))?;
         self.finished = true;
         self.chunk(&chunk, out)
     }
 
-    fn chunk(&mut self, text: &str, out: &mut Vec<Box<RawValue>>) -> Result<(), Refused> {
+    fn chunk(&mut self, text: &str, out: &mut Vec<Box<RawValue>>) -> Result<(), Refusal> {
         let look = chunk::look(text).map_err(|bad| failed(&bad.to_string()))?;
         if text.len() > MAX_CHUNK {
             return Err(failed("a chunk of the backend's answer is too long"));
@@ -150,7 +150,7 @@ impl Chunks {
     }
 }
 
-fn append(buffer: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Refused> {
+fn append(buffer: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Refusal> {
     if buffer.len() + bytes.len() > MAX_CHUNK {
         return Err(failed("the backend's answer is too long"));
     }
@@ -158,14 +158,14 @@ fn append(buffer: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Refused> {
     Ok(())
 }
 
-impl From<EventTooLong> for Refused {
+impl From<EventTooLong> for Refusal {
     fn from(too_long: EventTooLong) -> Self {
         failed(&too_long.to_string())
     }
 }
 
-fn failed(why: &str) -> Refused {
-    Refused::new(ErrorCode::InternalError, clip(why, 4_096))
+fn failed(why: &str) -> Refusal {
+    Refusal::new(ErrorCode::InternalError, clip(why, 4_096))
 }
 
 #[cfg(test)]
@@ -176,7 +176,7 @@ mod tests {
         let mut chunks = Chunks::new("\"asked\"".to_owned(), asked_usage);
         let mut out = Vec::new();
         let fed = pieces.iter().try_for_each(|piece| chunks.feed(piece, &mut out));
-        let result = fed.and_then(|()| chunks.end(&mut out)).map_err(|refused| refused.words);
+        let result = fed.and_then(|()| chunks.end(&mut out)).map_err(|refusal| refusal.words);
         (out.iter().map(|chunk| chunk.get().to_owned()).collect(), result)
     }
 
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_breaks_off_or_tells_an_error_does_not_end_well() {
+    fn an_answer_that_breaks_off_or_contains_an_error_has_failed() {
         let begun = format!("data: {DELTA}\n\n");
         let with = |rest: &str| all(&[begun.as_bytes(), rest.as_bytes()], true);
         let cut_off = Err("the backend's answer was cut off".to_owned());

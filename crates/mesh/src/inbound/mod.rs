@@ -37,11 +37,10 @@ use store::{UsageQuery, UsageStore};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::Instrument;
 
-use self::refusal::Refused;
 use crate::{
     link::{Carrier, Link},
     peer::PeerId,
-    share::{Asker, Doing, Gate, Moment, Refusal, Share},
+    share::{Asker, Gate, MachineLoad, Moment, Refusal, Share},
     this_machine::ThisMachine,
 };
 
@@ -110,22 +109,22 @@ impl Inbound {
         // Through a relay anybody can send a request in clear text: a hello is the least.
         let proved = link.proved && (link.sealed || is_lan(link) || greeted);
         let own = Arc::clone(machine);
-        self.take(&machine.tasks, link, proved, request, move || own.facts.doing());
+        self.take(&machine.tasks, link, proved, request, move || own.facts.load());
     }
 
-    /// As [`Inbound::request`]; `doing` tells how this machine is doing.
+    /// As [`Inbound::request`]; `load` reads the load of this machine.
     fn take(
         &self,
         tasks: &TaskTracker,
         link: &Arc<Link>,
         proved: bool,
         request: InferenceRequest,
-        doing: impl FnOnce() -> Doing + Send + 'static,
+        load: impl FnOnce() -> MachineLoad + Send + 'static,
     ) {
         let id = request.request_id.clone();
         let stop = match self.begin(link, &request) {
             Ok(stop) => stop,
-            Err(refused) => return refused.tell(link, id),
+            Err(refusal) => return refusal.tell(link, id),
         };
         let running = RunningRequest { running: Arc::clone(&self.running), link: link.number, id };
         let (shared, link) = (Arc::clone(&self.shared), Arc::clone(link));
@@ -134,13 +133,13 @@ impl Inbound {
         let answer = async move {
             let running = running;
             let answering = async {
-                let pass = shared.admit(&link.peer, proved, link.sealed, doing).await?;
+                let pass = shared.admit(&link.peer, proved, link.sealed, load).await?;
                 answer::answer(&shared, &link, request, &pass).await
             };
             match stop.run_until_cancelled(answering).await {
                 // The peer has cancelled it, or its link has ended.
                 None | Some(Ok(())) => {}
-                Some(Err(refused)) => refused.say(&link, running.id.clone()).await,
+                Some(Err(refusal)) => refusal.say(&link, running.id.clone()).await,
             }
         };
         tasks.spawn(answer.instrument(span));
@@ -156,6 +155,7 @@ impl Inbound {
 
     /// Stops the requests of a link that has ended.
     pub(crate) fn link_closed(&self, link: &Arc<Link>) {
+        // The whole entry goes: a request that ends a moment later finds nothing to remove.
         let of_link = self.running.lock().remove(&link.number);
         for (_, stop) in of_link.into_iter().flatten() {
             stop.cancel();
@@ -168,8 +168,8 @@ impl Inbound {
     }
 
     /// Enters a request into the list of running ones, unless it is refused.
-    fn begin(&self, link: &Link, request: &InferenceRequest) -> Result<CancellationToken, Refused> {
-        let refuse = |code, words: &str| Err(Refusal::new(code, words).into());
+    fn begin(&self, link: &Link, request: &InferenceRequest) -> Result<CancellationToken, Refusal> {
+        let refuse = |code, words: &str| Err(Refusal::new(code, words));
         // No request goes over two links: so none can go round in a circle of peers.
         if request.hops.is_some_and(|hops| hops > 1) {
             return refuse(
@@ -240,17 +240,17 @@ impl Shared {
         peer: &PeerId,
         proved: bool,
         sealed: bool,
-        doing: impl FnOnce() -> Doing,
-    ) -> Result<Pass, Refused> {
+        load: impl FnOnce() -> MachineLoad,
+    ) -> Result<Pass, Refusal> {
         let asker = Asker { peer, proved, sealed };
         // First: for strangers the ledger is not read.
         self.share.lets_in(asker)?;
         if self.gate().wants_used(peer) {
             self.read_usage(peer).await;
         }
-        let doing = doing();
+        let load = load();
         let mut gate = self.gate();
-        gate.admit(Moment::now(), asker, doing)?;
+        gate.admit(Moment::now(), asker, load)?;
         self.lent.store(gate.running(), Ordering::Relaxed);
         Ok(Pass { shared: Arc::clone(self), peer: peer.clone(), cost: meter::Cost::default() })
     }
@@ -276,13 +276,13 @@ impl Shared {
     }
 
     /// Reserves `bytes` bytes for a request, while there is room.
-    fn hold(self: &Arc<Self>, bytes: usize) -> Result<HeldBytes, Refused> {
+    fn hold(self: &Arc<Self>, bytes: usize) -> Result<HeldBytes, Refusal> {
         // Made first, so that the bytes are given back if there is no room.
         let held = HeldBytes { shared: Arc::clone(self), bytes };
         let before = self.held.fetch_add(bytes, Ordering::Relaxed);
         if before.saturating_add(bytes) > MAX_HELD {
             let words = "this machine holds as many requests of peers as it can";
-            return Err(Refusal::new(ErrorCode::QueueFull, words).into());
+            return Err(Refusal::new(ErrorCode::QueueFull, words));
         }
         Ok(held)
     }

@@ -16,26 +16,7 @@ use crate::{link::Link, share::Refusal};
 /// The longest text for people, in bytes.
 const MAX_WORDS: usize = 4_096;
 
-/// Why there is no answer, or no more of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Refused {
-    pub(super) code: ErrorCode,
-    pub(super) words: String,
-    /// Status and body of the backend's own answer, for Warrens: they pass them on to the client.
-    pub(super) backend_answer: Option<(u16, String)>,
-}
-
-impl From<Refusal> for Refused {
-    fn from(Refusal { code, words }: Refusal) -> Self {
-        Self { code, words, backend_answer: None }
-    }
-}
-
-impl Refused {
-    pub(super) fn new(code: ErrorCode, words: impl Into<String>) -> Self {
-        Self { code, words: words.into(), backend_answer: None }
-    }
-
+impl Refusal {
     /// The request itself is at fault.
     pub(super) fn bad_request(status: u16, words: &str, param: Option<&str>) -> Self {
         let body = error_body(words, "invalid_request_error", param, None);
@@ -62,7 +43,7 @@ impl Refused {
         Self { code, words, backend_answer: Some((status.as_u16(), body)) }
     }
 
-    /// This server could not have it answered.
+    /// This server got no answer for it.
     pub(super) fn by_server(failure: &Failure, model: &str) -> Self {
         let detail = || failure.detail.as_deref().unwrap_or("it gave no reason").to_owned();
         let (code, words) = match &failure.ending {
@@ -100,13 +81,13 @@ impl Refused {
         Self::new(code, words)
     }
 
-    /// Tells the peer, which was sent no part of an answer.
+    /// Sends it to a peer that has got no part of an answer.
     pub(super) fn tell(self, link: &Link, request_id: WireId) {
         // If the link is closed, the peer knows already.
         let _ = link.tell(&self.message(link, request_id));
     }
 
-    /// Tells the peer after the parts of the answer that it was sent: in the same lane, so that none is overtaken.
+    /// Sends it after the parts of the answer: in their lane, so that it overtakes none.
     pub(super) async fn say(self, link: &Link, request_id: WireId) {
         let _ = link.say(&self.message(link, request_id)).await;
     }
@@ -135,7 +116,7 @@ mod tests {
     use super::*;
 
     fn code(ending: Ending) -> ErrorCode {
-        Refused::by_server(&ending.into(), "m").code
+        Refusal::by_server(&ending.into(), "m").code
     }
 
     #[test]
@@ -159,18 +140,18 @@ mod tests {
         for (ending, expected) in table {
             assert_eq!(code(ending.clone()), expected, "{ending:?}");
         }
-        let too_large = Refused::by_server(&Ending::TooLarge { limit: 9 }.into(), "m");
+        let too_large = Refusal::by_server(&Ending::TooLarge { limit: 9 }.into(), "m");
         assert_eq!(too_large.backend_answer.unwrap().0, 413);
     }
 
     #[test]
     fn a_backends_error_is_sent_in_stock_words() {
         let body = r#"{"error": "boom"}"#.to_owned();
-        let refused = Refused::by_backend(StatusCode::INTERNAL_SERVER_ERROR, body.clone());
+        let refusal = Refusal::by_backend(StatusCode::INTERNAL_SERVER_ERROR, body.clone());
         let words = r#"backend returned 500 Internal Server Error: {"error": "boom"}"#;
-        assert_eq!((refused.code, refused.words.as_str()), (ErrorCode::InternalError, words));
-        assert_eq!(refused.backend_answer, Some((500, body)));
-        let of = |status| Refused::by_backend(status, String::new()).code;
+        assert_eq!((refusal.code, refusal.words.as_str()), (ErrorCode::InternalError, words));
+        assert_eq!(refusal.backend_answer, Some((500, body)));
+        let of = |status| Refusal::by_backend(status, String::new()).code;
         assert_eq!(of(StatusCode::TOO_MANY_REQUESTS), ErrorCode::QueueFull);
         assert_eq!(of(StatusCode::BAD_REQUEST), ErrorCode::InternalError);
     }

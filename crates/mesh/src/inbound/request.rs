@@ -13,17 +13,21 @@ use protocol::{
 use rand::RngExt;
 use scheduler::{Affinity, Job, JobRequest, Route, Scheduler};
 
-use super::{meter::Cost, refusal::Refused};
-use crate::{facts::ServedModels, peer::PeerId, share::Share};
+use super::meter::Cost;
+use crate::{
+    facts::ServedModels,
+    peer::PeerId,
+    share::{Refusal, Share},
+};
 
-/// Has a backend that is a Warren itself send the request no further.
+/// Tells a backend that is a Warren itself to send the request no further.
 const ROUTE: HeaderName = HeaderName::from_static("x-warren-route");
 
 /// The endpoint that peers ask for.
 const CHAT: Endpoint = Endpoint::ChatCompletions;
 
 /// A request that can be served here.
-pub(super) struct Prepared {
+pub(super) struct LocalRequest {
     /// The model's name in the request, in JSON. The chunks of the answer have it, too.
     pub(super) requested_model: String,
     /// Whether the peer wants a chunk with the usage.
@@ -36,7 +40,7 @@ pub(super) struct Prepared {
     affinity: Affinity,
 }
 
-/// The key of the ledger that a peer's requests count for.
+/// The key under which the ledger counts a peer's requests.
 pub(super) fn key(peer: &PeerId) -> String {
     format!("peer:{peer}")
 }
@@ -51,15 +55,15 @@ pub(super) fn prepare(
     scheduler: &Scheduler,
     share: &Share,
     marks: &Marks,
-) -> Result<Prepared, Refused> {
-    let via = marks.pass(&Scope::server(), request.via.as_deref()).map_err(Refused::looped)?;
+) -> Result<LocalRequest, Refusal> {
+    let via = marks.pass(&Scope::server(), request.via.as_deref()).map_err(Refusal::looped)?;
     let body = Bytes::copy_from_slice(request.request.get().as_bytes());
     let requested = protocol::openai::peek(&body).map_err(|bad| bad_body(&bad))?.model;
     let model = find(&requested, scheduler, share)?;
     let Streamed { body, peek, asked_usage } =
         streamed(&body, Some(model.as_str())).map_err(|bad| bad_body(&bad))?;
     let [tools, instructions, prompt] = peek.prompt_parts(request.request.get().as_bytes());
-    Ok(Prepared {
+    Ok(LocalRequest {
         requested_model: serde_json::Value::from(requested).to_string(),
         asked_usage,
         prompt_tokens: prompt_tokens(&body),
@@ -70,7 +74,7 @@ pub(super) fn prepare(
     })
 }
 
-impl Prepared {
+impl LocalRequest {
     /// The job. It goes only to this machine's own providers, and does not wait for one to join.
     pub(super) fn job(self, peer: &PeerId, cost: &Cost) -> Job {
         let request = JobRequest {
@@ -105,7 +109,7 @@ fn headers(via: &str) -> HeaderMap {
     headers
 }
 
-fn find(requested: &str, scheduler: &Scheduler, share: &Share) -> Result<ModelName, Refused> {
+fn find(requested: &str, scheduler: &Scheduler, share: &Share) -> Result<ModelName, Refusal> {
     // Usually the name is right. The list of all models is made only if it is not.
     let exact = ModelName::from(requested);
     let here = scheduler.endpoints(&Scope::server(), &exact, Route::LocalOnly);
@@ -136,15 +140,15 @@ fn last_part(model: &str) -> &str {
     model.rsplit('/').next().unwrap_or(model)
 }
 
-fn not_loaded(requested: &str, models: &[String]) -> Refused {
+fn not_loaded(requested: &str, models: &[String]) -> Refusal {
     let shown = &models[..models.len().min(20)];
     let words =
         format!("model '{}' not loaded on this node (loaded: {shown:?})", clip(requested, 256));
-    Refused::new(ErrorCode::ModelNotLoaded, words)
+    Refusal::new(ErrorCode::ModelNotLoaded, words)
 }
 
-fn bad_body(bad: &BadBody) -> Refused {
-    Refused::bad_request(400, &bad.to_string(), bad.param())
+fn bad_body(bad: &BadBody) -> Refusal {
+    Refusal::bad_request(400, &bad.to_string(), bad.param())
 }
 
 #[cfg(test)]

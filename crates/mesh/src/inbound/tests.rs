@@ -17,7 +17,7 @@ use tokio_util::task::TaskTracker;
 use super::{Inbound, MAX_RUNNING};
 use crate::{
     link::Link,
-    share::{Doing, Moment, Share, Sharing},
+    share::{MachineLoad, Moment, Share, Sharing},
     testing::{FarEnd, Kind, Lent, Server, id, link, marks, mesh, ok, peer, settings},
 };
 
@@ -42,8 +42,8 @@ impl Bench {
     }
 
     fn take(&self, link: &Arc<Link>, request: InferenceRequest) {
-        let doing = || Doing { own_load: 0.0, throttle: 100 };
-        self.inbound.take(&self.tasks, link, link.proved, request, doing);
+        let load = || MachineLoad { own_load: 0.0, throttle: 100 };
+        self.inbound.take(&self.tasks, link, link.proved, request, load);
     }
 
     /// A peer asks for a model, as stock peers do.

@@ -61,6 +61,7 @@ pub(super) async fn keep(lan: Arc<Lan>, mut target: Target) {
         unlinked(&lan, target.peer.as_ref()).await;
         match target.link(&lan).await {
             Ok((peer, lasted)) => {
+                // From now on a link that the peer opens counts, too.
                 target.peer = Some(peer);
                 reported.clear();
                 if lasted >= GOOD {

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn all_together_are_bounded_and_few_are_known() {
+    fn connections_and_known_addresses_are_bounded() {
         let limits = Arc::new(Limits::default());
         let known: Vec<_> =
             (0..2 * MAX_KNOWN).map(|at| format!("10.0.{}.{}", at / 256, at % 256)).collect();
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_links_are_kept() {
+    fn links_are_bounded() {
         let limits = Arc::new(Limits::default());
         let links: Vec<_> = (0..MAX_LINKS).map(|_| limits.link()).collect();
         assert!(links.iter().all(Result::is_ok));

@@ -26,7 +26,7 @@ use self::{
     keep::{PeerAddress, Target},
     limits::Limits,
     sealed_peers::SealedPeers,
-    unlinked::Unlinked,
+    unlinked::UnlinkedPeers,
 };
 use crate::{
     link::{Link, LinkEvents, NoLink},
@@ -63,7 +63,7 @@ pub(crate) struct Lan {
     hash: Option<String>,
     sealed_peers: SealedPeers,
     limits: Arc<Limits>,
-    pub(crate) unlinked: Unlinked,
+    pub(crate) unlinked: UnlinkedPeers,
 }
 
 impl Lan {
@@ -79,7 +79,7 @@ impl Lan {
             hash: passcode.and_then(|passcode| seal::stock_hash(passcode.expose())),
             sealed_peers: SealedPeers::default(),
             limits: Arc::default(),
-            unlinked: Unlinked::default(),
+            unlinked: UnlinkedPeers::default(),
             machine,
             peers,
             events,

@@ -20,10 +20,10 @@ use tracing::Instrument;
 use super::{
     Lan,
     frames::{Broken, Frames, farewell},
-    handshake::{Call, Failure, Greeted, Local, accept, connect},
+    handshake::{Call, Failure, Greeting, Local, accept, connect},
     pump,
 };
-use crate::link::{Carrier, Link, Opening};
+use crate::link::{Carrier, Link, LinkProperties};
 
 /// The time limit for connecting.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -62,7 +62,7 @@ fn answer(lan: &Arc<Lan>, stream: TcpStream, from: SocketAddr) {
     let (tasks, lan) = (lan.machine.tasks.clone(), Arc::clone(lan));
     tasks.spawn(async move {
         let greeting = lan.machine.stop.run_until_cancelled(greet(&lan, stream)).await;
-        // Greeted or refused, it does not count as a greeting any more.
+        // Greeting or refused, it does not count as a greeting any more.
         drop(knock);
         let Some(greeted) = greeting else { return };
         let linked = greeted.and_then(|(frames, greeted)| up(&lan, frames, greeted, from, false));
@@ -87,7 +87,7 @@ fn refuse(stream: &TcpStream, reason: &str) {
     let _ = stream.try_write(&[&length[..], &word].concat());
 }
 
-async fn greet(lan: &Lan, stream: TcpStream) -> Result<(Connection, Greeted), Failure> {
+async fn greet(lan: &Lan, stream: TcpStream) -> Result<(Connection, Greeting), Failure> {
     let mut frames = tuned(stream)?;
     let greeted = accept(&mut frames, &local(lan)).await?;
     Ok((frames, greeted))
@@ -166,15 +166,15 @@ fn local(lan: &Lan) -> Local<'_> {
 fn up(
     lan: &Arc<Lan>,
     frames: Connection,
-    greeted: Greeted,
+    greeted: Greeting,
     address: SocketAddr,
     opened_here: bool,
 ) -> Result<Arc<Link>, Failure> {
     let (lan, permit) = (Arc::clone(lan), lan.limits.link()?);
     // The node is gone only when this program ends.
     let events = lan.events.upgrade().ok_or(Failure::Stopping)?;
-    let Greeted { peer, hello, dialect, order, seals } = greeted;
-    let (link, outgoing) = Link::new(Opening {
+    let Greeting { peer, hello, dialect, order, seals } = greeted;
+    let (link, outgoing) = Link::new(LinkProperties {
         peer,
         carrier: Carrier::Lan(address),
         sealed: seals.is_some(),
@@ -204,7 +204,7 @@ fn up(
     Ok(link)
 }
 
-/// Lets a link run until it ends or the node stops. Why it ended.
+/// Lets a link run until it ends or the node stops. Returns why it ended.
 async fn until_stopped(lan: &Lan, link: &Link, running: impl Future<Output = String>) -> String {
     let mut running = std::pin::pin!(running);
     tokio::select! {

@@ -57,8 +57,9 @@ where
     let link = run.link;
     let (sealer, opener) = seals.unzip();
     let Frames { incoming, writer } = frames;
+    // A task of its own: a peer that reads nothing must not keep this end from reading.
     let mut sending = tokio::spawn(send(Arc::clone(link), outgoing, writer, sealer));
-    let mut reading = Reading { run, incoming, opener };
+    let mut reading = Reader { run, incoming, opener };
     let why = reading.run().await;
     link.close(&why);
     // The farewell goes before the socket is closed.
@@ -70,7 +71,7 @@ where
 }
 
 /// The side that reads.
-struct Reading<'a, R> {
+struct Reader<'a, R> {
     run: Run<'a>,
     incoming: Incoming<R>,
     opener: Option<Opener>,
@@ -97,7 +98,7 @@ impl From<protocol::mesh::frame::TooLong> for End {
     }
 }
 
-impl<R: AsyncRead + Unpin> Reading<'_, R> {
+impl<R: AsyncRead + Unpin> Reader<'_, R> {
     async fn run(&mut self) -> String {
         let link = Arc::clone(self.run.link);
         tokio::select! {
@@ -274,6 +275,7 @@ impl Batch {
     async fn write<W: AsyncWrite + Unpin>(&mut self, writer: &mut W) -> Result<(), End> {
         let mut rest = &self.bytes[..];
         while !rest.is_empty() {
+            // For each write, not for the batch: a slow peer may take long to read all of it.
             let written = timeout(STUCK, writer.write(rest)).await.map_err(|_| End::Stuck)?;
             let written = written.map_err(Broken::Io)?;
             if written == 0 {

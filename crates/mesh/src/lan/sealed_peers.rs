@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_are_remembered() {
+    fn remembered_peers_are_bounded() {
         let seen = SealedPeers::default();
         for number in 0..=MAX_SEEN {
             let mut id = [0; 32];

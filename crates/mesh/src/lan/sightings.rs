@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_are_remembered() {
+    fn remembered_peers_are_bounded() {
         let mut sightings = sightings(LOW);
         for number in 0..=MAX_FOUND {
             let found = Discovered { instance: number.to_string(), ..warren(&HIGH) };

@@ -175,7 +175,7 @@ async fn many_direct_links_at_once_become_one() {
 }
 
 #[tokio::test]
-async fn two_nodes_with_the_same_key_are_told_so_and_a_node_that_finds_itself_is_not() {
+async fn one_key_at_two_nodes_is_reported_and_a_node_that_finds_itself_is_not() {
     let listener = bound().await;
     let own = listener.local_addr().unwrap().to_string();
     let one = start_at(1, Settings { peers: vec![own], ..settings() }, listener).await;
@@ -274,7 +274,7 @@ fn mac() -> PeerId {
 }
 
 #[tokio::test]
-async fn a_stock_peer_that_connects_is_answered_and_told_how_this_node_is() {
+async fn a_stock_peer_that_connects_gets_an_answer_and_heartbeats() {
     let one = start(1, settings()).await;
     let mut mac = Stock::dial(one.address).await;
     mac.say(&stock("hello", None)).await;
@@ -324,7 +324,7 @@ async fn a_stock_listener_that_closes_is_sent_the_hash_only_when_that_is_allowed
 }
 
 #[tokio::test]
-async fn a_peer_with_another_protocol_is_told_and_dropped() {
+async fn a_peer_with_another_protocol_gets_a_reason_and_is_dropped() {
     let one = start(1, settings()).await;
     let mut browser = Stock::dial(one.address).await;
     browser.stream.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
@@ -380,7 +380,7 @@ async fn a_stock_peer_that_connects_anew_takes_the_place_of_its_old_link() {
 }
 
 #[tokio::test]
-async fn links_are_between_every_two_of_five_nodes() {
+async fn every_two_of_five_nodes_are_linked() {
     let mut nodes: Vec<Running> = Vec::new();
     for seed in 1..=5 {
         let to = to(&nodes.iter().collect::<Vec<_>>());

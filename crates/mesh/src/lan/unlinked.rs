@@ -17,9 +17,9 @@ const RECENT: Duration = Duration::from_secs(120);
 
 /// By the peer's name or address: why there is no link, and when it was met last.
 #[derive(Debug, Default)]
-pub(crate) struct Unlinked(Mutex<BTreeMap<String, (String, Instant)>>);
+pub(crate) struct UnlinkedPeers(Mutex<BTreeMap<String, (String, Instant)>>);
 
-impl Unlinked {
+impl UnlinkedPeers {
     /// A peer was met, and there is no link to it.
     pub(super) fn failed(&self, whom: &str, why: &str) {
         let mut unlinked = self.lock();
@@ -60,14 +60,14 @@ mod tests {
 
     use super::*;
 
-    fn listed(unlinked: &Unlinked) -> Vec<(String, String, u64)> {
+    fn listed(unlinked: &UnlinkedPeers) -> Vec<(String, String, u64)> {
         let all = unlinked.list().into_iter();
         all.map(|one| (one.place, one.why, one.met_secs)).collect()
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_last_reason_is_listed_until_there_is_a_link_or_it_is_old() {
-        let unlinked = Unlinked::default();
+        let unlinked = UnlinkedPeers::default();
         unlinked.failed("a", "nobody answered");
         advance(Duration::from_secs(7)).await;
         unlinked.failed("a", "another passcode");
@@ -80,8 +80,8 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn only_so_many_are_remembered_and_the_oldest_makes_room() {
-        let unlinked = Unlinked::default();
+    async fn remembered_peers_are_bounded_and_the_oldest_makes_room() {
+        let unlinked = UnlinkedPeers::default();
         for number in 0..=MAX_UNLINKED {
             unlinked.failed(&format!("{number:03}"), "x");
             advance(Duration::from_millis(1)).await;

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::LinkClosed;
 
-/// The most small messages that wait. If there would be more, the peer reads nothing.
+/// The most small messages that wait. More would mean that the peer does not read.
 pub(super) const MAX_WAITING: usize = 1_024;
 
 /// The most bytes of small messages that wait: requests can be large.
@@ -25,7 +25,7 @@ pub(super) const PIECES: usize = 2;
 
 /// The queues.
 pub(super) struct Lanes {
-    state: Mutex<Waiting>,
+    state: Mutex<Queues>,
     wake: Notify,
     answers: Arc<Semaphore>,
     pieces: Arc<Semaphore>,
@@ -33,7 +33,7 @@ pub(super) struct Lanes {
 }
 
 #[derive(Default)]
-struct Waiting {
+struct Queues {
     control: VecDeque<Vec<u8>>,
     control_bytes: usize,
     answers: VecDeque<(Vec<u8>, OwnedSemaphorePermit)>,
@@ -84,7 +84,7 @@ impl Lanes {
 
     /// Queues a part of an answer, once there is room for it.
     pub(super) async fn put_answer(&self, bytes: Vec<u8>) -> Result<(), LinkClosed> {
-        // One that is longer than the whole lane goes when the lane is empty.
+        // A message that is longer than the whole lane waits until the lane is empty.
         let share = bytes.len().clamp(1, ANSWERS) as u32;
         let permit = self.room(&self.answers, share).await?;
         self.push(|state| state.answers.push_back((bytes, permit)))
@@ -123,8 +123,8 @@ impl Lanes {
         Arc::clone(of).acquire_many_owned(share).await.map_err(|_| LinkClosed)
     }
 
-    /// Checks again whether it is closed: it may have been while the caller waited for room.
-    fn push(&self, push: impl FnOnce(&mut Waiting)) -> Result<(), LinkClosed> {
+    /// Queues something, unless the link was closed while the caller waited for room.
+    fn push(&self, push: impl FnOnce(&mut Queues)) -> Result<(), LinkClosed> {
         let mut state = self.lock();
         if state.closed.is_some() {
             return Err(LinkClosed);
@@ -135,7 +135,7 @@ impl Lanes {
         Ok(())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, Queues> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -116,7 +116,7 @@ async fn a_message_over_16_mib_is_not_sent_and_costs_no_link() {
 }
 
 #[tokio::test]
-async fn after_the_end_what_is_small_is_still_sent_and_nothing_more_is_taken() {
+async fn after_the_close_waiting_small_messages_are_sent_and_no_more_are_queued() {
     let (link, mut outgoing) = link();
     link.say(&large(1)).await.unwrap();
     link.tell(&small("last")).unwrap();

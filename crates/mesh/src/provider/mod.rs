@@ -1,6 +1,6 @@
 //! Jobs of ours that peers answer.
 //!
-//! To the dispatcher a peer is one provider, whatever link leads to it: when a relay session gives way
+//! To the dispatcher a peer is one provider over all its links: when a relay session gives way
 //! to a link on the LAN, only its distance changes.
 //!
 //! - `status`: what a peer offers the dispatcher now
@@ -45,13 +45,13 @@ use crate::{
 /// The peers that are providers of the scheduler.
 pub(crate) struct PeerProviders {
     shared: Arc<Shared>,
-    joined: Mutex<Joined>,
+    list: Mutex<ProviderList>,
 }
 
 #[derive(Default)]
-struct Joined {
+struct ProviderList {
     by_peer: HashMap<PeerId, Arc<PeerProvider>>,
-    /// Whether no peer is given jobs any more.
+    /// Set when the mesh stops: from then on no peer joins.
     closed: bool,
 }
 
@@ -75,23 +75,23 @@ impl PeerProviders {
         inbound: Arc<Inbound>,
     ) -> Self {
         let shared = Shared { machine, scheduler, wan, inbound, late: AtomicU64::new(0) };
-        Self { shared: Arc::new(shared), joined: Mutex::default() }
+        Self { shared: Arc::new(shared), list: Mutex::default() }
     }
 
     /// A peer or its links have changed: it joins the scheduler, leaves it, or offers something else.
     pub(crate) fn refresh(&self, peer: &Arc<Peer>) {
         // Held to the end: two calls for one peer would make two providers of it.
-        let mut joined = self.lock();
+        let mut list = self.lock();
         let status = PeerStatus::of(peer).filter(|_| self.shared.machine.may_ask(peer));
-        if let Some(provider) = joined.by_peer.get(&peer.id) {
+        if let Some(provider) = list.by_peer.get(&peer.id) {
             if !provider.update(status) {
-                joined.by_peer.remove(&peer.id);
+                list.by_peer.remove(&peer.id);
             }
         } else if let Some(status) = status.filter(PeerStatus::is_serving)
-            && !joined.closed
+            && !list.closed
         {
             let provider = PeerProvider::join(&self.shared, peer, status);
-            joined.by_peer.insert(peer.id.clone(), provider);
+            list.by_peer.insert(peer.id.clone(), provider);
         }
     }
 
@@ -123,9 +123,9 @@ impl PeerProviders {
 
     /// Every peer leaves the scheduler, and none joins it again.
     pub(crate) fn close(&self) {
-        let mut joined = self.lock();
-        joined.closed = true;
-        for (_, provider) in joined.by_peer.drain() {
+        let mut list = self.lock();
+        list.closed = true;
+        for (_, provider) in list.by_peer.drain() {
             provider.update(None);
         }
     }
@@ -140,7 +140,7 @@ impl PeerProviders {
         self.lock().by_peer.get(peer).cloned()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Joined> {
-        self.joined.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, ProviderList> {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -3,17 +3,12 @@
 use std::sync::Arc;
 
 use base::JobId;
-use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::StatusCode;
 use protocol::mesh::cluster::{InferenceChunk, InferenceComplete, InferenceError};
-use scheduler::{AnswerWriter, Head, Usage, WriteError};
+use scheduler::{AnswerWriter, Usage, WriteError};
 
 use super::{fate::Fate, reply::Reply};
 use crate::link::Link;
-
-/// The reason given when a job moves to another provider because the peer's backend answered with an
-/// error.
-const REFUSED: &str = "its backend refused, and another is asked";
 
 /// A job at a peer, or on its way there.
 pub(super) struct PeerJob {
@@ -82,7 +77,7 @@ impl PeerJob {
     pub(super) fn error(self, error: &InferenceError) {
         match Fate::of(error, self.writer.has_begun()) {
             Fate::Fails(why) => self.fail(&why),
-            Fate::Answered(status, body) => answer_error(self.writer, status, body),
+            Fate::Answered(status, body) => self.writer.answer_error(status, body),
             Fate::PassedOn(status, body) => self.pass_on(status, body),
         }
     }
@@ -100,7 +95,7 @@ impl PeerJob {
             Ok(()) => {
                 tracing::debug!(request_id = %job, "a job of a peer went to another provider");
             }
-            Err(writer) => answer_error(writer, status, body),
+            Err(writer) => writer.answer_error(status, body),
         }
     }
 
@@ -108,10 +103,7 @@ impl PeerJob {
     pub(super) fn give_up(self, trouble: Trouble) {
         match trouble {
             Trouble::Bad(why) => self.fail(&why),
-            Trouble::Gone(WriteError::Unreadable) => self.fail("its answer makes no sense"),
-            Trouble::Gone(WriteError::Refused) => self.fail(REFUSED),
-            Trouble::Gone(WriteError::Stalled) => self.writer.stalled(),
-            Trouble::Gone(WriteError::Over) => self.writer.abandon(),
+            Trouble::Gone(error) => self.writer.give_up(error),
         }
     }
 
@@ -137,17 +129,5 @@ impl PeerJob {
             self.writer.head(self.reply.head())?;
         }
         Ok(())
-    }
-}
-
-fn answer_error(mut writer: AnswerWriter, status: StatusCode, body: String) {
-    let mut headers = HeaderMap::new();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(header::CONTENT_LENGTH, body.len().into());
-    let head = Head { status, headers };
-    match writer.head(head).and_then(|()| writer.chunk(Bytes::from(body))) {
-        Ok(_) => writer.end(),
-        Err(WriteError::Refused) => writer.fail(REFUSED),
-        Err(_) => writer.abandon(),
     }
 }

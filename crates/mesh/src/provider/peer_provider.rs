@@ -21,8 +21,9 @@ use rand::RngExt;
 use scheduler::{Assignment, JobRequest};
 use tokio::{
     sync::{Notify, mpsc},
-    time::{Instant, sleep_until, timeout},
+    time::timeout,
 };
+use wire::until;
 
 use super::{
     Shared,
@@ -67,6 +68,7 @@ impl PeerProvider {
         let mut state = provider.lock();
         (state.membership, state.reported) = (Some(membership), Some(status));
         drop(state);
+        // Last: the notes are about a membership that is set by now. Meanwhile they wait in their queue.
         shared.machine.tasks.spawn(Arc::clone(&provider).run(notes));
         provider
     }
@@ -148,7 +150,7 @@ impl PeerProvider {
             let load_until = self.lock().load_until();
             tokio::select! {
                 biased;
-                () = at(load_until) => self.lock().forget_load(),
+                () = until(load_until) => self.lock().forget_load(),
                 // Only to look at the new deadline.
                 () = self.load_changed.notified() => {}
                 note = notes.recv() => match note {
@@ -276,13 +278,5 @@ impl PeerProvider {
 
     fn lock(&self) -> MutexGuard<'_, ProviderState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Until then, if ever.
-async fn at(then: Option<Instant>) {
-    match then {
-        Some(then) => sleep_until(then).await,
-        None => std::future::pending().await,
     }
 }

@@ -20,7 +20,7 @@ enum Kind {
 }
 
 impl Reply {
-    /// For a client that has asked for a stream, or has not.
+    /// A reply for a client that wants a stream, or one answer.
     pub(super) fn new(streaming: bool) -> Self {
         let kind = if streaming { Kind::Events } else { Kind::Whole(Gather::default()) };
         Self { kind, begun: false, finished: false }

@@ -15,7 +15,7 @@ const MAX_NOTES: usize = 8_192;
 
 /// A note for a provider's task.
 pub(super) enum Note {
-    /// Ask for this.
+    /// Send this request.
     Assigned(Box<Assignment>),
     /// A job is no longer the peer's.
     Canceled(JobId),
@@ -28,7 +28,7 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    /// For this peer; and the notes for the provider's task.
+    /// A sender for this peer, and the queue of its notes.
     pub(super) fn new(peer: &PeerId) -> (Self, mpsc::Receiver<Note>) {
         let (notes, queue) = mpsc::channel(MAX_NOTES);
         // Not the name that it gives itself: in the ledger it could pass for another.
@@ -42,12 +42,12 @@ impl Provider for Sender {
     }
 
     fn assign(&self, assignment: Assignment) {
-        // One that finds no room fails, when its writer is dropped.
+        // A job that finds no room fails: its writer is dropped with the note.
         let _ = self.notes.try_send(Note::Assigned(Box::new(assignment)));
     }
 
     fn cancel(&self, job: JobId, _: CancelReason) {
-        // One that finds no room is noticed at the peer's next chunk, which nobody reads.
+        // Without room for it, the next chunk shows that the job is over: its writer refuses it.
         let _ = self.notes.try_send(Note::Canceled(job));
     }
 
@@ -57,6 +57,6 @@ impl Provider for Sender {
     /// Its links stay: they are not the scheduler's.
     fn retire(&self, _: bool) {}
 
-    /// It tells its models with each heartbeat.
+    /// Each heartbeat brings its models.
     fn refresh(&self, _: &str) {}
 }

@@ -20,7 +20,7 @@ pub(super) struct ProviderState {
     pub(super) reported: Option<PeerStatus>,
     /// The jobs, by the ids that the peer knows them by.
     pub(super) jobs: HashMap<WireId, PeerJob>,
-    /// Those ids, by the jobs' own.
+    /// The peer's ids of the jobs, by the jobs' own ids.
     pub(super) ids: HashMap<JobId, WireId>,
 }
 
@@ -34,20 +34,20 @@ impl ProviderState {
             tracing::info!(peer = %peer.id.short(), "a peer serves no more");
             membership.leave(LeaveReason::Closed);
         }
-        // By leaving, the scheduler has decided about all of them: no verdict for each.
+        // The scheduler has moved or ended all of them when the membership left: none needs a verdict.
         for (_, job) in jobs {
             job.abandon();
         }
     }
 
-    /// Tells the scheduler what has changed since it was last told.
+    /// Tells the scheduler what has changed since the last report.
     pub(super) fn report(&mut self, status: PeerStatus) {
         let (Some(membership), Some(last)) = (&self.membership, &self.reported) else { return };
         if status.models != last.models {
             membership.models(status.models.clone(), status.load);
         } else if (status.load, status.load_until) != (last.load, last.load_until) {
-            // Also if the number is the same: since the last report the scheduler has adjusted it for the jobs
-            // that it gave and that ended.
+            // Even if the number is the same: meanwhile the scheduler has adjusted its own for jobs that began and
+            // ended.
             membership.load(status.load);
         }
         if status.capacity != last.capacity {
@@ -62,7 +62,7 @@ impl ProviderState {
         self.reported = Some(status);
     }
 
-    /// The peer takes no more requests. It is given none for a moment, or until it reports another load.
+    /// Gives the peer, which takes no more, no jobs for a moment, or until it reports another load.
     pub(super) fn mark_full(&mut self) {
         if let (Some(membership), Some(status)) = (&self.membership, &mut self.reported) {
             status.fill();
@@ -70,12 +70,12 @@ impl ProviderState {
         }
     }
 
-    /// When the load that the peer has reported is too old to count, if it counts now.
+    /// When the reported load becomes too old to count. `None` if it does not count now.
     pub(super) fn load_until(&self) -> Option<Instant> {
         self.reported.as_ref()?.load_until
     }
 
-    /// The load that the peer has reported is too old to count.
+    /// Drops the reported load, which is too old to count.
     pub(super) fn forget_load(&mut self) {
         let Some(status) = &mut self.reported else { return };
         (status.load, status.load_until) = (0, None);

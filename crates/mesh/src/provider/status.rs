@@ -27,7 +27,7 @@ pub(super) struct PeerStatus {
     pub(super) distance: Distance,
     /// Requests that wait there, as the peer has reported.
     pub(super) load: u32,
-    /// When that is too old to count; `None` while none wait.
+    /// When the load becomes too old to count; `None` while no request waits.
     pub(super) load_until: Option<Instant>,
     /// In thousandths of a token a second.
     pub(super) speed: Option<u32>,
@@ -46,7 +46,7 @@ impl PeerStatus {
         let lan = matches!(link.as_ref().map(|link| &link.carrier), Some(Carrier::Lan(_)));
         let distance = if lan { Distance::Near } else { Distance::Far };
         let usable = link.as_ref().is_none_or(|link| link.is_usable());
-        // Whatever it reported over a link that is gone is old.
+        // A report over a link that is gone is old.
         Some(Self::new(&peer.facts(), distance, usable, link.is_some()))
     }
 
@@ -74,7 +74,7 @@ impl PeerStatus {
         self.throttle > 0 && !self.models.is_empty()
     }
 
-    /// It takes no more requests for the moment.
+    /// Shows it as full, for a moment.
     pub(super) fn fill(&mut self) {
         // One more than it takes: the scheduler is about to subtract the job that it refuses.
         self.load = self.capacity.saturating_add(1);
@@ -98,7 +98,7 @@ impl PeerStatus {
     }
 }
 
-/// Until when the load that it has reported counts, if it does now.
+/// The time until which its reported load counts. `None` if it does not count now.
 fn busy_until(facts: &PeerFacts) -> Option<Instant> {
     let until = facts.queue_reported?.checked_add(LOAD_COUNTS)?;
     (facts.queue_depth > 0 && until > Instant::now()).then_some(until)

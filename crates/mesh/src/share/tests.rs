@@ -3,7 +3,7 @@
 use super::*;
 
 const NOON: Moment = Moment { wall_ms: 20_000 * DAY_MS + DAY_MS / 2, minute: 12 * 60 };
-const IDLE: Doing = Doing { own_load: 0.0, throttle: 100 };
+const IDLE: MachineLoad = MachineLoad { own_load: 0.0, throttle: 100 };
 
 fn peer(number: u8) -> PeerId {
     PeerId::Node(NodeId::new([number; 32]))
@@ -22,7 +22,7 @@ fn code(result: Result<(), Refusal>) -> Option<ErrorCode> {
 }
 
 #[test]
-fn nobody_is_let_in_unless_told_and_strangers_only_where_anyone_is() {
+fn nobody_may_ask_by_default_and_strangers_only_under_anyone() {
     let one = peer(1);
     let stranger = Asker { proved: false, sealed: true, ..known(&one) };
     let result = |share: &Share, asker| code(share.lets_in(asker));
@@ -63,12 +63,12 @@ fn hours_may_go_over_midnight() {
 #[test]
 fn heat_battery_and_its_own_work_pause_it() {
     let share = Share { max_load: Some(0.5), ..Share::default() };
-    let pause = |doing| share.pauses(NOON, doing).map(|refusal| refusal.code);
+    let pause = |load| share.pauses(NOON, load).map(|refusal| refusal.code);
     assert_eq!(pause(IDLE), None);
-    assert_eq!(pause(Doing { own_load: 0.5, ..IDLE }), None);
-    assert_eq!(pause(Doing { own_load: 0.6, ..IDLE }), Some(ErrorCode::QueueFull));
-    assert_eq!(pause(Doing { throttle: 0, ..IDLE }), Some(ErrorCode::Unavailable));
-    assert_eq!(Share::default().pauses(NOON, Doing { own_load: 9.0, ..IDLE }), None);
+    assert_eq!(pause(MachineLoad { own_load: 0.5, ..IDLE }), None);
+    assert_eq!(pause(MachineLoad { own_load: 0.6, ..IDLE }), Some(ErrorCode::QueueFull));
+    assert_eq!(pause(MachineLoad { throttle: 0, ..IDLE }), Some(ErrorCode::Unavailable));
+    assert_eq!(Share::default().pauses(NOON, MachineLoad { own_load: 9.0, ..IDLE }), None);
 }
 
 #[test]

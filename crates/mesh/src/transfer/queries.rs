@@ -28,8 +28,9 @@ impl Queries {
     pub(super) async fn ask(&self, link: &Arc<Link>, model: &str, within: Duration) -> Option<u64> {
         let (sender, answer) = oneshot::channel();
         let question = (link.number, model.to_owned());
+        // Entered before the question goes: the answer may come at once.
         self.lock().entry(question.clone()).or_default().push(sender);
-        let _waiting = Waiting { queries: self, question };
+        let _waiting = CallerGuard { queries: self, question };
         let query = ModelQuery { model_id: model.to_owned() };
         link.tell(&ClusterMessage::ModelQuery(query)).ok()?;
         timeout(within, answer).await.ok()?.ok()
@@ -58,12 +59,12 @@ impl Queries {
 }
 
 /// A caller that waits for an answer. Its entry is removed when this is dropped.
-struct Waiting<'a> {
+struct CallerGuard<'a> {
     queries: &'a Queries,
     question: Question,
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for CallerGuard<'_> {
     fn drop(&mut self) {
         let mut questions = self.queries.lock();
         let Some(waiting) = questions.get_mut(&self.question) else { return };

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn however_many_marks_there_are_few_are_kept() {
+    fn marks_are_bounded() {
         let (start, mut rate) = (Instant::now(), Rate::default());
         for ms in 0..10_000 {
             rate.mark(start + Duration::from_millis(ms), ms * 1_000);

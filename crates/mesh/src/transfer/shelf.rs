@@ -22,11 +22,11 @@ pub(super) struct Shelf {
     store: PathBuf,
     /// The result of the last scan, and its time.
     scanned: Mutex<Option<(Instant, Arc<Vec<Offered>>)>>,
-    hashing: OnceCell<Hashing>,
+    hashing: OnceCell<HashTools>,
 }
 
 /// The hasher of models and its cache. The folder of the store is made with them, at the first use.
-struct Hashing {
+struct HashTools {
     cache: TreeCache,
     hasher: Arc<Hasher>,
 }
@@ -98,10 +98,10 @@ impl Shelf {
         spawn_blocking(look).await.ok()?
     }
 
-    async fn hashing(&self) -> Result<&Hashing, String> {
+    async fn hashing(&self) -> Result<&HashTools, String> {
         let store = self.store.clone();
         let hashing = self.hashing.get_or_try_init(|| async {
-            let opened = spawn_blocking(move || Hashing::of(&store)).await;
+            let opened = spawn_blocking(move || HashTools::of(&store)).await;
             opened.unwrap_or_else(|_| Err(std::io::Error::other("it was stopped")))
         });
         hashing.await.map_err(|error| {
@@ -110,7 +110,7 @@ impl Shelf {
     }
 }
 
-impl Hashing {
+impl HashTools {
     fn of(store: &Path) -> std::io::Result<Self> {
         let cache = TreeCache::open(store)?;
         let hasher = Arc::new(Hasher::start(cache.clone())?);

@@ -143,7 +143,7 @@ impl Clock {
         optional.into_iter().flatten().fold(first, Instant::min)
     }
 
-    /// The next step that is due now. Call it until there is none.
+    /// The next step that is due now. Call it until it returns `None`.
     pub(super) fn due(&mut self, now: Instant, heard: Instant) -> Option<Step> {
         if now.saturating_duration_since(heard) >= DEAD {
             return Some(Step::Dead);
@@ -153,6 +153,7 @@ impl Clock {
         }
         if self.register.is_some_and(|due| due <= now) {
             self.register = Some(now + TELL_EVERY);
+            // A registration carries the offer: there is nothing new to check for a while.
             self.check = now + CHECK_EVERY;
             return Some(Step::Register);
         }
@@ -162,6 +163,7 @@ impl Clock {
         }
         if self.discover.is_some_and(|due| due <= now) {
             self.last_request = Some(now);
+            // Repeated if no answer comes by then; an answer sets the next regular time.
             self.discover = Some(now + ANSWERED_WITHIN);
             return Some(Step::Discover);
         }
@@ -205,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_relay_is_told_every_minute_and_asked_by_its_sort() {
+    fn a_relay_gets_the_offer_every_minute_and_is_asked_as_its_sort_needs() {
         let steps = history(Sort::Stock, 130);
         assert_eq!(steps[..2], [(0, Step::Register), (0, Step::Discover)]);
         assert_eq!(times(&steps, Step::Register), [0, 60, 120]);

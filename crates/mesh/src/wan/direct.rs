@@ -103,9 +103,10 @@ mod tests {
 
     use super::*;
 
-    fn addresses(told: &[&str], own: Option<&str>) -> Vec<String> {
-        let told: Vec<SocketAddr> = told.iter().map(|text| text.parse().unwrap()).collect();
-        let usable = usable(&told, own.map(|ip| ip.parse().unwrap()));
+    fn addresses(announced: &[&str], own: Option<&str>) -> Vec<String> {
+        let announced: Vec<SocketAddr> =
+            announced.iter().map(|text| text.parse().unwrap()).collect();
+        let usable = usable(&announced, own.map(|ip| ip.parse().unwrap()));
         usable.iter().map(ToString::to_string).collect()
     }
 
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_are_tried() {
+    fn tried_addresses_are_bounded() {
         let told: Vec<String> = (1..20).map(|last| format!("10.0.0.{last}:1")).collect();
         let told: Vec<&str> = told.iter().map(String::as_str).collect();
         assert_eq!(addresses(&told, None).len(), MAX_ADDRESSES);

@@ -87,7 +87,7 @@ impl Memory {
         }
     }
 
-    /// The addresses where a peer is to be dialled now. None, if they were tried less than a minute ago.
+    /// The addresses where a peer is to be dialled now. There are none if they were tried less than a minute ago.
     pub(super) fn to_try(&self, peer: &NodeId, now: Instant) -> Vec<SocketAddr> {
         let mut state = self.lock();
         let Some(addresses) = state.addresses.get_mut(peer) else { return Vec::new() };
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_peers_are_remembered() {
+    fn remembered_peers_are_bounded() {
         let memory = Memory::default();
         for number in 0..=MAX_PEERS {
             memory.sealed(&node(number));

@@ -83,7 +83,7 @@ impl Wan {
         }
     }
 
-    /// How this machine is doing at each relay, in the order of the settings.
+    /// The state of this machine at each relay, in the order of the settings.
     pub(crate) fn status(&self) -> Vec<RelayStatus> {
         self.relays().iter().map(|relay| relay.status()).collect()
     }
@@ -119,7 +119,7 @@ impl Wan {
 
     /// The connected relays that list a peer. The order is the same at both ends, so that two nodes which reach for each
     /// other at once meet at the same relay.
-    fn that_list(&self, peer: &Peer) -> Vec<Arc<Relay>> {
+    fn listing(&self, peer: &Peer) -> Vec<Arc<Relay>> {
         let hosts = peer.relays();
         let lists =
             |relay: &&Arc<Relay>| hosts.contains(&relay.host) && relay.status.is_registered();

@@ -24,29 +24,29 @@ const REACHED_WITHIN: Duration = Duration::from_secs(10);
 /// How long direct addresses are tried before the relays are.
 const DIRECT_WITHIN: Duration = Duration::from_secs(2);
 
-type Reached = Result<Arc<Link>, NoLink>;
+type ReachResult = Result<Arc<Link>, NoLink>;
 
 /// The running attempts to reach peers: one for each peer, however many callers wait.
 #[derive(Default)]
-pub(super) struct Flights(Mutex<HashMap<NodeId, watch::Receiver<Option<Reached>>>>);
+pub(super) struct Flights(Mutex<HashMap<NodeId, watch::Receiver<Option<ReachResult>>>>);
 
 impl Flights {
-    fn lock(&self) -> MutexGuard<'_, HashMap<NodeId, watch::Receiver<Option<Reached>>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<NodeId, watch::Receiver<Option<ReachResult>>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The result of the running attempt to reach a peer, or of one that begins now.
-pub(super) async fn join(wan: &Arc<Wan>, peer: &Arc<Peer>, id: NodeId) -> Reached {
+pub(super) async fn join(wan: &Arc<Wan>, peer: &Arc<Peer>, id: NodeId) -> ReachResult {
     let mut flight = flight(wan, peer, id);
     let stopped = || NoLink("this node stops".to_owned());
     let landed = flight.wait_for(Option::is_some).await.map_err(|_| stopped())?;
     landed.clone().unwrap_or_else(|| Err(stopped()))
 }
 
-fn flight(wan: &Arc<Wan>, peer: &Arc<Peer>, id: NodeId) -> watch::Receiver<Option<Reached>> {
+fn flight(wan: &Arc<Wan>, peer: &Arc<Peer>, id: NodeId) -> watch::Receiver<Option<ReachResult>> {
     let mut flights = wan.flights.lock();
-    // The sender of one that was stopped is gone, and nobody takes it out.
+    // An attempt that was stopped stays in the map, but its sender is gone.
     if let Some(flight) = flights.get(&id).filter(|flight| flight.has_changed().is_ok()) {
         return flight.clone();
     }
@@ -69,7 +69,7 @@ fn flight(wan: &Arc<Wan>, peer: &Arc<Peer>, id: NodeId) -> watch::Receiver<Optio
 }
 
 /// Opens a link: directly, if that is known to be possible, or else through a relay that lists the peer.
-async fn reach(wan: &Arc<Wan>, peer: &Arc<Peer>, id: NodeId) -> Reached {
+async fn reach(wan: &Arc<Wan>, peer: &Arc<Peer>, id: NodeId) -> ReachResult {
     let until = Instant::now() + REACHED_WITHIN;
     if let Ok(Some(link)) = timeout(DIRECT_WITHIN, direct::reach(wan, &id)).await {
         return Ok(link);
@@ -77,7 +77,7 @@ async fn reach(wan: &Arc<Wan>, peer: &Arc<Peer>, id: NodeId) -> Reached {
     if let Some(link) = peer.link() {
         return Ok(link);
     }
-    let relays = wan.that_list(peer);
+    let relays = wan.listing(peer);
     let mut why = NoLink("no relay lists it".to_owned());
     for relay in relays {
         match timeout_at(until, relay.link(id)).await {

@@ -17,7 +17,7 @@ use url::{Position, Url};
 use wire::{Dial, DialedLink, Proxies, dial};
 
 use super::{
-    connection::{Ask, Connection, Ended, Parts},
+    connection::{Ask, Connection, ConnectionEnd, Parts},
     registration::Registration,
     retry::Retry,
     sort::Sort,
@@ -36,7 +36,7 @@ const ALONE: Duration = Duration::from_secs(300);
 const SAME_KEY: &str = "another machine is registered there with this node's key: two machines cannot \
                         be one node. Move `mesh.key` away on one of them";
 
-/// A relay, as others hold it.
+/// A handle to one relay.
 #[derive(Debug)]
 pub(super) struct Relay {
     /// For people; also the name under which a peer notes who lists it.
@@ -54,7 +54,7 @@ impl Relay {
         (Self { host, status: Arc::new(status), asks }, queue)
     }
 
-    /// How this machine is doing there.
+    /// The state of this machine there.
     pub(super) fn status(&self) -> RelayStatus {
         self.status.get()
     }
@@ -93,9 +93,9 @@ pub(super) async fn run(url: Url, parts: Parts, mut asks: mpsc::Receiver<Ask>) {
         let begun = Instant::now();
         let ended = connect(&url, &parts, &mut asks).await;
         let (replaced, why) = match ended {
-            Ended::Stopped => return,
-            Ended::Replaced => (true, SAME_KEY.to_owned()),
-            Ended::Broken(why) => (false, why),
+            ConnectionEnd::Stopped => return,
+            ConnectionEnd::Replaced => (true, SAME_KEY.to_owned()),
+            ConnectionEnd::Broken(why) => (false, why),
         };
         let stood = begun.elapsed();
         report(&parts, replaced, &why, stood);
@@ -122,7 +122,7 @@ fn report(parts: &Parts, replaced: bool, why: &str, stood: Duration) {
     }
 }
 
-async fn connect(url: &Url, parts: &Parts, asks: &mut mpsc::Receiver<Ask>) -> Ended {
+async fn connect(url: &Url, parts: &Parts, asks: &mut mpsc::Receiver<Ask>) -> ConnectionEnd {
     let dialling = dial(Dial {
         url,
         headers: HeaderMap::new(),
@@ -133,9 +133,9 @@ async fn connect(url: &Url, parts: &Parts, asks: &mut mpsc::Receiver<Ask>) -> En
     });
     let dialled = deny(asks, "the relay is not connected", dialling);
     let dialled = match parts.machine.stop.run_until_cancelled(dialled).await {
-        None => return Ended::Stopped,
+        None => return ConnectionEnd::Stopped,
         Some(Ok(dialled)) => dialled,
-        Some(Err(error)) => return Ended::Broken(base::error::chain(&error)),
+        Some(Err(error)) => return ConnectionEnd::Broken(base::error::chain(&error)),
     };
     let DialedLink { link, outbox, subprotocol, headers } = dialled;
     parts.status.set(|status| {
@@ -163,7 +163,7 @@ async fn deny<T>(asks: &mut mpsc::Receiver<Ask>, why: &str, wait: impl Future<Ou
     }
 }
 
-/// How this machine is doing at a relay.
+/// The state of this machine at a relay.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct RelayStatus {
     /// Where it is, without credentials.

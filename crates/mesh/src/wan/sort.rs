@@ -1,7 +1,8 @@
 //! The sort of a relay: a Warren's or a stock one. Pure.
 //!
-//! A Warren's relay sends a challenge, and is never sent the signature that can be reused. That a relay accepts the
-//! subprotocol proves nothing: stock relays accept whatever is offered first. A header that only Warrens send does.
+//! A Warren's relay sends a challenge, and is never sent the signature that can be reused. A relay
+//! that accepts the subprotocol proves nothing by it: stock relays accept the first that is offered. The proof is a
+//! header that only Warrens send.
 
 use http::HeaderMap;
 use protocol::mesh::relay::{SUBPROTOCOL, SUBPROTOCOL_HEADER, SUBPROTOCOL_VERSION};

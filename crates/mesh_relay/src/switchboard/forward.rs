@@ -93,10 +93,12 @@ impl Switchboard {
         to: Connection,
         session: &str,
     ) -> Result<(), Refusal> {
+        // A peer repeats it when the answer was lost.
         if self.sessions.used(from, to, session, now.instant) {
             return Ok(());
         }
         self.make_room_between(now, from, to)?;
+        // Both ends are bounded: otherwise a node could be filled with sessions that others open.
         for node in [from, to] {
             if self.sessions.of(node) < self.settings.max_sessions {
                 continue;

@@ -242,7 +242,7 @@ impl Switchboard {
         }
     }
 
-    /// The next output. Call it until there is none.
+    /// The next output. Call it until it returns `None`.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }

@@ -36,6 +36,7 @@ impl Switchboard {
         if let Err(wait) = full.and_then(|()| line.discover.take(now.instant)) {
             return self.limit(connection, wait);
         }
+        // From now on joins and leaves follow the list.
         self.watchers.insert(connection);
         let most = filter.max_peers.map_or(usize::MAX, |most| most as usize);
         let others = self.nodes.values().filter(|other| **other != connection);

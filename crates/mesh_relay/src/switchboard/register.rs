@@ -21,6 +21,7 @@ impl Switchboard {
             return;
         }
         let before = self.nodes.get(&register.node).copied();
+        // Before the acknowledgement: a node that has come back has one connection.
         if let Some(older) = before.filter(|older| *older != connection) {
             self.close(now, older, close::REPLACED);
         }
@@ -55,6 +56,7 @@ impl Switchboard {
         if self.nodes.insert(id, connection).is_none() || is_announced {
             self.tell_joined(now, connection);
         }
+        // The list that a stock gateway has asked for too early.
         if let Some(filter) = early {
             self.discover(now, connection, &filter, true);
         }
@@ -78,7 +80,7 @@ impl Switchboard {
         // A signature that was valid a moment ago is not verified again.
         let again = known.is_some_and(|node| node.signature == register.signature);
         if !again {
-            let signed = self.signed(now, connection, register);
+            let signed = self.check_signature(now, connection, register);
             signed.map_err(|words| (Code::InvalidSignature, words))?;
         }
         if self.nodes.len() >= self.settings.max_nodes && !self.nodes.contains_key(&register.node) {
@@ -87,7 +89,7 @@ impl Switchboard {
         Ok(())
     }
 
-    fn signed(
+    fn check_signature(
         &self,
         now: Now,
         connection: Connection,
@@ -103,7 +105,7 @@ impl Switchboard {
             None if self.is_remembered(now, &key) => {
                 return Err("This node signs challenges: offer the subprotocol warren.mesh.2");
             }
-            None if register.signature.is_empty() => return self.unsigned(register),
+            None if register.signature.is_empty() => return self.check_unsigned(register),
             None => register_text(&key),
         };
         let good = (self.verify)(&key, &text, &register.signature);
@@ -114,7 +116,7 @@ impl Switchboard {
         }
     }
 
-    fn unsigned(&self, register: &Register) -> Result<(), &'static str> {
+    fn check_unsigned(&self, register: &Register) -> Result<(), &'static str> {
         if !self.settings.accept_unsigned {
             return Err("A registration must be signed here");
         }

@@ -20,12 +20,12 @@ pub(super) struct Sessions {
     /// By their ends and their id, in lower case: some peers write ids in upper case.
     open: HashMap<Ends, HashMap<Box<str>, Instant>>,
     /// The partners of each node, and the number of its sessions.
-    of: HashMap<Connection, Own>,
+    by_node: HashMap<Connection, NodeSessions>,
     count: usize,
 }
 
 #[derive(Default)]
-struct Own {
+struct NodeSessions {
     count: usize,
     others: BTreeSet<Connection>,
 }
@@ -48,7 +48,7 @@ impl Sessions {
     }
 
     pub(super) fn of(&self, node: Connection) -> usize {
-        self.of.get(&node).map_or(0, |own| own.count)
+        self.by_node.get(&node).map_or(0, |own| own.count)
     }
 
     /// How many sessions two nodes have with each other.
@@ -69,7 +69,7 @@ impl Sessions {
         }
         self.count += 1;
         for (one, other) in both(a, b) {
-            let own = self.of.entry(one).or_default();
+            let own = self.by_node.entry(one).or_default();
             own.count += 1;
             own.others.insert(other);
         }
@@ -94,7 +94,7 @@ impl Sessions {
 
     /// Ends all sessions of a node, and returns its partners.
     pub(super) fn leave(&mut self, node: Connection) -> BTreeSet<Connection> {
-        let others = self.of.get(&node).map(|own| own.others.clone()).unwrap_or_default();
+        let others = self.by_node.get(&node).map(|own| own.others.clone()).unwrap_or_default();
         for other in &others {
             let ended = self.open.remove(&ends(node, *other)).map_or(0, |open| open.len());
             self.count -= ended;
@@ -107,7 +107,7 @@ impl Sessions {
 
     /// The session of a node that has been idle for the longest time, if that is long: its other end and its id.
     pub(super) fn idle(&self, node: Connection, now: Instant) -> Option<(Connection, Box<str>)> {
-        let others = self.of.get(&node)?.others.iter();
+        let others = self.by_node.get(&node)?.others.iter();
         let open = others.filter_map(|other| Some((other, self.open.get(&ends(node, *other))?)));
         let all = open.flat_map(|(other, open)| open.iter().map(move |(id, at)| (at, other, id)));
         let (at, other, id) = all.min()?;
@@ -127,13 +127,13 @@ impl Sessions {
     }
 
     fn forget(&mut self, one: Connection, other: Connection, ended: usize, last: bool) {
-        let Some(own) = self.of.get_mut(&one) else { return };
+        let Some(own) = self.by_node.get_mut(&one) else { return };
         own.count -= ended;
         if last {
             own.others.remove(&other);
         }
         if own.count == 0 {
-            self.of.remove(&one);
+            self.by_node.remove(&one);
         }
     }
 }
@@ -152,7 +152,7 @@ impl Sessions {
     /// Panics unless all indexes agree with the open sessions, of which no two nodes have more than
     /// `of_pair`.
     pub(super) fn check(&self, of_pair: usize, is_here: impl Fn(Connection) -> bool) {
-        let mut of: HashMap<Connection, Own> = HashMap::new();
+        let mut of: HashMap<Connection, NodeSessions> = HashMap::new();
         for ((a, b), open) in &self.open {
             assert!(is_here(*a) && is_here(*b) && (1..=of_pair).contains(&open.len()));
             for (one, other) in both(*a, *b) {
@@ -161,11 +161,11 @@ impl Sessions {
                 own.others.insert(other);
             }
         }
-        let plain = |of: &HashMap<Connection, Own>| {
+        let plain = |of: &HashMap<Connection, NodeSessions>| {
             let all = of.iter().map(|(node, own)| (*node, own.count, own.others.clone()));
             all.collect::<BTreeSet<_>>()
         };
-        assert_eq!(plain(&of), plain(&self.of));
+        assert_eq!(plain(&of), plain(&self.by_node));
         assert_eq!(self.count, self.open.values().map(HashMap::len).sum::<usize>());
     }
 }

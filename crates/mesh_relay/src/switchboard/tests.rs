@@ -143,7 +143,7 @@ fn frames_that_crash_stock_relays_get_an_error_each_and_the_line_stands() {
 }
 
 #[test]
-fn nobody_registers_as_another() {
+fn a_connection_registers_one_node_only() {
     let mut hall = Hall::new();
     let owner = hall.node(1);
     let thief = hall.line();
@@ -194,7 +194,7 @@ fn a_discover_before_register_is_answered_afterwards_and_once() {
 }
 
 #[test]
-fn nobody_speaks_in_anothers_name() {
+fn a_node_sends_only_in_its_own_name() {
     let mut hall = Hall::new();
     let (one, two) = (hall.node(1), hall.node(2));
     hall.pass_on(two, "relayOpen", 3, 1, "s");
@@ -237,7 +237,7 @@ fn the_newest_connection_of_a_node_takes_the_place_of_the_older_one() {
 }
 
 #[test]
-fn the_stock_signature_of_who_answers_challenges_is_refused_for_thirty_days() {
+fn the_stock_signature_of_a_challenged_node_is_refused_for_thirty_days() {
     let mut hall = Hall::new();
     let line = hall.challenged();
     for wrong in [id(1), format!("warren-register:n1:relay:{}", id(1)), String::new()] {
@@ -335,7 +335,7 @@ fn the_other_end_of_a_session_hears_that_a_node_left_and_others_only_if_they_ask
 }
 
 #[test]
-fn registering_again_is_told_as_a_join_if_others_would_choose_otherwise_and_else_tells_nobody() {
+fn registering_again_is_announced_as_a_join_only_if_the_offer_has_changed() {
     let mut hall = Hall::new();
     let (one, two, unasking) = (hall.node(1), hall.node(2), hall.node(3));
     hall.discover(two, json!({}));
@@ -378,7 +378,7 @@ fn a_node_that_changes_all_the_time_is_reported_a_few_times() {
 }
 
 #[test]
-fn discover_lists_those_wanted_without_who_asks() {
+fn discover_lists_the_wanted_nodes_without_the_asking_one() {
     let mut hall = Hall::new();
     let asker = hall.node(0);
     for number in 1..=4 {

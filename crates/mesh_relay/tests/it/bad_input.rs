@@ -78,7 +78,7 @@ async fn an_unregistered_connection_cannot_send_much() {
 }
 
 #[tokio::test]
-async fn a_request_without_upgrade_is_told_the_protocol() {
+async fn a_request_without_upgrade_gets_the_protocol() {
     let kit = Kit::new().await;
     let answer = testkit::Client::new(kit.address).get("/ws?node=x").await;
     assert_eq!(answer.status, 426);

@@ -88,7 +88,7 @@ async fn exchange(node: Node, to: String) {
 }
 
 #[tokio::test]
-async fn a_receiver_that_never_reads_costs_its_session_and_both_ends_are_told() {
+async fn a_receiver_that_never_reads_loses_its_session_and_both_ends_get_the_reason() {
     let patience = Duration::from_millis(200);
     let kit = Kit::with(Settings { patience, ..Settings::default() }).await;
     let (mut one, mut two) = kit.pair().await;

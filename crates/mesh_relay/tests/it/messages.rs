@@ -6,7 +6,7 @@ use tokio_tungstenite::tungstenite::Message;
 use crate::kit::Kit;
 
 #[tokio::test]
-async fn nodes_register_discover_and_hear_who_comes_and_goes() {
+async fn nodes_register_discover_and_get_joins_and_leaves() {
     let kit = Kit::new().await;
     let mut one = kit.node(1).await;
     one.say(&json!({"discover": {"requestingNodeID": one.id}}).to_string()).await;
@@ -59,7 +59,7 @@ async fn wrapped_messages_go_on_flat_and_binary_frames_as_text() {
 }
 
 #[tokio::test]
-async fn a_target_that_is_absent_is_told_of_byte_for_byte() {
+async fn an_absent_target_is_reported_byte_for_byte() {
     let kit = Kit::new().await;
     let mut one = kit.node(1).await;
     one.pass_on("offer", "deadbeef", json!({})).await;

@@ -12,7 +12,7 @@ use protocol::{
     node::{ResultFrame, Stop, close},
     openai::error_body,
 };
-use scheduler::{AnswerWriter, Assignment, LeaveReason, Membership, WriteError};
+use scheduler::{AnswerWriter, Assignment, LeaveReason, Membership};
 use tokio::time::Instant;
 use translate::{
     BadRequest, Context,
@@ -23,10 +23,9 @@ use wire::{Frame, Outbox};
 use super::task::{AnswerError, Numbers, Task};
 use crate::{
     complaints::Complaints,
-    incoming::{NO_SENSE, REFUSED},
     jobs::Jobs,
     link::{Closes, Codec},
-    refusal::{answer_error, cannot_ask},
+    refusal::cannot_ask,
 };
 
 /// The longest task that a node is sent, in bytes: stock nodes break the connection on a longer
@@ -220,14 +219,9 @@ impl NodeCodec {
     fn unwritten(&mut self, id: i32, error: AnswerError) {
         match error {
             AnswerError::Bad(bad) => self.spoil(id, &bad.to_string()),
-            AnswerError::Write(WriteError::Unreadable) => self.spoil(id, NO_SENSE),
-            AnswerError::Write(WriteError::Refused) => self.spoil(id, REFUSED),
             AnswerError::Write(error) => {
-                let Some((_, task)) = self.stop(id) else { return };
-                match error {
-                    WriteError::Stalled => task.writer.stalled(),
-                    // The cancellation is on its way, or the job is over: nothing is lost.
-                    _ => task.writer.abandon(),
+                if let Some((_, task)) = self.stop(id) {
+                    task.writer.give_up(error);
                 }
             }
         }
@@ -254,7 +248,7 @@ fn refuse(job: JobId, writer: AnswerWriter, status: StatusCode, bad: &BadRequest
     };
     tracing::warn!(request_id = %job, why = %bad, "a task was not sent to the node");
     let param = bad.param.as_deref();
-    answer_error(writer, status, error_body(&bad.message, "invalid_request_error", param, None));
+    writer.answer_error(status, error_body(&bad.message, "invalid_request_error", param, None));
 }
 
 fn context(job: JobId, model: String, streaming: bool) -> Context {

@@ -71,7 +71,7 @@ fn end(passed: Result<(), CallError>, incoming: Incoming) -> Option<Incoming> {
             incoming.writer.fail(&why);
         }
         Err(CallError::Unreachable) => incoming.writer.unready(false),
-        Err(CallError::Write(error)) => incoming.give_up(error),
+        Err(CallError::Write(error)) => incoming.writer.give_up(error),
     }
     None
 }

@@ -9,11 +9,11 @@ use tokio::{
     task::{AbortHandle, JoinSet},
     time::Instant,
 };
+use wire::until;
 
 use super::call;
 use crate::{
     incoming::Incoming,
-    link::until,
     member::Presence,
     notes::{Note, Sender},
     served::ServedEndpoints,

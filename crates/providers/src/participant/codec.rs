@@ -24,11 +24,10 @@ use super::{
 };
 use crate::{
     complaints::Complaints,
-    incoming::{Incoming, NO_SENSE, REFUSED},
+    incoming::Incoming,
     jobs::Jobs,
     link::{Closes, Codec},
     member::Member,
-    refusal::answer_error,
     served::{RequestShape, ServedEndpoints},
     unsent::UnsentRequest,
 };
@@ -82,7 +81,7 @@ impl Codec for TunnelCodec {
                 let Err(writer) = writer.pass_on() else { return };
                 let words = format!("the body is not JSON: {error}");
                 let body = error_body(&words, "invalid_request_error", None, None);
-                return answer_error(writer, StatusCode::BAD_REQUEST, body);
+                return writer.answer_error(StatusCode::BAD_REQUEST, body);
             }
         };
         let unsent = UnsentRequest::new(text);
@@ -286,16 +285,13 @@ impl TunnelCodec {
 
     /// Handles the writer's refusal of the rest of an answer.
     fn unwritten(&mut self, id: &str, error: WriteError) {
-        match error {
-            WriteError::Unreadable => self.spoil(id, NO_SENSE),
-            WriteError::Refused => self.spoil(id, REFUSED),
-            WriteError::Stalled => {
-                let Some((job, request)) = self.requests.take(id) else { return };
-                self.abandon(id.to_owned(), job);
-                request.incoming.writer.stalled();
-            }
-            // The cancellation is on its way.
-            WriteError::Over => {}
+        // The cancellation of a job that is over is on its way.
+        if error == WriteError::Over {
+            return;
+        }
+        if let Some((job, request)) = self.requests.take(id) {
+            self.abandon(id.to_owned(), job);
+            request.incoming.writer.give_up(error);
         }
     }
 

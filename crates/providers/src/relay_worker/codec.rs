@@ -31,7 +31,6 @@ use super::{
 use crate::{
     complaints::Complaints,
     head::{self, BadHead},
-    incoming::NO_SENSE,
     jobs::Jobs,
     link::{Closes, Codec},
     refusal::cannot_ask,
@@ -389,18 +388,17 @@ impl RelayCodec {
     /// Handles the writer's refusal of the rest of an answer.
     fn unwritten(&mut self, number: u32, error: WriteError) {
         match error {
-            WriteError::Unreadable => self.spoil(number, NO_SENSE),
-            WriteError::Refused => {
+            WriteError::Unreadable | WriteError::Refused => {
                 if let Some((id, job)) = self.take(number) {
                     self.sender.stop(id, CancelReason::WorkerDisconnect);
-                    job.incoming.give_up(error);
+                    job.incoming.writer.give_up(error);
                 }
             }
             // The scheduler's cancellation tells the worker, and needs the rest of the request for
             // that.
             WriteError::Over | WriteError::Stalled => {
                 if let Some((_, job)) = self.jobs.take(&number) {
-                    job.incoming.give_up(error);
+                    job.incoming.writer.give_up(error);
                 }
             }
         }

@@ -52,7 +52,7 @@ fn message(told: &Announcement) -> Value {
 }
 
 #[test]
-fn a_job_is_told_of_as_stock_servers_do_when_it_starts_and_when_it_is_answered() {
+fn a_job_is_announced_as_stock_servers_do_when_it_starts_and_when_it_is_answered() {
     let (mut activity, w1) = (Activity::default(), someone("w1"));
     let told = activity.started(&given(1), w1.holder()).unwrap();
     let request_id = id(1).to_string();
@@ -121,7 +121,7 @@ fn the_model_is_the_participants_own() {
 }
 
 #[test]
-fn participants_are_as_busy_as_what_they_hold() {
+fn a_participant_is_busy_with_its_jobs() {
     let (mut activity, w1, w2) = (Activity::default(), someone("w1"), someone("w2"));
     for (number, holder) in [(1, &w1), (2, &w1), (3, &w2)] {
         let _ = activity.started(&given(number), holder.holder());
@@ -137,7 +137,7 @@ fn participants_are_as_busy_as_what_they_hold() {
 }
 
 #[test]
-fn a_job_that_is_assigned_anew_is_told_of_anew_and_counts_for_one_participant() {
+fn a_job_that_is_assigned_anew_is_announced_anew_and_counts_for_one_participant() {
     let (mut activity, w1, w2) = (Activity::default(), someone("w1"), someone("w2"));
     let _ = activity.started(&given(1), w1.holder());
     let told = activity.started(&given(1), w2.holder()).unwrap();
@@ -149,7 +149,7 @@ fn a_job_that_is_assigned_anew_is_told_of_anew_and_counts_for_one_participant() 
 }
 
 #[test]
-fn a_job_that_waits_anew_is_nobodys_and_its_end_is_told_of_its_last_participant() {
+fn a_job_that_waits_anew_is_nobodys_and_its_end_names_its_last_participant() {
     let (mut activity, w1) = (Activity::default(), someone("w1"));
     let _ = activity.started(&given(1), w1.holder());
     activity.requeued(id(1));
@@ -159,12 +159,12 @@ fn a_job_that_waits_anew_is_nobodys_and_its_end_is_told_of_its_last_participant(
 }
 
 #[test]
-fn of_a_job_that_nobody_had_nothing_is_told() {
+fn a_job_without_a_participant_has_no_events() {
     assert_eq!(Activity::default().ended(&failed(1, false)), None);
 }
 
 #[test]
-fn an_end_that_is_told_before_its_start_leaves_nothing_behind() {
+fn an_end_that_comes_before_its_start_leaves_nothing_behind() {
     let (mut activity, w1) = (Activity::default(), someone("w1"));
     assert_eq!(activity.ended(&answered(1)), None);
     assert_eq!(activity.started(&given(1), w1.holder()), None);
@@ -186,7 +186,7 @@ fn one_that_left_and_came_back_does_not_pay_for_its_old_jobs() {
 }
 
 #[test]
-fn more_jobs_than_are_followed_are_served_without_being_told_of() {
+fn jobs_above_the_bound_are_served_without_events() {
     let (mut activity, w1) = (Activity::default(), someone("w1"));
     for number in 0..MAX_JOBS as u128 {
         assert!(activity.started(&given(number), w1.holder()).is_some());

@@ -30,7 +30,7 @@ pub struct Announcement {
 /// An [`Announcement`] ready for a log. Its bytes are made once, when a watcher reads them: most
 /// events of jobs are never read.
 #[derive(Debug, Clone)]
-pub struct Encoded {
+pub struct EncodedEvent {
     announcement: Arc<Announcement>,
     now: u64,
     room_code: Arc<str>,
@@ -66,7 +66,7 @@ pub(super) struct Entry {
     pub(super) id: u64,
     /// The room of an event, in the log of all rooms.
     pub(super) source: Option<Arc<Source>>,
-    encoded: Encoded,
+    encoded: EncodedEvent,
     /// The size that counts towards the log's bound, in bytes.
     size: usize,
     made: OnceCell<EncodedBytes>,
@@ -100,9 +100,9 @@ impl Announcement {
     }
 
     /// Prepares it for a log: it happened at `now` in the room of this six-character code.
-    pub fn encode(self, now: u64, room_code: impl Into<Arc<str>>) -> Encoded {
+    pub fn encode(self, now: u64, room_code: impl Into<Arc<str>>) -> EncodedEvent {
         let room_code = room_code.into();
-        Encoded { announcement: Arc::new(self), now, room_code, with_event: true }
+        EncodedEvent { announcement: Arc::new(self), now, room_code, with_event: true }
     }
 
     /// The most bytes of text in it, where that is known without encoding it: in events of jobs,
@@ -134,7 +134,7 @@ impl Announcement {
     }
 }
 
-impl Encoded {
+impl EncodedEvent {
     /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.event().is_none() && !self.has_message()

@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 
 use super::{
     Form, Next,
-    announcement::{Encoded, Sight, Source},
+    announcement::{EncodedEvent, Sight, Source},
     ring::{Batch, Bounds, MaySee, Ring, RingRead, StartPosition},
     subscription::Subscription,
     watchers::Watchers,
@@ -78,12 +78,12 @@ impl Log {
 
     /// Appends an event of the log's own room and wakes its watchers. Does nothing when the log is
     /// closed.
-    pub fn append(self: &Arc<Self>, encoded: &Encoded) {
+    pub fn append(self: &Arc<Self>, encoded: &EncodedEvent) {
         self.push(encoded, None);
     }
 
     /// Appends the message of an event to a log of all rooms.
-    pub fn append_from(self: &Arc<Self>, encoded: &Encoded, source: &Arc<Source>) {
+    pub fn append_from(self: &Arc<Self>, encoded: &EncodedEvent, source: &Arc<Source>) {
         if encoded.has_message() {
             self.push(&encoded.without_event(), Some(Arc::clone(source)));
         }
@@ -105,7 +105,7 @@ impl Log {
         self.watch(form, after, Some(Box::new(may_see)))
     }
 
-    /// Ends all subscriptions after they have received what is kept.
+    /// Ends all subscriptions, each after the events that the log still keeps.
     pub fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
@@ -129,7 +129,7 @@ impl Log {
         self.lock().watchers.count([true; Form::COUNT])
     }
 
-    fn push(self: &Arc<Self>, encoded: &Encoded, source: Option<Arc<Source>>) {
+    fn push(self: &Arc<Self>, encoded: &EncodedEvent, source: Option<Arc<Source>>) {
         if encoded.is_empty() {
             return;
         }

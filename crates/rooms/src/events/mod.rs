@@ -21,7 +21,7 @@ mod watchers;
 
 use bytes::Bytes;
 
-pub use announcement::{Announcement, Encoded, Sight, Source};
+pub use announcement::{Announcement, EncodedEvent, Sight, Source};
 pub use log::Log;
 pub use ring::Bounds;
 pub use subscription::Subscription;

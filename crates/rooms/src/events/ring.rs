@@ -8,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 
 use super::{
     Form,
-    announcement::{Encoded, Entry, Sight, Source},
+    announcement::{EncodedEvent, Entry, Sight, Source},
 };
 
 /// The bounds of a log. The newest event is kept even if it alone is larger.
@@ -42,12 +42,12 @@ pub(super) struct Ring {
     last: u64,
     /// For each form, the id of the last event that had it and is no longer kept.
     dropped: [u64; Form::COUNT],
-    /// For each form, the batch joined last: many watchers are at the same position.
-    joined: [Option<Joined>; Form::COUNT],
+    /// For each form, the batch made last: many watchers are at the same position.
+    shared: [Option<SharedBatch>; Form::COUNT],
 }
 
 /// Several frames in one piece.
-struct Joined {
+struct SharedBatch {
     after: u64,
     batch: Batch,
 }
@@ -109,18 +109,18 @@ impl Ring {
             origin,
             last: origin,
             dropped: [origin; Form::COUNT],
-            joined: Default::default(),
+            shared: Default::default(),
         }
     }
 
     /// Adds an event and drops the oldest ones above the bounds.
-    pub(super) fn push(&mut self, encoded: &Encoded, source: Option<Arc<Source>>) {
+    pub(super) fn push(&mut self, encoded: &EncodedEvent, source: Option<Arc<Source>>) {
         self.last += 1;
         let entry = encoded.with_id(self.last, source);
         self.bytes += entry.size();
         self.entries.push_back(entry);
         // The batches end before the new event.
-        self.joined = Default::default();
+        self.shared = Default::default();
         while self.is_too_full() {
             self.drop_oldest();
         }
@@ -135,7 +135,7 @@ impl Ring {
             Some(id) if known(&id) && id >= self.dropped[form.index()] => {
                 StartPosition { after: id, missed: false }
             }
-            // An unknown id is of another log: the client is told that it may have missed events.
+            // An unknown id is of another log: the first frame says that events may be missing.
             Some(_) => StartPosition { after: self.dropped[form.index()], missed: true },
         }
     }
@@ -156,14 +156,14 @@ impl Ring {
 
     /// Like `read_for`, with the work done once for all watchers at the same position.
     fn read_shared(&mut self, form: Form, after: u64) -> RingRead {
-        if let Some(joined) = &self.joined[form.index()]
-            && joined.after == after
+        if let Some(shared) = &self.shared[form.index()]
+            && shared.after == after
         {
-            return RingRead::Frames(joined.batch.clone());
+            return RingRead::Frames(shared.batch.clone());
         }
         let read = self.read_for(form, after, |_| Sight::All);
         if let RingRead::Frames(batch) = &read {
-            self.joined[form.index()] = Some(Joined { after, batch: batch.clone() });
+            self.shared[form.index()] = Some(SharedBatch { after, batch: batch.clone() });
         }
         read
     }

@@ -70,7 +70,7 @@ mod tests {
     const ALL: [bool; Form::COUNT] = [true; Form::COUNT];
 
     #[test]
-    fn only_those_who_wait_for_the_form_are_woken_and_once() {
+    fn only_watchers_of_the_form_are_woken_and_once() {
         let mut watchers = Watchers::default();
         let named = watchers.enter(Form::Named);
         let messages = watchers.enter(Form::Messages);

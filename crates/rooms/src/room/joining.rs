@@ -51,8 +51,8 @@ impl Room {
         // Only the digest of a session is stored, so its text can be given back only to who has shown it.
         let session = shown.filter(|_| plan.known).unwrap_or(new);
         let mut state = self.state();
-        let (created, told) = state.join(plan, now);
-        self.tell_all(told, now);
+        let (created, announcements) = state.join(plan, now);
+        self.tell_all(announcements, now);
         let participant = state.participant(&id);
         drop((state, writing));
         if is_called {
@@ -86,8 +86,8 @@ impl Room {
         }
         self.forget(id)?;
         let mut state = self.state();
-        let told = state.remove(id, Ended::Removed);
-        self.tell_all(told, self.house.clock.now());
+        let announcements = state.remove(id, Ended::Removed);
+        self.tell_all(announcements, self.house.clock.now());
         drop((state, writing));
         Ok(())
     }
@@ -175,23 +175,24 @@ impl Room {
         now: u64,
     ) -> Result<Connection, RoomError> {
         self.use_at(now);
-        let (linked, told) = state.link(id, provider, now).ok_or_else(|| no_participant(id))?;
-        self.tell_all([told], now);
+        let (linked, announcement) =
+            state.link(id, provider, now).ok_or_else(|| no_participant(id))?;
+        self.tell_all([announcement], now);
         Ok(Connection::new(Arc::clone(self), id.to_owned(), linked))
     }
 
     pub(crate) fn set_models(&self, id: &str, serial: u64, models: Vec<String>, now: u64) {
         let mut state = self.state();
-        let told = state.set_models(id, serial, models, now);
-        self.tell_all(told, now);
+        let announcements = state.set_models(id, serial, models, now);
+        self.tell_all(announcements, now);
     }
 
     /// Handles a dropped connection.
     pub(crate) fn disconnect(&self, id: &str, serial: u64) {
         let now = self.house.clock.now();
         let mut state = self.state();
-        let told = state.disconnect(id, serial, now);
-        self.tell_all(told, now);
+        let announcements = state.disconnect(id, serial, now);
+        self.tell_all(announcements, now);
         let is_uncalled = state.member(id).is_some_and(Member::is_uncalled);
         drop(state);
         if is_uncalled {

@@ -154,7 +154,8 @@ impl Room {
         self.house.store.forget_room(self.id())
     }
 
-    /// Ends everything in it: it is closed, and deleted from the disk or about to be. Returns whether it was open.
+    /// Closes it and ends everything in it. The caller deletes it from the disk, or has done so. Returns whether it was
+    /// open.
     pub(crate) fn end(&self, reason: &str) -> bool {
         let mut state = self.state();
         if !state.close(RoomEnd::Closed) {
@@ -170,8 +171,8 @@ impl Room {
         true
     }
 
-    /// Ends everything that is here of it, since another server has taken it over: participants and watchers come
-    /// back, and find it there.
+    /// Ends its part at this server, after another one has taken it over: participants and watchers come back, and find
+    /// it there.
     pub(crate) fn release(&self) {
         let _writing = self.writing();
         // Nothing is announced and nothing deleted: the room goes on, at its new home.

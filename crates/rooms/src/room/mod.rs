@@ -72,7 +72,7 @@ pub struct Room {
     host_id: String,
     host_token: KeyDigest,
     created: u64,
-    /// How often it has got a home, this one included; 0 where servers do not act as one.
+    /// How many homes it has had, this one included; 0 where servers do not act as one.
     epoch: u64,
     /// It ends after this many milliseconds without use.
     idle: u64,

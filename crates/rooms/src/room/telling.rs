@@ -25,8 +25,8 @@ impl Room {
     /// Records that a job of the room was given to a provider. Tells watchers.
     pub fn started(&self, job: &JobStarted, now: u64) {
         let mut state = self.state();
-        let told = state.started(job);
-        self.tell_all(told, now);
+        let announcements = state.started(job);
+        self.tell_all(announcements, now);
     }
 
     /// Records that a job of the room has no provider for the moment: it will get another one.
@@ -38,8 +38,8 @@ impl Room {
     pub fn ended(&self, job: &JobEnded, now: u64) {
         self.use_at(now);
         let mut state = self.state();
-        let told = state.activity.ended(job);
-        self.tell_all(told, now);
+        let announcements = state.activity.ended(job);
+        self.tell_all(announcements, now);
     }
 
     /// Records that the whole answer to a job that came as a message was reported; `last` is its
@@ -61,9 +61,9 @@ impl Room {
     }
 
     /// Tells watchers, under the state's lock, so that changes reach them in order.
-    pub(super) fn tell_all(&self, told: impl IntoIterator<Item = Announcement>, now: u64) {
-        for told in told {
-            let encoded = told.encode(now, Arc::clone(&self.short_code));
+    pub(super) fn tell_all(&self, announcements: impl IntoIterator<Item = Announcement>, now: u64) {
+        for announcement in announcements {
+            let encoded = announcement.encode(now, Arc::clone(&self.short_code));
             // Both logs share the announcement; each makes its bytes when its first watcher reads them.
             self.log.append(&encoded);
             self.house.log.append_from(&encoded, &self.source);

@@ -48,7 +48,7 @@ impl Directory {
         let room = KnownRoom::new(record);
         if let Some(before) = before {
             // The record has no count of participants, and a last use that is a minute old.
-            room.note_use(&before.use_told());
+            room.note_use(&before.last_use());
         }
         self.by_id.insert(room.id().clone(), Arc::new(room));
     }
@@ -68,9 +68,9 @@ impl Directory {
     }
 
     pub(super) fn note_uses(&self, uses: &[RoomUse]) {
-        for told in uses {
-            if let Some(room) = self.by_id.get(&told.room) {
-                room.note_use(told);
+        for usage in uses {
+            if let Some(room) = self.by_id.get(&usage.room) {
+                room.note_use(usage);
             }
         }
     }
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_of_it_is_what_its_home_shows() {
+    fn a_known_room_shows_the_same_as_its_home() {
         let mut directory = Directory::default();
         directory.insert(record("one", "AAAAAA", 1));
         let of = |room: &str, used| RoomUse { room: room.into(), used, participants: 7 };

@@ -6,7 +6,7 @@ use base::ClientAddress;
 
 use super::Rooms;
 use crate::{
-    attempts::Knows,
+    attempts::Knowledge,
     error::Refused,
     password::PasswordCheck,
     room::{Room, TokenHolder},
@@ -56,30 +56,30 @@ impl Rooms {
             return Err(Refused::Unknown);
         };
         // A right code is refused too while an address must wait: else it would learn which guess was right.
-        may_try(self.wait_for(&room, Knows::Code, caller, now))?;
-        self.attempts().right(room.id(), Knows::Code, caller.from, now);
+        may_try(self.wait_for(&room, Knowledge::Code, caller, now))?;
+        self.attempts().right(room.id(), Knowledge::Code, caller.from, now);
         Ok(room)
     }
 
     /// Notes that a client knows the code of a room, as it has just made it.
     pub fn knows_code(&self, room: &Room, from: ClientAddress) {
         let now = self.0.house.clock.now();
-        self.attempts().right(room.id(), Knows::Code, from, now);
+        self.attempts().right(room.id(), Knowledge::Code, from, now);
     }
 
-    /// The time until a caller may use a room. Wrong codes of others at its address do not keep out who
-    /// holds a token. The host, who sets the password, may also try it as often as it likes.
+    /// The time until a caller may use a room. Wrong codes of others at its address do not keep out a caller
+    /// with a token. The host, who sets the password, may also try it as often as it likes.
     fn wait_for(
         &self,
         room: &Room,
-        at_least: Knows,
+        at_least: Knowledge,
         caller: Caller<'_>,
         now: u64,
     ) -> Option<Duration> {
         let wait = self.attempts().wait_for(room.id(), at_least, caller.from, now)?;
         match room.token_holder(caller.token) {
             Some(TokenHolder::Host) => None,
-            Some(TokenHolder::Participant) if at_least == Knows::Code => None,
+            Some(TokenHolder::Participant) if at_least == Knowledge::Code => None,
             Some(TokenHolder::Participant) => self.attempts().wait_of_holder(caller.from, now),
             None => Some(wait),
         }
@@ -121,12 +121,12 @@ impl Rooms {
         let (from, now) = (caller.from, self.0.house.clock.now());
         // Before the lock of the attempts: no other lock is taken under it.
         let known = room.known(shown).map_or(PasswordCheck::Right, |(known, _)| known);
-        may_try(self.wait_for(room, Knows::Password, caller, now))?;
+        may_try(self.wait_for(room, Knowledge::Password, caller, now))?;
         let mut attempts = self.attempts();
         match known {
-            PasswordCheck::Not => Ok(None),
+            PasswordCheck::Unverified => Ok(None),
             PasswordCheck::Right => {
-                attempts.right(room.id(), Knows::Password, from, now);
+                attempts.right(room.id(), Knowledge::Password, from, now);
                 Ok(Some(()))
             }
             PasswordCheck::Wrong => {
@@ -159,7 +159,7 @@ impl Rooms {
             return Err(Refused::PasswordWrong);
         }
         room.remember(shown, &phc);
-        self.attempts().right(room.id(), Knows::Password, from, now);
+        self.attempts().right(room.id(), Knowledge::Password, from, now);
         Ok(room)
     }
 }

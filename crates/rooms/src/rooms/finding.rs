@@ -30,7 +30,7 @@ const TURN: Duration = Duration::from_secs(5);
 pub(super) struct Absent(HashMap<String, u64>);
 
 impl Absent {
-    /// Whether a name was not there a moment ago, or too many were not.
+    /// Whether a name was absent a moment ago, or too many names were.
     fn has(&mut self, name: &str, now: u64) -> bool {
         // Only now, as a look through all names for each one would cost more than it saves.
         if self.0.len() >= MOST {

@@ -23,7 +23,7 @@ use crate::{
     room::Room,
 };
 
-/// How long what is known of the use of others' rooms is good for, in milliseconds.
+/// How long the last known use of other servers' rooms counts, in milliseconds.
 const USES_KNOWN: u64 = 1_000;
 
 /// Where a room is.
@@ -77,8 +77,8 @@ impl Fleet {
 }
 
 impl Rooms {
-    /// The rooms of a server that is one of several that act as one and share `store`. It has none yet: when it is
-    /// told [who it is](Self::set_own), the first [`Rooms::take_over`] brings them.
+    /// The rooms of a server that acts as one with others, with which it shares `store`. There are none yet: after
+    /// [`Rooms::set_own`], the first [`Rooms::take_over`] brings them.
     pub fn open_in_fleet(store: Arc<dyn RoomStore>, settings: Settings, now: u64) -> Self {
         Self::with(house(store, now), settings, Index::default(), Some(Fleet::new()))
     }

@@ -34,7 +34,7 @@ impl KnownRoom {
         &self.record.home
     }
 
-    /// How often it has got a home.
+    /// The number of its epoch: how many homes it has had.
     pub fn epoch(&self) -> u64 {
         self.record.epoch
     }
@@ -101,7 +101,7 @@ impl KnownRoom {
     }
 
     /// The known facts about its use.
-    pub(super) fn use_told(&self) -> RoomUse {
+    pub(super) fn last_use(&self) -> RoomUse {
         RoomUse {
             room: self.id().clone(),
             used: self.used.load(Ordering::Relaxed),
@@ -109,8 +109,8 @@ impl KnownRoom {
         }
     }
 
-    pub(super) fn note_use(&self, told: &RoomUse) {
-        self.used.fetch_max(told.used, Ordering::Relaxed);
-        self.participants.store(told.participants, Ordering::Relaxed);
+    pub(super) fn note_use(&self, usage: &RoomUse) {
+        self.used.fetch_max(usage.used, Ordering::Relaxed);
+        self.participants.store(usage.participants, Ordering::Relaxed);
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! Of several servers that act as one, each has the rooms whose home it is, and knows of the others:
 //!
-//! - `fleet`: which rooms are here, and which become so or are so no more
+//! - `fleet`: the rooms that this server has, takes over and gives up
 //! - `known`: a room of another server; `directory`: all of them, pure
 //! - `finding`: rooms that were made a moment ago at another server
 //! - `passing`: whether a client may have its request passed on to another server
@@ -156,7 +156,7 @@ impl Rooms {
         self.0.save_in_place(&mut record)?;
         let room = Arc::new(Room::new(&self.0.house, record, password));
         self.0.write(|index| index.insert(&room));
-        // Watchers are told without the lock: the next room does not wait for them.
+        // The event goes without the lock: the next room does not wait for the watchers.
         drop(making);
         room.tell_created(now);
         tracing::info!(room = %room.id(), "a room was made");
@@ -192,9 +192,9 @@ impl Rooms {
     }
 
     /// Ends unused rooms, marks participants that were silent for 30 s, forgets those that were
-    /// gone for a day, and writes when rooms were last used. What is old enough for its end is judged by
-    /// `aged`, a time that a wrong clock does not move. Called every 10 s. Blocks on the disk. Returns
-    /// the scopes of the rooms that it has ended.
+    /// gone for a day, and writes when rooms were last used. Ends are judged by `aged`, a time that a
+    /// wrong clock does not move. Called every 10 s. Blocks on the disk. Returns the scopes of the rooms that it
+    /// has ended.
     pub fn sweep(&self, now: u64, aged: u64) -> Vec<Scope> {
         self.0.house.clock.hear(now);
         let rooms = self.list();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::task::spawn_blocking;
 
 use super::{Caller, Rooms, entering::may_try, known::KnownRoom};
-use crate::{attempts::Knows, error::Refused, token};
+use crate::{attempts::Knowledge, error::Refused, token};
 
 impl Rooms {
     /// Counts a request for a room at another server, as [`Rooms::find`] does for one here.
@@ -16,12 +16,12 @@ impl Rooms {
     /// holds a token of it.
     pub async fn may_pass(&self, room: &Arc<KnownRoom>, caller: Caller<'_>) -> Result<(), Refused> {
         let now = self.0.house.clock.now();
-        let wait = self.attempts().wait_for(room.id(), Knows::Code, caller.from, now);
+        let wait = self.attempts().wait_for(room.id(), Knowledge::Code, caller.from, now);
         // The token is looked at only where it matters: it costs a question to the store.
         if wait.is_some() && !self.holds_token(room, caller.token).await {
             may_try(wait)?;
         }
-        self.attempts().right(room.id(), Knows::Code, caller.from, now);
+        self.attempts().right(room.id(), Knowledge::Code, caller.from, now);
         Ok(())
     }
 

@@ -83,17 +83,17 @@ impl RoomState {
     /// Applies a join. Returns whether the participant is new, and the announcements.
     pub(crate) fn join(&mut self, plan: Plan, now: u64) -> (bool, Vec<Announcement>) {
         let Plan { id, session, stored, known, leaves } = plan;
-        let mut told = Vec::new();
-        told.extend(leaves.and_then(|id| self.remove(&id, Ended::Removed)));
+        let mut announcements = Vec::new();
+        announcements.extend(leaves.and_then(|id| self.remove(&id, Ended::Removed)));
         if self.members.contains_key(&id) {
-            told.extend(self.renew(&id, session, stored, known, now));
-            return (false, told);
+            announcements.extend(self.renew(&id, session, stored, known, now));
+            return (false, announcements);
         }
         self.counted += 1;
         let member = Member::new(id.clone(), self.counted, session, stored, now);
-        told.push(joined(self.info(&member)));
+        announcements.push(joined(self.info(&member)));
         self.members.insert(id, member);
-        (true, told)
+        (true, announcements)
     }
 
     /// Renews the join of a present participant. Its connection ends if its kind changed, or if the
@@ -148,7 +148,7 @@ impl RoomState {
         self.unlink(id, 0);
         let member = self.members.remove(id)?;
         self.activity.forget(id);
-        Some(left(id, member.told_offline))
+        Some(left(id, member.is_shown_offline))
     }
 
     /// Ends every connection, unless the room has ended before.

@@ -8,7 +8,7 @@ use std::sync::{
 use base::ProviderId;
 use protocol::room::limits::MAX_MODELS;
 
-use super::{RoomState, Swept, left, offline, updated};
+use super::{RoomState, SweepResult, left, offline, updated};
 use crate::{
     check,
     events::Announcement,
@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// A new connection's data for its owner.
-pub(crate) struct Linked {
+pub(crate) struct LinkHandle {
     pub(crate) serial: u64,
     pub(crate) seen: Arc<AtomicU64>,
     pub(crate) end: Arc<End>,
@@ -30,7 +30,7 @@ impl RoomState {
         id: &str,
         provider: ProviderId,
         now: u64,
-    ) -> Option<(Linked, Announcement)> {
+    ) -> Option<(LinkHandle, Announcement)> {
         self.member(id)?.end(Ended::Superseded);
         // Before the new link: the models of the old one would else be counted for ever.
         self.unlink(id, now);
@@ -41,16 +41,16 @@ impl RoomState {
         // Never set back: the connection writes it too, without the lock.
         member.link_seen.fetch_max(now, Ordering::Relaxed);
         member.stored.updated_at = now;
-        let comes_back = std::mem::take(&mut member.told_offline);
-        let linked = Linked { serial, seen: Arc::clone(&member.link_seen), end };
+        let comes_back = std::mem::take(&mut member.is_shown_offline);
+        let linked = LinkHandle { serial, seen: Arc::clone(&member.link_seen), end };
         let models = member.stored.about.models.clone();
         self.count_in(&models);
         self.providers.insert(provider, id.to_owned());
-        let told = updated(self.participant(id)?, comes_back);
-        Some((linked, told))
+        let announcement = updated(self.participant(id)?, comes_back);
+        Some((linked, announcement))
     }
 
-    /// Handles the end of a connection. Watchers are not told if the participant has a newer one.
+    /// Handles the end of a connection. Announces nothing if the participant has a newer one.
     pub(crate) fn disconnect(&mut self, id: &str, serial: u64, now: u64) -> Option<Announcement> {
         // A late end of an older connection must not disconnect the newer one.
         if !self.is_linked(id, serial) {
@@ -104,8 +104,8 @@ impl RoomState {
     }
 
     /// Marks silent participants as offline and forgets them after a day.
-    pub(crate) fn sweep(&mut self, now: u64, aged: u64) -> Swept {
-        let mut swept = Swept::default();
+    pub(crate) fn sweep(&mut self, now: u64, aged: u64) -> SweepResult {
+        let mut swept = SweepResult::default();
         for member in self.members.values_mut().filter(|member| !member.is_up()) {
             let silent = now.saturating_sub(member.seen());
             // Judged by `aged`: a clock that jumps ahead must not delete what cannot be brought back.
@@ -113,7 +113,7 @@ impl RoomState {
                 swept.forgotten.push(member.id.clone());
                 continue;
             }
-            if silent >= OFFLINE && !std::mem::replace(&mut member.told_offline, true) {
+            if silent >= OFFLINE && !std::mem::replace(&mut member.is_shown_offline, true) {
                 swept.announcements.push(offline(&member.id));
             }
             if member.stale {
@@ -123,7 +123,9 @@ impl RoomState {
         for id in &swept.forgotten {
             self.activity.forget(id);
             let member = self.members.remove(id);
-            swept.announcements.extend(member.map(|member| left(&member.id, member.told_offline)));
+            swept
+                .announcements
+                .extend(member.map(|member| left(&member.id, member.is_shown_offline)));
         }
         swept
     }

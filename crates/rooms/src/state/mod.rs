@@ -30,7 +30,7 @@ use crate::{
     token,
 };
 
-pub(crate) use linking::Linked;
+pub(crate) use linking::LinkHandle;
 
 /// The most participants of a room.
 const MAX_PARTICIPANTS: usize = 1_000;
@@ -64,7 +64,7 @@ pub(crate) enum RoomEnd {
 
 /// The changes that the passing of time made to a room.
 #[derive(Default)]
-pub(crate) struct Swept {
+pub(crate) struct SweepResult {
     pub(crate) announcements: Vec<Announcement>,
     /// Participants that are no longer in the room.
     pub(crate) forgotten: Vec<String>,
@@ -242,11 +242,11 @@ fn joined(info: ParticipantInfo) -> Announcement {
     Announcement::both(RoomEvent::ParticipantJoined(info), message)
 }
 
-/// The announcement that a participant left. Readers of messages get it only if they were not
-/// already told that it is offline.
-fn left(id: &str, told_offline: bool) -> Announcement {
+/// The announcement that a participant left. Readers of messages get it only if they have
+/// not got the one that it is offline.
+fn left(id: &str, is_shown_offline: bool) -> Announcement {
     let event = RoomEvent::ParticipantLeft(ParticipantRef { participant_id: id.to_owned() });
-    Announcement { event: Some(event), message: (!told_offline).then(|| left_message(id)) }
+    Announcement { event: Some(event), message: (!is_shown_offline).then(|| left_message(id)) }
 }
 
 /// The announcement that a participant is offline.

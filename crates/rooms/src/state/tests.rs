@@ -7,7 +7,7 @@ use protocol::room::{
     Capabilities, MachineSpecs, Protocol, RuntimeConfig, Selector, ServerMessage, Status,
 };
 
-use super::{Linked, MAX_PARTICIPANTS, RoomEnd, RoomState};
+use super::{LinkHandle, MAX_PARTICIPANTS, RoomEnd, RoomState};
 use crate::{
     activity::JobStarted,
     error::RoomError,
@@ -63,7 +63,7 @@ fn provider(number: u64) -> ProviderId {
     ProviderId::from_random(number)
 }
 
-fn link(state: &mut RoomState, id: &str, number: u64, now: u64) -> Linked {
+fn link(state: &mut RoomState, id: &str, number: u64, now: u64) -> LinkHandle {
     state.link(id, provider(number), now).unwrap().0
 }
 
@@ -89,7 +89,7 @@ fn known(name: &str) -> Available {
     Available::Known(name.to_owned())
 }
 
-fn ended(linked: &Linked) -> Option<Ended> {
+fn ended(linked: &LinkHandle) -> Option<Ended> {
     use std::{future::Future, pin::pin, task};
     let mut context = task::Context::from_waker(task::Waker::noop());
     match pin!(linked.end.ended()).poll(&mut context) {
@@ -99,7 +99,7 @@ fn ended(linked: &Linked) -> Option<Ended> {
 }
 
 #[test]
-fn a_stock_participants_life_is_told_as_it_happens() {
+fn a_stock_participants_life_is_announced_as_it_happens() {
     let mut state = state();
     assert_eq!(names(&stock(&mut state, "p", 0)), ["participant.joined +"]);
     assert_eq!(state.participant("p").unwrap().status, Status::Offline);
@@ -259,7 +259,7 @@ fn a_tunnels_token_is_good_once_and_for_a_minute() {
 }
 
 #[test]
-fn selectors_find_who_is_connected() {
+fn selectors_find_connected_participants() {
     let mut state = state();
     stock(&mut state, "p", 0);
     for selector in ["*", "m", "model:m"] {
@@ -365,7 +365,7 @@ fn told(instructions: String) -> RuntimeConfig {
 }
 
 #[test]
-fn in_a_full_room_the_longest_gone_makes_place_and_nobody_who_is_there() {
+fn in_a_full_room_the_one_that_left_first_makes_room_and_none_that_is_connected() {
     let mut state = state();
     for number in 0..MAX_PARTICIPANTS {
         stock(&mut state, &format!("p{number}"), 100 + number as u64);

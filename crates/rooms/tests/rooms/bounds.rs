@@ -83,7 +83,7 @@ fn there_are_ten_thousand_rooms_at_most_all_with_codes_of_their_own() {
 }
 
 #[test]
-fn a_hundred_thousand_who_join_fill_a_room_and_no_more() {
+fn a_hundred_thousand_joins_fill_a_room_to_its_bound() {
     let rooms = open(&Arc::new(Nowhere), NOW);
     let room = make(&rooms, named("room")).room;
     let mut refused = 0;

@@ -68,7 +68,7 @@ async fn ten_unknown_codes_within_a_minute_are_enough() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn wrong_codes_of_others_do_not_keep_out_who_holds_a_token() {
+async fn wrong_codes_of_others_do_not_keep_out_the_holder_of_a_token() {
     let (_, rooms) = empty();
     let made = make(&rooms, named("a"));
     let session = join(&made.room, "p", Kind::Tunnel);
@@ -132,7 +132,7 @@ async fn an_open_room_takes_whatever_is_shown() {
 
 /// After a restart nobody has shown the password: it is verified, a few at a time, and then known.
 #[tokio::test]
-async fn many_who_come_at_once_after_a_restart_are_all_let_in() {
+async fn many_joins_at_once_after_a_restart_all_succeed() {
     let (store, rooms) = empty();
     let code = make(&rooms, locked("swordfish")).room.short_code().to_owned();
     let rooms = open(&store, NOW);

@@ -68,7 +68,7 @@ async fn a_change_that_cannot_be_written_does_not_happen() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_the_host_changes_a_room_and_only_to_what_can_be() {
+async fn only_the_host_changes_a_room_and_only_to_valid_values() {
     let (store, rooms) = empty();
     let made = make(&rooms, named("room"));
     let (room, host) = (made.room, made.host_token.expose().to_owned());

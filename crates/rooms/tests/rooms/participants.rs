@@ -10,7 +10,7 @@ use crate::kit::{
 };
 
 #[tokio::test(start_paused = true)]
-async fn watchers_are_told_of_joining_connecting_disconnecting_and_leaving() {
+async fn joining_connecting_disconnecting_and_leaving_are_announced() {
     let (_, rooms) = empty();
     let room = room(&rooms);
     let mut watcher = watch(&room);
@@ -61,7 +61,7 @@ async fn a_late_connection_of_an_endpoint_does_not_end_the_tunnel_that_took_its_
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_time_of_a_lost_connection_is_told_truly() {
+async fn the_time_of_a_lost_connection_is_shown() {
     let (_, rooms) = empty();
     let room = room(&rooms);
     join(&room, "p", Kind::Tunnel);
@@ -156,7 +156,7 @@ async fn a_watcher_of_all_rooms_sees_messages_of_rooms_it_may_see() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn anything_can_be_told() {
+async fn any_event_can_be_announced() {
     let (_, rooms) = empty();
     let room = room(&rooms);
     let mut watcher = room.subscribe(Form::Named, None);
@@ -168,7 +168,7 @@ async fn anything_can_be_told() {
 
 /// Everything at once, from many threads: nothing waits for ever, and all ends in order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn many_who_come_and_go_at_once_leave_a_room_in_order() {
+async fn many_joins_and_leaves_at_once_leave_a_room_in_order() {
     let (_, rooms) = empty();
     let room = room(&rooms);
     let life = |number: u64| {

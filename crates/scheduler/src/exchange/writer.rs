@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base::JobId;
 use bytes::Bytes;
 use dispatch::Verdict;
-use http::StatusCode;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use super::{
     state::{Credit, Exchange, Piece, give},
@@ -198,6 +198,33 @@ impl AnswerWriter {
     pub fn stalled(mut self) {
         self.done = true;
         self.scheduler.stalled(self.claim.job);
+    }
+
+    /// Ends a job after a write of its answer was refused with this error.
+    pub fn give_up(self, error: WriteError) {
+        match error {
+            WriteError::Unreadable => self.fail(&error.to_string()),
+            WriteError::Refused => {
+                // The client does not get this status while another provider can be asked.
+                let why = "its backend refused, and another is asked";
+                tracing::info!(request_id = %self.job(), "{why}");
+                self.fail(why);
+            }
+            WriteError::Stalled => self.stalled(),
+            // The job was cancelled or has ended: nothing is lost.
+            WriteError::Over => self.abandon(),
+        }
+    }
+
+    /// Answers with an error as JSON, in the provider's place.
+    pub fn answer_error(mut self, status: StatusCode, body: String) {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(header::CONTENT_LENGTH, body.len().into());
+        match self.head(Head { status, headers }).and_then(|()| self.chunk(body.into())) {
+            Ok(_) => self.end(),
+            Err(error) => self.give_up(error),
+        }
     }
 
     /// Drops the writer without a verdict: the job was cancelled, or its provider is leaving and

@@ -199,6 +199,7 @@ impl Answer {
         self.first_ms.get_or_insert(self.total_ms);
         self.pieces += 1;
         self.text.push_str(piece);
+        // The beginning goes: people look at the end.
         if self.text.len() > MAX_ANSWER {
             let from = self.text.ceil_char_boundary(self.text.len() - MAX_ANSWER);
             self.text.drain(..from);
@@ -209,7 +210,7 @@ impl Answer {
 /// All targets: the server's models, and in each watched room anybody, its models and its
 /// participants.
 pub fn targets(models: &[String], rooms: &[Room]) -> Vec<Target> {
-    // The first target is asked unless somebody chooses: a model for chat.
+    // Models for chat come first: the first target is the preselected one.
     let (chat, other): (Vec<_>, Vec<_>) = models.iter().partition(|model| is_for_chat(model));
     let models = chat.into_iter().chain(other);
     let server = models.map(|model| Target::Server { model: model.clone() });
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_to_another_question_is_none_of_this_one() {
+    fn an_answer_to_another_question_is_ignored() {
         let mut ask = asked();
         assert_eq!(ask.begin(at(0)), 2);
         ask.take(at(0), 1, Piece::Text("old".to_owned()));

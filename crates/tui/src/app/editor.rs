@@ -41,7 +41,7 @@ impl Editor {
         }
     }
 
-    /// Does what a key means in a text. Returns whether it means anything there.
+    /// Handles a key. Returns whether it has an effect on a text.
     pub fn key(&mut self, key: KeyEvent) -> bool {
         let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {

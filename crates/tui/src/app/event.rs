@@ -31,12 +31,12 @@ pub enum Event {
     Resize(u16, u16),
     /// Time passed.
     Tick,
-    /// A server answered how it is.
+    /// A server answered a poll of its state.
     Polled {
         /// The number of the effect that wanted it. An older answer is dropped.
         epoch: u64,
         /// Its answers.
-        polled: Box<Polled>,
+        polled: Box<PollAnswers>,
     },
     /// News of a watched room.
     Room {
@@ -72,7 +72,7 @@ pub enum Event {
 
 /// A server's answers about itself. An answer is `None` if it was not asked for, because the server is away.
 #[derive(Debug)]
-pub struct Polled {
+pub struct PollAnswers {
     /// Its health.
     pub health: Result<Health, ClientError>,
     /// Its queues.

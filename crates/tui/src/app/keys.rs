@@ -298,13 +298,7 @@ impl App {
         let Some(last) = targets.len().checked_sub(1) else { return };
         let at = targets.iter().position(|target| Some(target) == self.ask.to.as_ref());
         let next = match at {
-            Some(at) if forward => {
-                if at == last {
-                    0
-                } else {
-                    at + 1
-                }
-            }
+            Some(at) if forward => (at + 1) % targets.len(),
             Some(at) => at.checked_sub(1).unwrap_or(last),
             None => 0,
         };
@@ -387,14 +381,13 @@ impl App {
 
     pub(super) fn done(&mut self, dialog: Dialog) -> Vec<Effect> {
         match dialog {
-            Dialog::Filter => Vec::new(),
+            Dialog::Filter | Dialog::NewKey(_) => Vec::new(),
             Dialog::Code(editor) => match editor.text().trim() {
                 "" => Vec::new(),
                 code => self.look_at_room(code),
             },
             Dialog::Password(editor) => self.retry_with(editor.text()),
             Dialog::KeyName(editor) => self.make_key(editor.text()),
-            Dialog::NewKey(_) => Vec::new(),
             // An act that cannot be undone takes a key of its own.
             revoke @ Dialog::Revoke(_) => {
                 self.dialog = Some(revoke);

@@ -1,20 +1,18 @@
 //! The state of the interface, and the effect of each key: a pure machine.
 //!
 //! [`App::handle`] takes an event and its time, and returns the effects that it wants. It knows the size
-//! of the terminal, so that it knows what the mouse points at.
+//! of the terminal, and so the place under the mouse.
 //!
 //! - [`event`]: the events that it takes, and the effects that it wants
-//! - `keys`, `mouse`: what keys and the mouse do
-//! - [`layout`]: what is where, for the mouse and for drawing
-//! - [`overview`], [`rooms`] and [`room`], [`requests`], [`ask`], [`workspace`], [`mesh`], [`usage`], [`access_keys`]: the
-//!   screens
-//! - [`pages`]: those of them that the server is asked for while they are shown
+//! - `keys`, `mouse`: the effects of keys and of the mouse
+//! - [`layout`]: the places on the screen, for the mouse and for drawing
+//! - [`overview`], [`rooms`] and [`room`], [`requests`], [`ask`], [`workspace`]: the screens
+//! - [`pages`]: more of them: lists that are polled only while they are shown
 //! - [`transcript`]: a conversation as lines
-//! - [`activity`], [`rates`]: what happened in a room; what a server did in the last seconds
+//! - [`activity`], [`rates`]: the events of a room; a server's rates of the last seconds
 //! - [`dialog`]: questions to the user
 //! - [`list`], [`editor`], [`reading`]: positions in lists, typed texts, answers of a server
 
-pub mod access_keys;
 pub mod activity;
 pub mod ask;
 pub mod dialog;
@@ -25,7 +23,6 @@ pub(crate) mod fixture;
 mod keys;
 pub mod layout;
 pub mod list;
-pub mod mesh;
 mod mouse;
 pub mod overview;
 pub mod pages;
@@ -37,7 +34,6 @@ pub mod rooms;
 #[cfg(test)]
 mod tests;
 pub mod transcript;
-pub mod usage;
 pub mod workspace;
 
 use std::collections::BTreeMap;
@@ -49,16 +45,13 @@ use protocol::room::RoomEvent;
 use ratatui::layout::Size;
 
 use self::{
-    access_keys::AccessKeys,
     ask::Ask,
     dialog::Dialog,
-    event::{Effect, Event, Polled, RoomNews, Target},
-    mesh::Mesh,
+    event::{Effect, Event, PollAnswers, RoomNews, Target},
     overview::Overview,
-    pages::Page,
+    pages::{AccessKeys, Mesh, Page, Usage},
     requests::Requests,
     rooms::Rooms,
-    usage::Usage,
     workspace::{Workspace, WorkspaceReport},
 };
 
@@ -78,7 +71,7 @@ pub struct Settings {
 /// A screen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Screen {
-    /// How the server is.
+    /// The state of the server.
     #[default]
     Overview,
     /// The rooms, and one of them.
@@ -112,14 +105,14 @@ pub const SCREENS: [(Screen, &str); 9] = [
     (Screen::Help, "?"),
 ];
 
-/// How the server is connected with.
+/// The connection to the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Link {
-    /// It was not heard yet.
+    /// It has not answered yet.
     Asking,
     /// It answers.
     Here,
-    /// It does not, since then, for this reason.
+    /// It has not answered since then, for this reason.
     Lost(Timestamp, String),
 }
 
@@ -138,9 +131,9 @@ pub struct App {
     before_help: Screen,
     /// The server that is looked at, of those in the settings.
     pub server: usize,
-    /// How it is connected with.
+    /// The connection to it.
     pub link: Link,
-    /// How the server is.
+    /// The state of the server.
     pub overview: Overview,
     /// The rooms.
     pub rooms: Rooms,
@@ -160,11 +153,11 @@ pub struct App {
     pub names: BTreeMap<String, String>,
     /// The list that the server is asked for now.
     page: Option<Page>,
-    /// Counts the times that a list was asked for: what is older is thrown away.
+    /// Counts the effects that asked for a list. Answers to older ones are dropped.
     follow: u64,
     /// The open question to the user, if any.
     pub dialog: Option<Dialog>,
-    /// Of the last effect that wanted a server polled.
+    /// The number of the last effect that asked for a poll. Answers to older ones are dropped.
     epoch: u64,
 }
 
@@ -205,7 +198,7 @@ impl App {
         effects
     }
 
-    /// Something happened: what it wants done now.
+    /// Handles an event. Returns the effects that it wants.
     pub fn handle(&mut self, now: Timestamp, event: Event) -> Vec<Effect> {
         self.now = now;
         let is_token = is_token(&event);
@@ -240,7 +233,7 @@ impl App {
         self.settings.servers.get(self.server).map_or("", String::as_str)
     }
 
-    /// The name of a key, or of the peer that asked; where it is not known, what tells it from others.
+    /// The name of a key, or of the peer that asked. If it is not known, the id, which tells it from others.
     pub fn key_name(&self, key: &str) -> String {
         let peer = key.strip_prefix("peer:");
         let id = peer.unwrap_or(key);
@@ -268,7 +261,7 @@ impl App {
         Vec::new()
     }
 
-    /// The workspace is asked for as long as it is shown.
+    /// Polls the workspace while it is shown.
     fn watch_workspace(&mut self) -> Option<Effect> {
         // The help hides it only for a moment.
         let is_shown = match self.screen {
@@ -294,7 +287,7 @@ impl App {
         Vec::new()
     }
 
-    fn polled(&mut self, polled: Polled) -> Vec<Effect> {
+    fn polled(&mut self, polled: PollAnswers) -> Vec<Effect> {
         let second = self.now.as_second();
         match polled.health {
             Ok(health) => {
@@ -321,7 +314,7 @@ impl App {
             Some(Ok(came)) => {
                 let newest = came.clone();
                 if let Some(ended) = self.requests.take(came) {
-                    self.overview.ended(second, &newest, ended);
+                    self.overview.rates.take(second, &newest, ended);
                 }
             }
             other => self.requests.reading.take(other.map(|came| came.map(drop))),
@@ -355,13 +348,14 @@ impl App {
             effects.push(Effect::Unfollow);
         }
         (self.link, self.server, self.ask.to) = (Link::Asking, server, None);
+        // Late news of rooms of the server before must match no watch.
         self.rooms.number_after(&watched);
         self.epoch += 1;
         effects.push(Effect::Poll { epoch: self.epoch, server });
         effects
     }
 
-    /// Nothing is known of the workspace of another server. The next event asks for it, if it is shown.
+    /// Forgets the workspace of the server before. The next event asks for that of the other one, if it is shown.
     fn forget_workspace(&mut self) -> Option<Effect> {
         let Workspace { watch, is_watched, part, .. } = std::mem::take(&mut self.workspace);
         (self.workspace.watch, self.workspace.part) = (watch, part);
@@ -389,13 +383,13 @@ impl App {
         }
     }
 
-    /// All that can be asked.
+    /// All targets that can be asked.
     pub fn targets(&self) -> Vec<Target> {
         let models = self.overview.details().map_or(&[][..], |details| &details.models);
         ask::targets(models, self.rooms.watched())
     }
 
-    /// Somebody is chosen as soon as there is anybody.
+    /// Chooses the first target, if none is chosen.
     fn choose_target(&mut self) {
         if self.ask.to.is_none() {
             self.ask.to = self.targets().into_iter().next();

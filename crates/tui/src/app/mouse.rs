@@ -92,9 +92,7 @@ impl App {
             (areas.rooms, overview::Part::Rooms),
             (areas.queues, overview::Part::Queues),
         ];
-        if let Some((_, part)) = parts.into_iter().find(|(area, _)| area.contains(at)) {
-            self.overview.part = part;
-        }
+        choose(&mut self.overview.part, &parts, at);
     }
 
     fn click_rooms(&mut self, at: Position) -> Vec<Effect> {
@@ -118,9 +116,7 @@ impl App {
             (areas.people, rooms::Part::People),
             (areas.activity, rooms::Part::Activity),
         ];
-        if let Some((_, part)) = parts.into_iter().find(|(area, _)| area.contains(at)) {
-            self.rooms.part = part;
-        }
+        choose(&mut self.rooms.part, &parts, at);
     }
 
     fn click_requests(&mut self, at: Position) -> Vec<Effect> {
@@ -183,9 +179,7 @@ impl App {
             (areas.members, workspace::Part::Members),
             (areas.sessions, workspace::Part::Sessions),
         ];
-        if let Some((_, part)) = parts.into_iter().find(|(area, _)| area.contains(at)) {
-            self.workspace.part = part;
-        }
+        choose(&mut self.workspace.part, &parts, at);
     }
 
     fn wheel(&mut self, at: Position, step: Step) -> Vec<Effect> {
@@ -209,6 +203,13 @@ impl App {
             Screen::Help => {}
         }
         Vec::new()
+    }
+}
+
+/// Sets the part of a screen to the one at this position, if there is one.
+fn choose<Part: Copy>(chosen: &mut Part, parts: &[(Rect, Part)], at: Position) {
+    if let Some((_, part)) = parts.iter().find(|(area, _)| area.contains(at)) {
+        *chosen = *part;
     }
 }
 

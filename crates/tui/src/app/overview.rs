@@ -1,9 +1,6 @@
 //! The overview: the state of the server.
 
-use client::admin::{
-    requests::RequestJson,
-    status::{Health, HealthDetails, QueueJson, WorkerJson},
-};
+use client::admin::status::{Health, HealthDetails, QueueJson, WorkerJson};
 
 use super::{list::List, rates::Rates, reading::Reading};
 
@@ -55,11 +52,6 @@ impl Overview {
         self.rates.pass(second);
         self.rates.in_flight.set(second, in_flight as f64);
         self.health = Some(health);
-    }
-
-    /// Takes the requests that ended since the last poll.
-    pub fn ended(&mut self, second: i64, requests: &[RequestJson], ended: u64) {
-        self.rates.take(second, requests, ended);
     }
 
     /// Moves to the next part, or the one before.

@@ -3,11 +3,22 @@
 use base::UsageBy;
 use client::{
     ClientError,
-    admin::{KeyJson, mesh::MeshPeers, usage::UsageReport},
+    admin::{
+        KeyJson,
+        mesh::{MeshPeer, MeshPeers},
+        usage::{UsageReport, UsageRow},
+    },
 };
 use crossterm::event::{KeyCode, KeyEvent};
 
-use super::{App, Screen, dialog::Dialog, event::Effect, layout, list::Step};
+use super::{
+    App, Screen,
+    dialog::Dialog,
+    event::Effect,
+    layout,
+    list::{List, Step},
+    reading::Reading,
+};
 
 /// A list that is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +44,96 @@ pub enum PageNews {
     KeyMade(Result<KeyJson, ClientError>),
     /// A key was revoked.
     KeyRevoked(Result<KeyJson, ClientError>),
+}
+
+/// The peers of the mesh.
+#[derive(Debug, Default)]
+pub struct Mesh {
+    /// The peers, if the server takes part in the mesh and shows them.
+    pub reading: Reading<MeshPeers>,
+    /// The place in the list.
+    pub list: List,
+    /// The id of the peer that is shown in full.
+    pub whole: Option<String>,
+}
+
+impl Mesh {
+    /// The peers.
+    pub fn peers(&self) -> &[MeshPeer] {
+        self.reading.known().map_or(&[], |known| &known.peers)
+    }
+
+    /// The peers that could not be linked to, in words.
+    pub fn unlinked(&self) -> Vec<String> {
+        let unlinked = self.reading.known().map_or(&[][..], |known| &known.unlinked);
+        unlinked.iter().map(|one| format!("No link to {}: {}", one.place, one.why)).collect()
+    }
+
+    /// The peer that is shown in full.
+    pub fn whole(&self) -> Option<&MeshPeer> {
+        let id = self.whole.as_ref()?;
+        self.peers().iter().find(|peer| peer.id == *id)
+    }
+
+    /// Shows the chosen peer in full.
+    pub fn open(&mut self) {
+        self.whole = self.peers().get(self.list.at).map(|peer| peer.id.clone());
+    }
+}
+
+/// The properties by which usage is split, in the order of the keys.
+pub const SPLITS: [UsageBy; 4] = [UsageBy::Key, UsageBy::Model, UsageBy::Day, UsageBy::Provider];
+
+/// The span that is asked about, as the server reads it.
+pub const SINCE: &str = "30d";
+
+/// Usage.
+#[derive(Debug)]
+pub struct Usage {
+    /// The property by which it is split.
+    pub by: UsageBy,
+    /// The report, if the server shows it.
+    pub reading: Reading<UsageReport>,
+    /// The place in the list.
+    pub list: List,
+}
+
+impl Default for Usage {
+    fn default() -> Self {
+        Self { by: UsageBy::Key, reading: Reading::default(), list: List::default() }
+    }
+}
+
+impl Usage {
+    /// The rows.
+    pub fn rows(&self) -> &[UsageRow] {
+        self.reading.known().map_or(&[], |report| &report.rows)
+    }
+
+    /// Splits it by the next property, or the one before.
+    pub fn turn(&mut self, forward: bool) {
+        let at = SPLITS.iter().position(|by| *by == self.by).unwrap_or(0);
+        let step = if forward { 1 } else { SPLITS.len() - 1 };
+        *self = Self { by: SPLITS[(at + step) % SPLITS.len()], ..Self::default() };
+    }
+}
+
+/// The keys.
+#[derive(Debug, Default)]
+pub struct AccessKeys {
+    /// The keys that are not revoked, the oldest first, if the server shows them.
+    pub reading: Reading<Vec<KeyJson>>,
+    /// The place in the list.
+    pub list: List,
+    /// Why the last change was refused.
+    pub refused: Option<String>,
+}
+
+impl AccessKeys {
+    /// The chosen key.
+    pub fn chosen(&self) -> Option<&KeyJson> {
+        self.reading.all().get(self.list.at)
+    }
 }
 
 impl App {

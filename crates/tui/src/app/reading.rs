@@ -2,7 +2,7 @@
 
 use client::ClientError;
 
-/// The last answer of a server to a poll, or why there is none.
+/// The last answer of a server to a poll, or the reason for its absence.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Reading<T> {
     /// Nothing yet.
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_told_from_a_failure() {
+    fn a_refusal_differs_from_a_failure() {
         let mut reading: Reading<Vec<u8>> = Reading::default();
         let refused = |status| ClientError::Refused { status, words: "no".to_owned() };
         reading.take(Some(Err(refused(401))));

@@ -46,6 +46,7 @@ impl Requests {
         self.reading = Reading::Known(());
         let newest = came.first().map_or(0, |request| request.n);
         let known = self.requests.front().map_or(0, |request| request.n);
+        // A server that was started again counts from the beginning.
         let restarted = !came.is_empty() && newest <= known;
         if restarted {
             self.requests.clear();

@@ -18,7 +18,7 @@ use crate::text;
 
 /// The state of a watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Watched {
+pub enum WatchState {
     /// The watch begins.
     Asking,
     /// The room is watched.
@@ -43,7 +43,7 @@ pub struct Room {
     /// Its summary, once known.
     pub summary: Option<RoomSummary>,
     /// The state of the watch.
-    pub watched: Watched,
+    pub watched: WatchState,
     /// Its participants.
     pub people: Vec<ParticipantInfo>,
     /// The place in the list of participants.
@@ -62,7 +62,7 @@ impl Room {
             code: code.to_owned(),
             password,
             summary: None,
-            watched: Watched::Asking,
+            watched: WatchState::Asking,
             people: Vec::new(),
             list: List::default(),
             activity: Activity::default(),
@@ -74,7 +74,7 @@ impl Room {
     pub fn retry(&mut self, watch: u64, password: Option<Secret>) {
         self.watch = watch;
         self.password = password.or(self.password.take());
-        self.watched = Watched::Asking;
+        self.watched = WatchState::Asking;
     }
 
     /// Whether it is this room of a list.
@@ -89,7 +89,7 @@ impl Room {
             code: self.code.clone(),
             name: String::new(),
             people: None,
-            locked: self.watched == Watched::Locked,
+            locked: self.watched == WatchState::Locked,
         };
         self.summary.as_ref().map_or_else(unknown, entry)
     }
@@ -121,27 +121,28 @@ impl Room {
             }
             RoomNews::Happened(event) => self.happened(event),
             RoomNews::Lost(error) => self.lost(at, &error),
-            RoomNews::Refused(error) if is_private(&error) => self.watched = Watched::Locked,
-            RoomNews::Refused(error) => self.watched = Watched::Gone(error.to_string()),
+            RoomNews::Refused(error) if is_private(&error) => self.watched = WatchState::Locked,
+            RoomNews::Refused(error) => self.watched = WatchState::Gone(error.to_string()),
         }
     }
 
     fn opened(&mut self, summary: RoomSummary) {
         self.summary = Some(summary);
-        self.watched = Watched::Live;
+        self.watched = WatchState::Live;
     }
 
     fn lost(&mut self, at: u64, error: &ClientError) {
-        if !matches!(self.watched, Watched::Lost(_)) {
+        // Once: each further try would add the same line.
+        if !matches!(self.watched, WatchState::Lost(_)) {
             self.activity.wrong(at, "the connection broke off; trying again");
         }
-        self.watched = Watched::Lost(error.to_string());
+        self.watched = WatchState::Lost(error.to_string());
     }
 
     fn happened(&mut self, event: EventEnvelope) {
         let at = event.timestamp;
         match event.event {
-            RoomEvent::Connected(_) => self.watched = Watched::Live,
+            RoomEvent::Connected(_) => self.watched = WatchState::Live,
             RoomEvent::RoomCreated(summary) => self.changed(at, summary),
             RoomEvent::RoomClosed(closed) => self.closed(at, &closed.reason),
             RoomEvent::ParticipantJoined(who) => self.came(at, &who),
@@ -171,7 +172,7 @@ impl Room {
     fn closed(&mut self, at: u64, reason: &str) {
         let what = format!("the room was closed: {reason}");
         self.activity.wrong(at, &what);
-        self.watched = Watched::Gone(what);
+        self.watched = WatchState::Gone(what);
     }
 
     fn came(&mut self, at: u64, who: &ParticipantInfo) {
@@ -261,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn joins_and_leaves_are_told_and_listed() {
+    fn joins_and_leaves_are_shown_and_listed() {
         let mut room = watched();
         happen(&mut room, RoomEvent::ParticipantJoined(participant("bob")));
         assert_eq!(last(&room), "Bob joined with llama3.2:3b");
@@ -276,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_the_connection_is_told_and_nothing_else_of_an_update() {
+    fn an_update_adds_a_line_only_if_the_connection_has_changed() {
         let mut room = watched();
         let mut ada = participant("ada");
         happen(&mut room, RoomEvent::ParticipantUpdated(ada.clone()));
@@ -295,22 +296,22 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_connection_is_told_once_until_it_is_back() {
+    fn a_lost_connection_adds_one_line_until_it_is_back() {
         let mut room = watched();
         room.take(1, RoomNews::Lost(unreachable()));
         room.take(2, RoomNews::Lost(unreachable()));
         assert_eq!(room.activity.lines().len(), 1);
-        assert!(matches!(room.watched, Watched::Lost(_)));
+        assert!(matches!(room.watched, WatchState::Lost(_)));
         room.take(3, RoomNews::Opened(summary()));
-        assert_eq!(room.watched, Watched::Live);
+        assert_eq!(room.watched, WatchState::Live);
     }
 
     #[test]
     fn a_room_that_is_closed_or_locked_says_so() {
         let mut room = watched();
         happen(&mut room, RoomEvent::RoomClosed(RoomClosed { reason: "by its host".into() }));
-        assert_eq!(room.watched, Watched::Gone("the room was closed: by its host".into()));
+        assert_eq!(room.watched, WatchState::Gone("the room was closed: by its host".into()));
         room.take(0, RoomNews::Refused(refused(401)));
-        assert_eq!(room.watched, Watched::Locked);
+        assert_eq!(room.watched, WatchState::Locked);
     }
 }

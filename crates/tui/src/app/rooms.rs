@@ -49,7 +49,7 @@ pub struct Entry {
 
 /// The next step after a room was opened.
 #[derive(Debug)]
-pub struct Opened {
+pub struct WatchChange {
     /// The room to watch, if it was not watched yet: its number.
     pub watch: Option<u64>,
     /// The watch to stop.
@@ -95,20 +95,20 @@ impl Rooms {
     }
 
     /// Opens the room of this code.
-    pub fn look_at(&mut self, code: &str, password: Option<Secret>) -> Opened {
+    pub fn look_at(&mut self, code: &str, password: Option<Secret>) -> WatchChange {
         let entry = self.listed.all().iter().find(|room| has_code(room, code));
         let at = self.watched.iter().position(|room| {
             room.code.eq_ignore_ascii_case(code) || entry.is_some_and(|entry| room.is(entry))
         });
         if let Some(at) = at {
             self.watched[..=at].rotate_right(1);
-            return Opened { watch: None, unwatch: None };
+            return WatchChange { watch: None, unwatch: None };
         }
         let watch = self.number();
         self.watched.insert(0, Room::new(watch, code, password));
         let unwatch = self.watched.get(MOST).map(|room| room.watch);
         self.watched.truncate(MOST);
-        Opened { watch: Some(watch), unwatch }
+        WatchChange { watch: Some(watch), unwatch }
     }
 
     /// Tries the open room again, with this password. Returns the old number of its watch and the new one.
@@ -131,7 +131,7 @@ impl Rooms {
     }
 }
 
-/// Whether a room has this code, the spoken one or the short one, whatever its case.
+/// Whether a room has this code, spoken or short, in upper or lower case.
 pub fn has_code(summary: &RoomSummary, code: &str) -> bool {
     let room = &summary.room;
     let codes = [Some(&room.code), room.spoken_code.as_ref(), room.short_code.as_ref()];

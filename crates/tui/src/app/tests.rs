@@ -13,11 +13,11 @@ use super::{
     App, Link, Screen, Settings,
     ask::Progress,
     dialog::Dialog,
-    event::{Effect, Event, Piece, Polled, RoomNews, Target},
+    event::{Effect, Event, Piece, PollAnswers, RoomNews, Target},
     fixture::{cluster, participant, refused, request, room, session, unreachable},
     layout,
     pages::PageNews,
-    room::Watched,
+    room::WatchState,
     rooms::Part,
     workspace::{
         Part::{Members, Sessions},
@@ -48,13 +48,14 @@ fn hear(app: &mut App, epoch: u64, secs: i64) -> Vec<Effect> {
     let details = HealthDetails { models: vec!["m".to_owned()], ..HealthDetails::default() };
     let health = Ok(Health { details: Some(details), ..Health::default() });
     let (requests, rooms) = (Some(Ok(vec![request(2), request(1)])), Some(Ok(vec![room()])));
-    let polled = Box::new(Polled { health, stats: None, requests, rooms, names: <_>::default() });
+    let polled =
+        Box::new(PollAnswers { health, stats: None, requests, rooms, names: <_>::default() });
     app.handle(at(secs), Event::Polled { epoch, polled })
 }
 
 fn lose(app: &mut App, secs: i64) {
     let health = Err(unreachable());
-    let polled = Box::new(Polled {
+    let polled = Box::new(PollAnswers {
         health,
         stats: None,
         requests: None,
@@ -234,7 +235,7 @@ fn q_leaves_but_not_while_one_writes() {
 }
 
 #[test]
-fn a_lost_server_is_told_since_when_and_all_stays_until_it_is_back() {
+fn a_lost_server_is_shown_with_its_time_and_all_stays_until_it_is_back() {
     let mut app = informed();
     lose(&mut app, 5);
     lose(&mut app, 8);
@@ -336,7 +337,7 @@ fn a_password_is_asked_for_and_tried() {
     let mut app = informed();
     let news = Box::new(RoomNews::Refused(refused(401)));
     app.handle(at(2), Event::Room { watch: 1, news });
-    assert_eq!(app.rooms.open().unwrap().watched, Watched::Locked);
+    assert_eq!(app.rooms.open().unwrap().watched, WatchState::Locked);
     keys(&mut app, "2psecret");
     let effects = key(&mut app, KeyCode::Enter);
     assert_eq!(told(&effects[..1]), ["Unwatch { watch: 1 }"]);
@@ -347,11 +348,11 @@ fn a_password_is_asked_for_and_tried() {
     // What the first try still says is for nobody.
     let late = Box::new(RoomNews::Refused(refused(401)));
     app.handle(at(3), Event::Room { watch: 1, news: late });
-    assert_eq!(app.rooms.open().unwrap().watched, Watched::Asking);
+    assert_eq!(app.rooms.open().unwrap().watched, WatchState::Asking);
 }
 
 #[test]
-fn a_question_goes_to_whom_it_was_turned_to() {
+fn a_question_goes_to_the_chosen_target() {
     let mut app = informed();
     let people = Box::new(RoomNews::People(vec![participant("ada")]));
     app.handle(at(2), Event::Room { watch: 1, news: people });
@@ -368,7 +369,7 @@ fn a_question_goes_to_whom_it_was_turned_to() {
 }
 
 #[test]
-fn a_server_is_never_asked_aloud_and_nobody_nothing() {
+fn a_server_is_never_asked_aloud_and_without_a_target_nothing_is_asked() {
     let mut app = informed();
     keys(&mut app, "4");
     assert!(key(&mut app, KeyCode::Enter).is_empty());
@@ -513,7 +514,7 @@ fn a_paste_goes_where_one_writes_and_nowhere_else() {
 fn a_smaller_terminal_keeps_the_choice_in_sight() {
     let mut app = informed();
     let many = (3..60).rev().map(request).collect();
-    let polled = Polled {
+    let polled = PollAnswers {
         health: Err(unreachable()),
         stats: None,
         requests: Some(Ok(many)),

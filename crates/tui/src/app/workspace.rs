@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_stays_while_the_server_is_away() {
+    fn known_facts_stay_while_the_server_is_away() {
         let mut workspace = Workspace::default();
         workspace.take(Ok(report(&[1])));
         workspace.take(Err(unreachable()));

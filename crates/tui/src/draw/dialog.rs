@@ -9,7 +9,7 @@ use ratatui::{
 };
 
 use super::{
-    parts::{self, Listed, framed, name},
+    parts::{self, ListView, framed, name},
     theme::Theme,
 };
 use crate::{
@@ -110,7 +110,7 @@ fn targets(app: &App, pick: &Pick, theme: Theme, frame: &mut Frame<'_>) {
         "" => "Whom to ask; type to search".to_owned(),
         text => format!("Whom to ask: {text}"),
     };
-    let listed = Listed {
+    let listed = ListView {
         title: &title,
         header: &["Who"],
         widths: &[Constraint::Fill(1)],

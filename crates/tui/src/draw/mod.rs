@@ -1,6 +1,6 @@
 //! The drawing of the interface: a pure function of its state.
 //!
-//! - [`theme`]: what things look like, with colours and without
+//! - [`theme`]: the styles, with colours and without
 //! - `parts`: frames, tables and numbers, as all screens show them
 //! - `overview`, `rooms`, `requests`, `ask`, `workspace`, `help`: the screens; `pages` has three more
 //! - `dialog`: questions to the user

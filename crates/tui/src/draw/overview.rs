@@ -11,7 +11,7 @@ use ratatui::{
 };
 
 use super::{
-    parts::{Listed, cell, count, framed, instead, missing, name, number, span, styled},
+    parts::{ListView, cell, count, explain, framed, instead, missing, name, number, span, styled},
     theme::Theme,
 };
 use crate::{
@@ -107,7 +107,7 @@ fn workers(app: &App, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
         Constraint::Length(10),
         Constraint::Length(7),
     ];
-    let listed = Listed {
+    let listed = ListView {
         title: "Providers",
         header: &["Name", "Scope", "Models", "State", "Busy"],
         widths: &widths,
@@ -172,7 +172,7 @@ fn memory(facts: &ModelFacts, now_ms: u64) -> String {
 
 fn rooms(app: &App, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
     let widths = [Constraint::Fill(1), Constraint::Fill(1), Constraint::Length(6)];
-    let listed = Listed {
+    let listed = ListView {
         title: "Rooms",
         header: &["Code", "Name", "People"],
         widths: &widths,
@@ -181,10 +181,8 @@ fn rooms(app: &App, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
     };
     let rooms = app.rooms.listed.all();
     listed.draw(area, rooms, room, theme, frame);
-    let none = || rooms.is_empty().then(|| "No rooms: `warren room create` makes one.".to_owned());
-    if let Some(why) = missing(&app.rooms.listed).or_else(none) {
-        instead(&why, area, theme, frame);
-    }
+    let none = "No rooms: `warren room create` makes one.";
+    explain(&app.rooms.listed, rooms.is_empty(), none, area, theme, frame);
 }
 
 fn room(room: &RoomSummary, widths: &[usize]) -> Row<'static> {
@@ -195,7 +193,7 @@ fn room(room: &RoomSummary, widths: &[usize]) -> Row<'static> {
 fn queues(app: &App, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
     let widths =
         [Constraint::Fill(1), Constraint::Fill(1), Constraint::Length(7), Constraint::Length(7)];
-    let listed = Listed {
+    let listed = ListView {
         title: "Queues",
         header: &["Model", "Scope", "Waiting", "Oldest"],
         widths: &widths,
@@ -204,10 +202,8 @@ fn queues(app: &App, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
     };
     let queues = app.overview.queues.all();
     listed.draw(area, queues, |waiting, widths| queue(app, waiting, widths), theme, frame);
-    let none = || queues.is_empty().then(|| "Nobody waits.".to_owned());
-    if let Some(why) = missing(&app.overview.queues).or_else(none) {
-        instead(&why, area, theme, frame);
-    }
+    let is_empty = queues.is_empty();
+    explain(&app.overview.queues, is_empty, "Nobody waits.", area, theme, frame);
 }
 
 fn queue(app: &App, queue: &QueueJson, widths: &[usize]) -> Row<'static> {
@@ -244,7 +240,7 @@ mod tests {
         worker.model_facts.insert("b".to_owned(), facts(LoadState::Unloaded, None));
         worker.model_facts.insert("c".to_owned(), facts(LoadState::Loading, None));
         worker.model_facts.insert("d".to_owned(), facts(LoadState::Loaded, Some(955_000)));
-        let told = "d (loaded, 6.0 GiB, 45s ago), c (loading, 6.0 GiB), a, b";
-        assert_eq!(models(&app, &worker), told);
+        let expected = "d (loaded, 6.0 GiB, 45s ago), c (loading, 6.0 GiB), a, b";
+        assert_eq!(models(&app, &worker), expected);
     }
 }

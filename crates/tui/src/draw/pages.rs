@@ -6,18 +6,18 @@ use ratatui::{
     Frame,
     layout::{Constraint, Rect},
     text::Line,
-    widgets::{Clear, Paragraph, Row},
+    widgets::{Paragraph, Row},
 };
 
 use super::{
-    parts::{Listed, cell, framed, instead, known, missing, name, number, property, span, styled},
+    parts::{ListView, cell, explain, framed, known, name, number, properties, span, styled},
     theme::Theme,
 };
 use crate::{
     app::{
         App, layout,
+        pages::{SINCE, SPLITS},
         reading::Reading,
-        usage::{SINCE, SPLITS},
         workspace::beginning,
     },
     text,
@@ -32,7 +32,7 @@ pub(super) fn mesh(app: &App, theme: Theme, frame: &mut Frame<'_>) {
         Constraint::Length(6),
         Constraint::Length(7),
     ];
-    let listed = Listed {
+    let listed = ListView {
         title: &format!("Peers: {}", app.mesh.peers().len()),
         header: &["Name", "Link", "Status", "Models", " Tok/s", "  Heard"],
         widths: &widths,
@@ -41,20 +41,17 @@ pub(super) fn mesh(app: &App, theme: Theme, frame: &mut Frame<'_>) {
     };
     let area = layout::page_list(app);
     listed.draw(area, app.mesh.peers(), |peer, widths| row(peer, widths, theme), theme, frame);
-    if let Some(why) = no_peers(app) {
-        instead(&why, area, theme, frame);
-    }
+    let is_empty = app.mesh.peers().is_empty();
+    explain(&app.mesh.reading, is_empty, &no_peers(app), area, theme, frame);
     if let Some(peer) = app.mesh.whole() {
         whole(peer, app, theme, frame);
     }
 }
 
-fn no_peers(app: &App) -> Option<String> {
+fn no_peers(app: &App) -> String {
     let none = "No peer is known. Name one with --mesh-peer HOST:PORT, or look for them with --mesh-advertise.";
     let unlinked = app.mesh.unlinked();
-    let words = if unlinked.is_empty() { none.to_owned() } else { unlinked.join("\n") };
-    let is_empty = app.mesh.peers().is_empty();
-    missing(&app.mesh.reading).or_else(|| is_empty.then(|| text::block(&words)))
+    if unlinked.is_empty() { none.to_owned() } else { text::block(&unlinked.join("\n")) }
 }
 
 fn row(peer: &MeshPeer, widths: &[usize], theme: Theme) -> Row<'static> {
@@ -98,9 +95,7 @@ fn whole(peer: &MeshPeer, app: &App, theme: Theme, frame: &mut Frame<'_>) {
         ("Heat", peer.thermal.clone()),
         ("Warren", text(peer.warren.as_deref())),
     ];
-    let lines: Vec<_> = lines.iter().map(|(name, value)| property(name, value, theme)).collect();
-    frame.render_widget(Clear, area);
-    frame.render_widget(Paragraph::new(lines).block(framed("Peer", true, theme)), area);
+    properties("Peer", &lines, area, theme, frame);
 }
 
 pub(super) fn usage(app: &App, theme: Theme, frame: &mut Frame<'_>) {
@@ -108,7 +103,7 @@ pub(super) fn usage(app: &App, theme: Theme, frame: &mut Frame<'_>) {
     splits(app, split, theme, frame);
     let number = Constraint::Length(11);
     let by = app.usage.by;
-    let listed = Listed {
+    let listed = ListView {
         title: &totals(app),
         header: &[title(by), "   Requests", "         In", "        Out", "     Errors"],
         widths: &[Constraint::Fill(1), number, number, number, number],
@@ -117,10 +112,7 @@ pub(super) fn usage(app: &App, theme: Theme, frame: &mut Frame<'_>) {
     };
     listed.draw(area, app.usage.rows(), |it, widths| used(app, it, by, widths), theme, frame);
     let is_empty = app.usage.rows().is_empty();
-    let none = || is_empty.then(|| "Nothing was used.".to_owned());
-    if let Some(why) = missing(&app.usage.reading).or_else(none) {
-        instead(&why, area, theme, frame);
-    }
+    explain(&app.usage.reading, is_empty, "Nothing was used.", area, theme, frame);
 }
 
 fn splits(app: &App, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
@@ -178,7 +170,7 @@ pub(super) fn keys(app: &App, theme: Theme, frame: &mut Frame<'_>) {
         Constraint::Length(10),
     ];
     let keys = app.access_keys.reading.all();
-    let listed = Listed {
+    let listed = ListView {
         title: &format!("Keys: {}", keys.len()),
         header: &["Name", "Begins", "For", "Used", "Expires"],
         widths: &widths,
@@ -186,10 +178,8 @@ pub(super) fn keys(app: &App, theme: Theme, frame: &mut Frame<'_>) {
         is_chosen: true,
     };
     listed.draw(area, keys, key, theme, frame);
-    let none = || keys.is_empty().then(|| "No keys: c makes one.".to_owned());
-    if let Some(why) = missing(&app.access_keys.reading).or_else(none) {
-        instead(&why, area, theme, frame);
-    }
+    let none = "No keys: c makes one.";
+    explain(&app.access_keys.reading, keys.is_empty(), none, area, theme, frame);
     if let Some(why) = &app.access_keys.refused {
         let at = Rect { y: area.bottom().saturating_sub(1), height: 1, ..area };
         let words = text::clip(&format!(" {} ", text::line(why)), at.width.into());

@@ -22,7 +22,7 @@ pub(super) fn framed(title: &str, is_chosen: bool, theme: Theme) -> Block<'stati
 }
 
 /// A framed list of rows under a header.
-pub(super) struct Listed<'a> {
+pub(super) struct ListView<'a> {
     pub(super) title: &'a str,
     pub(super) header: &'a [&'static str],
     pub(super) widths: &'a [Constraint],
@@ -30,7 +30,7 @@ pub(super) struct Listed<'a> {
     pub(super) is_chosen: bool,
 }
 
-impl Listed<'_> {
+impl ListView<'_> {
     /// The widths of its columns, as the table will lay them out.
     fn columns(&self, area: Rect) -> Vec<usize> {
         let inside = layout::rows(area, false);
@@ -64,6 +64,20 @@ impl Listed<'_> {
             table = table.header(header);
         }
         frame.render_widget(table, area);
+    }
+}
+
+/// Says in place of a list why it is missing; and `none`, in place of an empty one.
+pub(super) fn explain<T>(
+    reading: &Reading<T>,
+    is_empty: bool,
+    none: &str,
+    area: Rect,
+    theme: Theme,
+    frame: &mut Frame<'_>,
+) {
+    if let Some(why) = missing(reading).or_else(|| is_empty.then(|| none.to_owned())) {
+        instead(&why, area, theme, frame);
     }
 }
 
@@ -133,6 +147,19 @@ pub(super) fn property(name: &str, value: &str, theme: Theme) -> Line<'static> {
         Span::styled(format!("{name:<14}"), theme.quiet()),
         Span::raw(text::line(value)),
     ])
+}
+
+/// Properties and their values, framed over the screen.
+pub(super) fn properties(
+    title: &str,
+    lines: &[(&str, String)],
+    area: Rect,
+    theme: Theme,
+    frame: &mut Frame<'_>,
+) {
+    let lines: Vec<_> = lines.iter().map(|(name, value)| property(name, value, theme)).collect();
+    frame.render_widget(Clear, area);
+    frame.render_widget(Paragraph::new(lines).block(framed(title, true, theme)), area);
 }
 
 pub(super) fn styled(words: impl Into<String>, style: Style) -> Cell<'static> {

@@ -1,14 +1,10 @@
 //! The request log, and one request in full.
 
 use client::admin::requests::RequestJson;
-use ratatui::{
-    Frame,
-    layout::Constraint,
-    widgets::{Clear, Paragraph, Row},
-};
+use ratatui::{Frame, layout::Constraint, widgets::Row};
 
 use super::{
-    parts::{Listed, cell, framed, instead, known, missing, name, number, property, styled},
+    parts::{ListView, cell, explain, known, name, number, properties, styled},
     theme::Theme,
 };
 use crate::app::{
@@ -22,7 +18,7 @@ pub(super) fn draw(app: &App, theme: Theme, frame: &mut Frame<'_>) {
     let wide = app.size.width >= WIDE;
     let title = title(app, shown.len());
     let (header, widths) = columns(wide);
-    let listed = Listed {
+    let listed = ListView {
         title: &title,
         header: &header,
         widths: &widths,
@@ -30,10 +26,7 @@ pub(super) fn draw(app: &App, theme: Theme, frame: &mut Frame<'_>) {
         is_chosen: true,
     };
     listed.draw(area, &shown, |it, widths| row(app, it, widths, theme), theme, frame);
-    let none = || shown.is_empty().then(|| "No request.".to_owned());
-    if let Some(why) = missing(&app.requests.reading).or_else(none) {
-        instead(&why, area, theme, frame);
-    }
+    explain(&app.requests.reading, shown.is_empty(), "No request.", area, theme, frame);
     if let Some(request) = app.requests.whole() {
         whole(app, request, theme, frame);
     }
@@ -129,9 +122,7 @@ fn whole(app: &App, request: &RequestJson, theme: Theme, frame: &mut Frame<'_>) 
         ("In all", ms(Some(request.total_ms))),
         ("Given anew", request.requeues.to_string()),
     ];
-    let lines: Vec<_> = lines.iter().map(|(name, value)| property(name, value, theme)).collect();
-    frame.render_widget(Clear, area);
-    frame.render_widget(Paragraph::new(lines).block(framed("Request", true, theme)), area);
+    properties("Request", &lines, area, theme, frame);
 }
 
 /// Tokens written in each second of the answer.

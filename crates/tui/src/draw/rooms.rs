@@ -9,7 +9,7 @@ use ratatui::{
 };
 
 use super::{
-    parts::{Listed, cell, framed, instead, known, missing, name, number, styled, time_of_day},
+    parts::{ListView, cell, framed, instead, known, missing, name, number, styled, time_of_day},
     theme::Theme,
 };
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
         App,
         activity::{self, Sort},
         layout::{self, WIDE},
-        room::{Room, Watched, models_of},
+        room::{Room, WatchState, models_of},
         rooms::{Entry, Part},
     },
     text,
@@ -44,7 +44,7 @@ pub(super) fn draw(app: &App, theme: Theme, frame: &mut Frame<'_>) {
 
 fn list(app: &App, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
     let entries = app.rooms.entries();
-    let listed = Listed {
+    let listed = ListView {
         title: "Rooms",
         header: &[],
         widths: &[Constraint::Length(1), Constraint::Fill(1), Constraint::Length(4)],
@@ -95,7 +95,7 @@ fn people(app: &App, room: &Room, area: Rect, theme: Theme, frame: &mut Frame<'_
         header.extend([" Last ms", "Slots"]);
     }
     let title = title(room);
-    let listed = Listed {
+    let listed = ListView {
         title: &title,
         header: &header,
         widths: &widths,
@@ -111,14 +111,14 @@ fn people(app: &App, room: &Room, area: Rect, theme: Theme, frame: &mut Frame<'_
 /// Why no participant is shown.
 fn nobody(room: &Room) -> Option<String> {
     match &room.watched {
-        Watched::Locked if room.password.is_some() => {
+        WatchState::Locked if room.password.is_some() => {
             Some("That was not this room's password. Press p to give another.".to_owned())
         }
-        Watched::Locked => Some("This room needs its password. Press p to give it.".to_owned()),
+        WatchState::Locked => Some("This room needs its password. Press p to give it.".to_owned()),
         _ if !room.people.is_empty() => None,
-        Watched::Asking => Some("Asking …".to_owned()),
-        Watched::Gone(why) | Watched::Lost(why) => Some(text::line(why)),
-        Watched::Live => {
+        WatchState::Asking => Some("Asking …".to_owned()),
+        WatchState::Gone(why) | WatchState::Lost(why) => Some(text::line(why)),
+        WatchState::Live => {
             let code = text::line(&room.entry().code);
             Some(format!("Nobody is here. `warren room join {code}` lends a model."))
         }
@@ -172,11 +172,11 @@ fn happened(app: &App, room: &Room, area: Rect, theme: Theme, frame: &mut Frame<
     lines.truncate(rows);
     lines.reverse();
     let title = match (&room.watched, room.below) {
-        (Watched::Live, 0) => "Activity".to_owned(),
-        (Watched::Live, below) => format!("Activity, {below} more below"),
-        (Watched::Asking, _) => "Activity, asking …".to_owned(),
-        (Watched::Lost(_), _) => "Activity, lost, trying again".to_owned(),
-        (Watched::Locked | Watched::Gone(_), _) => "Activity, ended".to_owned(),
+        (WatchState::Live, 0) => "Activity".to_owned(),
+        (WatchState::Live, below) => format!("Activity, {below} more below"),
+        (WatchState::Asking, _) => "Activity, asking …".to_owned(),
+        (WatchState::Lost(_), _) => "Activity, lost, trying again".to_owned(),
+        (WatchState::Locked | WatchState::Gone(_), _) => "Activity, ended".to_owned(),
     };
     let is_chosen = app.rooms.part == Part::Activity;
     let shown = Paragraph::new(Text::from(lines)).block(framed(&title, is_chosen, theme));

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::draw;
 use crate::app::{
     App, Settings,
-    event::{Event, Piece, Polled, RoomNews},
+    event::{Event, Piece, PollAnswers, RoomNews},
     fixture::{cluster, done, participant, refused, request, room, session, unreachable},
     workspace::WorkspaceReport,
 };
@@ -136,7 +136,7 @@ fn stats() -> Stats {
     Stats { queues: vec![queue], ..Stats::default() }
 }
 
-fn poll(app: &mut App, secs: i64, polled: Polled) {
+fn poll(app: &mut App, secs: i64, polled: PollAnswers) {
     app.handle(at(secs), Event::Polled { epoch: 1, polled: Box::new(polled) });
 }
 
@@ -165,7 +165,7 @@ fn busy(app: &mut App) {
         poll(
             app,
             i64::try_from(second).unwrap(),
-            Polled { health: Ok(health), stats, requests, rooms, names: <_>::default() },
+            PollAnswers { health: Ok(health), stats, requests, rooms, names: <_>::default() },
         );
     }
 }
@@ -242,7 +242,7 @@ fn the_overview_before_anything_was_heard() {
 fn the_overview_of_a_server_that_is_lost() {
     snapshots("overview_lost", |app| {
         busy(app);
-        let lost = || Polled {
+        let lost = || PollAnswers {
             health: Err(unreachable()),
             stats: None,
             requests: None,
@@ -259,7 +259,7 @@ fn the_overview_without_a_token() {
     snapshots("overview_private", |app| {
         let health = Health { details: None, ..health() };
         let private = || Some(Err(refused(401)));
-        let polled = Polled {
+        let polled = PollAnswers {
             health: Ok(health),
             stats: private().map(|e| e.map(|()| stats())),
             requests: private().map(|e| e.map(|()| vec![])),
@@ -310,13 +310,13 @@ fn one_request_whole() {
 }
 
 #[test]
-fn the_request_log_for_who_is_no_administrator() {
+fn the_request_log_without_the_rights_of_an_administrator() {
     snapshots("requests_private", |app| {
         let requests = Some(Err(refused(403)));
         poll(
             app,
             1,
-            Polled {
+            PollAnswers {
                 health: Ok(health()),
                 stats: None,
                 requests,
@@ -456,7 +456,7 @@ fn the_keys() {
 }
 
 #[test]
-fn a_terminal_that_is_too_small_is_told_so() {
+fn a_terminal_that_is_too_small_gets_a_message() {
     let mut app = started(60, 20, false);
     busy(&mut app);
     compare("too_small", &text(&drawn(&app)));
@@ -479,7 +479,7 @@ fn every_screen_can_be_drawn_in_every_size() {
 }
 
 #[test]
-fn colours_say_who_is_well() {
+fn colours_show_states() {
     let mut app = started(80, 24, true);
     lively(&mut app);
     press(&mut app, "2");
@@ -520,7 +520,7 @@ fn nothing_that_steers_a_terminal_is_drawn() {
     poll(
         &mut app,
         21,
-        Polled {
+        PollAnswers {
             health: Ok(health),
             stats: None,
             requests: None,

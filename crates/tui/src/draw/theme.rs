@@ -1,4 +1,4 @@
-//! Colours, and the styles in their place where there are none.
+//! Colours, and the styles that replace them in a terminal without colours.
 //!
 //! The background is the terminal's own. The colours are of the fixed part of the 256, of a middle
 //! lightness, so that they can be read on black and on white.

@@ -5,11 +5,11 @@ use ratatui::{
     Frame,
     layout::{Constraint, Rect},
     text::Line,
-    widgets::{Clear, Paragraph, Row},
+    widgets::{Paragraph, Row},
 };
 
 use super::{
-    parts::{self, Listed, cell, framed, instead, missing, number, property, span, styled},
+    parts::{self, ListView, cell, explain, framed, instead, number, properties, span, styled},
     theme::Theme,
 };
 use crate::app::{
@@ -31,7 +31,7 @@ pub(super) fn draw(app: &App, theme: Theme, frame: &mut Frame<'_>) {
 fn members(app: &App, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
     let widths = [Constraint::Fill(1), Constraint::Fill(1), Constraint::Length(14)];
     let workspace = &app.workspace;
-    let listed = Listed {
+    let listed = ListView {
         title: "Machines",
         header: &["Name", "Address", "State"],
         widths: &widths,
@@ -73,7 +73,7 @@ fn sessions(app: &App, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
     let workspace = &app.workspace;
     let (header, widths) = columns(app);
     let title = format!("Sessions: {}", workspace.sessions.len());
-    let listed = Listed {
+    let listed = ListView {
         title: &title,
         header: &header,
         widths: &widths,
@@ -87,13 +87,8 @@ fn sessions(app: &App, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
         theme,
         frame,
     );
-    let none = || {
-        let is_empty = workspace.sessions.is_empty();
-        is_empty.then(|| "No sessions: `warren open` makes one.".to_owned())
-    };
-    if let Some(why) = missing(&workspace.reading).or_else(none) {
-        instead(&why, area, theme, frame);
-    }
+    let none = "No sessions: `warren open` makes one.";
+    explain(&workspace.reading, workspace.sessions.is_empty(), none, area, theme, frame);
 }
 
 fn columns(app: &App) -> (Vec<&'static str>, Vec<Constraint>) {
@@ -171,7 +166,5 @@ fn whole(app: &App, session: &SessionInfo, theme: Theme, frame: &mut Frame<'_>) 
         ("", String::new()),
         ("Attach", format!("warren session attach {}", beginning(&session.id.to_string()))),
     ];
-    let lines: Vec<_> = lines.iter().map(|(name, value)| property(name, value, theme)).collect();
-    frame.render_widget(Clear, area);
-    frame.render_widget(Paragraph::new(lines).block(framed("Session", true, theme)), area);
+    properties("Session", &lines, area, theme, frame);
 }

@@ -247,6 +247,7 @@ impl Renderer {
 
     fn end_item(&mut self) {
         self.flush();
+        // An item without text still shows its mark.
         if self.prefixes.last().is_some_and(|prefix| prefix.first.is_some()) {
             self.push_lines(vec![Line::default()]);
         }
@@ -272,6 +273,7 @@ impl Renderer {
         }
         let quiet = self.theme.quiet();
         let mut lines = wrap(&[Span::styled(head, quiet)], rule, Breaks::Anywhere);
+        // A long name of a language is cut off.
         lines.truncate(1);
         lines.extend(wrap(&code, self.room(), Breaks::Anywhere));
         lines.push(Line::styled("─".repeat(rule), quiet));

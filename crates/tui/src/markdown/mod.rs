@@ -1,11 +1,11 @@
 //! Markdown, as models write it, on a terminal. Pure.
 //!
-//! A line break within a paragraph stays one: models do not wrap their text, and their verses and addresses
-//! are meant as they stand.
+//! A line break within a paragraph stays: models do not wrap their text, so in verses and addresses it has a
+//! meaning.
 //!
 //! - [`render`]: a text as lines
 //! - [`Painter`]: the same for a text that still arrives
-//! - [`ansi`]: a line as a terminal is sent it
+//! - [`ansi`]: a line with the escape sequences of its styles
 //! - `blocks`, `table`: the parts of a text
 //! - `rows`: styled text in lines of some width
 
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_markdown_stays_as_it_was_written() {
+    fn text_without_markdown_stays_as_it_was_written() {
         assert_eq!(shown("<b>x</b>\n\n[1]: http://a\n", 40), ["<b>x</b>", "", "[1]: http://a"]);
         assert_eq!(shown("see [a][1]\n\n[1]: http://a\n", 40)[0], "see [a][1]");
         assert_eq!(shown("a\u{1b}[2Jb", 40), ["a\u{fffd}[2Jb"]);

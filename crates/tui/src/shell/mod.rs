@@ -1,8 +1,8 @@
 //! The terminal, and the tasks that ask the server: a thin shell around [`App`].
 //!
-//! One task asks the server how it is, each second; one watches each room; one the workspace, while it is
-//! shown; one waits for an answer. All tell what came through one bounded queue, so that a server that talks faster than
-//! the terminal draws is slowed down, and nothing piles up.
+//! One task polls the server's state each second. One watches each room, one the workspace while it is shown, one the
+//! list that is shown, and one reads an answer. All send events through one bounded queue: it slows down a server that
+//! sends faster than the terminal draws.
 //!
 //! - `terminal`: the screen, which is always given back
 //! - `poll`, `watch`, `workspace`, `page`, `ask`: the tasks
@@ -101,6 +101,7 @@ async fn drive(
     loop {
         let frame = sleep_until(due.unwrap_or_else(Instant::now));
         tokio::select! {
+            // A server that talks without pause must delay neither the end, nor a frame, nor a key.
             biased;
             () = &mut stop => return Ok(()),
             () = frame, if due.is_some() => {
@@ -123,6 +124,7 @@ async fn drive(
             }
             tasks.carry_out(effects);
         }
+        // All events until then share one frame.
         due.get_or_insert_with(|| screen.next_frame(FRAME));
     }
 }
@@ -190,6 +192,7 @@ impl Tasks {
         match self.running.join_next().await {
             Some(Err(error)) if error.is_panic() => Err(TuiError::Bug(error.to_string())),
             Some(_) => Ok(()),
+            // No task runs, so none ends: another branch of the loop starts the next one.
             None => std::future::pending().await,
         }
     }

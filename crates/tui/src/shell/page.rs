@@ -11,8 +11,7 @@ use tokio::{
 use super::soon;
 use crate::app::{
     event::Event,
-    pages::{Page, PageNews},
-    usage::SINCE,
+    pages::{Page, PageNews, SINCE},
 };
 
 /// How often it is polled.

@@ -13,7 +13,7 @@ use tokio::{
 
 use super::soon;
 use crate::app::{
-    event::{Event, Polled},
+    event::{Event, PollAnswers},
     reading::is_private,
 };
 
@@ -50,11 +50,12 @@ struct Poll {
 }
 
 impl Poll {
-    async fn ask(&mut self) -> Polled {
+    async fn ask(&mut self) -> PollAnswers {
         let (warren, url) = (&self.server, &self.server.url());
         let health = soon(url, warren.health()).await;
         if health.as_ref().is_err_and(ClientError::is_unreachable) {
-            return Polled {
+            // The other questions would only wait for their own deadlines.
+            return PollAnswers {
                 health,
                 stats: None,
                 requests: None,
@@ -71,7 +72,7 @@ impl Poll {
         );
         self.note(requests.as_ref());
         let names = if is_admin { self.names().await } else { BTreeMap::new() };
-        Polled { health, stats, requests, rooms: Some(rooms), names }
+        PollAnswers { health, stats, requests, rooms: Some(rooms), names }
     }
 
     /// The names of keys and peers, now and then. A server without a mesh has no peers.

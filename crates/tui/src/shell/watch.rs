@@ -82,6 +82,7 @@ impl Watcher {
     }
 
     async fn open(&self) -> Result<Watching, ClientError> {
+        // The stream first: what happens while the lists are asked for is in it.
         let stream = soon(&self.url, self.room.watch(self.last.as_deref())).await?;
         let people = soon(&self.url, self.room.participants()).await?;
         let summary = soon(&self.url, self.room.summary()).await?;
@@ -113,6 +114,7 @@ impl Watcher {
     async fn people(&self) -> Result<(), ClientError> {
         let mut every = interval(PEOPLE);
         every.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        // The first tick comes at once, and the participants were asked for just now.
         every.tick().await;
         loop {
             every.tick().await;

@@ -17,7 +17,7 @@ use crate::app::{event::Event, workspace::WorkspaceReport};
 /// The longest time between two polls: not every change is an event.
 const EVERY: Duration = Duration::from_secs(3);
 
-/// The least time between two polls, whatever happens meanwhile.
+/// The least time between two polls, also while events come fast.
 const APART: Duration = Duration::from_millis(300);
 
 /// Delays before a server is tried again.

@@ -11,7 +11,7 @@ use translate::{
     chat::{FromChat, Outcome, Part, Writer},
 };
 
-/// Where the backend is asked.
+/// The backend's path for chat requests.
 pub(super) const PATH: &str = "/v1/chat/completions";
 
 /// How many bytes of a backend's own text are logged.

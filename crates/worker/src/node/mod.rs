@@ -2,7 +2,7 @@
 //!
 //! A server gets one connection for each model and slot, named `NAME-1`, `NAME-2`, …, each good for one
 //! task at a time: towards a Warren a task that fails ends its connection, and harms no other. A stock
-//! server keeps a task under the name of its node whatever happens to the connection: there a task that
+//! server keeps a task under the name of its node, also without a connection: there a task that
 //! fails says so in its text and ends, and a task whose connection was cut goes on over the next one.
 //! The life of a connection, from dialling to the next try, is that of any link.
 //!

@@ -1,4 +1,4 @@
-//! The frames of a task on their way to the server, whichever connection takes them.
+//! The frames of a task on their way to the server. They outlive a connection that ends.
 
 use std::{
     collections::VecDeque,
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_failure_is_told_on_a_line_of_its_own_and_ends_the_task() {
+    async fn a_failure_is_a_line_of_its_own_and_ends_the_task() {
         let mut reply = Reply::default();
         reply.fail(1, "no memory");
         assert_eq!(taken(&mut reply), ["[error: no memory]", ""]);

@@ -11,7 +11,7 @@ use tokio::{
     sync::watch,
     time::{Instant, Interval, MissedTickBehavior, interval_at},
 };
-use wire::{DialedLink, Frame, Link, Outbox};
+use wire::{DialedLink, Frame, Link, Outbox, until};
 
 use super::{
     model_changes::ModelChanges,
@@ -20,13 +20,13 @@ use super::{
 use crate::{
     context::LinkContext,
     credit::Credit,
-    driver::{Cause, Codec, SilentBeats, silent, until},
+    driver::{Cause, Codec, SilentBeats, silent},
     event::Event,
     lent::{LentBackend, Offer},
     order::Order,
     outcome::Outcome,
     reply::{BinaryReply, Reply},
-    room::gave_up::GiveUpReason,
+    room::GiveUpReason,
     tasks::{JobTasks, TaskEnd},
 };
 
@@ -319,9 +319,7 @@ impl Codec for RelayCodec<'_> {
             end = self.tasks.ended() => LinkEvent::JobEnded(end),
             done = self.changes.ended() => LinkEvent::ModelDone(done),
             Ok(()) = self.offers.changed() => LinkEvent::Offer,
-            () = until(self.acknowledge_at), if self.acknowledge_at.is_some() => {
-                LinkEvent::Acknowledge
-            }
+            () = until(self.acknowledge_at) => LinkEvent::Acknowledge,
         }
     }
 

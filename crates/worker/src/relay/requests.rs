@@ -66,7 +66,7 @@ pub(crate) struct Requests {
 struct RequestState {
     request_id: String,
     phase: Phase,
-    /// Whether the server was told that the job is here.
+    /// Whether the server knows that the job has arrived.
     acknowledged: bool,
 }
 
@@ -375,9 +375,9 @@ mod tests {
         }
         requests.ended(3);
         assert!(requests.has_news());
-        let mut told = requests.acknowledge();
-        told.sort_unstable();
-        assert_eq!(told, [1, 2], "the third is over");
+        let mut acknowledged = requests.acknowledge();
+        acknowledged.sort_unstable();
+        assert_eq!(acknowledged, [1, 2], "the third is over");
         assert!(!requests.has_news() && requests.acknowledge().is_empty());
         piece(&mut requests, 1, "{}");
         assert!(!requests.has_news(), "it is the same job");

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_there_leaves_before_the_backend_is_waited_for() {
+    async fn pieces_that_are_there_leave_before_the_wait_for_the_backend() {
         let (mut reply, mut frames) = reply(Version::Three);
         reply.head(StatusCode::OK, &HeaderMap::new()).await.unwrap();
         reply.flush().await.unwrap();
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_that_breaks_off_has_what_came_of_it() {
+    async fn an_answer_that_breaks_off_keeps_its_beginning() {
         let (mut reply, mut frames) = reply(Version::Three);
         reply.head(StatusCode::OK, &HeaderMap::new()).await.unwrap();
         reply.chunk(Bytes::from_static(b"abc")).await.unwrap();

@@ -17,7 +17,7 @@ use protocol::{
 use tokio::time::timeout;
 
 use super::{
-    join::JoinRoom,
+    JoinRoom,
     plane::{HeartbeatFailure, JoinAnswer, Plane},
 };
 use crate::{

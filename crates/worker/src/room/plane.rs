@@ -17,7 +17,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use tokio::time::timeout;
 use url::{Url, form_urlencoded::byte_serialize};
 
-use super::gave_up::GiveUpReason;
+use super::GiveUpReason;
 use crate::{config::ServerTarget, outcome::Outcome};
 
 /// How long a server may take to connect, and for a whole answer.
@@ -71,7 +71,7 @@ pub(crate) enum HeartbeatFailure {
 enum AskFailure {
     /// The server says why.
     Refused(StatusCode, Option<PlaneError>),
-    /// There is none.
+    /// Nothing that can be read has come.
     NoAnswer(String),
 }
 
@@ -98,7 +98,7 @@ impl Plane {
         read(answer).map_err(AskFailure::outcome)
     }
 
-    /// Joins, or changes what was said before.
+    /// Joins, or replaces what the participant said about itself before.
     pub(super) async fn put(&self, id: &str, body: &PutParticipant) -> Result<JoinAnswer, Outcome> {
         let json = serde_json::to_vec(body).unwrap_or_default();
         let answer = ask(&self.server, Method::PUT, self.participant(id), json).await;
@@ -216,8 +216,8 @@ fn read<T: DeserializeOwned>(
 ) -> Result<T, AskFailure> {
     let (status, body) = answer?;
     if !status.is_success() {
-        let told = serde_json::from_slice::<ErrorEnvelope>(&body).ok();
-        return Err(AskFailure::Refused(status, told.map(|envelope| envelope.error)));
+        let envelope = serde_json::from_slice::<ErrorEnvelope>(&body).ok();
+        return Err(AskFailure::Refused(status, envelope.map(|envelope| envelope.error)));
     }
     match serde_json::from_slice::<Data<T>>(&body) {
         Ok(Data { data }) => Ok(data),

@@ -8,7 +8,7 @@ use crate::{
     config::ServerTarget,
     context::{LinkContext, with_cause},
     outcome::Outcome,
-    room::{gave_up::GiveUpReason, member::RoomMember},
+    room::{GiveUpReason, member::RoomMember},
 };
 
 /// A tunnel that stands, and the model that is lent through it.

@@ -12,7 +12,7 @@ use protocol::{
 use crate::{
     order::{Order, headers},
     outcome::Outcome,
-    room::{gave_up::GiveUpReason, plane::HeartbeatFailure},
+    room::{GiveUpReason, plane::HeartbeatFailure},
 };
 
 /// Requests beyond the announced number that are still taken: a server may count an abandoned request as

@@ -54,7 +54,7 @@ async fn the_logical_end_of_a_stream_ends_the_job_though_the_connection_stays_op
 }
 
 #[tokio::test]
-async fn what_a_connection_does_after_the_logical_end_is_told_nobody() {
+async fn after_the_logical_end_a_backends_connection_has_no_effect() {
     let mut bench = Bench::new(false).await;
     bench.server.request(1, true, "{}");
     let (mut connection, _) = bench.raw.request().await;

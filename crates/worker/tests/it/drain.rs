@@ -1,4 +1,4 @@
-//! A worker that is told to end.
+//! A worker that drains before it ends.
 
 use protocol::relay::WorkerFrame;
 use wire::DialError;
@@ -6,7 +6,7 @@ use wire::DialError;
 use crate::support::{Bench, Pipes, Running, config, demo};
 
 #[tokio::test]
-async fn it_finishes_what_it_has_and_takes_nothing_new() {
+async fn it_finishes_its_jobs_and_takes_no_new_ones() {
     let mut bench = Bench::new(true).await;
     bench.server.request(1, false, "{}");
     let (mut connection, _) = bench.raw.request().await;

@@ -47,7 +47,7 @@ fn update(models: &[&str], endpoints: Endpoints) -> ModelsUpdate {
 }
 
 #[tokio::test]
-async fn the_registration_tells_what_the_backend_serves() {
+async fn the_registration_lists_the_backends_endpoints() {
     let backend = chat_only().await;
     let (_worker, mut server) = start(BackendConfig::new(backend.url())).await;
     assert_eq!(server.register().await.endpoints, Some(CHAT));
@@ -55,7 +55,7 @@ async fn the_registration_tells_what_the_backend_serves() {
 }
 
 #[tokio::test]
-async fn of_a_warren_what_its_list_names_is_told_as_it_changes() {
+async fn changes_of_a_warrens_list_are_announced() {
     let backend = chat_only().await;
     let list = |paths: &[&str]| {
         backend.set_get(
@@ -78,7 +78,7 @@ async fn of_a_warren_what_its_list_names_is_told_as_it_changes() {
 }
 
 #[tokio::test]
-async fn the_demo_knows_what_it_serves() {
+async fn the_demo_lists_its_models() {
     let (pipes, mut servers) = Pipes::new(false);
     let _worker = Running::start(config(vec![demo()]), pipes);
     let told = servers.recv().await.unwrap().register().await.endpoints.unwrap();
@@ -86,7 +86,7 @@ async fn the_demo_knows_what_it_serves() {
 }
 
 #[tokio::test]
-async fn another_backend_at_the_same_place_is_told_when_it_is_back() {
+async fn another_backend_at_the_same_place_is_announced_when_it_is_back() {
     let backend = chat_only().await;
     let (_worker, mut server) = start(BackendConfig::new(backend.url())).await;
     server.register().await;
@@ -104,7 +104,7 @@ async fn another_backend_at_the_same_place_is_told_when_it_is_back() {
 }
 
 #[tokio::test]
-async fn with_a_fixed_list_a_request_that_meets_nobody_has_the_backend_asked_again() {
+async fn with_a_fixed_list_a_request_that_fails_to_connect_triggers_a_poll() {
     let backend = chat_only().await;
     let models = Some(vec!["m".parse().unwrap()]);
     let config = BackendConfig { models, ..BackendConfig::new(backend.url()) };

@@ -56,7 +56,7 @@ async fn a_server_that_is_not_there_is_tried_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_is_tried_slowly_and_told_at_growing_intervals() {
+async fn after_a_refusal_tries_are_slow_and_reports_are_at_growing_intervals() {
     let (pipes, mut servers) = Pipes::new(true);
     pipes.failures.lock().unwrap().extend((0..4).map(|_| unauthorized()));
     let start = Instant::now();
@@ -231,7 +231,7 @@ fn cloud() -> Lend {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cloud_is_lent_to_a_warren_which_is_told_and_not_to_a_stock_server() {
+async fn a_cloud_is_lent_to_a_warren_as_a_cloud_and_not_to_a_stock_server() {
     let (pipes, mut servers) = Pipes::new(true);
     let _worker = Running::start(config(vec![cloud()]), pipes);
     assert!(servers.recv().await.unwrap().register().await.cloud);

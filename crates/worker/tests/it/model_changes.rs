@@ -132,7 +132,7 @@ async fn a_model_is_loaded_and_unloaded_when_the_server_says_so() {
 }
 
 #[tokio::test]
-async fn a_load_that_fails_is_told_with_its_reason() {
+async fn a_load_that_fails_is_reported_with_its_reason() {
     let (_worker, mut server, _) = registered(engines(), true).await;
     server.say(&ServerMessage::LoadModel(message(1, "x")));
     let WorkerMessage::ModelDone(ModelDone { number: 1, error: Some(why) }) =
@@ -144,7 +144,7 @@ async fn a_load_that_fails_is_told_with_its_reason() {
 }
 
 #[tokio::test]
-async fn who_loads_no_models_says_so_and_a_stock_server_hears_nothing_of_it() {
+async fn a_backend_that_loads_no_models_says_so_to_a_warren_only() {
     let (_worker, mut server, loads) = registered(demo(), true).await;
     assert!(!loads);
     server.say(&ServerMessage::LoadModel(message(1, "warren-demo")));

@@ -214,7 +214,7 @@ async fn a_task_that_fails_says_so_and_ends_on_the_same_connection() {
 }
 
 #[tokio::test]
-async fn an_answer_that_breaks_off_says_so_after_what_came() {
+async fn an_answer_that_breaks_off_ends_with_an_error() {
     let mut bench = Bench::new().await;
     let connection = bench.half_way(1).await;
     drop(connection);
@@ -248,7 +248,7 @@ async fn to_a_warren_a_task_that_fails_ends_its_connection_and_harms_no_other() 
 }
 
 #[tokio::test]
-async fn to_a_warren_what_came_before_a_failure_is_sent_before_the_end() {
+async fn a_warren_gets_the_pieces_before_a_failure() {
     let mut bench = Bench::at(NodeServer::start_as_warren(TOKEN).await, 1).await;
     let connection = bench.half_way(1).await;
     drop(connection);
@@ -349,7 +349,7 @@ async fn an_ending_node_without_a_connection_gives_its_task_up() {
 }
 
 #[tokio::test]
-async fn a_wrong_token_is_told_and_shown_nowhere() {
+async fn a_wrong_token_is_reported_and_shown_nowhere() {
     let (server, raw) = (NodeServer::start("another").await, RawServer::start().await);
     let backend = BackendConfig { models: models(&["m"]), max_concurrent: 1, ..known(&raw) };
     let mut worker = Running::start(as_nodes(&server.url(), backend), NetDialer);

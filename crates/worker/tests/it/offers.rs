@@ -32,7 +32,7 @@ async fn list(raw: &RawServer, models: &[&str]) {
 }
 
 #[tokio::test]
-async fn a_worker_registers_with_what_it_has() {
+async fn a_worker_registers_with_its_offer() {
     let (pipes, mut servers) = Pipes::new(false);
     let mut worker = Running::start(config(vec![demo()]), pipes);
     let mut server = servers.recv().await.unwrap();

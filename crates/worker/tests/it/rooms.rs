@@ -77,7 +77,7 @@ fn refusal(status: StatusCode) -> DialError {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_worker_says_who_it_is_and_is_told_the_room_and_its_token() {
+async fn a_worker_identifies_itself_and_gets_the_room_and_its_token() {
     let (pipes, mut servers) = Pipes::new(true);
     let mut worker = Running::start(in_room(ann()), pipes);
     let participant = join(&mut servers.recv().await.unwrap()).await;

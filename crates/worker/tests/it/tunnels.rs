@@ -88,7 +88,7 @@ async fn chunk(connection: &mut Connection, text: &str) {
 }
 
 #[tokio::test]
-async fn a_participant_joins_says_who_it_is_and_shows_that_it_is_alive() {
+async fn a_participant_joins_identifies_itself_and_sends_heartbeats() {
     let mut bench = Bench::new().await;
     let put = &bench.hub.hears(PUT, 1).await[0].body;
     assert_eq!((&put["nickname"], &put["model"]), (&json!("Ann"), &json!("m")));
@@ -152,7 +152,7 @@ async fn a_long_answer_comes_in_pieces_and_whole() {
 }
 
 #[tokio::test]
-async fn a_backend_that_fails_is_told_before_and_within_an_answer() {
+async fn a_backends_failure_is_reported_before_and_within_an_answer() {
     let mut bench = Bench::new().await;
     bench.ask("R1", true).await;
     drop(bench.raw.request().await);
@@ -207,7 +207,7 @@ async fn a_whole_answer_that_breaks_off_has_no_event_in_it() {
 }
 
 #[tokio::test]
-async fn a_server_that_cancels_stops_the_backend_and_tells_of_failures_itself() {
+async fn a_server_that_cancels_stops_the_backend_and_reports_failures_itself() {
     let mut bench = Bench::at(FakeHub::start(ROOM).await.as_warren()).await;
     let opened = bench.hub.heard_at("GET /v1/rooms/ABC123/participants/p1/tunnel?token=").remove(0);
     assert!(opened.line.ends_with("&cancels=true"), "{opened:?}");

@@ -14,7 +14,7 @@ use tokio::{
     time::{Instant, Interval, MissedTickBehavior, interval_at, sleep_until},
 };
 use tracing::Span;
-use wire::{Frame, Link, LinkError, Outbox, OutboxClosed, Utf8Bytes};
+use wire::{Frame, Link, LinkError, Outbox, OutboxClosed, Utf8Bytes, until};
 use workspace::{ClientId, Event};
 
 use super::{
@@ -250,13 +250,6 @@ impl Client {
 
     fn say(&self, message: &ServerMessage) -> Result<(), End> {
         Ok(self.serving.say(message)?)
-    }
-}
-
-async fn until(at: Option<Instant>) {
-    match at {
-        Some(at) => sleep_until(at).await,
-        None => std::future::pending().await,
     }
 }
 

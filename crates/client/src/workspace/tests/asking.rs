@@ -23,7 +23,7 @@ async fn pair(double: &Double) -> (Workspace, Peer) {
 }
 
 #[tokio::test]
-async fn a_wrong_token_is_told_with_the_way_to_a_right_one() {
+async fn a_wrong_token_is_reported_with_the_way_to_a_right_one() {
     let double = Double::start().await;
     for token in [Some("wk_wrong"), None] {
         let address = double.with_token(token);
@@ -41,7 +41,7 @@ async fn a_wrong_token_is_told_with_the_way_to_a_right_one() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_or_has_no_workspace_is_told() {
+async fn an_absent_server_or_workspace_is_an_error() {
     let refusing = testkit::RefusingPort::take();
     let address = Address::new(&refusing.url(), None).unwrap();
     assert!(Workspace::connect(&address).await.err().unwrap().is_unreachable());
@@ -59,7 +59,7 @@ async fn a_server_that_is_not_there_or_has_no_workspace_is_told() {
 }
 
 #[tokio::test]
-async fn an_answer_is_found_among_what_else_is_told() {
+async fn an_answer_is_found_among_other_messages() {
     let double = Double::start().await;
     let (mut workspace, mut peer) = pair(&double).await;
     let (sessions, ()) = join!(workspace.sessions(false), async {

@@ -94,7 +94,7 @@ async fn keys_that_were_not_acknowledged_are_sent_again_with_their_ids() {
 }
 
 #[tokio::test]
-async fn a_prompt_that_was_not_acknowledged_is_sent_again_with_its_id_and_its_turn_told() {
+async fn a_prompt_that_was_not_acknowledged_is_sent_again_with_its_id_and_its_turn_is_reported() {
     let double = Double::start().await;
     let (mut following, mut peer) = follow(&double).await;
     following.prompt("look".to_owned());
@@ -273,7 +273,7 @@ async fn a_token_that_was_revoked_meanwhile_is_an_error_at_once() {
 }
 
 #[tokio::test]
-async fn a_size_is_told_on_each_connection_unless_it_is_too_small() {
+async fn a_size_is_sent_on_each_connection_unless_it_is_too_small() {
     let double = Double::start().await;
     let settings = FollowingSettings { size: Some((100, 30)), ..FollowingSettings::default() };
     let (mut following, mut peer) = follow_by(&double, settings).await;
@@ -336,7 +336,7 @@ async fn the_first_connection_is_tried_once() {
 }
 
 #[tokio::test]
-async fn what_stays_as_it_is_ends_the_tries_at_once() {
+async fn a_lasting_error_ends_the_tries_at_once() {
     for status in
         ["401 Unauthorized", "403 Forbidden", "400 Bad Request", "404 Not Found", "200 OK"]
     {
@@ -373,7 +373,7 @@ async fn a_paste_goes_out_while_the_session_says_nothing() {
 }
 
 #[tokio::test]
-async fn what_is_typed_leaves_even_while_nothing_can_be_shown() {
+async fn typed_keys_leave_even_while_nothing_can_be_shown() {
     let double = Double::start().await;
     let (mut following, mut peer) = follow(&double).await;
     following.type_in(b"\x03");

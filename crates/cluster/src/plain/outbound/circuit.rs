@@ -8,7 +8,7 @@ use tokio::{
     sync::{mpsc, watch},
     time::{Instant, sleep_until},
 };
-use wire::{Frame, Outbox};
+use wire::{Frame, Outbox, until};
 
 use super::{
     follower::Follower,
@@ -17,7 +17,6 @@ use super::{
 };
 use crate::{
     circuit::{Circuit, Ended, FarEnd, Served},
-    driver::until,
     plain::peers::Way,
     shared::Shared,
 };

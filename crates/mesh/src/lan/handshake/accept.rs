@@ -11,20 +11,16 @@ use tokio::{
 };
 
 use super::{
-    Failure, Frames, GREETED_WITHIN, Greeted, GreetingFrame, Local, MAX_OTHERS, kind, next_frame,
+    Failure, Frames, GREETED_WITHIN, Greeting, GreetingFrame, Local, MAX_OTHERS, kind, next_frame,
     proved_hello, refuse,
 };
 use crate::{greeting, link::Order, peer::PeerId};
 
 /// Greets a peer that has connected. A refused peer is sent the reason.
-pub(in crate::lan) async fn accept<R, W>(
-    frames: &mut Frames<R, W>,
+pub(in crate::lan) async fn accept(
+    frames: &mut Frames<impl AsyncRead + Unpin, impl AsyncWrite + Unpin>,
     local: &Local<'_>,
-) -> Result<Greeted, Failure>
-where
-    R: AsyncRead + Unpin,
-    W: AsyncWrite + Unpin,
-{
+) -> Result<Greeting, Failure> {
     let greeted = converse(frames, local).await;
     if let Err(failure) = &greeted {
         refuse(frames, failure).await;
@@ -32,11 +28,10 @@ where
     greeted
 }
 
-async fn converse<R, W>(frames: &mut Frames<R, W>, local: &Local<'_>) -> Result<Greeted, Failure>
-where
-    R: AsyncRead + Unpin,
-    W: AsyncWrite + Unpin,
-{
+async fn converse(
+    frames: &mut Frames<impl AsyncRead + Unpin, impl AsyncWrite + Unpin>,
+    local: &Local<'_>,
+) -> Result<Greeting, Failure> {
     let hello = timeout(GREETED_WITHIN, hello(frames)).await;
     let (hello, dialect) = hello.map_err(|_| Failure::Silent)??;
     match &hello.warren {
@@ -56,11 +51,9 @@ where
     }
 }
 
-async fn hello<R, W>(frames: &mut Frames<R, W>) -> Result<(Hello, Dialect), Failure>
-where
-    R: AsyncRead + Unpin,
-    W: AsyncWrite + Unpin,
-{
+async fn hello(
+    frames: &mut Frames<impl AsyncRead + Unpin, impl AsyncWrite + Unpin>,
+) -> Result<(Hello, Dialect), Failure> {
     for _ in 0..MAX_OTHERS {
         if let GreetingFrame::Hello(hello, dialect) = next_frame(frames).await? {
             return Ok((*hello, dialect));
@@ -70,16 +63,12 @@ where
 }
 
 /// Goes on with a peer that cannot seal links.
-async fn plain<R, W>(
-    frames: &mut Frames<R, W>,
+async fn plain(
+    frames: &mut Frames<impl AsyncRead + Unpin, impl AsyncWrite + Unpin>,
     local: &Local<'_>,
     hello: Hello,
     dialect: Dialect,
-) -> Result<Greeted, Failure>
-where
-    R: AsyncRead + Unpin,
-    W: AsyncWrite + Unpin,
-{
+) -> Result<Greeting, Failure> {
     if let Some(node) = local.sealed_peers.device(hello.device_info.id.as_str()) {
         return Err(Failure::Downgrade(node));
     }
@@ -88,7 +77,7 @@ where
     }
     local.same_passcode(hello.cluster_passcode_hash.as_deref())?;
     let ack = ack(local, &hello, dialect);
-    let greeted = Greeted::plain(hello, dialect)?;
+    let greeted = Greeting::plain(hello, dialect)?;
     frames.send(&ack).await?;
     Ok(greeted)
 }
@@ -98,17 +87,13 @@ fn ack(local: &Local<'_>, hello: &Hello, dialect: Dialect) -> Vec<u8> {
 }
 
 /// Goes on with a Warren: seals the link.
-async fn seal<R, W>(
-    frames: &mut Frames<R, W>,
+async fn seal(
+    frames: &mut Frames<impl AsyncRead + Unpin, impl AsyncWrite + Unpin>,
     local: &Local<'_>,
     hello: &Hello,
     dialect: Dialect,
     theirs: &WarrenHello,
-) -> Result<Greeted, Failure>
-where
-    R: AsyncRead + Unpin,
-    W: AsyncWrite + Unpin,
-{
+) -> Result<Greeting, Failure> {
     let (own, peer) = (local.id(), theirs.node_id);
     let ack = ack(local, hello, dialect);
     frames.send(&ack).await?;
@@ -128,16 +113,15 @@ where
     }
     let instance = hello.warren.as_ref().and_then(|warren| warren.instance);
     let (peer, seals) = (PeerId::Node(peer), Some((sealer, opener)));
-    Ok(Greeted { peer, hello, dialect: Dialect::Flat, order: Order { instance, dial }, seals })
+    Ok(Greeting { peer, hello, dialect: Dialect::Flat, order: Order { instance, dial }, seals })
 }
 
 /// Message 1, and whether it is of the form with a passcode. A repeated hello is answered again: the dialling
 /// end may have sent it before it got the answer.
-async fn first<R, W>(frames: &mut Frames<R, W>, ack: &[u8]) -> Result<(bool, Vec<u8>), Failure>
-where
-    R: AsyncRead + Unpin,
-    W: AsyncWrite + Unpin,
-{
+async fn first(
+    frames: &mut Frames<impl AsyncRead + Unpin, impl AsyncWrite + Unpin>,
+    ack: &[u8],
+) -> Result<(bool, Vec<u8>), Failure> {
     for _ in 0..MAX_OTHERS {
         match next_frame(frames).await? {
             GreetingFrame::Noise(kind::FIRST, message) => return Ok((false, message)),
@@ -164,11 +148,10 @@ fn psk<'a>(
 }
 
 /// Waits for a record that only the other end of this very handshake can have sealed.
-async fn proof<R, W>(frames: &mut Frames<R, W>, opener: &mut Opener) -> Result<(), Failure>
-where
-    R: AsyncRead + Unpin,
-    W: AsyncWrite + Unpin,
-{
+async fn proof(
+    frames: &mut Frames<impl AsyncRead + Unpin, impl AsyncWrite + Unpin>,
+    opener: &mut Opener,
+) -> Result<(), Failure> {
     let record = frames.incoming.next(MAX_RECORD).await?;
     // A peer that could not read message 2 says so in clear text.
     if let Some(reason) = super::farewell_reason(&record) {

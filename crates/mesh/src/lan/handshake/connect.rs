@@ -13,8 +13,8 @@ use tokio::{
 };
 
 use super::{
-    Broken, Call, Failure, Frames, GREETED_WITHIN, Greeted, GreetingFrame, Local, MAX_OTHERS, kind,
-    next_frame, proved_hello, refuse,
+    Broken, Call, Failure, Frames, GREETED_WITHIN, Greeting, GreetingFrame, Local, MAX_OTHERS,
+    kind, next_frame, proved_hello, refuse,
 };
 use crate::{greeting, link::Order, peer::PeerId};
 
@@ -22,15 +22,11 @@ use crate::{greeting, link::Order, peer::PeerId};
 const AGAIN: Duration = Duration::from_secs(3);
 
 /// Greets the listener at the other end. A refused peer is sent the reason.
-pub(in crate::lan) async fn connect<R, W>(
-    frames: &mut Frames<R, W>,
+pub(in crate::lan) async fn connect(
+    frames: &mut Frames<impl AsyncRead + Unpin, impl AsyncWrite + Unpin>,
     local: &Local<'_>,
     call: &Call,
-) -> Result<Greeted, Failure>
-where
-    R: AsyncRead + Unpin,
-    W: AsyncWrite + Unpin,
-{
+) -> Result<Greeting, Failure> {
     let greeted = converse(frames, local, call).await;
     if let Err(failure) = &greeted {
         refuse(frames, failure).await;
@@ -38,15 +34,11 @@ where
     greeted
 }
 
-async fn converse<R, W>(
-    frames: &mut Frames<R, W>,
+async fn converse(
+    frames: &mut Frames<impl AsyncRead + Unpin, impl AsyncWrite + Unpin>,
     local: &Local<'_>,
     call: &Call,
-) -> Result<Greeted, Failure>
-where
-    R: AsyncRead + Unpin,
-    W: AsyncWrite + Unpin,
-{
+) -> Result<Greeting, Failure> {
     let greeting = timeout(GREETED_WITHIN, greet(frames, local, call)).await;
     let (ack, dialect) = greeting.map_err(|_| Failure::Silent)??;
     match &ack.warren {
@@ -62,15 +54,11 @@ where
 }
 
 /// Sends hellos until one is answered.
-async fn greet<R, W>(
-    frames: &mut Frames<R, W>,
+async fn greet(
+    frames: &mut Frames<impl AsyncRead + Unpin, impl AsyncWrite + Unpin>,
     local: &Local<'_>,
     call: &Call,
-) -> Result<(Hello, Dialect), Failure>
-where
-    R: AsyncRead + Unpin,
-    W: AsyncWrite + Unpin,
-{
+) -> Result<(Hello, Dialect), Failure> {
     let dialect = if call.expects.is_some() { Dialect::Flat } else { Dialect::Wrapped };
     let hello = encode(&ClusterMessage::Hello(Box::new(local.hello(call))), dialect);
     loop {
@@ -82,11 +70,9 @@ where
 }
 
 /// The answer to a hello. Cancel safe.
-async fn ack<R, W>(frames: &mut Frames<R, W>) -> Result<(Hello, Dialect), Failure>
-where
-    R: AsyncRead + Unpin,
-    W: AsyncWrite + Unpin,
-{
+async fn ack(
+    frames: &mut Frames<impl AsyncRead + Unpin, impl AsyncWrite + Unpin>,
+) -> Result<(Hello, Dialect), Failure> {
     for _ in 0..MAX_OTHERS {
         match next_frame(frames).await {
             Ok(GreetingFrame::HelloAck(ack, dialect)) => return Ok((*ack, dialect)),
@@ -108,7 +94,12 @@ fn on_hello(broken: Broken) -> Failure {
 }
 
 /// Goes on with a peer that cannot seal links.
-fn plain(local: &Local<'_>, call: &Call, ack: Hello, dialect: Dialect) -> Result<Greeted, Failure> {
+fn plain(
+    local: &Local<'_>,
+    call: &Call,
+    ack: Hello,
+    dialect: Dialect,
+) -> Result<Greeting, Failure> {
     let known = call.address.and_then(|address| local.sealed_peers.at(&address));
     let known = known.or_else(|| local.sealed_peers.device(ack.device_info.id.as_str()));
     if let Some(node) = call.expects.or(known) {
@@ -118,7 +109,7 @@ fn plain(local: &Local<'_>, call: &Call, ack: Hello, dialect: Dialect) -> Result
         return Err(Failure::Unsealed);
     }
     local.same_passcode(ack.cluster_passcode_hash.as_deref())?;
-    Greeted::plain(ack, dialect)
+    Greeting::plain(ack, dialect)
 }
 
 fn check(local: &Local<'_>, call: &Call, theirs: &WarrenHello) -> Result<(), Failure> {
@@ -132,15 +123,11 @@ fn check(local: &Local<'_>, call: &Call, theirs: &WarrenHello) -> Result<(), Fai
 }
 
 /// Goes on with a Warren: seals the link.
-async fn seal<R, W>(
-    frames: &mut Frames<R, W>,
+async fn seal(
+    frames: &mut Frames<impl AsyncRead + Unpin, impl AsyncWrite + Unpin>,
     local: &Local<'_>,
     theirs: &WarrenHello,
-) -> Result<Greeted, Failure>
-where
-    R: AsyncRead + Unpin,
-    W: AsyncWrite + Unpin,
-{
+) -> Result<Greeting, Failure> {
     let (own, peer) = (local.id(), theirs.node_id);
     let psk = psk(local, theirs)?;
     let mut noise = Initiator::new(local.identity, &peer, psk, &prologue::lan(&own, &peer))?;
@@ -159,7 +146,7 @@ where
     }
     let order = order(&hello, local.sealed.warren.as_ref().and_then(|own| own.dial));
     let (peer, seals) = (PeerId::Node(peer), Some((sealer, opener)));
-    Ok(Greeted { peer, hello, dialect: Dialect::Flat, order, seals })
+    Ok(Greeting { peer, hello, dialect: Dialect::Flat, order, seals })
 }
 
 fn order(hello: &Hello, dial: Option<u64>) -> Order {
@@ -176,11 +163,9 @@ fn psk<'a>(local: &Local<'a>, theirs: &WarrenHello) -> Result<Option<&'a Passcod
 }
 
 /// Message 2. A second answer to a repeated hello is skipped.
-async fn second<R, W>(frames: &mut Frames<R, W>) -> Result<Vec<u8>, Failure>
-where
-    R: AsyncRead + Unpin,
-    W: AsyncWrite + Unpin,
-{
+async fn second(
+    frames: &mut Frames<impl AsyncRead + Unpin, impl AsyncWrite + Unpin>,
+) -> Result<Vec<u8>, Failure> {
     for _ in 0..MAX_OTHERS {
         match next_frame(frames).await? {
             GreetingFrame::Noise(kind::SECOND, message) => return Ok(message),

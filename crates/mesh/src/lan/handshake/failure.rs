@@ -101,7 +101,7 @@ impl Failure {
         )
     }
 
-    /// The reason as the other end is sent it; `None` if it knows the reason, or cannot get it.
+    /// The reason in words for the other end. `None` if that end knows it already, or cannot get it.
     pub(super) fn for_peer(&self) -> Option<String> {
         match self {
             Self::ClosedOnHello | Self::Refused(_) | Self::Myself => None,

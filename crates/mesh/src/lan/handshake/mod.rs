@@ -60,7 +60,7 @@ mod kind {
 
 /// The result of a greeting: all that makes a connection a link.
 #[derive(Debug)]
-pub(super) struct Greeted {
+pub(super) struct Greeting {
     /// The peer at the other end; proved, if the link is sealed.
     pub(super) peer: PeerId,
     /// Its hello.
@@ -73,7 +73,7 @@ pub(super) struct Greeted {
     pub(super) seals: Option<(Sealer, Opener)>,
 }
 
-impl Greeted {
+impl Greeting {
     /// In clear text, with a stock peer.
     fn plain(hello: Hello, dialect: Dialect) -> Result<Self, Failure> {
         let peer = device(&hello).ok_or(Failure::Nameless)?;
@@ -90,11 +90,10 @@ fn device(hello: &Hello) -> Option<PeerId> {
 }
 
 /// Tells the other end why there will be no link, and closes the connection.
-async fn refuse<R, W>(frames: &mut Frames<R, W>, failure: &Failure)
-where
-    R: AsyncRead + Unpin,
-    W: AsyncWrite + Unpin,
-{
+async fn refuse(
+    frames: &mut Frames<impl AsyncRead + Unpin, impl AsyncWrite + Unpin>,
+    failure: &Failure,
+) {
     if let Some(reason) = failure.for_peer() {
         // The peer may not read any more.
         let _ = timeout(REFUSED_WITHIN, frames.send(&farewell(&reason))).await;
@@ -114,11 +113,9 @@ enum GreetingFrame {
 }
 
 /// The next frame of a greeting.
-async fn next_frame<R, W>(frames: &mut Frames<R, W>) -> Result<GreetingFrame, Failure>
-where
-    R: AsyncRead + Unpin,
-    W: AsyncWrite + Unpin,
-{
+async fn next_frame(
+    frames: &mut Frames<impl AsyncRead + Unpin, impl AsyncWrite + Unpin>,
+) -> Result<GreetingFrame, Failure> {
     let frame = frames.incoming.next(MAX_GREETING).await?;
     if let Some(reason) = farewell_reason(&frame) {
         return Err(Failure::Refused(reason));

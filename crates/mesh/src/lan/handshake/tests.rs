@@ -130,7 +130,7 @@ fn stock(id: &str, hash: Option<&str>) -> Hello {
 
 const MAC: &str = "63C9BD98-0000-4000-8000-000000000000";
 
-type Outcome = Result<Greeted, Failure>;
+type Outcome = Result<Greeting, Failure>;
 
 /// One node dials another.
 async fn shake(one: &Node, other: &Node, call: Call) -> (Outcome, Outcome) {

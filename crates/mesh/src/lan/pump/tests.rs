@@ -17,7 +17,7 @@ use tokio::{
 
 use super::*;
 use crate::{
-    link::{Carrier, Opening, Order},
+    link::{Carrier, LinkProperties, Order},
     peer::{Peer, PeerId},
     testing::{Server, machine, settings},
 };
@@ -69,7 +69,7 @@ struct End {
 }
 
 fn end(io: DuplexStream, seals: Option<(Sealer, Opener)>) -> End {
-    let (link, outgoing) = Link::new(Opening {
+    let (link, outgoing) = Link::new(LinkProperties {
         peer: PeerId::Device("peer".into()),
         carrier: Carrier::Lan("192.0.2.7:1".parse().unwrap()),
         sealed: seals.is_some(),

@@ -9,10 +9,10 @@ use super::*;
 impl Bench {
     /// A peer's heartbeat says that `queue_depth` requests wait there.
     fn beats(&self, number: u8, queue_depth: u32) {
-        let told = |facts: &mut crate::peer::PeerFacts| {
+        let change = |facts: &mut crate::peer::PeerFacts| {
             (facts.queue_depth, facts.queue_reported) = (queue_depth, Some(Instant::now()));
         };
-        self.node.peers.get(&id(number)).unwrap().learn(told);
+        self.node.peers.get(&id(number)).unwrap().learn(change);
         self.refresh(number);
     }
 

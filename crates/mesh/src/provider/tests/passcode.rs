@@ -43,7 +43,7 @@ fn providers(server: &Server) -> usize {
 }
 
 #[tokio::test]
-async fn where_there_is_a_passcode_who_has_not_proved_it_is_asked_nothing() {
+async fn with_a_passcode_peers_that_have_not_proved_it_are_asked_nothing() {
     let server = Server::new();
     let node = node(&server, Some("swift"), &[]);
     let (stranger, _far) = stranger(&node, 1);

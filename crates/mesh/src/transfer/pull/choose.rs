@@ -7,8 +7,8 @@ use tokio::{task::spawn_blocking, time::Instant};
 
 use super::{
     Failure,
-    find::{Source, What},
-    run::{BACK_WITHIN, Pulling},
+    find::{ModelForm, Source},
+    run::{BACK_WITHIN, PullTask},
 };
 use crate::link::Link;
 
@@ -24,7 +24,7 @@ pub(super) enum Choice {
     Plain(Arc<Link>, u64),
 }
 
-impl Pulling {
+impl PullTask {
     /// The files of earlier pulls of this model that were interrupted.
     pub(super) async fn find_unfinished(&mut self) -> Vec<[u8; 32]> {
         let (store, model) = (self.shared.shelf.store().to_owned(), self.job.model.clone());
@@ -52,7 +52,7 @@ impl Pulling {
             tokio::select! {
                 biased;
                 found = self.finder.next() => {
-                    if matches!(found.what, What::Pieces(_)) {
+                    if matches!(found.form, ModelForm::Pieces(_)) {
                         first.get_or_insert_with(Instant::now);
                     }
                     self.keep(found);
@@ -94,9 +94,9 @@ impl Pulling {
     /// Chooses among the peers that have answered. An earlier pull goes on with its files; otherwise the files are taken
     /// that most peers list. The plain form has no hashes: it is taken only if nobody else is left to answer.
     fn decide(&self, grace_is_over: bool, plain_now: bool) -> Option<Choice> {
-        let pieces = |found: &Source| match &found.what {
-            What::Pieces(manifest) => Some(Arc::clone(manifest)),
-            What::Plain(_) => None,
+        let pieces = |found: &Source| match &found.form {
+            ModelForm::Pieces(manifest) => Some(Arc::clone(manifest)),
+            ModelForm::Plain(_) => None,
         };
         let manifests: Vec<_> = self.found.iter().filter_map(pieces).collect();
         let is_unfinished = |it: &&Arc<Manifest>| self.unfinished.contains(&it.digest());
@@ -109,9 +109,9 @@ impl Pulling {
                 (all_have_answered || grace_is_over).then(|| most_common(&manifests)).flatten();
             return most.map(Choice::Pieces);
         }
-        let plain = |found: &Source| match found.what {
-            What::Plain(total) => Some(Choice::Plain(Arc::clone(&found.link), total)),
-            What::Pieces(_) => None,
+        let plain = |found: &Source| match found.form {
+            ModelForm::Plain(total) => Some(Choice::Plain(Arc::clone(&found.link), total)),
+            ModelForm::Pieces(_) => None,
         };
         self.found.iter().find_map(plain).filter(|_| all_have_answered || plain_now)
     }

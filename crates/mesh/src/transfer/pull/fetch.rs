@@ -43,7 +43,7 @@ pub(super) struct Fetch {
     trees: Trees,
     plan: Option<Plan<PeerId>>,
     began: Instant,
-    /// The peers that have sent what is wrong. The caller empties it.
+    /// The peers that have sent wrong bytes. The caller empties it.
     pub(super) banned: Vec<PeerId>,
 }
 

@@ -1,4 +1,4 @@
-//! Finds the peers that have a model. All linked peers are asked that may be asked, and the Warrens that a relay lists.
+//! Finds the peers that have a model. It asks every linked peer that permits it, and the Warrens that a relay lists.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -48,12 +48,12 @@ pub(super) struct Source {
     /// The link to it.
     pub(super) link: Arc<Link>,
     /// The form in which it sends the model.
-    pub(super) what: What,
+    pub(super) form: ModelForm,
 }
 
 /// The form in which a peer sends a model.
 #[derive(Debug, Clone)]
-pub(super) enum What {
+pub(super) enum ModelForm {
     /// These files, in pieces.
     Pieces(Arc<Manifest>),
     /// This many bytes, in the plain form.
@@ -143,7 +143,7 @@ impl Finder {
             .any(|peer| peer.id == *id && !self.shared.machine.may_ask(peer))
     }
 
-    /// A peer has sent what is wrong: it is not asked again.
+    /// A peer has sent wrong bytes: it is not asked again.
     pub(super) fn ban(&mut self, peer: &PeerId) {
         self.banned.insert(peer.clone());
     }
@@ -197,17 +197,17 @@ impl Question {
         let size = self.shared.queries.ask(&link, model, ANSWERS_WITHIN).await?;
         // Hashing may take minutes: others can be asked meanwhile.
         drop(permit);
-        let what = if link.warren && link.sealed {
-            What::Pieces(Arc::new(self.manifest(&link).await?))
+        let form = if link.warren && link.sealed {
+            ModelForm::Pieces(Arc::new(self.manifest(&link).await?))
         } else {
-            What::Plain(size)
+            ModelForm::Plain(size)
         };
-        Some(Source { link, what })
+        Some(Source { link, form })
     }
 
     async fn manifest(&self, link: &Arc<Link>) -> Option<Manifest> {
         let answer = self.job.inbox.next_manifest(link);
-        let _hashing = Counted::new(&self.hashing);
+        let _hashing = CountGuard::new(&self.hashing);
         link.tell(&ClusterMessage::ModelManifestRequest(ModelManifestRequest {
             transfer_id: self.job.id.clone(),
             model_id: self.job.model.to_string(),
@@ -242,16 +242,16 @@ fn file(listed: protocol::mesh::cluster::ManifestFile) -> Result<ManifestFile, S
 }
 
 /// Counts one more until it is dropped.
-struct Counted<'a>(&'a AtomicUsize);
+struct CountGuard<'a>(&'a AtomicUsize);
 
-impl<'a> Counted<'a> {
+impl<'a> CountGuard<'a> {
     fn new(count: &'a AtomicUsize) -> Self {
         count.fetch_add(1, Ordering::Relaxed);
         Self(count)
     }
 }
 
-impl Drop for Counted<'_> {
+impl Drop for CountGuard<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

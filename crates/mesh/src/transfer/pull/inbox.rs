@@ -49,13 +49,13 @@ type Answer = Result<ModelManifest, String>;
 /// The messages of peers for a pull.
 pub(super) struct Inbox {
     manifests: Mutex<HashMap<u64, oneshot::Sender<Answer>>>,
-    receiving: Mutex<Receiving>,
+    pieces: Mutex<PieceInbox>,
     events: mpsc::Sender<Event>,
 }
 
 /// The slices that are expected, and the queue for complete pieces.
 #[derive(Default)]
-struct Receiving {
+struct PieceInbox {
     slices: Slices,
     writer: Option<mpsc::Sender<Write>>,
 }
@@ -64,7 +64,7 @@ impl Inbox {
     /// An inbox, and the events of its pull.
     pub(super) fn new() -> (Self, mpsc::Receiver<Event>) {
         let (events, queue) = mpsc::channel(MAX_EVENTS);
-        let inbox = Self { manifests: Mutex::default(), receiving: Mutex::default(), events };
+        let inbox = Self { manifests: Mutex::default(), pieces: Mutex::default(), events };
         (inbox, queue)
     }
 
@@ -75,13 +75,13 @@ impl Inbox {
     /// Begins to receive. Returns the queue of what has to be written.
     pub(super) fn open(&self) -> mpsc::Receiver<Write> {
         let (writer, writes) = mpsc::channel(MAX_WRITES);
-        *self.receiving() = Receiving { slices: Slices::default(), writer: Some(writer) };
+        *self.pieces() = PieceInbox { slices: Slices::default(), writer: Some(writer) };
         writes
     }
 
     /// From now on nothing is received. The writer's queue ends, and so does the writer.
     pub(super) fn close(&self) {
-        *self.receiving() = Receiving::default();
+        *self.pieces() = PieceInbox::default();
     }
 
     /// Will get the next manifest that comes over this link.
@@ -106,23 +106,23 @@ impl Inbox {
 
     /// Something was requested over a link.
     pub(super) fn expect(&self, link: u64, key: Key, length: u32) {
-        self.receiving().slices.expect(link, key, length);
+        self.pieces().slices.expect(link, key, length);
     }
 
     /// Nothing more is expected over this link.
     pub(super) fn forget(&self, link: u64) {
-        self.receiving().slices.forget(link);
+        self.pieces().slices.forget(link);
     }
 
     /// A slice has come. Returns whether it was requested.
     pub(super) fn slice(&self, link: &Arc<Link>, piece: &Piece) -> bool {
-        let mut receiving = self.receiving();
-        match receiving.slices.take(link.number, piece) {
+        let mut pieces = self.pieces();
+        match pieces.slices.take(link.number, piece) {
             SliceOutcome::Unasked => false,
             SliceOutcome::Part => true,
             SliceOutcome::Whole(key, bytes) => {
                 let write = Write { from: link.peer.clone(), key, bytes };
-                receiving.writer.as_ref().is_some_and(|writer| writer.try_send(write).is_ok())
+                pieces.writer.as_ref().is_some_and(|writer| writer.try_send(write).is_ok())
             }
         }
     }
@@ -138,8 +138,8 @@ impl Inbox {
         self.events.try_send(event).is_ok()
     }
 
-    fn receiving(&self) -> MutexGuard<'_, Receiving> {
-        lock(&self.receiving)
+    fn pieces(&self) -> MutexGuard<'_, PieceInbox> {
+        lock(&self.pieces)
     }
 }
 

@@ -97,6 +97,7 @@ impl Pulls {
         from: Option<PeerId>,
     ) -> Result<Pull, PullError> {
         let model = ModelId::try_from(model)?;
+        // Held until the job is in the list: two callers could else begin the same pull.
         let mut jobs = self.lock();
         if let Some(job) = jobs.iter().find(|job| job.model == model) {
             return Ok(Pull(job.progress.subscribe()));

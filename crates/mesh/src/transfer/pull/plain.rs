@@ -24,7 +24,7 @@ use tokio::{
 
 use super::{
     Failure,
-    run::{Pulling, stopped},
+    run::{PullTask, stopped},
 };
 use crate::{link::Link, transfer::shared::Counters};
 
@@ -161,7 +161,7 @@ struct PlainTransfer {
     broken: Arc<Mutex<Option<String>>>,
 }
 
-impl Pulling {
+impl PullTask {
     /// Fetches the model in the plain form. `None` when this peer does not send it.
     pub(super) async fn fetch_plain(
         &mut self,

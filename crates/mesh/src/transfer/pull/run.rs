@@ -17,7 +17,7 @@ use super::{
     Failure, Job, Pulls,
     choose::{Choice, FOUND_WITHIN},
     fetch::Fetch,
-    find::{Finder, Source, What},
+    find::{Finder, ModelForm, Source},
     inbox::{Event, start_writer},
 };
 use crate::{
@@ -39,7 +39,7 @@ const MENDS: u32 = 3;
 pub(super) async fn run(pulls: Arc<Pulls>, job: Arc<Job>, events: mpsc::Receiver<Event>) {
     let shared = Arc::clone(&pulls.shared);
     tracing::info!(model = %job.model, id = %job.id, "a model is being fetched");
-    let mut pulling = Pulling::new(Arc::clone(&shared), Arc::clone(&job), events);
+    let mut pulling = PullTask::new(Arc::clone(&shared), Arc::clone(&job), events);
     let result = job.cancel.run_until_cancelled(pulling.run()).await;
     pulling.end(matches!(result, Some(Ok(_)))).await;
     shared.shelf.forget().await;
@@ -70,7 +70,7 @@ impl Job {
 }
 
 /// The state of a running pull.
-pub(super) struct Pulling {
+pub(super) struct PullTask {
     pub(super) shared: Arc<Shared>,
     pub(super) job: Arc<Job>,
     pub(super) finder: Finder,
@@ -91,7 +91,7 @@ pub(super) struct Pulling {
     checked: Option<Instant>,
 }
 
-impl Pulling {
+impl PullTask {
     fn new(shared: Arc<Shared>, job: Arc<Job>, events: mpsc::Receiver<Event>) -> Self {
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -128,7 +128,7 @@ impl Pulling {
         }
     }
 
-    /// Removes a peer from those that have the model, for this reason. One that sent what is wrong is not asked again.
+    /// Removes a peer from those that have the model, for this reason. One that sent wrong bytes is not asked again.
     pub(super) fn give_up(&mut self, peer: &PeerId, failure: Failure) {
         self.found.retain(|found| found.link.peer != *peer);
         if failure.code == "corrupt" {
@@ -166,7 +166,7 @@ impl Pulling {
         opened.map_err(|error| Failure::of(&error))
     }
 
-    /// Fetches until everything is there. `false` if all peers with these files have sent what is wrong, or list other
+    /// Fetches until everything is there. `false` if all peers with these files have sent wrong bytes, or list other
     /// files now.
     async fn fetch_all(&mut self) -> Result<bool, Failure> {
         // Since when there is no source.
@@ -233,8 +233,8 @@ impl Pulling {
         Ok(())
     }
 
-    /// Whether other files are searched for, when there is no source since then: if a former source lists other files
-    /// now, or all have sent what is wrong.
+    /// Whether to search for other files, when there has been no source since then: if a former source lists other
+    /// files now, or all have sent wrong bytes.
     fn gives_up(&mut self, since: Instant, wrong: bool) -> Result<bool, Failure> {
         let had = |found: &Source| self.fetch.as_ref().is_some_and(|it| it.had(&found.link.peer));
         if since.elapsed() >= FOUND_WITHIN && self.found.iter().any(had) {
@@ -281,9 +281,9 @@ impl Pulling {
             Err(error @ ArrivalError::Damaged { .. }) if self.mended < MENDS => {
                 tracing::warn!(model = %self.job.model, "{error}");
                 self.mended += 1;
-                let what = What::Pieces(manifest);
+                let form = ModelForm::Pieces(manifest);
                 self.found
-                    .extend(links.into_iter().map(|link| Source { link, what: what.clone() }));
+                    .extend(links.into_iter().map(|link| Source { link, form: form.clone() }));
                 return Ok(None);
             }
             finished => finished.map_err(|error| Failure::of(&error))?,
@@ -351,7 +351,7 @@ impl Pulling {
 }
 
 /// If it is dropped before its end, the writer's thread must not wait for more for ever.
-impl Drop for Pulling {
+impl Drop for PullTask {
     fn drop(&mut self) {
         self.job.inbox.close();
         self.job.plain.close();
@@ -373,8 +373,8 @@ fn clear_others(store: &std::path::Path, done: &Manifest) {
 
 /// Moves the peers that have its files to the fetch.
 fn take_matching(found: &mut Vec<Source>, fetch: &mut Fetch) {
-    found.retain(|found| match &found.what {
-        What::Pieces(manifest) if manifest.same_content(&fetch.manifest) => {
+    found.retain(|found| match &found.form {
+        ModelForm::Pieces(manifest) if manifest.same_content(&fetch.manifest) => {
             fetch.join(Arc::clone(&found.link));
             false
         }

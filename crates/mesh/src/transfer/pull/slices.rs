@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_expected_over_a_link_than_its_bound_and_what_was_asked_last_stays() {
+    fn expected_pieces_of_a_link_are_bounded_and_the_last_requests_stay() {
         let mut slices = Slices::default();
         let key = |piece| Key::Data(PieceId { file: 0, piece });
         (0..3 * MAX_EXPECTED as u32).for_each(|piece| slices.expect(7, key(piece), 1));

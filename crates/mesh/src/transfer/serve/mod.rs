@@ -94,6 +94,7 @@ impl Serving {
     pub(super) fn cancel(&self, id: &WireId) -> bool {
         let mut links = self.lock();
         let stopped: Vec<_> = links.values_mut().flat_map(|it| it.take(id)).collect();
+        // Unlocked before the ends: each takes the lock of the transfers that have ended.
         drop(links);
         for outbound in &stopped {
             refuse(&outbound.link, id, "it was stopped by whoever runs the machine");
@@ -129,6 +130,7 @@ impl Serving {
         let uuid = id.uuid().ok_or("the transfer's id is no UUID")?;
         let mut links = self.lock();
         let of_link = links.entry(link.number).or_default();
+        // A peer that requests the same transfer again has given up the first one.
         of_link.take(id).for_each(|before| before.stop.cancel());
         let is_full = of_link.transfers.len() >= MAX_TRANSFERS;
         let idle = if is_full { IDLE } else { FORGOTTEN };

@@ -86,7 +86,7 @@ impl Shared {
         }
         let asker = Asker { peer: &link.peer, proved: link.proved, sealed: link.sealed };
         self.machine.settings.share.lets_in(asker).map_err(|refusal| refusal.words)?;
-        let paused = self.machine.settings.share.pauses(Moment::now(), self.machine.facts.doing());
+        let paused = self.machine.settings.share.pauses(Moment::now(), self.machine.facts.load());
         paused.map_or(Ok(()), |refusal| Err(refusal.words))
     }
 

@@ -81,6 +81,7 @@ pub(super) async fn send(
             part.each().map(move |part| PartRequest { outbound: Arc::clone(&outbound), part }),
         )
     });
+    // Read at once, and yet in order: a peer accepts the slices of a piece only one after another.
     let mut read = each.map(read).buffered(AHEAD);
     loop {
         let next = tokio::select! {

@@ -82,7 +82,7 @@ async fn a_pull_from_liars_alone_fails_and_says_so() {
 }
 
 #[tokio::test]
-async fn a_manifest_that_breaks_a_rule_is_as_none() {
+async fn a_manifest_that_breaks_a_rule_is_ignored() {
     let lies: [fn(&mut protocol::mesh::cluster::ModelManifest); 6] = [
         |it| it.files[0].name = "../a".to_owned(),
         |it| it.files[0].name = "/etc/passwd".to_owned(),

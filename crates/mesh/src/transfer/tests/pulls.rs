@@ -22,7 +22,7 @@ fn has_all(machine: &Machine) {
 const ALL: u64 = (BIG + 2 * MIB + 2) as u64;
 
 #[tokio::test]
-async fn a_model_arrives_as_it_is_there_and_both_sides_tell_of_it() {
+async fn a_model_arrives_unchanged_and_both_sides_list_the_transfer() {
     for kind in [Kind::WarrenNear, Kind::WarrenFar] {
         let (_root, [a, b]) = dirs();
         let (a, b) = (Machine::new(1, &a), Machine::new(2, &b));
@@ -179,7 +179,7 @@ async fn an_unshared_model_looks_missing() {
 }
 
 #[tokio::test]
-async fn peers_are_asked_what_they_pass_on() {
+async fn peers_are_asked_for_the_models_that_they_pass_on() {
     let (_root, [a, b, c]) = dirs();
     let (a, b, c) = (Machine::new(1, &a), Machine::new(2, &b), Machine::new(3, &c));
     offers(&b);

@@ -11,12 +11,12 @@ use tracing::Instrument;
 
 use super::{Ask, Connection, Parts};
 use crate::{
-    link::{Carrier, Link, NoLink, Opening},
+    link::{Carrier, Link, LinkProperties, NoLink},
     liveness::{Kind, Liveness, Step, Usage},
     peer::PeerId,
     wan::{
         outward::{LastUse, Outward},
-        sessions::{Handle, Opened, Output},
+        sessions::{Handle, NewLink, Output},
     },
 };
 
@@ -78,6 +78,7 @@ impl Connection<'_> {
             return;
         }
         waiting.push(answer);
+        // This opens none while one is being opened: its link answers all who wait for the peer.
         let who = self.roster.who(&peer);
         self.sessions.open(Instant::now(), peer, who, &fresh_id());
     }
@@ -95,11 +96,11 @@ impl Connection<'_> {
         }
     }
 
-    fn opened(&mut self, opened: Opened) {
-        let Opened { handle, ours, hello, sealer, dialect, proved, order } = opened;
+    fn opened(&mut self, new: NewLink) {
+        let NewLink { handle, ours, hello, sealer, dialect, proved, order } = new;
         let Some(id) = self.sessions.id(handle) else { return };
         let warren = sealer.is_some();
-        let (link, outgoing) = Link::new(Opening {
+        let (link, outgoing) = Link::new(LinkProperties {
             peer: PeerId::Node(handle.peer),
             carrier: Carrier::Relay(Arc::clone(&self.parts.relay)),
             sealed: warren,

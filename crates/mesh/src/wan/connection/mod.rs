@@ -49,15 +49,15 @@ const NO_CHALLENGE: &str = "the relay sent no challenge within 10 s, though it i
 /// A request for a link to a peer.
 pub(super) struct Ask {
     pub(super) peer: NodeId,
-    pub(super) answer: Waiting,
+    pub(super) answer: LinkCaller,
 }
 
 /// The caller of a request, which waits for the link.
-type Waiting = oneshot::Sender<Result<Arc<Link>, NoLink>>;
+type LinkCaller = oneshot::Sender<Result<Arc<Link>, NoLink>>;
 
 /// Why a connection ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(super) enum ConnectionEnd {
     /// This node stops.
     Stopped,
     /// Another machine has registered with this node's key.
@@ -86,7 +86,7 @@ pub(super) struct Connection<'a> {
     roster: Roster,
     sessions: Sessions,
     links: HashMap<Handle, SessionLink>,
-    waiting: HashMap<NodeId, Vec<Waiting>>,
+    waiting: HashMap<NodeId, Vec<LinkCaller>>,
     turn: Arc<Turn<()>>,
     /// Gets the links that were closed at this end.
     notice: mpsc::Sender<Handle>,
@@ -127,18 +127,18 @@ impl<'a> Connection<'a> {
         outbox: Outbox,
         registration: Registration,
         asks: &mut mpsc::Receiver<Ask>,
-    ) -> Ended {
+    ) -> ConnectionEnd {
         socket.set_max_message(MAX_MESSAGE);
         let (notice, mut notices) = mpsc::channel(MAX_NOTICES);
         let mut connection = Self::new(parts, outbox, registration, notice);
         let ended = connection.serve(&mut socket, &mut notices, asks).await;
         let why = match &ended {
-            Ended::Stopped => "this node stops",
-            Ended::Replaced => "another machine has registered with this node's key",
-            Ended::Broken(why) => why,
+            ConnectionEnd::Stopped => "this node stops",
+            ConnectionEnd::Replaced => "another machine has registered with this node's key",
+            ConnectionEnd::Broken(why) => why,
         };
-        connection.leave(why, ended == Ended::Stopped);
-        if ended == Ended::Stopped {
+        connection.leave(why, ended == ConnectionEnd::Stopped);
+        if ended == ConnectionEnd::Stopped {
             socket.close(1000, why).await;
         }
         ended
@@ -149,7 +149,7 @@ impl<'a> Connection<'a> {
         socket: &mut Socket,
         notices: &mut mpsc::Receiver<Handle>,
         asks: &mut mpsc::Receiver<Ask>,
-    ) -> Ended {
+    ) -> ConnectionEnd {
         loop {
             if let Some(ended) = self.due(socket) {
                 return ended;
@@ -157,7 +157,7 @@ impl<'a> Connection<'a> {
             // Before it waits: a step may have left messages to be sent.
             self.act();
             if let Some(why) = self.refused.take() {
-                return Ended::Broken(why);
+                return ConnectionEnd::Broken(why);
             }
             let next = self.next(socket.heard());
             tokio::select! {
@@ -168,7 +168,7 @@ impl<'a> Connection<'a> {
                 Some(ask) = asks.recv() => self.ask(ask),
                 Some(handle) = notices.recv() => self.closed_here(handle),
                 () = sleep_until(next) => {}
-                () = self.parts.machine.stop.cancelled() => return Ended::Stopped,
+                () = self.parts.machine.stop.cancelled() => return ConnectionEnd::Stopped,
             }
         }
     }
@@ -180,7 +180,7 @@ impl<'a> Connection<'a> {
     }
 
     /// Takes all steps that are due. Returns why the connection has to end, if it has to.
-    fn due(&mut self, socket: &mut Socket) -> Option<Ended> {
+    fn due(&mut self, socket: &mut Socket) -> Option<ConnectionEnd> {
         let now = Instant::now();
         while let Some(step) = self.clock.due(now, socket.heard()) {
             match step {
@@ -238,9 +238,9 @@ impl<'a> Connection<'a> {
     }
 }
 
-fn ended(socket: &Socket, end: Result<Option<Frame>, LinkError>) -> Ended {
+fn ended(socket: &Socket, end: Result<Option<Frame>, LinkError>) -> ConnectionEnd {
     match (end, socket.close_reason()) {
-        (Ok(_), Some((REPLACED, _))) => Ended::Replaced,
+        (Ok(_), Some((REPLACED, _))) => ConnectionEnd::Replaced,
         (Ok(_), Some((code, reason))) => {
             broken(&format!("the relay closed the connection: {code} {}", clip(&reason)))
         }
@@ -249,8 +249,8 @@ fn ended(socket: &Socket, end: Result<Option<Frame>, LinkError>) -> Ended {
     }
 }
 
-fn broken(why: &str) -> Ended {
-    Ended::Broken(why.to_owned())
+fn broken(why: &str) -> ConnectionEnd {
+    ConnectionEnd::Broken(why.to_owned())
 }
 
 /// A relay's text, for people and logs.

@@ -69,7 +69,7 @@ pub(super) struct Seals {
 }
 
 /// A session that is a link now.
-pub(super) struct Opened {
+pub(super) struct NewLink {
     pub(super) handle: Handle,
     pub(super) ours: bool,
     pub(super) hello: Option<Hello>,
@@ -85,7 +85,7 @@ pub(super) enum Output {
     /// Send this to the relay.
     Send(String),
     /// Take a session that has become a link.
-    Opened(Box<Opened>),
+    Opened(Box<NewLink>),
     /// Handle a payload that came over a link.
     Payload(Handle, Bytes),
     /// End a link, for this reason.
@@ -118,7 +118,7 @@ impl Sessions {
         }
     }
 
-    /// The next thing to do. Call it until there is none.
+    /// The next thing to do. Call it until it returns `None`.
     pub(super) fn poll(&mut self) -> Option<Output> {
         self.out.pop_front()
     }

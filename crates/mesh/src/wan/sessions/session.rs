@@ -20,7 +20,7 @@ use crate::{
     },
 };
 
-use super::{Handle, Opened, Output};
+use super::{Handle, NewLink, Output};
 
 /// After this many records that do not open, a link is closed: somebody in between changes them.
 const MAX_REFUSED: u64 = 64;
@@ -64,12 +64,12 @@ enum SessionState {
     /// The other end has opened it. Its first message decides whether the link is sealed.
     Awaiting,
     /// This end has sent message 2, and waits for the proof that message 1 was not a recorded one.
-    Proving(Box<Proving>),
+    Proving(Box<UnprovenLink>),
     /// It is a link, sealed or not.
     Live(Option<Box<Opener>>),
 }
 
-struct Proving {
+struct UnprovenLink {
     sealer: Sealer,
     opener: Opener,
     hello: Hello,
@@ -146,7 +146,7 @@ impl RelaySession {
         let (hello, sealer, order) = (None, None, Order::default());
         self.opened(
             cx,
-            Opened { handle: self.handle, ours: self.ours, hello, sealer, dialect, proved, order },
+            NewLink { handle: self.handle, ours: self.ours, hello, sealer, dialect, proved, order },
         );
         Ok(())
     }
@@ -207,7 +207,8 @@ impl RelaySession {
         self.send(cx, kind::SECOND, &second);
         let (sealer, opener) = sealed.split();
         let proved = with_passcode || no_proof_wanted(cx, &peer);
-        self.state = SessionState::Proving(Box::new(Proving { sealer, opener, hello, proved }));
+        self.state =
+            SessionState::Proving(Box::new(UnprovenLink { sealer, opener, hello, proved }));
         Ok(())
     }
 
@@ -216,7 +217,7 @@ impl RelaySession {
         let SessionState::Proving(proving) = &mut self.state else { return Ok(()) };
         let Some(payload) = open(cx.machine, &mut proving.opener, record)? else { return Ok(()) };
         let SessionState::Proving(proving) = self.take() else { return Ok(()) };
-        let Proving { sealer, opener, hello, proved } = *proving;
+        let UnprovenLink { sealer, opener, hello, proved } = *proving;
         self.begin_sealed(cx, hello, sealer, opener, proved);
         if !payload.is_empty() {
             cx.out.push_back(Output::Payload(self.handle, payload));
@@ -246,7 +247,7 @@ impl RelaySession {
         cx.memory.sealed(&self.handle.peer);
         self.live(Some(opener));
         let instance = hello.warren.as_ref().and_then(|warren| warren.instance);
-        let opened = Opened {
+        let opened = NewLink {
             handle: self.handle,
             ours: self.ours,
             hello: Some(hello),
@@ -258,8 +259,8 @@ impl RelaySession {
         self.opened(cx, opened);
     }
 
-    fn opened(&self, cx: &mut Context<'_>, opened: Opened) {
-        cx.out.push_back(Output::Opened(Box::new(opened)));
+    fn opened(&self, cx: &mut Context<'_>, new: NewLink) {
+        cx.out.push_back(Output::Opened(Box::new(new)));
     }
 
     fn live(&mut self, opener: Option<Opener>) {

@@ -14,7 +14,7 @@ struct End {
     node: Arc<FakeNode>,
     sessions: Sessions,
     who: RelayedPeer,
-    opened: Vec<Opened>,
+    opened: Vec<NewLink>,
     payloads: Vec<Bytes>,
     ended: Vec<String>,
     failed: Vec<String>,
@@ -188,7 +188,7 @@ fn a_passcode_is_proved_and_not_sent() {
 }
 
 #[test]
-fn another_passcode_opens_nothing_and_the_other_end_is_told() {
+fn another_passcode_opens_nothing_and_the_other_end_gets_the_reason() {
     let mut pair =
         Pair::new(FakeNode::of(1, with_passcode("swift")), FakeNode::of(2, with_passcode("slow")));
     let other = pair.1.id();
@@ -267,7 +267,7 @@ fn replayed_truncated_and_changed_records_change_nothing_and_are_counted() {
 }
 
 #[test]
-fn a_session_that_is_played_with_too_much_ends() {
+fn a_session_with_too_many_changed_records_ends() {
     let mut pair = pair().opened();
     let frames = pair.0.sends(b"{}");
     (0..65).for_each(|_| pair.1.hears(&frames[0]));
@@ -329,7 +329,7 @@ fn a_stock_peer_may_open_several_sessions_and_speak_in_one_that_it_never_opened(
 }
 
 #[test]
-fn a_stock_node_is_opened_a_session_in_the_clear() {
+fn a_session_with_a_stock_node_is_opened_in_the_clear() {
     let mut node = End::new(FakeNode::new(1), &FakeNode::new(7), false);
     let (peer, own) = (FakeNode::new(7).id(), node.id());
     node.open(peer, "S-1");
@@ -425,7 +425,7 @@ fn a_link_is_not_given_up_for_having_been_opened_long_ago() {
 }
 
 #[test]
-fn sealed_data_of_a_session_that_is_gone_is_told_so() {
+fn sealed_data_of_an_unknown_session_is_answered_with_a_close() {
     let mut pair = pair().opened();
     let frames = pair.0.sends(b"{}");
     let handle = pair.1.opened[0].handle;

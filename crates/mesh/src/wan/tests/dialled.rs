@@ -108,7 +108,7 @@ async fn a_relay_that_was_a_warrens_is_not_taken_for_a_stock_one_afterwards() {
 }
 
 #[tokio::test]
-async fn two_machines_with_one_key_are_told_so() {
+async fn two_machines_with_one_key_are_reported() {
     let served = RunningRelay::anywhere().await;
     let one = Dialler::of(1, served.address);
     one.shows("a registration", |status| status.registered).await;

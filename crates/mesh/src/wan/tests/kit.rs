@@ -19,7 +19,7 @@ use wire::{Frame, Link as Socket, Outbox, Role};
 use crate::{
     link::{Link, NoLink},
     wan::{
-        connection::{Ask, Connection, Ended, Parts},
+        connection::{Ask, Connection, ConnectionEnd, Parts},
         fake::{FakeNode, NodeEvent},
         memory::Memory,
         registration::Registration,
@@ -44,7 +44,7 @@ pub(super) struct Machine {
     pub(super) status: Arc<LiveStatus>,
     asks: mpsc::Sender<Ask>,
     pub(super) stop: CancellationToken,
-    pub(super) ended: JoinHandle<Ended>,
+    pub(super) ended: JoinHandle<ConnectionEnd>,
 }
 
 impl Machine {

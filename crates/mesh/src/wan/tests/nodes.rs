@@ -156,7 +156,7 @@ async fn many_that_want_the_same_peer_wait_for_one_link() {
 }
 
 #[tokio::test]
-async fn nobody_is_reached_whom_no_relay_lists() {
+async fn a_peer_that_no_relay_lists_is_not_reached() {
     let relay = RunningRelay::anywhere().await;
     let one = Running::at(1, &[&relay, &relay], false).await;
     let registered = async || one.node.wan.status().iter().any(|status| status.registered);

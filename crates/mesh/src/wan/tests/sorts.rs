@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::kit::{HOST, Machine};
-use crate::wan::{connection::Ended, fake::FakeNode, sort::Sort};
+use crate::wan::{connection::ConnectionEnd, fake::FakeNode, sort::Sort};
 
 const CHALLENGE: &str = r#"{"registerChallenge":{"nonce":"n0"}}"#;
 
@@ -64,7 +64,7 @@ async fn a_relay_known_as_a_warrens_never_hears_the_signature_that_can_be_used_a
     let start = Instant::now();
     let ended = machine.ended.await.unwrap();
     assert_eq!(start.elapsed().as_secs(), 10);
-    let Ended::Broken(why) = ended else { panic!("{ended:?}") };
+    let ConnectionEnd::Broken(why) = ended else { panic!("{ended:?}") };
     assert!(why.contains("sent no challenge"), "{why}");
     assert!(relay.heard_nothing().await);
 }

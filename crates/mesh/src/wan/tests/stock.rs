@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 
 use super::kit::{Machine, bytes_of};
 use crate::wan::{
-    connection::Ended,
+    connection::ConnectionEnd,
     fake::{FakeNode, NodeEvent},
 };
 
@@ -172,7 +172,10 @@ async fn a_relay_that_freezes_is_noticed_within_thirty_seconds() {
     relay.freezes().await;
     let start = Instant::now();
     let ended = machine.ended.await.unwrap();
-    assert!(matches!(&ended, Ended::Broken(why) if why.contains("says nothing")), "{ended:?}");
+    assert!(
+        matches!(&ended, ConnectionEnd::Broken(why) if why.contains("says nothing")),
+        "{ended:?}"
+    );
     assert!((20..30).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
     assert!(machine.node.events().contains(&NodeEvent::Unlisted(stock_node().0)));
 }
@@ -190,7 +193,7 @@ async fn another_registration_with_the_same_key_is_told_from_a_broken_relay() {
     let (machine, mut relay) = Machine::at_stock(FakeNode::new(1));
     relay.registers(&[]).await;
     relay.closes(1012, "Replaced by newer session").await;
-    assert_eq!(machine.ended.await.unwrap(), Ended::Replaced);
+    assert_eq!(machine.ended.await.unwrap(), ConnectionEnd::Replaced);
 }
 
 #[tokio::test(start_paused = true)]
@@ -199,7 +202,10 @@ async fn a_relay_that_refuses_the_registration_says_why() {
     relay.heard_of("register").await;
     relay.says(r#"{"error":{"code":"not_admitted","message":"members only"}}"#);
     let ended = machine.ended.await.unwrap();
-    assert!(matches!(&ended, Ended::Broken(why) if why.contains("members only")), "{ended:?}");
+    assert!(
+        matches!(&ended, ConnectionEnd::Broken(why) if why.contains("members only")),
+        "{ended:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -12,7 +12,7 @@ use crate::{
     peer::PeerId,
     testing::{self, Kind},
     wan::{
-        connection::Ended,
+        connection::ConnectionEnd,
         fake::{FakeNode, NodeEvent},
     },
 };
@@ -143,7 +143,7 @@ async fn when_the_relay_ends_so_does_all_that_went_over_it() {
     let link = one.link(other.id()).await.unwrap();
     relay.shut_down();
     let ended = within("the end", one.ended).await.unwrap();
-    assert!(matches!(&ended, Ended::Broken(why) if why.contains("1001")), "{ended:?}");
+    assert!(matches!(&ended, ConnectionEnd::Broken(why) if why.contains("1001")), "{ended:?}");
     assert!(link.is_closed());
     let told = one.node.events();
     assert!(told.contains(&NodeEvent::Unlisted(other.id())), "{told:?}");
@@ -159,7 +159,7 @@ async fn a_peer_that_stops_says_goodbye() {
     one.link(other.id()).await.unwrap();
     other.hears("the link", |told| matches!(told, NodeEvent::Opened { .. })).await;
     other.stop.cancel();
-    assert_eq!(within("the end", other.ended).await.unwrap(), Ended::Stopped);
+    assert_eq!(within("the end", other.ended).await.unwrap(), ConnectionEnd::Stopped);
     one.loses(other.node.id()).await;
     assert!(one.closed()[0].contains("this node stops"), "{:?}", one.closed());
     one.hears("that it left", |told| matches!(told, NodeEvent::Unlisted(_))).await;

@@ -15,7 +15,7 @@ use crate::events::Announcement;
 const NOW: u64 = 1_795_171_198_228;
 
 /// Somebody with this id left.
-fn left(id: &str) -> Encoded {
+fn left(id: &str) -> EncodedEvent {
     Announcement::both(
         RoomEvent::ParticipantLeft(ParticipantRef { participant_id: id.to_owned() }),
         ServerMessage::ParticipantLeft(ParticipantLeft { participant_id: id.to_owned() }),
@@ -24,12 +24,12 @@ fn left(id: &str) -> Encoded {
 }
 
 /// An event that is no message.
-fn without_message() -> Encoded {
+fn without_message() -> EncodedEvent {
     let event = RoomEvent::ParticipantOffline(ParticipantRef { participant_id: "p".to_owned() });
     Announcement::event(event).encode(NOW, "NZZ6LS")
 }
 
-fn token() -> Encoded {
+fn token() -> EncodedEvent {
     let token = LlmToken {
         request_id: "1".to_owned(),
         participant_id: "p".to_owned(),
@@ -113,7 +113,7 @@ async fn a_watcher_from_before_a_restart_gets_a_comment_and_the_kept_events() {
 }
 
 #[tokio::test]
-async fn a_watcher_that_is_too_slow_is_told_so_and_nothing_follows() {
+async fn a_watcher_that_is_too_slow_gets_a_last_frame() {
     for (form, last) in [
         (Form::Messages, "data: {\"type\":\"room:error\",\"error\":\""),
         (Form::Named, ": you read too slowly"),
@@ -218,7 +218,7 @@ async fn a_watcher_of_all_rooms_gets_the_messages_of_rooms_it_may_see() {
 }
 
 #[test]
-fn events_are_told_without_a_runtime_too() {
+fn events_are_announced_without_a_runtime_too() {
     let log = log();
     let watchers =
         (0..WOKEN_AT_ONCE * 2).map(|_| log.subscribe(Form::Named, None)).collect::<Vec<_>>();
@@ -278,7 +278,7 @@ async fn read_to_the_end(watcher: &mut Subscription) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn five_thousand_watchers_of_one_room_are_told_at_once() {
+async fn five_thousand_watchers_of_one_room_get_an_event_at_once() {
     let log = log();
     let mut reading = JoinSet::new();
     for _ in 0..5000 {

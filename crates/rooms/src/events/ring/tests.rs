@@ -14,7 +14,7 @@ const NOW: u64 = 1_795_171_198_228;
 const START: u64 = NOW << 20;
 
 /// An event of either sort that says `text`.
-fn said(text: &str) -> Encoded {
+fn said(text: &str) -> EncodedEvent {
     let message = RoomErrorMessage { error: text.to_owned() };
     Announcement::both(
         RoomEvent::RoomClosed(RoomClosed { reason: text.to_owned() }),
@@ -24,7 +24,7 @@ fn said(text: &str) -> Encoded {
 }
 
 /// A token: nothing for stock watchers.
-fn token(text: &str) -> Encoded {
+fn token(text: &str) -> EncodedEvent {
     let token = LlmToken {
         request_id: "1".to_owned(),
         participant_id: "p".to_owned(),
@@ -108,7 +108,7 @@ fn ids_of_an_epoch_say_which_one_and_an_id_of_another_epoch_is_never_taken_for_o
 }
 
 #[test]
-fn it_keeps_so_many_events_and_no_more() {
+fn kept_events_are_bounded() {
     let mut ring = told((4, 100_000), 10);
     assert_eq!(ring.entries.len(), 4);
     assert_eq!(ids_after(&mut ring, Form::Messages, START + 6).unwrap(), [7, 8, 9, 10]);
@@ -116,7 +116,7 @@ fn it_keeps_so_many_events_and_no_more() {
 }
 
 #[test]
-fn it_keeps_so_many_bytes_and_no_more_but_always_the_newest_event() {
+fn kept_bytes_are_bounded_but_the_newest_event_always_stays() {
     let mut ring = told((1000, 4096), 1000);
     assert!(ring.bytes <= 4096 && ring.entries.len() > 3, "{}", ring.entries.len());
     ring.push(&said(&"x".repeat(10_000)), None);
@@ -128,7 +128,7 @@ fn it_keeps_so_many_bytes_and_no_more_but_always_the_newest_event() {
 }
 
 #[test]
-fn a_watcher_begins_with_what_is_to_come_or_after_what_it_has_seen() {
+fn a_watcher_begins_with_new_events_or_after_the_last_one_that_it_has_seen() {
     let ring = told((4, 100_000), 10);
     let place = |after| ring.place(Form::Messages, after);
     assert_eq!(place(None), StartPosition { after: START + 10, missed: false });
@@ -138,7 +138,7 @@ fn a_watcher_begins_with_what_is_to_come_or_after_what_it_has_seen() {
 }
 
 #[test]
-fn an_id_that_is_too_old_or_from_another_time_gets_all_that_is_kept_and_is_told_so() {
+fn an_unknown_id_gets_all_kept_events_and_a_frame_about_missed_ones() {
     let ring = told((4, 100_000), 10);
     for id in [0, 17, START - 1, START, START + 5, START + 11, u64::MAX] {
         let place = ring.place(Form::Messages, Some(id));
@@ -147,7 +147,7 @@ fn an_id_that_is_too_old_or_from_another_time_gets_all_that_is_kept_and_is_told_
 }
 
 #[test]
-fn nobody_is_told_of_missing_what_has_no_form_for_him() {
+fn dropped_events_without_a_form_for_a_watcher_do_not_count_as_missed() {
     let mut ring = ring(4, 100_000);
     ring.push(&said("hello"), None);
     (0..100).for_each(|_| ring.push(&token("x"), None));

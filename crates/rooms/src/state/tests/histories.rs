@@ -10,7 +10,7 @@ use crate::{
     events::Announcement,
     member::{FORGOTTEN, OFFLINE},
     participant::{Ended, Joining, Kind},
-    state::{Linked, RoomState},
+    state::{LinkHandle, RoomState},
 };
 
 /// A step of somebody in a generated history.
@@ -45,7 +45,7 @@ struct Watched {
     state: RoomState,
     now: u64,
     sessions: HashMap<String, String>,
-    linked: Vec<(String, u64, Linked)>,
+    linked: Vec<(String, u64, LinkHandle)>,
     /// The participants that are there by the spec's messages.
     there: BTreeSet<String>,
     counted: u64,
@@ -145,7 +145,7 @@ impl Watched {
         assert_eq!(state.models, models);
         assert_eq!(state.answering, connected.clone().filter(|member| member.answers()).count());
         assert_eq!(connected.count(), alive.len());
-        let told = state.members.values().filter(|member| !member.told_offline);
+        let told = state.members.values().filter(|member| !member.is_shown_offline);
         assert_eq!(told.map(|member| member.id.clone()).collect::<BTreeSet<_>>(), self.there);
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{at, drawn, health, poll, press, snapshots, started, text};
 use crate::app::{
     App,
-    event::{Event, Polled},
+    event::{Event, PollAnswers},
     pages::PageNews,
 };
 
@@ -78,7 +78,7 @@ fn usage_by_key_names_the_keys() {
     snapshots("usage", |app| {
         let names = [("k-1".to_owned(), "laptop".to_owned())].into_iter().collect();
         let polled =
-            Polled { health: Ok(health()), stats: None, requests: None, rooms: None, names };
+            PollAnswers { health: Ok(health()), stats: None, requests: None, rooms: None, names };
         poll(app, 1, polled);
         press(app, "7");
         let row = |key: &str, requests: u64| {
@@ -118,7 +118,7 @@ fn long_names_are_shortened_in_the_middle() {
     for (worker, quantisation) in workers.iter_mut().zip(["q4_K_M", "q8_0"]) {
         worker.models = vec![format!("qwen3-coder:30b-a3b-instruct-{quantisation}")];
     }
-    let polled = Polled {
+    let polled = PollAnswers {
         health: Ok(health),
         stats: None,
         requests: None,
