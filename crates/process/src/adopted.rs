@@ -1,6 +1,11 @@
 //! Processes that somebody else started.
 
-use std::{ffi::OsString, io, path::PathBuf, time::Duration};
+use std::{
+    ffi::OsString,
+    io,
+    path::PathBuf,
+    time::{Duration, SystemTime},
+};
 
 use rustix::io::Errno;
 use tokio::{
@@ -74,10 +79,22 @@ impl Adopted {
         self.pid
     }
 
-    /// The start of the process, in clock ticks since boot.
+    /// The start of the process, in the system's own unit: a number for [`Adopted::open_again`].
     #[must_use]
     pub fn start_time(&self) -> u64 {
         self.start_time
+    }
+
+    /// The time of the process's start, to a hundredth of a second.
+    #[must_use]
+    pub fn started_at(&self) -> SystemTime {
+        processes::started_at(self.start_time)
+    }
+
+    /// The value of a variable in the environment that the process was started with, if that is visible.
+    #[must_use]
+    pub fn variable(&self, name: &str) -> Option<OsString> {
+        processes::variable(self.pid, name)
     }
 
     /// The program and the arguments at the time of the adoption. They may be any bytes. A thread

@@ -172,7 +172,9 @@ fn is_supervisor() -> bool {
 /// Every connection is a file descriptor, and the default soft limit is far below the hard one.
 fn raise_file_limit() {
     let limits = getrlimit(Resource::Nofile);
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limits.maximum, ..limits });
+    let set = |current| setrlimit(Resource::Nofile, Rlimit { current, ..limits });
+    // macOS has no hard limit, and refuses to have no soft one: 10,240 is the most that each version takes.
+    let _ = set(limits.maximum).or_else(|_| set(Some(10_240)));
 }
 
 /// `found`: the command line as clap has read it, which knows where each setting is from.

@@ -18,7 +18,7 @@ use rustix::fs::{Mode, OFlags, openat};
 
 pub(crate) use self::{
     name_in_dir::{Identity, NameInDir, kind, stat},
-    resolve::{LOOK, beneath},
+    resolve::{LOOK, beneath, path_of},
 };
 use crate::{error::FileError, path::RelPath, write::Unfinished};
 

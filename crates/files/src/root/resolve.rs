@@ -1,11 +1,16 @@
-//! Resolution of a path beneath a directory, by the kernel in one step.
+//! Resolution of a path beneath a directory, by the kernel in one step; and the path of an opened directory.
 //!
 //! With `RESOLVE_BENEATH`, `openat2` follows links and `..` that stay below the directory. It fails
 //! on those that leave it, on all absolute links and on the magic links of `/proc`, even if entries
 //! are swapped during the call. Without `openat2` (before Linux 5.6, in some containers, on other
 //! systems) each directory is opened in turn, and no link is followed.
 
-use std::os::fd::{BorrowedFd, OwnedFd};
+#[cfg(target_os = "linux")]
+use std::os::fd::AsRawFd as _;
+use std::{
+    ffi::CString,
+    os::fd::{BorrowedFd, OwnedFd},
+};
 
 use rustix::{
     fs::{Mode, OFlags, openat},
@@ -57,6 +62,18 @@ fn resolve(dir: BorrowedFd<'_>, path: &str, flags: OFlags) -> Result<OwnedFd, Er
 #[cfg(not(target_os = "linux"))]
 fn resolve(dir: BorrowedFd<'_>, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
     walk(dir, path, flags)
+}
+
+/// The path of an opened directory; `None` if the system does not report it.
+#[cfg(target_os = "linux")]
+pub(crate) fn path_of(dir: BorrowedFd<'_>) -> Option<CString> {
+    let link = format!("/proc/self/fd/{}", dir.as_raw_fd());
+    rustix::fs::readlinkat(rustix::fs::CWD, link, Vec::new()).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn path_of(dir: BorrowedFd<'_>) -> Option<CString> {
+    rustix::fs::getpath(dir).ok()
 }
 
 /// Opens one name after the other, and follows no link.

@@ -10,7 +10,7 @@ use std::{
     fs::{File, OpenOptions},
     io,
     os::{
-        fd::{AsFd, AsRawFd, BorrowedFd},
+        fd::{AsFd, BorrowedFd},
         unix::{
             ffi::OsStrExt,
             fs::{FileExt, OpenOptionsExt},
@@ -20,9 +20,9 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat, readlinkat, unlinkat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat, unlinkat};
 
-use crate::root::{Identity, LOOK, kind, stat};
+use crate::root::{Identity, LOOK, kind, path_of, stat};
 
 /// The most files in the list at once. Further files are written without a slot.
 const SLOTS: usize = 128;
@@ -147,9 +147,7 @@ impl Drop for NotedFile {
 impl Record {
     /// The future location of a file; `None` if the system does not report it.
     fn of(dir: BorrowedFd<'_>, name: &CStr) -> Option<Self> {
-        let link = format!("/proc/self/fd/{}", dir.as_raw_fd());
-        let path = readlinkat(CWD, link, Vec::new()).ok()?;
-        let path = PathBuf::from(OsStr::from_bytes(path.to_bytes()));
+        let path = PathBuf::from(OsStr::from_bytes(path_of(dir)?.to_bytes()));
         let dir = Identity::from(&fstat(dir).ok()?);
         Some(Self { name: name.to_str().ok()?.to_owned(), dir, path })
     }

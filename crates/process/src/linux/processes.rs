@@ -11,6 +11,7 @@ use std::{
     io::{self, Read},
     os::unix::{ffi::OsStringExt, fs::MetadataExt},
     path::PathBuf,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use procfs_core::{FromRead, ProcError, process};
@@ -26,6 +27,8 @@ use crate::SESSION_MARKER;
 const MOST_ENVIRONMENT: u64 = 4 * 1024 * 1024;
 /// The most bytes of a command line that are read.
 const MOST_COMMAND_LINE: u64 = 256 * 1024;
+/// The ticks in a second of a process's start time, as the kernel shows it to programs.
+const TICKS: u64 = 100;
 
 /// A process at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +73,23 @@ pub(crate) fn marker(pid: u32) -> Option<Uuid> {
         Uuid::try_parse_ascii(value).ok()
     };
     variables.filter_map(marked).next()
+}
+
+/// The value of a variable in the environment that a process was started with.
+pub(crate) fn variable(pid: u32, name: &str) -> Option<OsString> {
+    let environment = read(pid, "environ", MOST_ENVIRONMENT).ok()?;
+    let mut variables = environment.split(|byte| *byte == 0);
+    let value = variables.find_map(|it| it.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+    Some(OsString::from_vec(value.to_vec()))
+}
+
+/// The time of a process's start, by its [`Stat::start_time`].
+pub(crate) fn started_at(start_time: u64) -> SystemTime {
+    let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+    let boot = stat.lines().find_map(|line| line.strip_prefix("btime ")?.trim().parse().ok());
+    UNIX_EPOCH
+        + Duration::from_secs(boot.unwrap_or(0))
+        + Duration::from_millis(start_time * 1000 / TICKS)
 }
 
 /// The arguments of a process, which it may have changed.
@@ -189,6 +209,10 @@ mod tests {
     #[test]
     fn this_process_is_seen_as_it_is() {
         let me = std::process::id();
+        assert_eq!(variable(me, "PATH"), std::env::var_os("PATH"));
+        assert_eq!(variable(me, "PAT"), None);
+        let since = SystemTime::now().duration_since(started_at(stat(me).unwrap().start_time));
+        assert!(since.unwrap_or_default() < Duration::from_secs(3600));
         let stat = stat(me).unwrap();
         assert_eq!(stat.pid, me);
         assert!(all().contains_key(&me));

@@ -1,6 +1,13 @@
 //! Processes as the kernel's table shows them.
 
-use std::{collections::HashMap, ffi::OsString, io, os::unix::ffi::OsStringExt, path::PathBuf};
+use std::{
+    collections::HashMap,
+    ffi::OsString,
+    io,
+    os::unix::ffi::OsStringExt,
+    path::PathBuf,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use rustix::process::{Pid, Signal, getsid, kill_process};
 use uuid::Uuid;
@@ -58,6 +65,19 @@ pub(crate) fn marker(pid: u32) -> Option<Uuid> {
         let value = variable.strip_prefix(SESSION_MARKER.as_bytes())?.strip_prefix(b"=")?;
         Uuid::try_parse_ascii(value).ok()
     })
+}
+
+/// The value of a variable in the environment that a process was started with.
+pub(crate) fn variable(pid: u32, name: &str) -> Option<OsString> {
+    let (_, environment) = words(pid).ok()?;
+    let mut variables = environment.iter();
+    let value = variables.find_map(|it| it.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+    Some(OsString::from_vec(value.to_vec()))
+}
+
+/// The time of a process's start, by its [`Stat::start_time`].
+pub(crate) fn started_at(start_time: u64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_micros(start_time)
 }
 
 /// The arguments that a process was started with.

@@ -2,21 +2,14 @@
 
 use std::{
     ffi::{OsStr, OsString},
-    fs::File,
-    io::Read as _,
-    os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::SystemTime,
 };
 
 use process::{Adopted, User, as_user};
 
 use crate::{refusal::Refusal, users};
 
-/// How much of a process's environment is read, in bytes.
-const ENVIRONMENT: u64 = 1024 * 1024;
-/// The ticks in a second of a process's start time, as the kernel shows it to programs.
-const TICKS: u64 = 100;
 /// The arguments that name a conversation.
 const NAMED_BY: [&str; 3] = ["--resume", "-r", "--session-id"];
 
@@ -67,8 +60,10 @@ impl Subject {
 
 impl Claude {
     fn find(process: &Adopted, user: Option<&User>) -> Option<Self> {
-        let environment = environment(process.pid());
-        let of = |name: &str| variable(&environment, name);
+        let of = |name: &str| {
+            let value = process.variable(name)?.into_string().ok();
+            value.filter(|value| !value.is_empty())
+        };
         let config = of("CLAUDE_CONFIG_DIR");
         let home = of("HOME").map(PathBuf::from).or_else(|| users::home(user).ok());
         let dir = config.as_ref().map(PathBuf::from).or_else(|| Some(home?.join(".claude")))?;
@@ -77,7 +72,7 @@ impl Claude {
             folder: dir.join("projects").join(dashed(&working_dir)),
             config,
             named: named(process.command_line()),
-            since: started(process.start_time()),
+            since: process.started_at(),
             working_dir,
         })
     }
@@ -131,29 +126,6 @@ fn dashed(path: &Path) -> String {
     path.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
 }
 
-fn environment(pid: u32) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    if let Ok(file) = File::open(format!("/proc/{pid}/environ")) {
-        let _partly = file.take(ENVIRONMENT).read_to_end(&mut bytes);
-    }
-    bytes
-}
-
-fn variable(environment: &[u8], name: &str) -> Option<String> {
-    let mut variables = environment.split(|byte| *byte == 0);
-    let value = variables.find_map(|it| it.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
-    OsStr::from_bytes(value).to_str().map(str::to_owned).filter(|value| !value.is_empty())
-}
-
-/// The time of this many ticks after the start of the machine.
-fn started(ticks: u64) -> SystemTime {
-    let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
-    let boot = stat.lines().find_map(|line| line.strip_prefix("btime ")?.trim().parse().ok());
-    UNIX_EPOCH
-        + Duration::from_secs(boot.unwrap_or(0))
-        + Duration::from_millis(ticks * 1000 / TICKS)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -187,12 +159,5 @@ mod tests {
     #[test]
     fn a_directory_has_a_folder_of_its_own() {
         assert_eq!(dashed(Path::new("/home/a.b/my_app")), "-home-a-b-my-app");
-    }
-
-    #[test]
-    fn a_variable_is_found_among_others() {
-        let environment = b"HOMES=/x\0HOME=/home/a\0EMPTY=\0";
-        assert_eq!(variable(environment, "HOME").as_deref(), Some("/home/a"));
-        assert_eq!(variable(environment, "EMPTY"), None);
     }
 }

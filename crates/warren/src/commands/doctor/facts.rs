@@ -38,7 +38,7 @@ use super::{
 use crate::commands::{
     listening::address,
     model_engines::{self, SurveyedEngine},
-    service::{self, ServiceContext, Systemd},
+    service::{self, Manager, ServiceContext},
     target::RunningServer,
     worker as lending,
 };
@@ -289,8 +289,8 @@ async fn reach(listen: SocketAddr, server: &Server) -> Reach {
 async fn services() -> Services {
     let mut installed = Vec::new();
     for place in service::installed_anywhere() {
-        let systemd = Systemd::of(place.scope());
-        let state = if systemd.is_here().await { systemd.state(&place).await.ok() } else { None };
+        let manager = Manager::of(place.scope());
+        let state = if manager.is_here().await { manager.state(&place).await.ok() } else { None };
         installed.push((place.name.clone(), state.map(|state| state.active).unwrap_or_default()));
     }
     Services { installed }

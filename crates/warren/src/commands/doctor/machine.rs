@@ -1,7 +1,10 @@
 //! The machine: its limits, its clock, the service.
 
 use super::finding::{Finding, State};
-use crate::commands::words::bytes;
+use crate::{
+    commands::{service::Manager, words::bytes},
+    system::IS_MACOS,
+};
 
 /// A clock that is off by more seconds gets a note.
 const SLIGHTLY_OFF: i64 = 5;
@@ -27,7 +30,10 @@ pub(super) fn clock(clocks: &Clocks) -> Finding {
         1.. => format!("{off} s ahead of {other}"),
         _ => format!("{} s behind {other}", -off),
     };
-    let advice = "let both machines take their time from the network (`timedatectl set-ntp true`)";
+    let advice = match IS_MACOS {
+        true => "let both machines take their time from the network (System Settings, Date & Time)",
+        false => "let both machines take their time from the network (`timedatectl set-ntp true`)",
+    };
     match off.abs() {
         TOO_FAR_OFF.. => Finding::fault(CHECK, found, advice),
         SLIGHTLY_OFF.. => Finding::note(CHECK, found, advice),
@@ -51,8 +57,14 @@ pub(super) fn limits(limits: &Limits) -> Finding {
         .map_or("no limit of open files".to_owned(), |files| format!("{files} open files"));
     let memory = limits.memory.map(|memory| format!(", {} of memory free", bytes(memory)));
     let found = format!("{files}{}", memory.unwrap_or_default());
-    let raise =
-        "each connection takes an open file: raise the hard limit (`ulimit -Hn`, LimitNOFILE)";
+    let raise = match IS_MACOS {
+        true => {
+            "each connection takes an open file: raise the limit (`ulimit -n`, `launchctl limit maxfiles`)"
+        }
+        false => {
+            "each connection takes an open file: raise the hard limit (`ulimit -Hn`, LimitNOFILE)"
+        }
+    };
     match (limits.files.unwrap_or(u64::MAX), limits.memory.unwrap_or(u64::MAX)) {
         (files, _) if files < TOO_FEW_FILES => Finding::fault(CHECK, found, raise),
         (files, _) if files < FEW_FILES => Finding::note(CHECK, found, raise),
@@ -70,10 +82,10 @@ pub(super) fn available_memory(meminfo: &str) -> Option<u64> {
     kibibytes.checked_mul(1024)
 }
 
-/// The installed services, and systemd.
+/// The installed services.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Services {
-    /// Each installed service with its state, which is empty if systemd does not run.
+    /// Each installed service with its state, which is empty if no manager of services runs.
     pub(super) installed: Vec<(String, String)>,
 }
 
@@ -86,7 +98,7 @@ pub(super) fn service(services: &Services) -> Finding {
         );
     }
     let shown = |(name, state): &(String, String)| match state.as_str() {
-        "" => format!("{name}: systemd does not run here"),
+        "" => format!("{name}: {} does not run it", Manager::name()),
         state => format!("{name} is {state}"),
     };
     let found = services.installed.iter().map(shown).collect::<Vec<_>>().join(", ");
@@ -100,7 +112,7 @@ pub(super) fn service(services: &Services) -> Finding {
         State::Note => Finding::note(
             CHECK,
             found,
-            "`systemctl start` starts it, `warren service remove` removes it",
+            "`warren service install` starts it, `warren service remove` removes it",
         ),
         State::Fault => Finding::fault(CHECK, found, "`warren logs` shows why"),
     }

@@ -6,6 +6,7 @@ use base::redact_url;
 use daemon::VERSION;
 
 use super::finding::Finding;
+use crate::system::IS_MACOS;
 
 /// The port that a server would listen on.
 #[derive(Debug, Clone)]
@@ -59,7 +60,10 @@ pub(super) fn port(port: &Port, server: &Server) -> Finding {
         Some(AddrNotAvailable) => Finding::fault(
             CHECK,
             format!("this machine has no address {}", address.ip()),
-            "choose one that `ip address` shows, or 0.0.0.0 for all",
+            match IS_MACOS {
+                true => "choose one that `ifconfig` shows, or 0.0.0.0 for all",
+                false => "choose one that `ip address` shows, or 0.0.0.0 for all",
+            },
         ),
         Some(kind) => {
             Finding::fault(CHECK, format!("{address}: {kind}"), "choose another with --listen")

@@ -1,16 +1,19 @@
-//! The journal of an installed service.
+//! The journal of an installed service; on macOS the file that launchd writes its output to.
 
 use anyhow::{Context, bail};
 use client::admin::logs::LogLevel;
 use tokio::process::Command;
 
-use crate::commands::service::{Place, Systemd, installed_anywhere};
+use crate::{
+    commands::service::{Manager, Place, installed_anywhere},
+    system::IS_MACOS,
+};
 
-/// The service whose journal is shown: one that systemd runs, else any.
+/// The service whose journal is shown: one that runs, else any.
 pub(super) async fn service() -> Option<Place> {
     let places = installed_anywhere();
     for place in &places {
-        let state = Systemd::of(place.scope()).state(place).await;
+        let state = Manager::of(place.scope()).state(place).await;
         if state.is_ok_and(|state| state.is_active()) {
             return Some(place.clone());
         }
@@ -18,19 +21,23 @@ pub(super) async fn service() -> Option<Place> {
     places.into_iter().next()
 }
 
-/// Shows the journal by `journalctl`, with this terminal.
+/// Shows the journal by `journalctl`, with this terminal, or the file by `tail`.
 pub(super) async fn show(
     place: &Place,
     lines: Option<usize>,
     follow: bool,
     level: LogLevel,
 ) -> anyhow::Result<()> {
-    let arguments = arguments(place, lines, follow, level);
-    let status = Command::new("journalctl").args(&arguments).status().await;
-    let status = status.context("journalctl cannot be run, which shows the log of a service")?;
+    let (program, arguments) = match IS_MACOS {
+        true => ("tail", of_file(place, lines, follow, level)?),
+        false => ("journalctl", arguments(place, lines, follow, level)),
+    };
+    let status = Command::new(program).args(&arguments).status().await;
+    let status = status
+        .with_context(|| format!("{program} cannot be run, which shows the log of a service"))?;
     // `journalctl` ends so when nothing matches.
     if !status.success() && level == LogLevel::Trace {
-        bail!("`journalctl {}` ended with {status}", arguments.join(" "));
+        bail!("`{program} {}` ended with {status}", arguments.join(" "));
     }
     Ok(())
 }
@@ -45,6 +52,23 @@ fn arguments(place: &Place, lines: Option<usize>, follow: bool, level: LogLevel)
     arguments
 }
 
+fn of_file(
+    place: &Place,
+    lines: Option<usize>,
+    follow: bool,
+    level: LogLevel,
+) -> anyhow::Result<Vec<String>> {
+    let file = place.log();
+    if level < LogLevel::Trace {
+        bail!("the file {} has lines of all levels: leave --level out", file.display());
+    }
+    let mut arguments =
+        vec!["-n".to_owned(), lines.map_or("+1".to_owned(), |lines| lines.to_string())];
+    arguments.extend(follow.then(|| "-F".to_owned()));
+    arguments.push(file.display().to_string());
+    Ok(arguments)
+}
+
 /// The pattern of lines of this level and graver ones. The journal knows nothing of Warren's levels.
 fn pattern(level: LogLevel) -> Option<String> {
     let names = LogLevel::ALL.into_iter().filter(|other| *other <= level);
@@ -54,7 +78,20 @@ fn pattern(level: LogLevel) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+    use crate::commands::service::Role;
+
+    #[test]
+    fn the_file_of_launchd_is_shown_from_its_end() {
+        let place =
+            Place::of_launchd(Role::Serve, Path::new("/h/Library/LaunchAgents"), Path::new("/h"));
+        let arguments = |lines, follow| of_file(&place, lines, follow, LogLevel::Trace).unwrap();
+        assert_eq!(arguments(Some(9), true), ["-n", "9", "-F", "/h/Library/Logs/org.warren.log"]);
+        assert_eq!(arguments(None, false), ["-n", "+1", "/h/Library/Logs/org.warren.log"]);
+        assert!(of_file(&place, None, false, LogLevel::Warn).is_err());
+    }
 
     #[test]
     fn only_the_lines_of_the_level_are_asked_for() {

@@ -1,4 +1,4 @@
-//! The advice where systemd does not run.
+//! The advice where no manager of services runs.
 
 use std::path::Path;
 
@@ -47,8 +47,8 @@ fn words_for(starter: Starter, command: &str) -> String {
             command.split_once(' ').map_or("", |(_, arguments)| arguments)
         ),
         Starter::Launchd => format!(
-            "For launchd, write ~/Library/LaunchAgents/org.warren.plist with Label, KeepAlive and these \
-             ProgramArguments, and load it with `launchctl load`:\n  {command}"
+            "launchd starts a user's services while they are logged in at the screen: log in there, and run this again. \
+             One for the whole machine is written by hand; see the book's page on operating systems. It runs:\n  {command}"
         ),
         Starter::UserWithoutSystemd => "This login has no systemd of its own: log in as this user itself (not by su or sudo), \
              or set XDG_RUNTIME_DIR=/run/user/$(id -u), or install the machine's service as root with --system"
@@ -58,7 +58,11 @@ fn words_for(starter: Starter, command: &str) -> String {
              @reboot {command}"
         ),
     };
-    format!("systemd does not run here, so nothing was written. {by_hand}")
+    let missing = match starter {
+        Starter::Launchd => "launchd has no session of this user",
+        _ => "systemd does not run here",
+    };
+    format!("{missing}, so nothing was written. {by_hand}")
 }
 
 #[cfg(test)]

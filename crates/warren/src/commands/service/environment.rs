@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, bail};
 use base::Secret;
 
-use super::quoting::quoted;
+use super::quoting::{quoted, unquoted};
 
 /// A variable and its value.
 pub(super) type Variable = (String, Secret);
@@ -21,19 +21,33 @@ pub(super) type Variable = (String, Secret);
 /// # Errors
 /// When a value has several lines, or the file cannot be read or written.
 pub(super) fn set(path: &Path, variables: &[Variable]) -> anyhow::Result<()> {
-    let old = match fs::read_to_string(path) {
-        Ok(old) => old,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(error).context(format!("{} cannot be read", path.display())),
-    };
-    let new = merged(&old, variables)?;
+    let new = merged(&read(path)?, variables)?;
     write(path, &new).with_context(|| format!("{} cannot be written", path.display()))
+}
+
+/// The variables that the file would set after [`set`].
+///
+/// # Errors
+/// When the file cannot be read.
+pub(super) fn with(path: &Path, variables: &[Variable]) -> anyhow::Result<Vec<Variable>> {
+    let text = merged(&read(path)?, variables)?;
+    let pairs = text.lines().filter_map(|line| line.trim_start().split_once('='));
+    let pairs = pairs.filter(|(name, _)| !name.starts_with(['#', ';']));
+    Ok(pairs.map(|(name, value)| (name.to_owned(), Secret::from(unquoted(value)))).collect())
 }
 
 /// Whether the file sets this variable.
 pub(super) fn has(path: &Path, name: &str) -> bool {
     let text = fs::read_to_string(path).unwrap_or_default();
     text.lines().any(|line| sets(line, name))
+}
+
+/// The file's text, which is empty if there is no file.
+fn read(path: &Path) -> anyhow::Result<String> {
+    match fs::read_to_string(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+        read => read.with_context(|| format!("{} cannot be read", path.display())),
+    }
 }
 
 fn merged(old: &str, variables: &[Variable]) -> anyhow::Result<String> {
@@ -82,6 +96,18 @@ mod tests {
         assert_eq!(new, expected);
         let error = merged("", &[variable("A", "b\nc")]).unwrap_err().to_string();
         assert!(error.contains("the value of A has several lines"), "{error}");
+    }
+
+    #[test]
+    fn the_variables_of_the_file_are_read_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("warren.env");
+        let old = [variable("A", "a\"b\\c $d 50%"), variable("B", "old")];
+        set(&path, &old).unwrap();
+        fs::write(&path, fs::read_to_string(&path).unwrap() + "# mine\nC=plain\n").unwrap();
+        let all = with(&path, &[variable("B", "new")]).unwrap();
+        let all: Vec<_> = all.iter().map(|(name, value)| (name.as_str(), value.expose())).collect();
+        assert_eq!(all, [("A", "a\"b\\c $d 50%"), ("C", "plain"), ("B", "new")]);
     }
 
     #[test]

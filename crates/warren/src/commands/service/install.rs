@@ -2,6 +2,8 @@
 
 use std::{
     env, fs,
+    io::Write,
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -15,14 +17,17 @@ use super::{
     Whose,
     command::{ServiceCommand, ServiceContext, is_out_of_reach},
     elsewhere, environment,
+    manager::Manager,
     place::{Place, Scope},
+    plist,
     quoting::command_line,
     role::Role,
-    status,
-    systemd::Systemd,
-    unit,
+    status, unit,
 };
-use crate::commands::{note, say};
+use crate::{
+    commands::{note, say},
+    system::IS_MACOS,
+};
 
 /// The time in which a new service has to show that it stays up.
 const SETTLE: Duration = Duration::from_secs(10);
@@ -31,7 +36,7 @@ const SETTLE: Duration = Duration::from_secs(10);
 #[derive(Args)]
 #[command(
     after_help = "Secrets among the arguments, and settings in this environment, go into a file that only its \
-owner can read, never into the unit.\n\nExamples:\n  warren service install\n  \
+owner can read, never into the unit of systemd.\n\nExamples:\n  warren service install\n  \
 warren service install up -- --listen 0.0.0.0:9178\n  \
 sudo warren service install worker -- --server https://box.lan:9178 --secret SECRET\n  \
 warren service install --print serve"
@@ -57,16 +62,15 @@ impl Install {
         let command = ServiceCommand::new(scope, self.role, &self.arguments, context)?;
         let binary = env::current_exe().context("the path of this program is not known")?;
         let words = words(&binary, &command)?;
-        let text = unit::text(&place, self.role, &words, command.drain);
         if self.print {
-            return Ok(say(text.trim_end())?);
+            return Ok(say(self.text(&place, &words, &command)?.trim_end())?);
         }
-        let systemd = Systemd::of(scope);
-        if !systemd.is_here().await {
+        let manager = Manager::of(scope);
+        if !manager.is_here().await {
             bail!("{}", elsewhere::words(scope, &command_line(&words)));
         }
         self.refuse_what_cannot_start(&place, &binary, &command, context.file)?;
-        self.install(systemd, &place, &command, &text, context).await
+        self.install(manager, &place, &command, &words, context).await
     }
 
     fn refuse_what_cannot_start(
@@ -99,27 +103,29 @@ impl Install {
 
     async fn install(
         &self,
-        systemd: Systemd,
+        manager: Manager,
         place: &Place,
         command: &ServiceCommand,
-        text: &str,
+        words: &[String],
         context: ServiceContext<'_>,
     ) -> anyhow::Result<()> {
         let was_there = place.unit.exists();
         environment::set(&place.environment, &command.variables)?;
-        write_unit(&place.unit, text)?;
-        systemd.run(&["daemon-reload"]).await?;
-        systemd.run(&["enable", &place.name]).await?;
-        systemd.run(&["restart", &place.name]).await?;
+        write_unit(&place.unit, &self.text(place, words, command)?)?;
+        manager.start(place).await?;
         let done = if was_there { "replaced" } else { "installed" };
         say(&format!("{done} {}", place.unit.display()))?;
         for (name, _) in &command.variables {
             say(&format!("{name} is in {}", place.environment.display()))?;
         }
-        let is_up = settled(systemd, place).await?;
+        let is_up = settled(manager, place).await?;
         status::show(std::slice::from_ref(place), false, context).await?;
         if place.scope == Scope::User && !lingers() {
-            note("It ends when you log out. To keep it: loginctl enable-linger");
+            note(if IS_MACOS {
+                "It runs while you are logged in at the screen."
+            } else {
+                "It ends when you log out. To keep it: loginctl enable-linger"
+            });
         }
         if !is_up {
             bail!(
@@ -127,6 +133,20 @@ impl Install {
             );
         }
         Ok(())
+    }
+
+    /// The text of the service's file.
+    fn text(
+        &self,
+        place: &Place,
+        words: &[String],
+        command: &ServiceCommand,
+    ) -> anyhow::Result<String> {
+        if !IS_MACOS {
+            return Ok(unit::text(place, self.role, words, command.drain));
+        }
+        let variables = environment::with(&place.environment, &command.variables)?;
+        Ok(plist::text(place, words, &variables, command.drain, &place.log()))
     }
 }
 
@@ -140,19 +160,24 @@ fn write_unit(path: &Path, text: &str) -> anyhow::Result<()> {
     let write = || {
         fs::create_dir_all(path.parent().unwrap_or(Path::new("/")))?;
         let new: PathBuf = path.with_extension("service.new");
-        fs::write(&new, text)?;
+        let _left_over = fs::remove_file(&new);
+        // A file of launchd has the service's secrets; everybody may read a unit of systemd.
+        let mode = if IS_MACOS { 0o600 } else { 0o644 };
+        let mut options = fs::OpenOptions::new();
+        let mut file = options.write(true).create_new(true).mode(mode).open(&new)?;
+        file.write_all(text.as_bytes())?;
         fs::rename(new, path)
     };
     write().with_context(|| format!("{} cannot be written; use --user, or root", path.display()))
 }
 
 /// Whether the service is active, and still so a second later.
-async fn settled(systemd: Systemd, place: &Place) -> anyhow::Result<bool> {
+async fn settled(manager: Manager, place: &Place) -> anyhow::Result<bool> {
     let by = Instant::now() + SETTLE;
-    let first = systemd.state(place).await?;
+    let first = manager.state(place).await?;
     loop {
         sleep(Duration::from_secs(1)).await;
-        let state = systemd.state(place).await?;
+        let state = manager.state(place).await?;
         if state.is_active() && state.pid == first.pid && state.restarts == first.restarts {
             return Ok(true);
         }

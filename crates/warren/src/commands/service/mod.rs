@@ -1,17 +1,20 @@
-//! `warren service`: Warren as a service of systemd, which stays when nobody is logged in.
+//! `warren service`: Warren as a service of systemd, which stays when nobody is logged in; on macOS of launchd.
 //!
 //! - `role`: what the service runs; `place`: where its files are
 //! - `command`: the command line that it gets, without secrets; `environment`: the file with the secrets
-//! - `quoting`: words as systemd reads them; `unit`: the text of the unit
-//! - `systemd`: asks and tells systemd
+//! - `quoting`: words as systemd reads them; `unit`: the text of the unit; `plist`: that of launchd's file
+//! - `manager`: the one of the two that is here; `systemd`, `launchd`: their commands and answers
 //! - `install`, `status`, `remove`: the commands
-//! - `elsewhere`: what to do where systemd does not run
+//! - `elsewhere`: what to do where neither runs
 
 mod command;
 mod elsewhere;
 mod environment;
 mod install;
+mod launchd;
+mod manager;
 mod place;
+mod plist;
 mod quoting;
 mod remove;
 mod role;
@@ -26,10 +29,12 @@ use super::run_client;
 
 pub(crate) use command::ServiceContext;
 pub(super) use command::options_of_environment;
+pub(super) use manager::Manager;
 pub(super) use place::{Place, Scope};
-pub(super) use systemd::Systemd;
+#[cfg(test)]
+pub(super) use role::Role;
 
-/// Keep Warren running without a terminal, as a service of systemd
+/// Keep Warren running without a terminal, as a service of systemd, or of launchd on macOS
 #[derive(Subcommand)]
 pub(crate) enum Service {
     /// Write the unit, and start it now and with the machine
@@ -91,7 +96,7 @@ pub(super) fn installed_anywhere() -> Vec<Place> {
 pub(super) fn server_options(context: ServiceContext<'_>) -> Option<ServeOptions> {
     let commands = installed_anywhere().into_iter().filter_map(|place| {
         let text = std::fs::read_to_string(&place.unit).ok()?;
-        status::server_of(unit::command_of(&text)?, context)
+        status::server_of(&unit::command_of(&text)?, context)
     });
     commands.into_iter().next()
 }

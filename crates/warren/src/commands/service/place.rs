@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use daemon::options::home_directory;
 
 use super::role::Role;
+use crate::system::IS_MACOS;
 
 /// The directory of a machine's server, which systemd makes.
 pub(super) const SYSTEM_DATA: &str = "/var/lib/warren";
@@ -55,12 +56,31 @@ impl Place {
         self.scope
     }
 
+    /// Whether it is a role's service.
+    pub(super) fn runs(&self, role: Role) -> bool {
+        let name = self.name.strip_suffix(".service").or_else(|| self.name.strip_prefix("org."));
+        name == Some(role.unit())
+    }
+
     /// The files of a role's service.
     ///
     /// # Errors
-    /// When a user has no home directory.
+    /// When a user has no home directory, and on macOS for the machine.
     pub(super) fn new(scope: Scope, role: Role) -> anyhow::Result<Self> {
         match scope {
+            // launchd makes no user for a service, so it would run as root, with everybody's terminals.
+            Scope::System if IS_MACOS => bail!(
+                "on macOS a service is a user's: run this without sudo. One for the whole machine is written by hand: \
+                 see the book's page on operating systems"
+            ),
+            Scope::User if IS_MACOS => {
+                let home = std::env::home_dir().filter(|home| home.is_absolute());
+                let home =
+                    home.context("there is no home directory for the service's file: set HOME")?;
+                let own = home_directory("XDG_CONFIG_HOME", ".config");
+                let own = own.unwrap_or_else(|| home.join(".config/warren"));
+                Ok(Self::of_launchd(role, &home.join("Library/LaunchAgents"), &own))
+            }
             Scope::System => Ok(Self::below(
                 scope,
                 role,
@@ -80,5 +100,18 @@ impl Place {
         let name = format!("{}.service", role.unit());
         let unit = units.join(&name);
         Self { scope, name, unit, environment: settings.join(role.environment()) }
+    }
+
+    /// The files of a user's service on macOS.
+    pub(crate) fn of_launchd(role: Role, agents: &Path, settings: &Path) -> Self {
+        let name = format!("org.{}", role.unit());
+        let unit = agents.join(format!("{name}.plist"));
+        Self { scope: Scope::User, name, unit, environment: settings.join(role.environment()) }
+    }
+
+    /// The file for the output of a service of launchd, which keeps no journal.
+    pub(crate) fn log(&self) -> PathBuf {
+        let library = self.unit.parent().and_then(Path::parent).unwrap_or(Path::new("/tmp"));
+        library.join("Logs").join(&self.name).with_added_extension("log")
     }
 }

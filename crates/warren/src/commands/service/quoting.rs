@@ -44,6 +44,18 @@ pub(super) fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
+/// The text of a value that [`quoted`] wrote, or that stands there without quotes.
+pub(super) fn unquoted(value: &str) -> String {
+    let inner = value.strip_prefix('"').and_then(|value| value.strip_suffix('"'));
+    let Some(inner) = inner else { return value.to_owned() };
+    let mut text = String::new();
+    let mut rest = inner.chars();
+    while let Some(c) = rest.next() {
+        text.push(if c == '\\' { rest.next().unwrap_or(c) } else { c });
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

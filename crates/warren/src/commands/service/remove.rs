@@ -10,10 +10,10 @@ use super::{
     Whose,
     command::{ServiceContext, options_of},
     installed,
+    manager::Manager,
     place::{Place, SYSTEM_DATA, Scope},
     quoting,
     role::Role,
-    systemd::Systemd,
     unit::command_of,
 };
 use crate::commands::say;
@@ -35,15 +35,15 @@ impl Remove {
     pub(super) async fn run(self, context: ServiceContext<'_>) -> anyhow::Result<()> {
         let place = self.chosen(installed(&self.whose.scopes()))?;
         let kept = kept(&place, context);
-        let systemd = Systemd::of(place.scope);
-        let is_here = systemd.is_here().await;
+        let manager = Manager::of(place.scope);
+        let is_here = manager.is_here().await;
         if is_here {
-            systemd.run(&["disable", "--now", &place.name]).await?;
+            manager.stop(&place).await?;
         }
         fs::remove_file(&place.unit)
             .with_context(|| format!("{} cannot be removed", place.unit.display()))?;
         if is_here {
-            systemd.run(&["daemon-reload"]).await?;
+            manager.forget().await?;
         }
         say(&format!("stopped, and removed {}", place.unit.display()))?;
         Ok(say(&format!("kept: {}", kept.join(", ")))?)
@@ -51,8 +51,7 @@ impl Remove {
 
     fn chosen(&self, mut places: Vec<Place>) -> anyhow::Result<Place> {
         if let Some(role) = self.role {
-            let name = format!("{}.service", role.unit());
-            places.retain(|place| place.name == name);
+            places.retain(|place| place.runs(role));
         }
         match places.len() {
             0 => bail!("no such service is installed"),
@@ -72,7 +71,7 @@ impl Remove {
 /// The files that stay on the disk.
 fn kept(place: &Place, context: ServiceContext<'_>) -> Vec<String> {
     let text = fs::read_to_string(&place.unit).unwrap_or_default();
-    let words = command_of(&text).and_then(quoting::words).unwrap_or_default();
+    let words = command_of(&text).and_then(|line| quoting::words(&line)).unwrap_or_default();
     let server = words.get(1..).and_then(|words| options_of(words, context));
     let data = match (server, place.scope) {
         (Some((role, _)), _) if !role.is_server() => None,

@@ -13,9 +13,10 @@ use super::{
     Whose,
     command::{ServiceContext, options_of},
     installed,
+    manager::Manager,
     place::Place,
     quoting,
-    systemd::{State, Systemd},
+    systemd::State,
     unit::command_of,
 };
 use crate::{
@@ -55,7 +56,7 @@ struct ServiceJson {
     unit: String,
     scope: &'static str,
     file: PathBuf,
-    /// The state by systemd, or `unknown`.
+    /// The state in systemd's words, or `unknown`.
     state: String,
     sub_state: String,
     since: String,
@@ -91,14 +92,14 @@ pub(super) async fn show(
 }
 
 async fn describe(place: &Place, context: ServiceContext<'_>) -> ServiceJson {
-    let systemd = Systemd::of(place.scope);
-    let state = match systemd.is_here().await {
-        true => systemd.state(place).await.unwrap_or_default(),
+    let manager = Manager::of(place.scope);
+    let state = match manager.is_here().await {
+        true => manager.state(place).await.unwrap_or_default(),
         false => State::default(),
     };
     let text = fs::read_to_string(&place.unit).unwrap_or_default();
     let command = command_of(&text).unwrap_or_default();
-    let server = server_of(command, context);
+    let server = server_of(&command, context);
     let address = server.as_ref().map(local_url);
     let answers = match &address {
         Some(address) if state.is_active() => version_at(address).await,
@@ -114,7 +115,7 @@ async fn describe(place: &Place, context: ServiceContext<'_>) -> ServiceJson {
         starts: state.starts,
         pid: state.pid,
         restarts: state.restarts,
-        command: command.to_owned(),
+        command,
         address,
         answers,
         data_dir: server.and_then(|options| data_dir(options.data_dir).ok()),
@@ -162,7 +163,7 @@ fn state(service: &ServiceJson) -> String {
         sub => format!("{} ({sub})", service.state),
     };
     if service.state == "unknown" {
-        words.push_str(": systemd does not run here");
+        words.push_str(&format!(": {} does not run here", Manager::name()));
     }
     if !service.since.is_empty() && service.state == "active" {
         words.push_str(&format!(" since {}", service.since));

@@ -1,9 +1,10 @@
-//! The text of a unit: one of the files in `deploy/` with its own command, paths and times.
+//! The text of a unit of systemd: one of the files in `deploy/` with its own command, paths and times.
 
 use std::time::Duration;
 
 use super::{
     place::{Place, Scope},
+    plist,
     quoting::{command_line, path},
     role::Role,
 };
@@ -51,9 +52,10 @@ fn is_setting(line: &str, name: &str) -> bool {
     line.strip_prefix(name).is_some_and(|rest| rest.starts_with('='))
 }
 
-/// The command line in a unit's text.
-pub(super) fn command_of(text: &str) -> Option<&str> {
-    text.lines().find_map(|line| line.strip_prefix("ExecStart="))
+/// The command line in the text of a unit, or of launchd's file.
+pub(super) fn command_of(text: &str) -> Option<String> {
+    let of_unit = text.lines().find_map(|line| line.strip_prefix("ExecStart="));
+    of_unit.map(str::to_owned).or_else(|| Some(command_line(&plist::words_of(text)?)))
 }
 
 #[cfg(test)]
