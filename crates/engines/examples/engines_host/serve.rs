@@ -103,7 +103,7 @@ async fn answer(port: u16, name: String, late: Duration, ready: Option<Instant>)
         tokio::time::sleep_until(ready.into()).await;
         backend.set_loading(false);
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// A stream that takes as long as the body's `ms` says.

@@ -114,7 +114,10 @@ impl SqliteStore {
     ) -> Result<(), StoreError> {
         self.write(|transaction| {
             let mut update = transaction.prepare(statement)?;
-            used.map(|(id, at)| update.execute(params![id, signed(at)]).map(drop)).collect()
+            for (id, at) in used {
+                update.execute(params![id, signed(at)])?;
+            }
+            Ok(())
         })
     }
 
