@@ -42,6 +42,7 @@ impl Audit {
     /// Starts the writing thread, which ends when this is dropped.
     pub(crate) fn new(store: Arc<dyn AuditStore>) -> Self {
         let (notes, noted) = mpsc::sync_channel(WAITING);
+        // Storing blocks, and has to go on while the runtime ends.
         thread::spawn(move || write(&*store, &noted));
         Self { notes, typed: Mutex::default() }
     }
@@ -56,6 +57,7 @@ impl Audit {
             target: shortened(target),
             outcome: shortened(outcome),
         };
+        // A slow disk must not hold up the calls of clients.
         if self.notes.try_send(Note::Did(action)).is_err() {
             tracing::error!(
                 who,
@@ -105,6 +107,7 @@ impl Audit {
             return false;
         }
         if typed.len() >= TYPISTS {
+            // Only at the bound, because this looks at all of them.
             typed.retain(|_, at| is_recent(at));
         }
         // Beyond the bound, typing is noted each time, because its time is not remembered.

@@ -39,6 +39,7 @@ struct MemberToken {
 impl MemberTokens {
     /// The member with this token. The token is compared as a hash, in constant time.
     pub fn member(&self, presented: &str) -> Option<Member> {
+        // The session in the token finds the entry, and the whole token proves it.
         let (session, _) = presented.strip_prefix(PREFIX)?.split_once('_')?;
         let all = self.lock();
         let given = all.get(&session.parse().ok()?)?;

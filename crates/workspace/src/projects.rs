@@ -129,6 +129,7 @@ impl Projects {
             created_at: now,
             updated_at: now,
         };
+        // Held from the check on, so that two new projects do not both take the last place.
         let _turn = self.changing.lock().await;
         self.check_room()?;
         self.save(who, "project.create", project).await
@@ -146,6 +147,7 @@ impl Projects {
     }
 
     async fn do_update(&self, who: &str, update: UpdateProject) -> Result<ServerMessage, Refusal> {
+        // Held from the reading on, so that two changes do not undo each other.
         let _turn = self.changing.lock().await;
         let project = changed(self.get(update.project_id)?, update);
         self.save(who, "project.update", project).await
@@ -206,6 +208,7 @@ impl Projects {
         project: Project,
     ) -> Result<ServerMessage, Refusal> {
         keep(&self.store, Change::Keep(fact(&project)?)).await?;
+        // After the store: a project that cannot be stored must not seem to be there.
         self.lock().insert(project.id, project.clone());
         self.audit.note(who, what, &project.id.to_string(), "done");
         let project = self.shown(project);
@@ -279,6 +282,7 @@ pub fn path_text(path: &Path) -> Result<String, Refusal> {
 
 fn changed(project: Project, update: UpdateProject) -> Project {
     let run_as_user = match update.run_as_user {
+        // An empty name takes the user away; without a name the user stays.
         Some(nobody) if nobody.is_empty() => None,
         other => other.or(project.run_as_user),
     };

@@ -221,6 +221,7 @@ impl TerminalEngine {
         if length == 0 {
             return Ok(Typed::Now);
         }
+        // Counted before it is queued, because the task that types it subtracts it.
         let bytes = waiting.fetch_add(length, Ordering::AcqRel) + length;
         let (told, is_typed) = oneshot::channel();
         let is_much = bytes > MUCH_BYTES || WAITING - self.keys.capacity() > MUCH;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use process::User;
+use process::{User, as_user};
 use tokio::task;
 
 use crate::refusal::Refusal;
@@ -30,6 +30,17 @@ pub(crate) fn find(allowed: &[String], name: Option<&str>) -> Result<Option<User
         return Err(not_allowed(name));
     }
     User::lookup(name).map(Some).map_err(|error| Refusal::failed(&error))
+}
+
+/// Runs `f` with a user's rights on files; `None`: the daemon's own.
+pub(crate) fn with_rights_of<T: Send>(
+    user: Option<&User>,
+    f: impl FnOnce() -> T + Send,
+) -> Result<T, Refusal> {
+    match user {
+        None => Ok(f()),
+        Some(user) => as_user(user, f).map_err(|error| Refusal::failed(&error)),
+    }
 }
 
 /// The user's home: where `~` leads.

@@ -126,6 +126,7 @@ impl Workspace {
         if self.settings.keep_sessions.is_zero() {
             return self.shut_down().await;
         }
+        // First, so that nothing is read here that the next daemon reads again.
         self.sessions.release().await;
         self.host.supervisor.detach().await;
         let audit = Arc::clone(&self.audit);
@@ -134,6 +135,7 @@ impl Workspace {
 
     /// Ends every process that sessions started. Returns when all data to be kept is written.
     pub async fn shut_down(&self) {
+        // First: the engines report how their sessions end.
         self.sessions.shut_down().await;
         self.host.supervisor.shutdown(self.settings.stop_grace).await;
         let audit = Arc::clone(&self.audit);
@@ -222,6 +224,7 @@ async fn supervise(
             tracing::warn!("terminals and agents of another version of Warren have ended");
             Outlived::of_other_version()
         }
+        // A server without its earlier sessions is better than none.
         Err(error) => {
             tracing::error!(error = base::error::chain(&error), "nothing is taken over");
             Outlived::default()

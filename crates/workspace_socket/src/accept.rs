@@ -34,6 +34,7 @@ const LIMITS: Limits = Limits {
 /// Closes all connections and accepts no new ones. Waits for [`FAREWELL`] at most.
 pub(crate) async fn close(admission: &Admission) {
     admission.closing.cancel();
+    // The tracker can be waited for only once it is closed.
     admission.links.close();
     if timeout(FAREWELL, admission.links.wait()).await.is_err() {
         tracing::debug!("some clients are not done yet");
@@ -109,6 +110,7 @@ pub(crate) async fn serve(
         Ok(admitted) => {
             let is_administrator = admitted.me.role == Role::Admin;
             gate.admit(admission.large.claim(&admitted.me.who, is_administrator));
+            // Its place is free for others; the client has a permit of its own.
             drop(stranger);
             let client = Client::new(admission, admitted, link, outbox, gate);
             let span = client.span();

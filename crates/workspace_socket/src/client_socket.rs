@@ -80,6 +80,7 @@ impl ClientSocket {
         let events = services.events.subscribe();
         let (moved, member) = (Arc::clone(services), cluster.clone());
         let own = tokio::spawn(async move {
+            // First: a session that has left must not be announced as this machine's.
             moving::restore(&moved, &member).await;
             own.run(events, elsewhere).await;
         });

@@ -73,6 +73,7 @@ impl Drop for Awaited {
         let mut state = self.0.lock();
         state.awaited -= 1;
         if state.awaited == 0 {
+            // No answer is left that could be equal to one of them.
             state.told = VecDeque::new();
         }
     }

@@ -135,6 +135,7 @@ impl Gate {
         if state.since <= LARGE || state.large.is_some() {
             return Poll::Ready(Ok(()));
         }
+        // Kept between two polls: otherwise the connection would lose its place in the queue.
         let asking = state.asking.get_or_insert_with(|| claim.clone().take().boxed());
         let taken = ready!(asking.poll_unpin(cx));
         state.asking = None;
@@ -214,6 +215,7 @@ impl AsyncWrite for Gated {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let wrote = ready!(self.io.as_mut().poll_write(cx, bytes));
+        // Only once the system has taken some of them.
         self.gate.lock().wrote = Instant::now();
         Poll::Ready(wrote)
     }

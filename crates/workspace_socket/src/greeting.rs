@@ -107,6 +107,7 @@ fn admit(
         Err(denied) => match admission.services.member_tokens.member(token.expose()) {
             Some(member) => (of_member(member), Credential::Member(token)),
             None => {
+                // A key that has expired or was revoked is no guess.
                 if !matches!(denied, NotAdmitted::Key(_)) {
                     lock_out.failed(from, now.steady);
                 }
@@ -116,6 +117,7 @@ fn admit(
         },
     };
     lock_out.succeeded(from);
+    // Last, so that a wrong token never takes a client's place.
     let permit = Arc::clone(&admission.clients).try_acquire_owned();
     let permit = permit
         .map_err(|_| format!("there are {} clients, and no more may be", admission.most_clients))?;

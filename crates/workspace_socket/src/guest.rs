@@ -88,6 +88,7 @@ impl Guest {
         let lanes = serving.end().await;
         drop(client);
         lanes.finish(admission.closing.cancelled()).await;
+        // Last: answers of the requests that were left still go over the circuit.
         done.cancel();
     }
 
@@ -116,6 +117,7 @@ impl Guest {
     }
 
     async fn frame(&mut self, frame: Frame) -> Result<(), OutboxClosed> {
+        // A frame that is refused counts, too: the other end counts what it sends.
         self.number += 1;
         let answered = mark(self.serving.asker.outbox.clone(), self.number);
         let Frame::Text(text) = frame else {

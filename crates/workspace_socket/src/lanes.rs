@@ -113,6 +113,7 @@ impl Lanes {
             let dropped = self.waiting.iter().map(VecDeque::len).sum::<usize>();
             tracing::warn!(dropped, "what a client has asked for goes on although it has gone");
         }
+        // A set that is dropped aborts its tasks.
         self.tasks.detach_all();
     }
 

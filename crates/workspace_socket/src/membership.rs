@@ -184,6 +184,7 @@ pub(crate) fn named(cluster: &Cluster, name: &str) -> Result<Server, Refusal> {
         return Ok(Server::Here);
     }
     let others: Vec<Member> = cluster.members().into_iter().map(|member| member.member).collect();
+    // A whole id before a name, and a name before the beginning of an id: a name may look like one.
     if others.iter().any(|member| member.node_id == name) {
         return Ok(Server::Member(name.to_owned()));
     }

@@ -76,6 +76,7 @@ impl MessageSlots {
             return pool;
         }
         let pool = SlotPool::new(EACH_KEY);
+        // Here, so that there are no more entries than connections.
         keys.retain(|_, pool| pool.strong_count() > 0);
         keys.insert(key.to_owned(), Arc::downgrade(&pool));
         pool

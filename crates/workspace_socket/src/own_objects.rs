@@ -145,6 +145,7 @@ impl OwnObjects {
     fn soon(&mut self, object: Elsewhere) {
         let now = Instant::now();
         let earliest = self.written.get(&object.id).map_or(now, |at| (*at + PAUSE).max(now));
+        // The earlier time stays: changes in a row must not put each other off.
         self.due.entry(object).or_insert(earliest);
     }
 
@@ -193,6 +194,7 @@ impl OwnObjects {
         let due = self.due.iter().filter(|(_, at)| **at <= now);
         let due: Vec<Elsewhere> = due.map(|(object, _)| object.clone()).collect();
         for object in due {
+            // Before the write, so that a change meanwhile is due again.
             self.due.remove(&object);
             let entry = self.cluster.directory().get(object.kind, &object.id);
             let entry = entry.filter(|entry| entry.owner.as_str() == self.cluster.node_id());
@@ -211,6 +213,7 @@ impl OwnObjects {
     async fn session(&mut self, id: &Arc<str>, entry: Option<&Entry>) -> Result<(), WriteError> {
         let session = id.parse().ok();
         let info = session.and_then(|id| self.services.sessions.info(id).ok());
+        // Its entry is this member's before it runs here, and must not be deleted as gone.
         if let Some(coming) = session.filter(|id| self.services.moves.is_coming(*id)) {
             moving::look(&self.services, &self.cluster, coming);
             return Ok(());
@@ -219,6 +222,7 @@ impl OwnObjects {
         let info = SessionInfo { attached_clients: 0, ..info };
         let told: Option<SessionInfo> =
             entry.and_then(|entry| serde_json::from_str(&entry.value).ok());
+        // The time of the last activity is written once in a round at least.
         let is_told = told.is_some_and(|told| {
             let quiet = info.last_active.duration_since(told.last_active);
             is_same_but_for_activity(&told, &info) && quiet.unsigned_abs() < ROUND

@@ -41,6 +41,7 @@ impl ProjectWatch {
         folder: &ProjectFolder,
         outbox: Outbox,
     ) -> Result<(), Refusal> {
+        // First, so that its permit is free for this one.
         *self.lock() = None;
         let permit = Arc::clone(&budget.projects).try_acquire_owned();
         let permit = permit.map_err(|_| Refusal::TooMany { what: "watches", most: WATCHES })?;
@@ -77,6 +78,7 @@ fn begin(user: Option<User>, permit: OwnedSemaphorePermit, work: Work) -> io::Re
             tracing::error!(user = user.name, %error, "a project cannot be watched as its user");
         }
     };
+    // A thread of its own, since rights belong to a thread.
     thread::Builder::new().name("watch".to_owned()).spawn(watching).map(drop)
 }
 

@@ -182,6 +182,7 @@ impl Remotes {
     }
 
     async fn heard(&mut self) -> (usize, Result<Frame, Ended>) {
+        // A circuit keeps what has come when its wait is dropped.
         poll_fn(|context| {
             for (index, remote) in self.open.iter_mut().enumerate() {
                 if let Poll::Ready(heard) = pin!(remote.circuit.next()).poll(context) {

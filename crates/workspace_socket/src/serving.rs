@@ -208,6 +208,7 @@ impl Serving {
     async fn attach_as(&mut self, attach: &Attach, said: Said) -> Result<(), OutboxClosed> {
         let Asker { services, client, outbox, .. } = &self.asker;
         let id = attach.session_id;
+        // Before the other one ends: if there is no such session, the client stays where it is.
         let attachment = match services.sessions.attach(id, *client, attach.after_seq) {
             Ok(attachment) => attachment,
             Err(refusal) => return self.say(&Family::Plain.refused(&refusal)),
@@ -276,6 +277,7 @@ pub(crate) async fn send(outbox: &Outbox, answer: ServerMessage, share: Option<S
             | ServerMessage::History(_)
             | ServerMessage::Turns(_)
     );
+    // A long answer would hold up the other connections of this thread.
     let text = match is_long {
         true => task::spawn_blocking(move || answer.encode()).await,
         false => Ok(answer.encode()),

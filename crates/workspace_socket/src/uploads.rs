@@ -78,6 +78,7 @@ impl Uploads {
     pub(crate) fn take(&self, files: &ProjectFiles, part: &Part) -> Result<(), Refusal> {
         let key = (part.project, part.upload_id.clone());
         let Some(file) = self.lock().file(&key, part)? else { return Ok(()) };
+        // Parts of one upload wait for each other, and for no other upload.
         let mut file = locked(&file);
         let file = &mut *file;
         let taken = files.act(part.project, |root| file.take(root, part));

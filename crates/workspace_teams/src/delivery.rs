@@ -75,6 +75,7 @@ fn headed(heading: &str, payload: &str, seq: u64) -> String {
         return format!("{heading}{payload}");
     }
     let cut = format!("\n\n[cut: the whole message is in the inbox, from since_seq {seq} on]");
+    // A prompt has a bound; the inbox has the whole message.
     let end = payload.floor_char_boundary(room - cut.len());
     format!("{heading}{}{cut}", payload.get(..end).unwrap_or_default())
 }

@@ -142,6 +142,8 @@ impl Desk {
         let (name, project) = (create.name.clone(), create.project_id.map(|id| id.uuid()));
         let new = spawning::leader(create, team)?;
         let desk = self.clone();
+        // A session without its team, or a team without its leader, must not stay if the client
+        // leaves.
         let (leader, made) = undisturbed(async move {
             let leader = desk.host.create(new).await?;
             let new = NewTeam { id: team.uuid(), name, leader: leader.id.uuid(), project };
@@ -267,6 +269,7 @@ impl Desk {
         let desk = self.clone();
         undisturbed(async move {
             let sessions = ask(&desk.queue, move |core, _| deleted(core, team_id.uuid())).await?;
+            // Before the sessions of this machine end, which takes seconds.
             desk.outposts.call_roll();
             desk.host.kill(sessions).await;
             Ok(())
@@ -292,6 +295,7 @@ impl Desk {
             let node = making.as_ref().map(|making| making.node().to_owned());
             let membership = Membership { team: team.uuid(), session: session.id.uuid(), node };
             let joined = ask(&desk.queue, move |core, moment| join(core, membership, moment)).await;
+            // Only now: from here on the roll names it as a member of the team.
             drop(making);
             Ok((session.clone(), desk.or_end(session.id, joined).await?))
         });

@@ -148,10 +148,12 @@ impl Driver {
 
     /// Feeds these inputs to the machine, stores the changes and carries out the effects.
     async fn round(&mut self, queue: &Arc<Queue>, inputs: Vec<Input>) -> Result<(), ()> {
+        // A machine that is ahead of the store is rebuilt before it is asked anything.
         let lost = if self.is_lost { self.find().await.err() } else { None };
         let moment = now();
         let mut calls = vec![Call::of(std::mem::take(&mut self.first))];
         calls.extend(inputs.into_iter().map(|input| self.call(input, moment)));
+        // Last: an input of this moment may settle what would time out.
         calls.push(Call::of(self.time_passed(moment)));
         let changes: Vec<_> =
             calls.iter_mut().map(|call| std::mem::take(&mut call.changes)).collect();
@@ -268,6 +270,7 @@ impl Driver {
             }
             Effect::KillSessions(sessions) => {
                 let sessions = sessions.into_iter().map(SessionId::from_uuid).collect();
+                // Ending a session takes seconds, and this task may not wait.
                 tokio::spawn(self.host.kill(sessions).in_current_span());
             }
         }
@@ -325,6 +328,7 @@ impl Driver {
             }
             let name = |worker| self.host.name(SessionId::from_uuid(worker));
             let text = news::prompt(&results, name);
+            // Before the delivery, whose receipt may come at once.
             self.core.news.tells(leader, &results);
             let receipt = news_receipt(Arc::clone(queue), leader);
             if let Err(refusal) = self.host.deliver(session, text, receipt) {

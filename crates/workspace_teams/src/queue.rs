@@ -160,6 +160,7 @@ impl Queue {
     pub(crate) fn tell(&self, told: SessionNotice) {
         let mut waiting = self.lock();
         if waiting.told >= TOLD {
+            // Memory has a bound even if the store fails for days.
             tracing::error!(?told, "teams are not told: too much waits to be written down");
             return;
         }
@@ -234,6 +235,7 @@ impl Waiting {
     }
 
     fn take(&mut self) -> Vec<Input> {
+        // One transaction stores a round, so a round must stay small.
         let most = self.inputs.len().min(AT_ONCE);
         let taken: Vec<_> = self.inputs.drain(..most).collect();
         for input in &taken {

@@ -52,6 +52,7 @@ pub(crate) fn handoff(answer: &Answer, worker: SessionId) -> HandoffResult {
 /// The outcome of a wait.
 pub(crate) fn waited(answer: &Answer) -> TeamWaitResult {
     let all: usize = answer.finished.iter().map(|one| one.result.len()).sum();
+    // Evenly, so that one long result does not hide the others.
     let most = if all <= RESULTS { all } else { RESULTS / answer.finished.len().max(1) };
     let results = answer.finished.iter().map(|one| {
         let end = one.result.floor_char_boundary(most);

@@ -47,6 +47,7 @@ pub(crate) fn worker(new: SpawnWorker, leader: &Facts) -> Result<NewSession, Ref
     let provider = new.provider.unwrap_or_else(|| leader.provider.clone());
     let as_leader = provider == leader.provider;
     let model = new.model.or_else(|| leader.model.clone().filter(|_| as_leader));
+    // Arguments of one agent mean nothing, or something else, to another.
     let args = || if as_leader { leader.extra_args.clone() } else { Vec::new() };
     Ok(NewSession {
         engine: engine(new.mode, provider, model, new.extra_args.unwrap_or_else(args))?,

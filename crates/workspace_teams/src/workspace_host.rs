@@ -49,6 +49,7 @@ impl WorkspaceHost {
         let orphans = all.filter(|session| session.team_id.is_some_and(|id| !teams.contains(&id)));
         let orphans: Vec<_> = orphans.map(|session| session.id).collect();
         if !orphans.is_empty() {
+            // The start does not wait for it.
             tokio::spawn(self.kill(orphans));
         }
     }

@@ -45,6 +45,7 @@ impl Continuation {
         let (prompts, prompted) = mpsc::channel(WAITING);
         let agent = Arc::default();
         let listener = Listener {
+            // The task waits for prompts, and must not keep a workspace that has ended.
             host: Arc::downgrade(host),
             facts: facts.clone(),
             feed,
@@ -61,6 +62,7 @@ impl Continuation {
     /// the copy.
     pub(super) fn prompt(&self, text: String) -> Result<Option<u64>, Refusal> {
         if let Some(agent) = self.agent.get() {
+            // Not through the queue: only the agent knows the turn, and its refusals come at once.
             return agent.prompt(text);
         }
         self.prompts.try_send(text).map(|()| None).map_err(|_| {
@@ -77,6 +79,7 @@ impl Listener {
                 Err(refusal) => Err(refusal),
             };
             if let Err(refusal) = told {
+                // Its caller has an answer already, so only an event can say it.
                 let message = format!("The prompt was not taken: {refusal}");
                 self.feed.event(AgentEvent::Notice { message });
             }
@@ -93,6 +96,7 @@ impl Listener {
         let mut plan = Plan::new(&host, &self.facts_with(conversation))?;
         let config = self.subject.claude.as_ref().and_then(|claude| claude.config.clone());
         plan.add_env(config.map(|config| ("CLAUDE_CONFIG_DIR".to_owned(), config)));
+        // Only this task makes the agent, so no other one is lost here.
         Ok(self.agent.get_or_init(|| AgentEngine::new(&host, plan, self.feed.clone())))
     }
 

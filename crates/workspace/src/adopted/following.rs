@@ -69,6 +69,7 @@ impl Follower {
             let (subject, before, copy) =
                 (self.subject.clone(), self.before.clone(), self.copy.clone());
             let look = move || look(&subject, transcript, before.as_ref(), copy.as_deref());
+            // This fails only while the runtime ends.
             let Ok(looked) = task::spawn_blocking(look).await else { return };
             match &looked.transcript {
                 Some(found) if !looked.lines.is_empty() => {
@@ -136,6 +137,7 @@ fn look(
         };
         let mut transcript = transcript.or_else(found)?;
         let mut lines = transcript.read().unwrap_or_default();
+        // A line that is longer than one read would cost a pause for each part.
         while lines.is_empty() && !transcript.is_at_end() {
             lines = transcript.read().ok()?;
         }

@@ -6,9 +6,9 @@ use std::{
     time::SystemTime,
 };
 
-use process::{Adopted, User, as_user};
+use process::{Adopted, User};
 
-use crate::{refusal::Refusal, users};
+use crate::{refusal::Refusal, sessions::moving::dashed, users};
 
 /// The arguments that name a conversation.
 const NAMED_BY: [&str; 3] = ["--resume", "-r", "--session-id"];
@@ -51,10 +51,7 @@ impl Subject {
 
     /// Runs `f`, which accesses the process's files, with the rights of the process's user only.
     pub(super) fn as_its_user<T: Send>(&self, f: impl FnOnce() -> T + Send) -> Result<T, Refusal> {
-        match &self.user {
-            None => Ok(f()),
-            Some(user) => as_user(user, f).map_err(|error| Refusal::failed(&error)),
-        }
+        users::with_rights_of(self.user.as_ref(), f)
     }
 }
 
@@ -95,6 +92,7 @@ fn owner(process: &Adopted, run_as: &[String]) -> Result<Option<User>, Refusal> 
 
 /// Whether a command line starts Claude, by its name or as a script of its package.
 fn is_claude(command_line: &[OsString]) -> bool {
+    // The program itself, or an interpreter and its script.
     command_line.iter().take(2).any(|word| {
         let path = Path::new(word);
         path.file_name() == Some(OsStr::new("claude"))
@@ -118,12 +116,6 @@ fn named(command_line: &[OsString]) -> Option<String> {
 /// Whether this is the id of a conversation. Anything else must not become part of a path.
 pub(super) fn is_id(text: &str) -> bool {
     uuid::Uuid::try_parse(text).is_ok()
-}
-
-/// The name of Claude's folder for a working directory.
-fn dashed(path: &Path) -> String {
-    let path = path.to_string_lossy();
-    path.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use rustix::fs::OFlags;
 use session::agent::{Line, LineSplitter};
 
 use super::subject::{Claude, is_id};
@@ -54,6 +55,7 @@ impl Transcript {
         let (path, id) = (path(&claude.folder, id), id.to_owned());
         let length = fs::metadata(&path).ok().filter(Metadata::is_file)?.len();
         let at = length.saturating_sub(BEFORE);
+        // A place in the middle of the file is most likely in the middle of a line.
         Some(Self { path, id, file: None, at, lines: LineSplitter::default(), skips: at > 0 })
     }
 
@@ -87,14 +89,17 @@ impl Transcript {
 
     /// Copies all that was said to a new conversation. Returns the new id.
     pub(super) fn fork(&self) -> io::Result<String> {
+        // The file is read whole below.
         let length = fs::metadata(&self.path)?.len();
         if length > LONGEST {
             return Err(io::Error::other(format!("the conversation has {length} bytes")));
         }
         // A text that is no UTF-8 would keep the rest from being copied.
         let text = String::from_utf8_lossy(&fs::read(&self.path)?).into_owned();
+        // Claude may be in the middle of a line.
         let end = text.rfind('\n').map_or(0, |end| end + 1);
         let id = uuid::Builder::from_random_bytes(rand::random()).into_uuid().to_string();
+        // Each line names its conversation.
         let forked = text[..end].replace(&self.id, &id);
         let folder = self.path.parent().unwrap_or(Path::new("/"));
         let mut options = fs::OpenOptions::new();
@@ -117,13 +122,14 @@ impl Transcript {
 
     /// Whether the file is read to its end.
     pub(super) fn is_at_end(&self) -> bool {
+        // A file that is gone has no more lines.
         fs::metadata(&self.path).map_or(true, |found| found.len() <= self.at)
     }
 }
 
 /// Opens a regular file. Anything else is an error, and opening it does not wait.
 fn open(path: &Path) -> io::Result<File> {
-    let nonblocking = 0o4000;
+    let nonblocking = OFlags::NONBLOCK.bits().cast_signed();
     let file = fs::OpenOptions::new().read(true).custom_flags(nonblocking).open(path)?;
     match file.metadata()?.is_file() {
         true => Ok(file),

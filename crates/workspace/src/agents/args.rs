@@ -112,6 +112,7 @@ fn permissions(mode: &str) -> Result<PermissionMode, Refusal> {
 
 fn is_allowed(arg: &str, allowed: &[String]) -> bool {
     let (flag, value) = arg.split_once('=').unwrap_or((arg, ""));
+    // The settings name flags with or without dashes.
     let same = |allowed: &str| allowed.trim_start_matches('-') == flag.trim_start_matches('-');
     HARMLESS.contains(&flag)
         || (flag == MODE && ASKING.contains(&value))

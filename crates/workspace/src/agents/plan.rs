@@ -67,6 +67,7 @@ impl Plan {
             program,
             acp,
         };
+        // Opened only to see whether it can be.
         let settings = plan.settings(host, None, Vec::new())?;
         open(&facts.provider, &plan.acp, settings).map_err(|bad| Refusal::failed(&bad))?;
         Ok(plan)
@@ -93,6 +94,7 @@ impl Plan {
         key: Option<Secret>,
     ) -> Result<(Box<dyn Dialect>, Option<SessionKey>), Refusal> {
         let key = key.and_then(|secret| self.key_again(host, secret));
+        // The process has its MCP servers already.
         let settings = self.settings(host, key.as_ref(), Vec::new())?;
         let dialect = open(&self.facts.provider, &self.acp, settings);
         Ok((dialect.map_err(|bad| Refusal::failed(&bad))?, key))

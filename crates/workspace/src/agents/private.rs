@@ -7,11 +7,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use process::{User, as_user};
+use process::User;
 use protocol::workspace::SessionId;
 use session::agent::PrivateFile;
 
-use crate::refusal::Refusal;
+use crate::{refusal::Refusal, users};
 
 /// The file in a session's own directory that holds the name of its directory elsewhere.
 const ELSEWHERE: &str = "elsewhere";
@@ -100,10 +100,7 @@ impl Private {
     }
 
     fn as_its_user<T: Send>(&self, f: impl FnOnce() -> T + Send) -> Result<T, Refusal> {
-        match &self.user {
-            None => Ok(f()),
-            Some(user) => as_user(user, f).map_err(|error| Refusal::failed(&error)),
-        }
+        users::with_rights_of(self.user.as_ref(), f)
     }
 }
 

@@ -67,6 +67,7 @@ impl Search<'_> {
     }
 
     fn look(&self, program: &str) -> Option<PathBuf> {
+        // Such a name would lead out of the places.
         if program.is_empty() || program.contains('/') {
             return None;
         }
@@ -80,6 +81,7 @@ impl Search<'_> {
             env::split_paths(path).filter(|place| place.is_absolute()).collect();
         places.extend(BELOW_HOME.map(|place| self.home.join(place)));
         places.extend(node_versions(&self.home.join(NODE_VERSIONS)));
+        // The PATH of a service is often shorter than that of a login.
         places.push("/usr/local/bin".into());
         places
     }

@@ -68,6 +68,7 @@ impl Alarms {
     }
 
     fn due(&self, now: Instant) -> Option<Weak<dyn Alarmed>> {
+        // One at a time: the session that is called may set its next alarm.
         let mut set = self.lock();
         let is_due = set.peek().is_some_and(|alarm| alarm.at <= now);
         is_due.then(|| set.pop()).flatten().map(|alarm| alarm.session)

@@ -72,6 +72,7 @@ impl Attachment {
             }
             StreamStep::Load => session.load().await,
             StreamStep::Wait => {
+                // A client counts as quick only while it waits here.
                 let _demands = Demanding::of(&self.demand);
                 news.await;
                 Ok(())

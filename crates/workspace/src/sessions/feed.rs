@@ -261,6 +261,7 @@ impl Feed {
     /// Whether the program in the terminal has turned on bracketed paste.
     pub(crate) fn takes_pastes(&self) -> bool {
         let session = self.session.upgrade().filter(|session| session.is_terminal);
+        // A snapshot turns on the modes that are on.
         session.is_some_and(|session| session.screen_now().data.contains("\x1b[?2004h"))
     }
 }

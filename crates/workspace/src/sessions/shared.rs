@@ -1,7 +1,7 @@
 //! The state that all sessions share.
 
 use std::{
-    fs, io,
+    io,
     path::PathBuf,
     sync::{
         Arc, Weak,
@@ -17,7 +17,10 @@ use store::WorkspaceStore;
 use super::{
     alarms::Alarms,
     life::keeper::Keeper,
-    output::{history::writer::Writer, painting::PaintQueue},
+    output::{
+        history::{remove_all, writer::Writer},
+        painting::PaintQueue,
+    },
     turn_follower::TurnFollower,
 };
 use crate::{
@@ -128,10 +131,7 @@ impl SharedState {
 
     /// Removes a session's private agent files. It blocks.
     pub(crate) fn remove_agent_dir(&self, id: SessionId) -> io::Result<()> {
-        match fs::remove_dir_all(self.dir.join("agents").join(id.to_string())) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            other => other,
-        }
+        remove_all(&self.dir.join("agents").join(id.to_string()))
     }
 
     pub(crate) const fn retention(&self) -> Retention {

@@ -88,6 +88,7 @@ pub(crate) async fn update(asker: &Asker, asked: UpdateClusterConfig) -> Answer 
 pub(crate) async fn rename(asker: &Asker, asked: RenameNode) -> Answer {
     let kind = RequestKind::RenameNode;
     let Some(cluster) = asker.services.membership.cluster() else { return alone(kind) };
+    // A name that two machines have means neither of them.
     if cluster.members().iter().any(|other| other.member.name == asked.name) {
         return ack(kind, false, &format!("another node is called {:?} already", asked.name));
     }

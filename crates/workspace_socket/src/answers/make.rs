@@ -56,20 +56,21 @@ pub(crate) async fn list(asker: &Asker, asked: ListSessions) -> Answer {
 
 pub(crate) async fn history(asker: &Asker, asked: GetHistory) -> Answer {
     let GetHistory { session_id, before_seq, max_bytes } = asked;
-    let bytes = max_bytes.unwrap_or(PAST).min(MOST_PAST);
-    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-    let sessions = &asker.services.sessions;
-    let past = sessions.history(session_id, before_seq.unwrap_or(u64::MAX), bytes).await?;
+    let (sessions, before_seq) = (&asker.services.sessions, before_seq.unwrap_or(u64::MAX));
+    let past = sessions.history(session_id, before_seq, length(max_bytes)).await?;
     Ok(Some(ServerMessage::History(past)))
 }
 
 pub(crate) async fn turns(asker: &Asker, asked: GetTurns) -> Answer {
     let GetTurns { session_id, before, after, max_bytes } = asked;
-    let bytes = max_bytes.unwrap_or(PAST).min(MOST_PAST);
-    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
     let range = (after.unwrap_or(0), before.unwrap_or(u64::MAX));
-    let turns = asker.services.sessions.turns(session_id, range, bytes).await?;
+    let turns = asker.services.sessions.turns(session_id, range, length(max_bytes)).await?;
     Ok(Some(ServerMessage::Turns(turns)))
+}
+
+/// The length of the history to send, in bytes.
+fn length(asked: Option<u64>) -> usize {
+    usize::try_from(asked.unwrap_or(PAST).min(MOST_PAST)).unwrap_or(usize::MAX)
 }
 
 /// The event of a killed session goes to all clients, the asker included, so it is the answer, too.
@@ -77,6 +78,7 @@ pub(crate) async fn turns(asker: &Asker, asked: GetTurns) -> Answer {
 /// own.
 pub(crate) async fn kill(asker: &Asker, asked: OfSession) -> Answer {
     let id = asked.session_id;
+    // Now, because nothing is known of it afterwards.
     let is_hidden = asker.services.sessions.info(id)?.hidden;
     let killed = asker.services.sessions.kill(id).await;
     asker.note_outcome("session.kill", &id.to_string(), &killed);

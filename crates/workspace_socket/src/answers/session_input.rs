@@ -25,6 +25,7 @@ pub(crate) fn prompt(asker: &Asker, asked: SendInput) -> Answer {
     match (stored, input_id.map(|input_id| acknowledged(input_id, prompted.turn))) {
         (None, answer) => Ok(answer),
         (Some(stored), answer) => {
+            // Not waited for: this runs in the connection's own task.
             tokio::spawn(acknowledge_stored(stored, answer, asker.outbox.clone()));
             Ok(None)
         }

@@ -50,11 +50,13 @@ impl Client {
                 return Ok(true);
             }
         };
+        // Here, too: the other member takes this one's word for the client's role.
         if let Err(refusal) = allowed(&self.serving.asker.me, message.kind(), &policy) {
             self.say(&policy.family.refused(&refusal))?;
             return Ok(true);
         }
         if let ClientMessage::Attach(attach) = message {
+            // No output of the session before may come after the answer.
             self.serving.let_go().await;
             self.remotes.attach(&node, attach.session_id);
         }

@@ -78,9 +78,11 @@ impl Client {
         outbox: Outbox,
         gate: Arc<Gate>,
     ) -> Self {
+        // Until now only a greeting was read.
         link.set_max_message(MAX_MESSAGE);
         let client = admission.next_client();
         let mut ticks = interval_at(Instant::now() + TICK, TICK);
+        // After a long piece of work one ping is enough.
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
             serving: Serving::new(admission, client, admitted.me, outbox, true),

@@ -75,6 +75,7 @@ impl Client {
         let now = services.membership.server_of(&Target::Session(id), &services);
         match (there, now) {
             (None, Ok(Server::Member(node))) => {
+                // The number is final once the stream has ended.
                 let seq = self.serving.let_go().await;
                 self.remotes.follow(&node, id, seq);
             }

@@ -76,6 +76,7 @@ impl Arriving {
         data: Vec<u8>,
     ) -> Result<bool, Refusal> {
         let mut state = self.state.lock().await;
+        // Not put back after an error: the move begins again then.
         let mut staging =
             state.staging.take().ok_or_else(|| Refusal::invalid("everything has come already"))?;
         let writing = task::spawn_blocking(move || {

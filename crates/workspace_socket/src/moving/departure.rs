@@ -155,6 +155,7 @@ impl Mover {
                 input = Some(self.until_answer().await);
             }
         }
+        // Before the client hears of the end, who may ask for the next move at once.
         self.services.moves.leaving().remove(&self.id);
         let why = self.why.take();
         self.tell(why.map_or(Ok(()), Err));

@@ -113,6 +113,7 @@ impl Receiving {
     /// Makes room for a session.
     async fn begins(&mut self, prepare: MovePrepare) -> Result<Vec<SealedMessage>, Refusal> {
         let MovePrepare { move_id, session_id, moves, .. } = prepare;
+        // Used up by this: each preparation follows a question of its own.
         let landing = self.landing.take().filter(|(asked, _)| *asked == move_id);
         let (_, landing) = landing.ok_or_else(|| Refusal::invalid("nobody asked before"))?;
         self.give_way(session_id).await?;

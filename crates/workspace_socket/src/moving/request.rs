@@ -77,6 +77,7 @@ async fn try_move(asker: &Asker, asked: MoveSession) -> Result<SessionMoved, Ref
 
 /// Notes that the session is on its way out, if it is not already.
 fn begin(asker: &Asker, id: SessionId, move_id: u64) -> Result<Arc<Leaving>, Refusal> {
+    // Locked over check and insertion, so that two requests do not both begin.
     let mut all = asker.services.moves.leaving();
     if all.contains_key(&id) {
         return Err(Refusal::invalid("it moves to another machine already"));

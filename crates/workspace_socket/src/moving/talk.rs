@@ -61,6 +61,7 @@ impl Talk {
         let mut least = self.circuit.waiting();
         let mut since = Instant::now();
         while self.circuit.waiting() > WAITING {
+            // Nothing is lost when the hearing is dropped.
             if let Ok(heard) = timeout(LOOK, self.hear(SILENCE)).await {
                 return Err(refused(heard?).unwrap_or_else(|| self.lost("spoke out of turn")));
             }

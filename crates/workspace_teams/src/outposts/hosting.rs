@@ -37,6 +37,7 @@ impl Lines {
     /// The newest line of an owner begins, and ends the one before.
     fn begin(&self, owner: &str) -> CancellationToken {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Here, so that there are no more lines than members.
         all.retain(|_, line| !line.is_cancelled());
         let line = CancellationToken::new();
         if let Some(before) = all.insert(owner.to_owned(), line.clone()) {
@@ -78,6 +79,7 @@ impl Hosting {
             }
             serving.report(&*line).await;
             tokio::select! {
+                // A line that is replaced answers nothing any more.
                 biased;
                 () = replaced.cancelled() => return,
                 heard = line.next() => match heard.and_then(|text| read(&text)) {
@@ -107,12 +109,14 @@ impl Hosting {
 
     async fn try_create(&self, recruit: Recruit) -> Result<SessionInfo, Refusal> {
         let id = recruit.session;
+        // An owner whose line was cut asks again.
         if let Some(made) = self.host.info(id) {
             return Ok(made);
         }
         self.host.check_args(&recruit.extra_args, recruit.administrator)?;
         let team = recruit.team.uuid();
         let new = recruit.session(|project| self.host.has_project(project))?;
+        // Before it is made: a turn that begins at once must find its seat.
         self.enlist(id, team).await?;
         let made = self.host.create_as(id, new).await;
         match &made {
@@ -197,6 +201,7 @@ impl Serving {
         });
         let differences = compared.await?;
         line.send(write(&FromOutpost::Missing { sessions: differences.missing }));
+        // An owner that cannot read all of its teams may have forgotten some.
         if is_complete && !differences.surplus.is_empty() {
             let surplus = differences.surplus.into_iter().map(SessionId::from_uuid).collect();
             tokio::spawn(self.hosting.host.kill(surplus));
@@ -235,6 +240,7 @@ impl Serving {
             let due = ask(&self.hosting.queue, move |core, _| {
                 (Ok(core.outpost.reports(&owner, &after, most)), Vec::new())
             });
+            // The store fails. Whatever happens next on the line leads here again.
             let Ok(due) = due.await else { return sleep(PAUSE).await };
             if due.is_empty() {
                 return;

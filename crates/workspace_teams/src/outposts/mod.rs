@@ -145,6 +145,7 @@ impl Outposts {
     /// This machine is in no cluster any more.
     pub(crate) fn leave(&self) {
         *self.shared.members.write().unwrap_or_else(PoisonError::into_inner) = None;
+        // This aborts their tasks, and refuses the callers that wait.
         self.stations().clear();
         self.set_calling(None);
     }
@@ -193,6 +194,7 @@ impl Outposts {
         let no_agent = || Refusal::invalid("a member of a team is an agent");
         let recruit = Recruit::new(session, team, administrator, new).ok_or_else(no_agent)?;
         let station = self.station(node);
+        // Before it is asked for: a roll in between would end it.
         self.shared.making().insert(session.uuid(), node.to_owned());
         let (shared, session) = (Arc::clone(&self.shared), session.uuid());
         let making = Making { shared, station: Arc::clone(&station), session };
@@ -228,6 +230,7 @@ impl Outposts {
             return Arc::clone(&running.station);
         }
         let station = Arc::new(Station::new(node, &self.shared));
+        // No parent: a station outlives the request that began it.
         let span = tracing::info_span!(parent: None, "outpost", node);
         let running = tokio::spawn(Arc::clone(&station).run().instrument(span));
         let _running = AbortOnDropHandle::new(running);

@@ -96,6 +96,7 @@ impl Station {
         self.errands().creates.insert(session, creation);
         self.rung.notify_one();
         let created = timeout(CREATION, told).await;
+        // An answer that comes later finds nobody.
         self.errands().creates.remove(&session);
         match created {
             Ok(Ok(created)) => created,
@@ -131,6 +132,7 @@ impl Station {
                 continue;
             };
             if !members.is_reachable(&self.node) {
+                // A member that is only away keeps its sessions.
                 if members.has_left(&self.node).await {
                     self.lost().await;
                 }
@@ -155,6 +157,7 @@ impl Station {
 
     async fn serve(&self, members: &dyn Members) -> LineEnd {
         let mut line = members.open(&self.node);
+        // The first message of each line.
         self.errands().is_roll_due = true;
         loop {
             if let Err(why) = self.send_due(&*line).await {
@@ -197,6 +200,7 @@ impl Station {
             FromOutpost::Noted { session, seq } => self.errands().noted(session, seq),
             FromOutpost::Report { session, number, report } => {
                 self.errands().reported(session, &report);
+                // Stored before it is acknowledged, since the outpost forgets it then.
                 self.report(session, number, report).await;
                 line.send(write(&ToOutpost::Heard { session, number }));
             }

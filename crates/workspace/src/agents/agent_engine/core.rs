@@ -122,6 +122,7 @@ impl Core {
         kept: &KeptAgent,
     ) -> Result<Self, Refusal> {
         let core = Self::new(host, plan, feed);
+        // The process that runs has the old address in its environment.
         if kept.key.is_some() && kept.server != host.gateway.get().map(|server| server.url) {
             return Err(Refusal::invalid("this server has another address than the agent knows"));
         }
@@ -130,6 +131,8 @@ impl Core {
         {
             let mut machine = core.machine();
             let waiting = std::mem::take(&mut machine.waiting);
+            // Receipts are in the memory of the daemon that gave them; teams offer their messages
+            // again.
             machine.receipts = waiting.iter().map(|_| None).collect();
             let turns =
                 Turns::restored(core.config.clone(), dialect, waiting, kept.turns.clone(), now());
@@ -265,6 +268,7 @@ impl Core {
     }
 
     pub(super) fn happened(&self, input: Input) {
+        // No fault: the turn that it was for may have just ended.
         if let Err(error) = self.tell(input) {
             tracing::debug!(%error, session = %self.feed.session(), "an agent's turn");
         }
@@ -328,6 +332,7 @@ impl Core {
     }
 
     pub(super) fn end(&self) {
+        // Dropped without the lock: that takes the lock of all keys.
         let key = self.machine().key.take();
         drop(key);
         self.done.send_replace(true);

@@ -49,6 +49,8 @@ impl Driver {
     pub(super) async fn run(mut self) {
         loop {
             self.carry_out_all().await;
+            // After the outputs: the next daemon would carry out again what the state does not
+            // have.
             self.keep_state();
             self.core.note_rest();
             if self.core.is_over() {
@@ -63,6 +65,7 @@ impl Driver {
                 Happened::Lost => self.exited(process::Exit::Lost).await,
             }
         }
+        // They hold keys, so they are gone when the end is reported.
         let private = self.core.plan.private.clone();
         let _removed = task::spawn_blocking(move || private.remove()).await;
         self.core.end();
@@ -71,6 +74,7 @@ impl Driver {
     async fn happens(&mut self) -> Happened {
         let due = self.core.due().map(Instant::from_std);
         let lost_at = self.lost_at;
+        // Nothing is lost in the branches that are dropped.
         tokio::select! {
             () = self.core.news.notified() => Happened::News,
             () = until(due) => Happened::Due,
@@ -206,6 +210,7 @@ impl Driver {
                 tracing::debug!(%error, "an agent cannot be killed");
             }
         };
+        // Not waited for: this task has to give up a process that the kernel holds up.
         tokio::spawn(killing.in_current_span());
     }
 
@@ -266,6 +271,7 @@ async fn spawn(core: &Core, launch: Launch) -> Result<Process, Refusal> {
     if let Some(stdin) = launch.stdin {
         process.write(stdin);
     }
+    // Some agents begin only at the end of their input.
     if !launch.keep_stdin_open {
         process.close_stdin();
     }

@@ -42,6 +42,7 @@ impl Input {
     pub(super) fn new(stdin: ChildInput, journal: Arc<Journal>) -> Self {
         let (writes, written) = mpsc::channel(WAITING);
         let writing = tokio::spawn(write(stdin, written).in_current_span());
+        // An earlier daemon may have written some of it.
         let (left, left_at) = (VecDeque::new(), journal.written_at_least());
         let writes = Some(writes);
         Self { journal, writes, writing, left, left_at, unreleased: 0, is_closed: false }
@@ -77,6 +78,7 @@ impl Input {
     pub(super) fn left(&mut self) -> (u64, String) {
         let written = self.journal.written_at_least();
         let done = usize::try_from(written.saturating_sub(self.left_at)).unwrap_or(usize::MAX);
+        // What the task does not have yet is not written.
         let done = done.min(self.left.len() - self.unreleased);
         self.left.drain(..done);
         self.left_at += done as u64;
@@ -116,5 +118,6 @@ async fn write(mut stdin: ChildInput, mut written: mpsc::Receiver<Vec<u8>>) {
             break;
         }
     }
+    // After an error, too: a process that still runs has to see the end.
     stdin.close().await;
 }

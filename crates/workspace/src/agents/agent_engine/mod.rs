@@ -73,6 +73,7 @@ impl AgentEngine {
         let process = Process::again(child, &kept.process);
         let process = process.map_err(|error| Refusal::failed(&error))?;
         let engine = Self { core: Arc::new(core), task: Mutex::default() };
+        // Before the task runs, whose events come after the questions.
         engine.core.ask_again();
         engine.run(Some(process));
         Ok(engine)
@@ -172,6 +173,7 @@ impl Engine for AgentEngine {
         async {
             if let Some(task) = task {
                 task.abort();
+                // Nothing is read from the process any more when this returns.
                 let _aborted = task.await;
             }
         }
@@ -184,6 +186,7 @@ impl Engine for AgentEngine {
                 return;
             }
             self.core.news.notify_one();
+            // The machine asks twice, and waits for one grace each time.
             let politely = self.core.grace * 2 + Duration::from_secs(1);
             if timeout(politely, self.core.done()).await.is_err() {
                 self.core.stop();

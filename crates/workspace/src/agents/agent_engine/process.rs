@@ -74,6 +74,7 @@ impl Process {
         let ChildIo::Pipes { stdin, mut stdout, stderr } = child.take_io() else {
             return Err(io::Error::other("it was started without pipes"));
         };
+        // The state that was kept is older than the lines after this place.
         stdout.go_back(kept.taken)?;
         Ok(Self {
             handle: child.handle(),
@@ -152,6 +153,7 @@ impl Process {
                 },
                 exit = self.child.wait(), if self.exit.is_none() => {
                     self.exit = Some(exit);
+                    // A background process may keep the output open for ever.
                     self.deaf_at = Some(Instant::now() + DRAIN);
                 }
                 () = until(deaf_at) => {
@@ -161,9 +163,7 @@ impl Process {
             }
         }
     }
-}
 
-impl Process {
     fn close_stdout(&mut self) {
         self.ended_at = self.taken();
         self.stdout = None;
@@ -173,6 +173,7 @@ impl Process {
 /// The next line; waits for ever once the output is closed.
 async fn said(stdout: &mut Option<Lines<ChildOutput>>) -> Option<Line> {
     match stdout {
+        // Output that cannot be read has ended.
         Some(lines) => lines.next().await.unwrap_or_default(),
         None => std::future::pending().await,
     }

@@ -92,6 +92,7 @@ impl AttachedViewers {
         let start = after.map_or(Start::Snapshot, Start::After);
         let is_loaded = !output.is_unloaded();
         let viewer = is_loaded.then(|| Viewer::new(start, patience, output.log(), now));
+        // It has not asked for anything yet.
         let demand = Arc::new(Demand(Mutex::new(Some(now))));
         let stream = ViewerStream {
             start,
@@ -144,6 +145,7 @@ impl AttachedViewers {
             if stream.demand.stopped_at().is_some_and(|since| since + BUSY <= now)
                 && let Some(viewer) = &mut stream.viewer
             {
+                // Without room it only notes whether it is behind.
                 let _waits = viewer.next(log, false, now);
             }
         }

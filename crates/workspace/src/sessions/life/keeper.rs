@@ -41,6 +41,7 @@ impl Keeper {
     pub(crate) fn keep_now(&self, session: &Arc<dyn Kept>) -> Result<(), StoreError> {
         self.changed().insert(session.id(), Arc::clone(session));
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        // An earlier holder of the turn has written it, too.
         if !self.changed().contains_key(&session.id()) {
             return Ok(());
         }
@@ -65,6 +66,7 @@ impl Keeper {
         };
         match tokio::runtime::Handle::try_current() {
             Ok(runtime) => drop(runtime.spawn_blocking(keep)),
+            // Without a runtime there is no other thread for it.
             Err(_) => keep(),
         }
     }

@@ -175,6 +175,7 @@ impl Life {
     ) {
         let how = if is_closing { WITH_THE_DAEMON.to_owned() } else { how };
         (self.facts.ended, self.quiet_since) = (Some(how), now);
+        // A signal of the daemon is no result of the program.
         self.facts.exit_code = exit_code.filter(|_| !is_closing);
         self.port.end();
         self.touch();

@@ -21,6 +21,7 @@ use crate::{
     sessions::{
         Facts, Sessions,
         life::facts::{self, KIND, StoredFacts},
+        output::history::remove_all,
         shared::SharedState,
     },
 };
@@ -86,11 +87,13 @@ impl Sessions {
     /// # Errors
     /// When its facts cannot be read.
     pub async fn run_taken(&self, arrived: &Arrived, taken: Taken) -> Result<(), Refusal> {
+        // After a restart it is loaded already.
         if !self.has(arrived.session_id) {
             self.load_up(arrived.session_id, Some(taken.last_seq)).await?;
         }
         let session = self.get(arrived.session_id)?;
         session.lock().inputs.were_applied(&taken.applied);
+        // Last: until now a restart would take the session from there.
         self.remove_staged(arrived.move_id).await;
         Ok(())
     }
@@ -116,7 +119,8 @@ fn take(host: &EngineHost, shared: &SharedState, arrived: &Arrived) -> Result<Ta
     let failed = |error: &dyn std::fmt::Display| NotTaken::Failed(error.to_string());
     let history = shared.history_dir(arrived.session_id);
     let turns = shared.turns_dir(arrived.session_id);
-    remove_older(&history).map_err(|error| failed(&error))?;
+    // An earlier stay of the session may have left some.
+    remove_all(&history).map_err(|error| failed(&error))?;
     for (number, file) in manifest.files.iter().enumerate() {
         let staged = staging::path(&dir, number);
         let placed = match kind_and_name(&file.name) {
@@ -132,6 +136,7 @@ fn take(host: &EngineHost, shared: &SharedState, arrived: &Arrived) -> Result<Ta
     let taken = Arrived { state: ArrivalState::Taken, ..arrived.clone() };
     let changes =
         [keep(KIND, arrived.session_id, written), keep(ARRIVAL, arrived.session_id, json(&taken))];
+    // One transaction: the session runs here and the move says so, or neither.
     shared.keeper.change(&changes).map_err(|error| failed(&error))?;
     Ok(Taken { applied: manifest.applied, last_seq: manifest.last_seq })
 }
@@ -139,14 +144,6 @@ fn take(host: &EngineHost, shared: &SharedState, arrived: &Arrived) -> Result<Ta
 /// The directory of a file that goes along, with its slash, and the file's name there.
 fn kind_and_name(name: &str) -> Option<(&str, &str)> {
     name.split_at_checked(name.find('/')? + 1)
-}
-
-/// Removes what an earlier stay of the session has left.
-fn remove_older(history: &Path) -> std::io::Result<()> {
-    match fs::remove_dir_all(history) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }
 
 fn place_history(history: &Path, name: &str, staged: &Path) -> Result<(), Refusal> {
@@ -157,6 +154,7 @@ fn place_history(history: &Path, name: &str, staged: &Path) -> Result<(), Refusa
         DirBuilder::new().recursive(true).mode(0o700).create(history)?;
         let path = history.join(name);
         fs::copy(staged, &path)?;
+        // On the disk before the facts say that the session is here.
         File::open(&path)?.sync_all()?;
         File::open(history)?.sync_all()
     };

@@ -7,9 +7,14 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use process::{User, as_user};
+use process::User;
 
-use crate::{host::EngineHost, refusal::Refusal, sessions::Facts, users};
+use crate::{
+    host::EngineHost,
+    refusal::Refusal,
+    sessions::Facts,
+    users::{self, with_rights_of},
+};
 
 /// The most directories and files that are looked into for a conversation.
 const MOST: usize = 20_000;
@@ -68,7 +73,7 @@ pub(super) fn find(host: &EngineHost, facts: &Facts) -> Result<Found, Refusal> {
         Keeper::Claude => of_claude(&home, &dir, id),
         Keeper::Codex => of_codex(&home, id),
     };
-    Ok(match as_its(user(host, facts)?.as_ref(), look)? {
+    Ok(match with_rights_of(user(host, facts)?.as_ref(), look)? {
         Some((name, path)) => Found::File { name, path },
         None => Found::Unknown(format!("its conversation is not in {}", home.display())),
     })
@@ -76,7 +81,7 @@ pub(super) fn find(host: &EngineHost, facts: &Facts) -> Result<Found, Refusal> {
 
 /// Opens a file as the agent's user. It blocks.
 pub(super) fn open(host: &EngineHost, facts: &Facts, path: &Path) -> Result<File, Refusal> {
-    let opened = as_its(user(host, facts)?.as_ref(), || File::open(path))?;
+    let opened = with_rights_of(user(host, facts)?.as_ref(), || File::open(path))?;
     opened.map_err(|error| Refusal::Failed(format!("{}: {error}", path.display())))
 }
 
@@ -104,13 +109,14 @@ pub(super) fn place(
         Keeper::Codex => home.join(name),
     };
     let mut from = File::open(staged).map_err(|error| Refusal::failed(&error))?;
-    let placed = as_its(user(host, facts)?.as_ref(), || write(&mut from, &path))?;
+    let placed = with_rights_of(user(host, facts)?.as_ref(), || write(&mut from, &path))?;
     placed.map_err(|error| Refusal::Failed(format!("cannot write {}: {error}", path.display())))
 }
 
 fn write(from: &mut File, path: &Path) -> io::Result<()> {
     let dir = path.parent().unwrap_or(Path::new("/"));
     DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    // Renamed when it is whole: the agent must never read half of it.
     let part = path.with_extension("moving");
     let mut options = OpenOptions::new();
     let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&part)?;
@@ -122,13 +128,6 @@ fn write(from: &mut File, path: &Path) -> io::Result<()> {
 
 fn user(host: &EngineHost, facts: &Facts) -> Result<Option<User>, Refusal> {
     users::find(&host.settings.run_as, facts.run_as_user.as_deref())
-}
-
-fn as_its<T: Send>(user: Option<&User>, f: impl FnOnce() -> T + Send) -> Result<T, Refusal> {
-    match user {
-        None => Ok(f()),
-        Some(user) => as_user(user, f).map_err(|error| Refusal::failed(&error)),
-    }
 }
 
 fn of_claude(home: &Path, dir: &Path, id: &str) -> Option<(String, PathBuf)> {
@@ -147,6 +146,7 @@ fn of_codex(home: &Path, id: &str) -> Option<(String, PathBuf)> {
     let mut left = MOST;
     while let Some(dir) = dirs.pop() {
         for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+            // Years of conversations must not hold up a move.
             left = left.checked_sub(1)?;
             let path = entry.path();
             if path.is_dir() {
@@ -179,7 +179,7 @@ fn real(dir: &Path) -> PathBuf {
 }
 
 /// The name of Claude's folder for a working directory.
-fn dashed(path: &Path) -> String {
+pub(crate) fn dashed(path: &Path) -> String {
     let path = path.to_string_lossy();
     path.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
 }

@@ -68,6 +68,7 @@ impl Sessions {
             return Err(Refusal::invalid("the session runs here already"));
         }
         let departures = self.departures().await?;
+        // It may still come back until the other machine has said that it has it.
         if departures.iter().any(|left| left.session_id == asked.session_id) {
             return Err(Refusal::invalid("it has only just left: try again in a moment"));
         }

@@ -126,9 +126,11 @@ impl Sessions {
                 // It has been frozen by now; that no turn runs is no error.
                 let _no_turn = engine.interrupt();
             }
+            // Only the freezing ends the wait.
             std::future::pending::<()>().await;
         };
         tokio::select! {
+            // Freezing first, so that no turn begins after the one that is interrupted.
             biased;
             frozen = freezing => frozen,
             () = interrupted => Ok(()),
@@ -151,6 +153,7 @@ impl Sessions {
         }
         let queue = session.live()?.seal();
         session.lock().life.facts.waiting.clone_from(&queue);
+        // Before they leave: if this machine dies now, they wait here.
         self.0.shared.keeper.keep(&session.kept()).await?;
         self.0.shared.writer.flush().await;
         let facts = session.lock().life.facts.clone();
@@ -192,6 +195,7 @@ impl Sessions {
     pub async fn drop_left(&self, id: SessionId) -> Result<(), Refusal> {
         let shared = Arc::clone(&self.0.shared);
         let dropping = task::spawn_blocking(move || {
+            // First: files without facts only take room, facts without files would be restored.
             shared.keeper.change(&[forget(DEPARTURE, id), forget(KIND, id)])?;
             let history = fs::remove_dir_all(shared.history_dir(id));
             if let Err(error) = history.and_then(|()| shared.remove_agent_dir(id)) {
@@ -289,6 +293,7 @@ impl Sessions {
         let (output, turns) = (shared.history_dir(session.id), shared.turns_dir(session.id));
         let listing = task::spawn_blocking(move || {
             let mut room = LONGEST;
+            // The turns first: they are small, and say what happened.
             let mut files = history(&turns, TURNS, &mut room)?;
             files.extend(history(&output, HISTORY, &mut room)?);
             Ok(files)

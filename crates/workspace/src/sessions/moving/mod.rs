@@ -17,6 +17,7 @@ use protocol::workspace::SessionId;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use store::{Change, Fact};
 
+pub(crate) use self::conversation::dashed;
 pub use self::{
     arriving::Taken,
     landing::{Asked, Landing},

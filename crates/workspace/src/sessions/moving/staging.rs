@@ -11,7 +11,7 @@ use protocol::workspace::limits::MOVED_BYTES_MAX;
 use serde::{Deserialize, Serialize};
 
 use super::NotTaken;
-use crate::refusal::Refusal;
+use crate::{refusal::Refusal, sessions::output::history::remove_all};
 
 /// The file that says what lies aside. It is written last.
 const MANIFEST: &str = "manifest.json";
@@ -56,6 +56,7 @@ impl Staging {
         if bytes.is_none_or(|bytes| bytes > MOVED_BYTES_MAX) {
             return Err(Refusal::Invalid(format!("more than {MOVED_BYTES_MAX} bytes cannot move")));
         }
+        // An attempt that broke off may have left pieces.
         remove(&dir);
         let received = vec![0; manifest.files.len()];
         let staging = Self { dir, manifest, received };
@@ -105,6 +106,7 @@ impl Staging {
     }
 
     fn sync(&self) -> io::Result<()> {
+        // The manifest comes last: where it is, all files are whole.
         for file in 0..self.received.len() {
             File::open(self.path(file))?.sync_all()?;
         }
@@ -145,11 +147,8 @@ pub(super) fn path(dir: &Path, file: usize) -> PathBuf {
 
 /// Removes what lies aside. It blocks.
 pub(super) fn remove(dir: &Path) {
-    match fs::remove_dir_all(dir) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            tracing::warn!(dir = %dir.display(), %error, "what a move has left remains");
-        }
-        _ => {}
+    if let Err(error) = remove_all(dir) {
+        tracing::warn!(dir = %dir.display(), %error, "what a move has left remains");
     }
 }
 

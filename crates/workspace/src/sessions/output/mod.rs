@@ -193,6 +193,7 @@ impl Output {
             if note.mark <= output.log.last_seq() || note.text.is_empty() {
                 continue;
             }
+            // The bound of the notes may have dropped output between the disk and the journal.
             if note.mark != output.log.last_seq() + 1 {
                 output.log.resume_at(note.mark);
                 output.written = output.log.last_seq();

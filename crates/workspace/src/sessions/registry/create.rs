@@ -39,6 +39,7 @@ impl Sessions {
         let engines = self.engines()?;
         let size = size(new.size)?;
         let facts = facts(&self.0.projects, id, new).await?;
+        // Before the session is in the list: without a model there is nothing to take back.
         engines.find_model(&facts).await?;
         let session = self.add(facts, size)?;
         let started = start(&session, &*engines, size).await;

@@ -134,12 +134,15 @@ impl Sessions {
     pub async fn kill(&self, id: SessionId) -> Result<(), Refusal> {
         let session = self.get(id)?;
         session.lock().life.may_change()?;
+        // Before the engine stops, which asks whether the session was removed; and only one of two
+        // callers gets it.
         self.remove(id).ok_or(Refusal::UnknownSession(id))?;
         let facts = session.lock().life.facts.clone();
         if let Some(engine) = session.engine.get() {
             engine.stop().await;
         }
         let forgotten = session.forget().await;
+        // Announced even if files are left: the session is not in the list any more.
         let only_viewers_of = facts.hidden.then_some(id);
         let message = ServerMessage::SessionKilled(OfSession { session_id: id });
         self.0.shared.events.send(Event { message, only_viewers_of, team: None });
@@ -214,6 +217,7 @@ impl Sessions {
         size: Size,
     ) -> Result<Arc<Session>, Refusal> {
         let most = self.0.shared.max_sessions;
+        // The list is not locked over the search, which locks each session.
         let is_full = self.lock().len() >= most;
         if is_full {
             let oldest = self.oldest_exited();

@@ -53,6 +53,7 @@ impl Sessions {
         let shared = Arc::clone(&self.0.shared);
         let loading = task::spawn_blocking(move || shared.keeper.load(DEPARTURE)).await;
         let left = match loading {
+            // Without this list a session could run on two machines.
             Ok(Err(Refusal::Store(error))) => return Err(error),
             loaded => loaded.ok().and_then(Result::ok).unwrap_or_default(),
         };

@@ -82,6 +82,7 @@ impl Sessions {
     /// Continues a session with its process. If that is not possible, the process is ended, and the
     /// session is as after the end of a daemon that took it along.
     pub(super) async fn take_over(&self, kept: StoredFacts, child: Child, how: &'static str) {
+        // The attempt uses them up, and they are needed if it fails.
         let (facts, size) = (kept.facts.clone(), kept.size);
         let handle = child.handle();
         let id = facts.id;
@@ -127,6 +128,7 @@ impl Sessions {
         let starting = engines.take_over(facts, Feed::new(session), child);
         let (engine, _) = starting.instrument(session.span.clone()).await?;
         let _first = session.engine.set(engine);
+        // The journal is freed once its output is on the disk.
         session.write_soon();
         Ok(())
     }

@@ -105,6 +105,7 @@ impl Session {
         apply: impl FnOnce() -> Result<T, Refusal>,
     ) -> Result<Option<T>, Refusal> {
         let Some(input_id) = input_id else { return apply().map(Some) };
+        // Claimed before it is applied, so that a second connection does not apply it meanwhile.
         if !self.lock().inputs.claim(input_id)? {
             return Ok(None);
         }

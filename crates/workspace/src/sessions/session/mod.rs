@@ -145,6 +145,7 @@ impl Session {
 
     /// Changes facts, and stores them before it returns. An error is only logged.
     pub(crate) fn change_stored(self: &Arc<Self>, change: impl FnOnce(&mut Life)) {
+        // The lock ends with this line, because storing blocks.
         change(&mut self.lock().life);
         if let Err(error) = self.shared.keeper.keep_now(&self.kept()) {
             let error = base::error::chain(&error);

@@ -111,6 +111,7 @@ impl Session {
         let is_urgent = output.unwritten() > AT_ONCE;
         let paints = self.is_terminal && output.needs_painting();
         self.rearm(&mut guard, now);
+        // Before the viewers wake, who take it at once.
         drop(guard);
         self.news.notify_waiters();
         self.shared.output_bytes.fetch_add(length as u64, Ordering::Relaxed);
@@ -213,6 +214,7 @@ impl Session {
         max_bytes: usize,
     ) -> Result<PastOutput, Refusal> {
         let mut gather = Gather::new(before_seq, max_bytes);
+        // The newest output is in memory; only the older needs the disk.
         if !gather.add(self.lock().output.log().all()) {
             return Ok(gather.finish());
         }
@@ -258,6 +260,7 @@ impl Session {
             let mut gather = Gather::new(u64::MAX, bound);
             session.history.lock().gather(&mut gather)?;
             let chunks = gather.finish().chunks;
+            // In the order of the locks; that of the history is released by now.
             let mut painter = session.screen.lock();
             let mut state = session.lock();
             // Another viewer may have loaded the output meanwhile.
@@ -272,6 +275,7 @@ impl Session {
 
     /// Drops the output of an ended terminal from memory, if it is on the disk and has no viewers.
     pub(super) fn unload(&self) {
+        // Both locks: a viewer that comes now must find a log and a screen that belong together.
         let mut painter = self.screen.lock();
         let mut state = self.lock();
         if state.viewers.is_empty() && state.output.may_unload() {
@@ -304,6 +308,7 @@ impl OutputLock for Session {
 impl Paint for Session {
     /// A painting thread must survive a panic, so after a panic the screen begins again, blank.
     fn paint(&self) {
+        // First: output that comes meanwhile puts the session into the queue again.
         self.lock().output.leave_painting();
         if catch_unwind(AssertUnwindSafe(|| self.screen.catch_up(self))).is_err() {
             tracing::error!(session = %self.id, "a screen could not be painted, and begins anew");
@@ -318,6 +323,7 @@ impl WriteHistory for Session {
     fn write_history(&self) {
         self.write_turns();
         let mut history = self.history.lock();
+        // The session's lock is held for the copy only, because the disk may be slow.
         let chunks = {
             let mut state = self.lock();
             if state.life.is_gone {

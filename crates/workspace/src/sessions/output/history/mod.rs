@@ -66,6 +66,7 @@ impl Segments {
             let count = fill(&mut bytes, rest, room);
             self.write(number, size, &bytes)?;
             let (written, others) = rest.split_at(count);
+            // After each segment, so that another try skips what is there.
             self.appended = written.last().map_or(self.appended, |chunk| chunk.seq);
             rest = others;
         }
@@ -100,10 +101,7 @@ impl Segments {
 
     pub(crate) fn remove(&mut self) -> io::Result<()> {
         (self.found, self.appended) = (None, 0);
-        match fs::remove_dir_all(&self.dir) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            other => other,
-        }
+        remove_all(&self.dir)
     }
 
     /// The number and size of the segment to append to: a new one, if the newest is full.
@@ -124,6 +122,7 @@ impl Segments {
         file.write_all(&record::header(first_seq))?;
         let size = record::HEADER as u64;
         self.found()?.push((number, size));
+        // Only here: between two beginnings a history grows by one segment at most.
         self.drop_excess();
         Ok((number, size))
     }
@@ -209,6 +208,14 @@ fn fill(bytes: &mut BytesMut, chunks: &[Chunk], room: u64) -> usize {
 /// The size of a chunk's record, in bytes.
 fn record_size(chunk: &Chunk) -> usize {
     record::HEAD + chunk.text.len()
+}
+
+/// Removes a directory with all that is in it, if it is there.
+pub(crate) fn remove_all(dir: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
 }
 
 /// The names of the segments in a directory, the oldest first.

@@ -44,6 +44,7 @@ impl Writer {
     /// Starts the thread. It ends with [`Writer::end`].
     pub(crate) fn start(self: &Arc<Self>) {
         let writer = Arc::clone(self);
+        // One thread for all sessions, which would only compete for the disk.
         thread::spawn(move || while writer.round() {});
     }
 
@@ -66,6 +67,7 @@ impl Writer {
     /// Returns when the output of all sessions that were added before is written, or could not be.
     pub(crate) async fn flush(&self) {
         let (done, wait) = oneshot::channel();
+        // Before the hurry, so that the round that begins now takes it along.
         self.lock().waiting.push(done);
         self.hurry();
         let _over = wait.await;
