@@ -5,7 +5,6 @@ mod fleet;
 mod mesh;
 mod prices;
 mod values;
-mod workspace;
 
 use std::{
     collections::BTreeMap,
@@ -18,7 +17,7 @@ use std::{
 use access::{LocalRules, Prices, TrustedProxies};
 use anyhow::{Context, bail};
 use api::Aliases;
-use base::{Fingerprint, Live, ResumeAnswers, Secret};
+use base::{Fingerprint, Live, ResumeAnswers, Secret, system::is_administrator};
 use rustls::ServerConfig;
 
 use crate::{
@@ -28,6 +27,7 @@ use crate::{
     },
     system::DATA_HOME,
     telemetry::tracing_export::TraceSettings,
+    workspace_settings::{self, WorkspaceSettings},
 };
 
 pub use self::cluster::ClusterSettings;
@@ -119,7 +119,7 @@ pub struct Settings {
     /// The mesh.
     pub mesh: MeshSettings,
     /// The workspace, unless it is turned off.
-    pub workspace: Option<::workspace::Settings>,
+    pub workspace: Option<WorkspaceSettings>,
     /// The workspace cluster.
     pub cluster: ClusterSettings,
     /// The certificate chain and its key, loaded. The listeners share it.
@@ -167,7 +167,7 @@ impl Settings {
             tls_certificate: options.tls_cert.clone(),
             tls_key: options.tls_key.clone(),
             fingerprint: options.tls_cert.as_deref().map(wire::tls::fingerprint).transpose()?,
-            workspace: workspace::settings(options.workspace.clone(), &data_dir)?,
+            workspace: workspace_settings::settings(options.workspace.clone(), &data_dir)?,
             dispatch: dispatch_config(&options)?,
             routing: options.routing.unwrap_or_default(),
             heartbeat: heartbeat(options.heartbeat_interval_secs)?,
@@ -222,15 +222,11 @@ pub fn data_dir(given: Option<PathBuf>) -> anyhow::Result<PathBuf> {
     if let Some(given) = given {
         return Ok(given);
     }
-    if is_root() && std::env::var_os("XDG_DATA_HOME").is_none() {
+    if is_administrator() && std::env::var_os("XDG_DATA_HOME").is_none() {
         return Ok(PathBuf::from("/var/lib/warren"));
     }
     home_directory("XDG_DATA_HOME", DATA_HOME)
         .context("there is no home directory for the data: give one with --data-dir")
-}
-
-fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
 }
 
 fn refuse_defenceless(listen: SocketAddr, has_key: bool, open: bool) -> anyhow::Result<()> {
@@ -301,7 +297,7 @@ fn room_idle(given: Option<Seconds>) -> anyhow::Result<Duration> {
     Ok(idle)
 }
 
-fn seconds(given: Option<Seconds>, default: Duration) -> Duration {
+pub(crate) fn seconds(given: Option<Seconds>, default: Duration) -> Duration {
     given.map_or(default, |Seconds(duration)| duration)
 }
 

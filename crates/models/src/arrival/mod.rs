@@ -16,7 +16,6 @@ mod sum;
 use std::{
     fs::OpenOptions,
     io,
-    os::unix::fs::FileExt,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
@@ -35,6 +34,7 @@ use crate::{
     manifest::Manifest,
     plan::PieceId,
     space::SPARE,
+    system::FileExt,
     tree::{PIECE, Tree, pieces},
 };
 

@@ -4,7 +4,6 @@
 use std::{
     collections::HashMap,
     fs::{File, OpenOptions},
-    os::unix::fs::FileExt,
     path::{Path, PathBuf},
 };
 
@@ -19,6 +18,7 @@ use crate::{
     durable,
     manifest::{MAX_FILES, MAX_TOTAL, Manifest, ManifestError, ManifestFile},
     name::{FileName, ModelId},
+    system::FileExt,
     tree::{PIECE, Tree, TreeBuilder},
 };
 

@@ -10,6 +10,7 @@ enum Starter {
     Container,
     OpenRc,
     Launchd,
+    TaskScheduler,
     /// systemd, but not the user's.
     UserWithoutSystemd,
     Unknown,
@@ -24,6 +25,7 @@ fn starter(scope: Scope) -> Starter {
     let is_there = |path| Path::new(path).exists();
     match () {
         () if crate::system::IS_MACOS => Starter::Launchd,
+        () if crate::system::IS_WINDOWS => Starter::TaskScheduler,
         () if is_there("/run/systemd/system") && scope == Scope::User => {
             Starter::UserWithoutSystemd
         }
@@ -49,6 +51,12 @@ fn words_for(starter: Starter, command: &str) -> String {
         Starter::Launchd => format!(
             "For launchd, write ~/Library/LaunchAgents/org.warren.plist with Label, KeepAlive and these \
              ProgramArguments, and load it with `launchctl load`:\n  {command}"
+        ),
+        Starter::TaskScheduler => format!(
+            "A scheduled task starts it when you log in:\n  \
+             schtasks /Create /TN Warren /SC ONLOGON /TR '{command}'\n  \
+             schtasks /Run /TN Warren\nand this ends and removes it:\n  \
+             schtasks /End /TN Warren\n  schtasks /Delete /TN Warren /F"
         ),
         Starter::UserWithoutSystemd => "This login has no systemd of its own: log in as this user itself (not by su or sudo), \
              or set XDG_RUNTIME_DIR=/run/user/$(id -u), or install the machine's service as root with --system"

@@ -3,10 +3,13 @@
 use std::path::Path;
 
 use anyhow::{Context, bail};
+pub(crate) use workspace::Settings as WorkspaceSettings;
 use workspace::{AgentSettings, Settings};
 
-use super::seconds;
-use crate::options::{AgentOptions, WorkspaceOptions};
+use crate::{
+    options::{AgentOptions, WorkspaceOptions},
+    settings::{seconds, secret},
+};
 
 /// The directory of the workspace in the data directory.
 const DIRECTORY: &str = "workspace";
@@ -15,11 +18,11 @@ const DIRECTORY: &str = "workspace";
 ///
 /// # Errors
 /// When a value is invalid.
-pub(super) fn settings(
+pub(crate) fn settings(
     options: WorkspaceOptions,
     data_dir: &Path,
 ) -> anyhow::Result<Option<Settings>> {
-    let token = super::secret(options.token, "workspace-token")?;
+    let token = secret(options.token, "workspace-token")?;
     if !options.enabled.unwrap_or(true) {
         return Ok(None);
     }

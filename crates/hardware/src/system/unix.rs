@@ -1,0 +1,27 @@
+//! Linux and macOS: all is read from files and tools.
+
+use std::{
+    os::unix::process::CommandExt,
+    process::{Child, Command},
+};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::ToldMachine;
+
+/// Gives a program a group of its own.
+pub(crate) fn alone(command: &mut Command) -> &mut Command {
+    command.process_group(0)
+}
+
+/// Kills a program with its group.
+pub(crate) fn kill_all(child: &mut Child) {
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+}
+
+/// What the system tells by calls: nothing.
+pub(crate) fn told() -> Option<ToldMachine> {
+    None
+}
