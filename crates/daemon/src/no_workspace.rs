@@ -7,6 +7,7 @@ pub(crate) mod workspace_settings {
     use std::path::Path;
 
     use anyhow::bail;
+    use serde_json::Value;
 
     use crate::options::WorkspaceOptions;
 
@@ -29,6 +30,11 @@ pub(crate) mod workspace_settings {
             );
         }
         Ok(None)
+    }
+
+    /// Their values: there are none.
+    pub(crate) fn values(workspace: &WorkspaceSettings) -> Vec<(&'static str, Value)> {
+        match *workspace {}
     }
 }
 
@@ -113,20 +119,29 @@ pub(crate) mod cluster_part {
     use store::SqliteStore;
     use tokio_util::sync::CancellationToken;
 
-    use crate::{settings::Settings, telemetry::metrics::Metrics, workspace_part::WorkspacePart};
+    use crate::{
+        settings::Settings,
+        telemetry::metrics::Metrics,
+        workspace_part::{NO_WORKSPACE, WorkspacePart},
+    };
 
     /// There is none.
     pub(crate) enum ClusterPart {}
 
     impl ClusterPart {
         pub(crate) async fn start(
-            _settings: &Settings,
+            settings: &Settings,
             _store: &Arc<SqliteStore>,
             _workspace: Option<&WorkspacePart>,
             _metrics: &Arc<Metrics>,
             _mesh: Option<Mesh>,
             _closing: CancellationToken,
         ) -> anyhow::Result<Option<Self>> {
+            let member = &settings.cluster.member;
+            anyhow::ensure!(
+                member.token.is_none() && member.peers.is_empty(),
+                "a cluster joins workspaces, and {NO_WORKSPACE}: leave --cluster-token and --peer out"
+            );
             Ok(None)
         }
 

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use anyhow::{Context, bail};
+use serde_json::{Value, json};
 pub(crate) use workspace::Settings as WorkspaceSettings;
 use workspace::{AgentSettings, Settings};
 
 use crate::{
-    options::{AgentOptions, WorkspaceOptions},
+    options::{AgentOptions, WorkspaceOptions, listed::secs},
     settings::{seconds, secret},
 };
 
@@ -46,6 +47,26 @@ pub(crate) fn settings(
     };
     check(&settings)?;
     Ok(Some(settings))
+}
+
+/// Their values by their names, as a file would have them.
+pub(crate) fn values(workspace: &WorkspaceSettings) -> Vec<(&'static str, Value)> {
+    let agents = &workspace.agents;
+    vec![
+        ("workspace.log_kib", json!(workspace.log_bytes >> 10)),
+        ("workspace.history_mib", json!(workspace.history_bytes >> 20)),
+        ("workspace.max_sessions", json!(workspace.max_sessions)),
+        ("workspace.max_processes", json!(workspace.max_processes.unwrap_or_default())),
+        ("workspace.max_clients", json!(workspace.max_clients)),
+        ("workspace.message_rate", json!(workspace.message_rate)),
+        ("workspace.keep_sessions", json!(format!("{}s", workspace.keep_sessions.as_secs()))),
+        ("workspace.lag_timeout_secs", secs(workspace.lag_timeout)),
+        ("workspace.stop_grace_secs", secs(workspace.stop_grace)),
+        ("workspace.agents.use_gateway", json!(agents.use_gateway)),
+        ("workspace.agents.idle_secs", secs(agents.idle)),
+        ("workspace.agents.silence_secs", secs(agents.silence)),
+        ("workspace.agents.permission_secs", secs(agents.permission)),
+    ]
 }
 
 fn agents(options: AgentOptions, usual: &AgentSettings) -> anyhow::Result<AgentSettings> {
