@@ -26,6 +26,9 @@ pub struct FileLimits {
     pub maximum: Option<u64>,
 }
 
+/// Whether a file that SQLite has open stays where it is: nobody can move, remove or replace it.
+pub const KEEPS_DATABASES: bool = cfg!(windows);
+
 /// How another user could have written a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stranger {

@@ -4,11 +4,12 @@
 use std::{
     fs::{self, DirBuilder, Metadata, OpenOptions},
     io,
-    os::windows::fs::MetadataExt,
+    os::windows::{ffi::OsStrExt, fs::MetadataExt},
     path::{self, Path, PathBuf},
+    ptr,
 };
 
-use sysinfo::{DiskRefreshKind, Disks};
+use windows_sys::Win32::Storage::FileSystem::GetDiskFreeSpaceExW;
 
 use super::{FileLimits, Stranger};
 
@@ -79,14 +80,18 @@ pub fn user_home() -> Option<PathBuf> {
 ///
 /// # Errors
 /// When the path is not there, or is on no disk of this machine.
+#[expect(unsafe_code, reason = "it has no safe form")]
 pub fn free_space(path: &Path) -> io::Result<u64> {
-    fs::metadata(path)?;
-    let path = path::absolute(path)?;
-    let disks = Disks::new_with_refreshed_list_specifics(DiskRefreshKind::nothing().with_storage())
-        .map_err(io::Error::other)?;
-    let holds = disks.iter().filter(|disk| path.starts_with(disk.mount_point()));
-    let nearest = holds.max_by_key(|disk| disk.mount_point().as_os_str().len());
-    nearest.map(sysinfo::Disk::available_space).ok_or_else(|| io::ErrorKind::Unsupported.into())
+    // A file is on the disk of its directory.
+    let directory = if fs::metadata(path)?.is_dir() { Some(path) } else { path.parent() };
+    let directory = path::absolute(directory.unwrap_or(path))?;
+    let name: Vec<u16> = directory.as_os_str().encode_wide().chain([0]).collect();
+    let mut free = 0;
+    // SAFETY: the name ends with a zero, the number is there, and the others are not asked for.
+    let done = unsafe {
+        GetDiskFreeSpaceExW(name.as_ptr(), &raw mut free, ptr::null_mut(), ptr::null_mut())
+    };
+    if done == 0 { Err(io::Error::last_os_error()) } else { Ok(free) }
 }
 
 /// The name of this machine, as it calls itself.

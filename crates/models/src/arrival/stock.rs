@@ -151,9 +151,11 @@ impl StockArrival {
     ) -> Result<(PathBuf, Manifest), ArrivalError> {
         if !self.is_complete() {
             let (arrived, total) = (self.arrived, self.total);
-            self.folder.remove()?;
+            self.abandon()?;
             return Err(ArrivalError::Incomplete { arrived, total });
         }
+        // On Windows an open file keeps its directory from being moved and removed.
+        self.open = None;
         let done = self.install(replace, cache);
         let removed = self.folder.remove();
         done.and_then(|done| removed.map(|()| done))
@@ -165,6 +167,7 @@ impl StockArrival {
     ///
     /// [`ArrivalError::Disk`].
     pub fn abandon(self) -> Result<(), ArrivalError> {
+        drop(self.open);
         self.folder.remove()
     }
 

@@ -35,6 +35,12 @@ fn starter(scope: Scope) -> Starter {
     }
 }
 
+/// A command line of systemd as an argument of `schtasks`.
+fn for_task(command: &str) -> String {
+    let plain = command.replace("\\\\", "\\").replace("%%", "%").replace("$$", "$");
+    plain.replace('"', "\\\"")
+}
+
 fn words_for(starter: Starter, command: &str) -> String {
     let by_hand = match starter {
         Starter::Container => format!(
@@ -54,9 +60,10 @@ fn words_for(starter: Starter, command: &str) -> String {
         ),
         Starter::TaskScheduler => format!(
             "A scheduled task starts it when you log in:\n  \
-             schtasks /Create /TN Warren /SC ONLOGON /TR '{command}'\n  \
+             schtasks /Create /TN Warren /SC ONLOGON /TR \"{}\"\n  \
              schtasks /Run /TN Warren\nand this ends and removes it:\n  \
-             schtasks /End /TN Warren\n  schtasks /Delete /TN Warren /F"
+             schtasks /End /TN Warren\n  schtasks /Delete /TN Warren /F",
+            for_task(command)
         ),
         Starter::UserWithoutSystemd => "This login has no systemd of its own: log in as this user itself (not by su or sudo), \
              or set XDG_RUNTIME_DIR=/run/user/$(id -u), or install the machine's service as root with --system"
@@ -82,6 +89,8 @@ mod tests {
         let openrc = words_for(Starter::OpenRc, "/bin/warren serve --log info");
         assert!(openrc.contains("command=/bin/warren\n"), "{openrc}");
         assert!(openrc.contains("command_args=\"serve --log info\"\n"), "{openrc}");
+        let task = words_for(Starter::TaskScheduler, r#""C:\\a b\\warren.exe" serve"#);
+        assert!(task.contains(r#"/TR "\"C:\a b\warren.exe\" serve""#), "{task}");
         assert!(words_for(Starter::UserWithoutSystemd, "").contains("XDG_RUNTIME_DIR"));
     }
 }
