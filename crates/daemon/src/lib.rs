@@ -24,7 +24,8 @@
 //! - [`peering`]: the mesh and the relay
 //! - `workspace_part`: the workspace, started when it is needed; `cluster_part`: this machine as a member
 //!   of a cluster; `cluster_models`: the models of members for the sessions of others
-//! - `workspace_settings`: its settings; `no_workspace`: stands in for these on systems without a workspace
+//! - `workspace_settings`: its settings; `no_workspace/` has stand-ins of the same names for systems
+//!   without a workspace
 //! - `announcement`: the server on the local network, by mDNS; `whereabouts`: where it is, for invitations
 //! - `room_keeper`: events of jobs for rooms; the end of unused rooms
 //! - [`reload`]: the configuration, read again while the server runs
@@ -39,9 +40,9 @@ mod announcement;
 pub mod backup;
 mod clear_text;
 mod client_stream;
-#[cfg(unix)]
+#[cfg_attr(not(unix), path = "no_workspace/cluster_models.rs")]
 mod cluster_models;
-#[cfg(unix)]
+#[cfg_attr(not(unix), path = "no_workspace/cluster_part.rs")]
 mod cluster_part;
 pub mod configuration;
 pub mod data;
@@ -52,8 +53,6 @@ mod key_keeper;
 mod known_models;
 mod ledger;
 mod listener;
-#[cfg(not(unix))]
-mod no_workspace;
 pub mod offline;
 pub mod options;
 mod own_jobs;
@@ -78,13 +77,10 @@ mod strict;
 mod system;
 pub mod telemetry;
 mod whereabouts;
-#[cfg(unix)]
+#[cfg_attr(not(unix), path = "no_workspace/workspace_part.rs")]
 mod workspace_part;
-#[cfg(unix)]
+#[cfg_attr(not(unix), path = "no_workspace/workspace_settings.rs")]
 mod workspace_settings;
-
-#[cfg(not(unix))]
-use no_workspace::{cluster_models, cluster_part, workspace_part, workspace_settings};
 
 pub use fleet_part::examination as nats;
 pub use offline::OfflineServer;

@@ -23,7 +23,8 @@ use rustls::ServerConfig;
 use crate::{
     configuration::Configuration,
     options::{
-        AliasOptions, LogFormat, RoomEndpoints, Routing, Seconds, ServeOptions, home_directory,
+        AliasOptions, LogFormat, RoomEndpoints, Routing, Seconds, ServeOptions, WorkspaceOptions,
+        home_directory,
     },
     system::DATA_HOME,
     telemetry::tracing_export::TraceSettings,
@@ -167,7 +168,7 @@ impl Settings {
             tls_certificate: options.tls_cert.clone(),
             tls_key: options.tls_key.clone(),
             fingerprint: options.tls_cert.as_deref().map(wire::tls::fingerprint).transpose()?,
-            workspace: workspace_settings::settings(options.workspace.clone(), &data_dir)?,
+            workspace: workspace(options.workspace.clone(), &data_dir)?,
             dispatch: dispatch_config(&options)?,
             routing: options.routing.unwrap_or_default(),
             heartbeat: heartbeat(options.heartbeat_interval_secs)?,
@@ -207,6 +208,14 @@ impl Settings {
             configuration: Configuration::default(),
         })
     }
+}
+
+fn workspace(
+    options: WorkspaceOptions,
+    data_dir: &Path,
+) -> anyhow::Result<Option<WorkspaceSettings>> {
+    let token = secret(options.token, "workspace-token")?;
+    workspace_settings::settings(WorkspaceOptions { token, ..options }, data_dir)
 }
 
 fn aliases(models: BTreeMap<String, AliasOptions>) -> anyhow::Result<Aliases> {
@@ -297,7 +306,7 @@ fn room_idle(given: Option<Seconds>) -> anyhow::Result<Duration> {
     Ok(idle)
 }
 
-pub(crate) fn seconds(given: Option<Seconds>, default: Duration) -> Duration {
+fn seconds(given: Option<Seconds>, default: Duration) -> Duration {
     given.map_or(default, |Seconds(duration)| duration)
 }
 
@@ -349,6 +358,10 @@ mod tests {
         let empty = ServeOptions { worker_secret: Some(" ".into()), ..listening("127.0.0.1:0") };
         let error = Settings::new(empty, false).unwrap_err().to_string();
         assert_eq!(error, "--worker-secret is empty");
+        let workspace = WorkspaceOptions { token: Some(" ".into()), ..WorkspaceOptions::default() };
+        let empty = ServeOptions { workspace, ..listening("127.0.0.1:0") };
+        let error = Settings::new(empty, false).unwrap_err().to_string();
+        assert_eq!(error, "--workspace-token is empty");
         let lines = ServeOptions { client_token: Some("a\nb".into()), ..listening("127.0.0.1:0") };
         let error = Settings::new(lines, false).unwrap_err().to_string();
         assert!(error.starts_with("--client-token has a line break"), "{error}");

@@ -1,16 +1,13 @@
 //! The settings of the workspace, with the defaults and their checks.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 pub(crate) use workspace::Settings as WorkspaceSettings;
 use workspace::{AgentSettings, Settings};
 
-use crate::{
-    options::{AgentOptions, WorkspaceOptions, listed::secs},
-    settings::{seconds, secret},
-};
+use crate::options::{AgentOptions, Seconds, WorkspaceOptions, listed::secs};
 
 /// The directory of the workspace in the data directory.
 const DIRECTORY: &str = "workspace";
@@ -23,13 +20,12 @@ pub(crate) fn settings(
     options: WorkspaceOptions,
     data_dir: &Path,
 ) -> anyhow::Result<Option<Settings>> {
-    let token = secret(options.token, "workspace-token")?;
     if !options.enabled.unwrap_or(true) {
         return Ok(None);
     }
     let usual = Settings::new(options.dir.unwrap_or_else(|| data_dir.join(DIRECTORY)));
     let settings = Settings {
-        token,
+        token: options.token,
         log_bytes: scaled(options.log_kib, 1024).unwrap_or(usual.log_bytes),
         history_bytes: options
             .history_mib
@@ -107,6 +103,10 @@ fn check(settings: &Settings) -> anyhow::Result<()> {
     Ok(())
 }
 
+fn seconds(given: Option<Seconds>, usual: Duration) -> Duration {
+    given.map_or(usual, |Seconds(span)| span)
+}
+
 fn scaled(given: Option<usize>, unit: usize) -> Option<usize> {
     given.map(|number| number.saturating_mul(unit))
 }
@@ -118,8 +118,6 @@ fn bound(given: Option<u32>, usual: Option<u32>) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     fn of(file: &str) -> anyhow::Result<Option<Settings>> {
@@ -171,7 +169,6 @@ mod tests {
     #[test]
     fn invalid_values_are_refused_by_name() {
         for (text, name) in [
-            ("token = ' '", "workspace-token"),
             ("max_sessions = 0", "max_sessions"),
             ("message_rate = 0", "message_rate"),
             ("run_as_users = ['root']", "run_as_users"),

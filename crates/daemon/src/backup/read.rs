@@ -143,7 +143,7 @@ impl<R: io::BufRead> Archive<R> {
     }
 }
 
-/// Whether a part of a path is none by itself: Windows has names of disks.
+/// Whether a part of a path is more than the name of a file or directory: Windows has names of disks.
 fn leads_away(part: &str) -> bool {
     !matches!(Path::new(part).components().next(), Some(Component::Normal(_)))
 }

@@ -39,7 +39,7 @@ pub(crate) fn give_all(_directory: &Path, _uid: u32, _gid: u32) -> io::Result<()
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// What the console sends: Ctrl-C and Ctrl-Break; and that its window closes, its user logs off, or the machine stops. Of the
+/// The console's signals: Ctrl-C and Ctrl-Break; its window closes, its user logs off, or the machine stops. Of the
 /// latter Windows lets a process live for a few seconds only.
 pub(crate) struct EndSignals {
     interrupt: CtrlC,

@@ -58,7 +58,7 @@ impl Machine {
     }
 }
 
-/// The machine that its system tells of, with these GPUs.
+/// The machine that its system describes, with these GPUs.
 fn of_told(told: ToldMachine, gpus: Vec<Gpu>) -> Machine {
     let processor = Processor {
         family: processor::of_maker(&told.vendor),

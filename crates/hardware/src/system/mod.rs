@@ -1,4 +1,4 @@
-//! Differences between systems: how a program is started and ended, and what the system itself tells of the machine.
+//! Differences between systems: how a program is started and ended, and the parts of the machine that the system itself describes.
 //!
 //! The modules have the same names in them; `unix` is for Linux and macOS.
 
@@ -12,9 +12,9 @@ use unix as own;
 #[cfg(windows)]
 use windows as own;
 
-pub(crate) use own::{alone, kill_all, told};
+pub(crate) use own::{alone, kill_all, power, told};
 
-/// The parts of a machine whose system tells of them by calls, not by files and tools.
+/// The parts of a machine whose system describes them by calls, not by files and tools.
 #[derive(Debug, Clone)]
 pub(crate) struct ToldMachine {
     /// The maker of its processor, such as `GenuineIntel`.

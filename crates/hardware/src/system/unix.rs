@@ -8,6 +8,7 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::ToldMachine;
+use crate::condition::Power;
 
 /// Gives a program a group of its own.
 pub(crate) fn alone(command: &mut Command) -> &mut Command {
@@ -21,7 +22,12 @@ pub(crate) fn kill_all(child: &mut Child) {
     }
 }
 
-/// What the system tells by calls: nothing.
+/// The source of power, where the system reports it by calls.
+pub(crate) fn power() -> Option<Power> {
+    None
+}
+
+/// The parts of the machine, where the system reports them by calls.
 pub(crate) fn told() -> Option<ToldMachine> {
     None
 }

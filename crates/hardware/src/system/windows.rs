@@ -7,10 +7,16 @@ use std::{
 
 use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
 
+use windows_sys::Win32::System::Power::{GetSystemPowerStatus, SYSTEM_POWER_STATUS};
+
 use super::ToldMachine;
+use crate::condition::Power;
 
 /// The flag of a program that opens no window (`CREATE_NO_WINDOW`).
 const NO_WINDOW: u32 = 0x0800_0000;
+
+/// The status of a line that does not give power.
+const ON_BATTERY: u8 = 0;
 
 /// Lets a program open no window.
 pub(crate) fn alone(command: &mut Command) -> &mut Command {
@@ -22,7 +28,19 @@ pub(crate) fn kill_all(child: &mut Child) {
     let _ = child.kill();
 }
 
-/// What the system tells by calls: its processor and its memory.
+/// The source of power, and how full the battery is.
+#[expect(unsafe_code, reason = "it has no safe form")]
+pub(crate) fn power() -> Option<Power> {
+    let mut status = SYSTEM_POWER_STATUS::default();
+    // SAFETY: it writes the structure, which is there.
+    let told = unsafe { GetSystemPowerStatus(&raw mut status) } != 0;
+    told.then(|| Power {
+        on_ac_power: status.ACLineStatus != ON_BATTERY,
+        battery_percent: Some(status.BatteryLifePercent).filter(|percent| *percent <= 100),
+    })
+}
+
+/// The processor and the memory.
 pub(crate) fn told() -> Option<ToldMachine> {
     let what = RefreshKind::nothing()
         .with_cpu(CpuRefreshKind::nothing())

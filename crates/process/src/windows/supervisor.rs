@@ -142,7 +142,7 @@ fn at(step: &'static str) -> impl Fn(io::Error) -> ProcessError {
     move |source| ProcessError::Start { step, source }
 }
 
-/// What the helper of other systems does: nothing, as no helper is started here.
+/// Ends the process: no helper is started here.
 pub fn main() -> ! {
     std::process::exit(1)
 }

@@ -108,7 +108,7 @@ impl Drop for QuietTerminal {
     }
 }
 
-/// What the system tells this process by signals. From its start on they do not end the process.
+/// The signals to this process. From its start on they do not end the process.
 pub(crate) struct Notices {
     interrupt: Signal,
     ending: [Signal; 2],

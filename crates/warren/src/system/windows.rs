@@ -20,10 +20,10 @@ use super::Notice;
 /// The mode of a console whose keys come as escape sequences (`ENABLE_VIRTUAL_TERMINAL_INPUT`).
 const KEYS_AS_SEQUENCES: u32 = 0x0200;
 
-/// How often the size of the console is looked at: nothing tells of a change.
+/// How often the size of the console is looked at: no event reports a change.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// What a console's end of input is in raw mode: the key Ctrl-Z, which the standard library takes for the end.
+/// The key Ctrl-Z, which the standard library takes for the end of input, in raw mode too.
 const CTRL_Z: u8 = 0x1a;
 
 /// Makes the console understand what this program writes: colours and the other escape sequences.
@@ -130,7 +130,7 @@ impl QuietTerminal {
     }
 }
 
-/// What the console tells this process. From its start on Ctrl-C does not end the process.
+/// The signals of the console. From its start on Ctrl-C does not end the process.
 pub(crate) struct Notices {
     interrupt: CtrlC,
     stop: CtrlBreak,
