@@ -3,19 +3,16 @@
 use std::{
     fs::File,
     io::Read,
-    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
-use base::Secret;
+use base::{
+    Secret,
+    system::{Stranger, stranger},
+};
 
 /// The longest file of a key, in bytes.
 const MAX_FILE: u64 = 16 * 1024;
-
-/// The bits of a mode by which others than the owner may write.
-const OTHERS_WRITE: u32 = 0o022;
-
-const ROOT: u32 = 0;
 
 /// Why a file gives no key. No text of the file is in it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -33,13 +30,14 @@ pub fn read(path: &Path) -> Result<Secret, NoKey> {
     let failed = |reason: String| NoKey { path: path.to_owned(), reason };
     let file = File::open(path).map_err(|error| failed(error.to_string()))?;
     let facts = file.metadata().map_err(|error| failed(error.to_string()))?;
-    let own = rustix::process::geteuid().as_raw();
-    if facts.uid() != own && facts.uid() != ROOT {
-        return Err(failed(format!("it belongs to user {}, who may change the key", facts.uid())));
-    }
-    if facts.mode() & OTHERS_WRITE != 0 {
-        let mode = facts.mode() & 0o777;
-        return Err(failed(format!("other users may write it (mode {mode:o}): chmod 600 it")));
+    match stranger(&facts) {
+        Some(Stranger::Owns(user)) => {
+            return Err(failed(format!("it belongs to user {user}, who may change the key")));
+        }
+        Some(Stranger::Writes(mode)) => {
+            return Err(failed(format!("other users may write it (mode {mode:o}): chmod 600 it")));
+        }
+        None => {}
     }
     let mut text = String::new();
     let read = file.take(MAX_FILE + 1).read_to_string(&mut text);

@@ -22,6 +22,7 @@
 //! - [`money`]: amounts of money as whole numbers
 //! - [`trace`]: where a request is in a distributed trace
 //! - [`usage`]: the tokens of a job, by what usage is summed up, and the counts
+//! - [`system`]: differences between systems in files and names
 //! - [`time`]: spans and points of time as numbers
 //! - [`error`]: errors as text
 //! - [`words`]: numbers as words for people
@@ -47,6 +48,7 @@ pub mod node_id;
 pub mod pace;
 pub mod plain;
 pub mod secret;
+pub mod system;
 pub mod thermal;
 pub mod time;
 pub mod trace;

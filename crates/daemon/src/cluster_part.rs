@@ -11,7 +11,7 @@ use std::{
 use anyhow::Context;
 use api::{Client, Cors};
 use axum::{Router, body::Body, extract::Request, routing::get};
-use base::{Live, NodeId};
+use base::{Live, NodeId, Secret};
 use bytes::Bytes;
 use cluster::{Cluster, MeshWay, Parts, Sending};
 use futures_util::future::BoxFuture;
@@ -30,6 +30,8 @@ use crate::{
 const ADDRESSES: usize = 8;
 /// A link whose other end takes nothing for this long is cut.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Anybody who hears a link begin can guess a token below this length, in bytes.
+const SAFE_TOKEN: usize = 16;
 
 /// This machine as a member, once it is one, and the port for the others.
 #[derive(Clone)]
@@ -79,7 +81,7 @@ impl ClusterPart {
             closing,
             present: Mutex::new(None),
         }));
-        if let Some(words) = settings.cluster.token_warning() {
+        if let Some(words) = token_warning(settings.cluster.member.token.as_ref()) {
             tracing::warn!("{words}");
         }
         if part.is_member().await? {
@@ -216,6 +218,18 @@ impl Memberships for Inner {
     }
 }
 
+/// A warning about the token of a cluster, if it can be guessed.
+fn token_warning(token: Option<&Secret>) -> Option<String> {
+    let len = token?.expose().trim().len();
+    (len < SAFE_TOKEN).then(|| {
+        format!(
+            "the cluster token has only {len} characters, and a stranger who reaches the peer port may guess \
+             it: give all machines one of {SAFE_TOKEN} or more, as `openssl rand -hex 16` makes, or \
+             none, and use `warren cluster invite`"
+        )
+    })
+}
+
 fn words(error: &anyhow::Error) -> String {
     format!("{error:#}")
 }
@@ -280,4 +294,17 @@ fn open_to_mesh(mesh: &Mesh, cluster: &Cluster) -> Arc<FromPeers> {
     let receiver: Weak<FromPeers> = Arc::downgrade(&from);
     mesh.set_receiver(receiver);
     from
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_that_can_be_guessed_is_warned_of() {
+        let warning = |token: &str| token_warning(Some(&token.into()));
+        assert!(warning("rabbit").is_some_and(|words| words.contains("only 6 characters")));
+        assert_eq!(warning("5f4dcc3b5aa765d6"), None);
+        assert_eq!(token_warning(None), None);
+    }
 }

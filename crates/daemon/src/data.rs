@@ -3,20 +3,19 @@
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, TryLockError},
     io::{ErrorKind, Write},
-    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use access::new_token;
 use anyhow::{Context, bail};
-use base::{NoSecret, Secret};
+use base::{
+    NoSecret, Secret,
+    system::{Rights, Stranger, stranger},
+};
 use seal::Identity;
 
 use crate::running;
-
-/// The user id of root, who can write any file in any case.
-const ROOT: u32 = 0;
 
 /// The file that a running server locks.
 pub(crate) const LOCK: &str = "lock";
@@ -24,9 +23,6 @@ pub(crate) const LOCK: &str = "lock";
 /// How often the lock is tried, and the pause between two tries.
 const TRIES: u32 = 5;
 const TRY_AGAIN: Duration = Duration::from_millis(20);
-
-/// The right to write of a file's group and of everybody, in its mode.
-const OTHERS_WRITE: u32 = 0o022;
 
 /// The locked data directory of a server. Nothing else uses it until this is dropped.
 #[derive(Debug)]
@@ -149,15 +145,15 @@ fn refuse_others(path: &Path) -> anyhow::Result<()> {
     let shown = path.display();
     let remedy = "remove the file, and the server makes another; or make it this user's alone, with `chown` \
                   and `chmod 600`";
-    let (own, owner) = (rustix::process::geteuid().as_raw(), file.uid());
-    if owner != own && owner != ROOT {
-        bail!("{shown} belongs to user {owner}, who may know and change this token: {remedy}");
+    match stranger(&file) {
+        Some(Stranger::Owns(owner)) => {
+            bail!("{shown} belongs to user {owner}, who may know and change this token: {remedy}")
+        }
+        Some(Stranger::Writes(mode)) => bail!(
+            "other users may write {shown} (mode {mode:o}), and so choose this token: {remedy}"
+        ),
+        None => Ok(()),
     }
-    if file.mode() & OTHERS_WRITE != 0 {
-        let mode = file.mode() & 0o777;
-        bail!("other users may write {shown} (mode {mode:o}), and so choose this token: {remedy}");
-    }
-    Ok(())
 }
 
 /// Makes the directory unless it exists. An existing one keeps its mode, as it may be shared, like `/tmp`.
@@ -168,13 +164,13 @@ fn make(path: &Path) -> std::io::Result<()> {
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent)?;
     }
-    DirBuilder::new().mode(0o700).create(path)
+    DirBuilder::new().private().create(path)
 }
 
 /// Opens a file for writing; a new one is readable by its owner only.
 pub(crate) fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
-    options.create(true).write(true).truncate(false).mode(0o600);
+    options.create(true).write(true).truncate(false).private();
     options
 }
 

@@ -24,6 +24,8 @@
 //! - [`peering`]: the mesh and the relay
 //! - `workspace_part`: the workspace, started when it is needed; `cluster_part`: this machine as a member
 //!   of a cluster; `cluster_models`: the models of members for the sessions of others
+//! - `workspace_settings`: its settings; `no_workspace/` has stand-ins of the same names for systems
+//!   without a workspace
 //! - `announcement`: the server on the local network, by mDNS; `whereabouts`: where it is, for invitations
 //! - `room_keeper`: events of jobs for rooms; the end of unused rooms
 //! - [`reload`]: the configuration, read again while the server runs
@@ -39,7 +41,9 @@ mod announcement;
 pub mod backup;
 mod clear_text;
 mod client_stream;
+#[cfg_attr(not(unix), path = "no_workspace/cluster_models.rs")]
 mod cluster_models;
+#[cfg_attr(not(unix), path = "no_workspace/cluster_part.rs")]
 mod cluster_part;
 pub mod configuration;
 pub mod data;
@@ -76,7 +80,10 @@ mod strict;
 mod system;
 pub mod telemetry;
 mod whereabouts;
+#[cfg_attr(not(unix), path = "no_workspace/workspace_part.rs")]
 mod workspace_part;
+#[cfg_attr(not(unix), path = "no_workspace/workspace_settings.rs")]
+mod workspace_settings;
 
 pub use fleet_part::examination as nats;
 pub use offline::OfflineServer;

@@ -17,11 +17,8 @@ use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     service::TowerToHyperService,
 };
-use rustix::{
-    net::sockopt,
-    process::{Resource, getrlimit},
-};
 use rustls::ServerConfig;
+use socket2::{SockRef, TcpKeepalive};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
@@ -102,7 +99,7 @@ impl Listener {
         metrics: Arc<Metrics>,
         patience: Live<Duration>,
     ) -> Self {
-        let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        let files = base::system::file_limits().current.unwrap_or(u64::MAX);
         let most = usize::try_from(files.saturating_sub(SPARE_FILES).max(64)).unwrap_or(usize::MAX);
         Self {
             tcp,
@@ -176,10 +173,8 @@ async fn speaking_tls(stream: TcpStream, peer: SocketAddr) -> Option<TcpStream> 
 
 /// Lets the kernel find peers that vanished, within a minute or so, even on idle connections.
 fn keep_alive(stream: &TcpStream) {
-    let set = sockopt::set_socket_keepalive(stream, true)
-        .and_then(|()| sockopt::set_tcp_keepidle(stream, SILENT))
-        .and_then(|()| sockopt::set_tcp_keepintvl(stream, ASK_AGAIN))
-        .and_then(|()| sockopt::set_tcp_keepcnt(stream, ASK_TIMES));
+    let alive = TcpKeepalive::new().with_time(SILENT).with_interval(ASK_AGAIN);
+    let set = SockRef::from(stream).set_tcp_keepalive(&alive.with_retries(ASK_TIMES));
     if let Err(error) = set {
         tracing::debug!(%error, "a connection is not kept alive");
     }

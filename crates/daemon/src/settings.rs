@@ -5,7 +5,6 @@ mod fleet;
 mod mesh;
 mod prices;
 mod values;
-mod workspace;
 
 use std::{
     collections::BTreeMap,
@@ -18,16 +17,18 @@ use std::{
 use access::{LocalRules, Prices, TrustedProxies};
 use anyhow::{Context, bail};
 use api::Aliases;
-use base::{Fingerprint, Live, ResumeAnswers, Secret};
+use base::{Fingerprint, Live, ResumeAnswers, Secret, system::is_administrator};
 use rustls::ServerConfig;
 
 use crate::{
     configuration::Configuration,
     options::{
-        AliasOptions, LogFormat, RoomEndpoints, Routing, Seconds, ServeOptions, home_directory,
+        AliasOptions, LogFormat, RoomEndpoints, Routing, Seconds, ServeOptions, WorkspaceOptions,
+        home_directory,
     },
     system::DATA_HOME,
     telemetry::tracing_export::TraceSettings,
+    workspace_settings::{self, WorkspaceSettings},
 };
 
 pub use self::cluster::ClusterSettings;
@@ -119,7 +120,7 @@ pub struct Settings {
     /// The mesh.
     pub mesh: MeshSettings,
     /// The workspace, unless it is turned off.
-    pub workspace: Option<::workspace::Settings>,
+    pub workspace: Option<WorkspaceSettings>,
     /// The workspace cluster.
     pub cluster: ClusterSettings,
     /// The certificate chain and its key, loaded. The listeners share it.
@@ -167,7 +168,7 @@ impl Settings {
             tls_certificate: options.tls_cert.clone(),
             tls_key: options.tls_key.clone(),
             fingerprint: options.tls_cert.as_deref().map(wire::tls::fingerprint).transpose()?,
-            workspace: workspace::settings(options.workspace.clone(), &data_dir)?,
+            workspace: workspace(options.workspace.clone(), &data_dir)?,
             dispatch: dispatch_config(&options)?,
             routing: options.routing.unwrap_or_default(),
             heartbeat: heartbeat(options.heartbeat_interval_secs)?,
@@ -209,6 +210,14 @@ impl Settings {
     }
 }
 
+fn workspace(
+    options: WorkspaceOptions,
+    data_dir: &Path,
+) -> anyhow::Result<Option<WorkspaceSettings>> {
+    let token = secret(options.token, "workspace-token")?;
+    workspace_settings::settings(WorkspaceOptions { token, ..options }, data_dir)
+}
+
 fn aliases(models: BTreeMap<String, AliasOptions>) -> anyhow::Result<Aliases> {
     let named = models.into_iter().map(|(name, alias)| (name, alias.targets, alias.defaults));
     Aliases::new(named).context("in the configuration file")
@@ -222,15 +231,11 @@ pub fn data_dir(given: Option<PathBuf>) -> anyhow::Result<PathBuf> {
     if let Some(given) = given {
         return Ok(given);
     }
-    if is_root() && std::env::var_os("XDG_DATA_HOME").is_none() {
+    if is_administrator() && std::env::var_os("XDG_DATA_HOME").is_none() {
         return Ok(PathBuf::from("/var/lib/warren"));
     }
     home_directory("XDG_DATA_HOME", DATA_HOME)
         .context("there is no home directory for the data: give one with --data-dir")
-}
-
-fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
 }
 
 fn refuse_defenceless(listen: SocketAddr, has_key: bool, open: bool) -> anyhow::Result<()> {
@@ -353,6 +358,10 @@ mod tests {
         let empty = ServeOptions { worker_secret: Some(" ".into()), ..listening("127.0.0.1:0") };
         let error = Settings::new(empty, false).unwrap_err().to_string();
         assert_eq!(error, "--worker-secret is empty");
+        let workspace = WorkspaceOptions { token: Some(" ".into()), ..WorkspaceOptions::default() };
+        let empty = ServeOptions { workspace, ..listening("127.0.0.1:0") };
+        let error = Settings::new(empty, false).unwrap_err().to_string();
+        assert_eq!(error, "--workspace-token is empty");
         let lines = ServeOptions { client_token: Some("a\nb".into()), ..listening("127.0.0.1:0") };
         let error = Settings::new(lines, false).unwrap_err().to_string();
         assert!(error.starts_with("--client-token has a line break"), "{error}");

@@ -1,15 +1,15 @@
 //! SIGTERM and SIGINT: the first drains the server, the second ends it at once. SIGHUP: the configuration is read again.
+//! On Windows the console's Ctrl-C and Ctrl-Break, and the end of the console, take the place of the former two.
 
 use std::{
     io::{IsTerminal, stderr, stdin, stdout},
     time::Duration,
 };
 
-use tokio::{
-    signal::unix::{Signal, SignalKind, signal},
-    time::timeout,
-};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+
+use crate::system::{EndSignals, HangUpSignal};
 
 /// How long a process may take to tell its clients of the end, after the second signal.
 const HASTE: Duration = Duration::from_secs(2);
@@ -85,7 +85,7 @@ pub enum EndSignal {
 pub fn stop_after<F: Future<Output = ()> + Send + 'static>(
     before: impl FnOnce(EndSignal) -> F + Send + 'static,
 ) -> std::io::Result<Stop> {
-    let mut signals = Signals::new()?;
+    let mut signals = EndSignals::new()?;
     let stop = Stop::new();
     let ending = stop.clone();
     tokio::spawn(async move {
@@ -113,7 +113,7 @@ pub fn stop_after<F: Future<Output = ()> + Send + 'static>(
 /// # Errors
 /// When the process cannot listen to signals.
 pub fn shutdown() -> std::io::Result<CancellationToken> {
-    let mut signals = Signals::new()?;
+    let mut signals = EndSignals::new()?;
     let token = CancellationToken::new();
     let stop = token.clone();
     tokio::spawn(async move {
@@ -139,7 +139,7 @@ pub enum HangUp {
 /// The hang-ups of this process.
 #[derive(Debug)]
 pub struct HangUps {
-    signal: Signal,
+    signal: HangUpSignal,
     /// Whether the process was started at a terminal.
     had_terminal: bool,
 }
@@ -150,15 +150,12 @@ impl HangUps {
     /// # Errors
     /// When the process cannot listen to signals.
     pub fn new() -> std::io::Result<Self> {
-        Ok(Self { signal: signal(SignalKind::hangup())?, had_terminal: has_terminal() })
+        Ok(Self { signal: HangUpSignal::new()?, had_terminal: has_terminal() })
     }
 
     /// The next one.
     pub async fn next(&mut self) -> HangUp {
-        if self.signal.recv().await.is_none() {
-            // There are no more.
-            std::future::pending::<()>().await;
-        }
+        self.signal.next().await;
         match self.had_terminal && !has_terminal() {
             true => HangUp::TerminalGone,
             false => HangUp::Reload,
@@ -175,23 +172,4 @@ fn end() {
     // `exit` runs no destructors, so the log's guard would not write the last lines.
     crate::telemetry::log::finish();
     std::process::exit(1);
-}
-
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-}
-
-impl Signals {
-    fn new() -> std::io::Result<Self> {
-        let (terminate, interrupt) = (SignalKind::terminate(), SignalKind::interrupt());
-        Ok(Self { terminate: signal(terminate)?, interrupt: signal(interrupt)? })
-    }
-
-    async fn next(&mut self) -> EndSignal {
-        tokio::select! {
-            _ = self.terminate.recv() => EndSignal::Terminate,
-            _ = self.interrupt.recv() => EndSignal::Interrupt,
-        }
-    }
 }

@@ -13,7 +13,10 @@ use http::{StatusCode, Uri, header, uri::PathAndQuery};
 use protocol::node::Parameters;
 use providers::ModelNodes;
 
-use crate::{peering::Relay, workspace_part::WorkspacePart};
+use crate::{
+    peering::Relay,
+    workspace_part::{NO_WORKSPACE, WorkspacePart},
+};
 
 /// The path that the protocols share.
 pub(crate) const PATH: &str = "/ws";
@@ -49,7 +52,7 @@ pub(crate) async fn answer(
         (Some(relay), _) if parameters.node => relay.answer(request),
         (None, _) if parameters.node => not_here("is no relay of the mesh: see --mesh-relay-serve"),
         (_, Some(workspace)) => workspace.answer(request).await,
-        _ => not_here("has no workspace: it was turned off with --workspace=false"),
+        _ => not_here(&format!("has no workspace: {NO_WORKSPACE}")),
     }
 }
 

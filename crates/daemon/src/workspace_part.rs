@@ -38,6 +38,9 @@ use crate::{
     telemetry::metrics::{counter, gauge},
 };
 
+/// Why a server has no workspace.
+pub(crate) const NO_WORKSPACE: &str = "it was turned off with --workspace=false";
+
 /// The kind of facts that sessions are stored as.
 const SESSION_FACTS: &str = "session";
 

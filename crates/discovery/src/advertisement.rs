@@ -118,7 +118,7 @@ fn host_name(host: &str, port: u16) -> String {
 
 /// This machine's name as a part of names of DNS.
 fn this_host() -> String {
-    host_label(&rustix::system::uname().nodename().to_string_lossy())
+    host_label(&base::system::host_name())
 }
 
 /// The first label of a host name, with nothing but letters, digits and hyphens in it.

@@ -6,15 +6,10 @@ use std::{
 };
 
 use base::interface::is_virtual;
+pub use base::system::host_name;
 use if_addrs::{IfOperStatus, Interface, get_if_addrs};
 
 const MAX_ADDRESSES: usize = 16;
-
-/// The name of this machine, as it calls itself.
-#[must_use]
-pub fn host_name() -> String {
-    rustix::system::uname().nodename().to_string_lossy().trim().to_owned()
-}
 
 /// The addresses of this machine that others could reach it by: IPv4 first, at most 16, each once.
 /// Not those of the machine itself, those that mean nothing beyond their own wire (link-local), nor

@@ -2,7 +2,8 @@
 //!
 //! All of it blocks: files of `/proc` and `/sys` are read, tools of the GPUs' makers are run with a
 //! deadline. Nothing here fails: what a machine does not tell is left out or estimated, and said to
-//! be so. Linux is what is read whole; of a Mac, what `sysctl` tells.
+//! be so. Linux is what is read whole; of a Mac, what `sysctl` tells; of Windows, the processor, the memory and NVIDIA's
+//! GPUs.
 //!
 //! - [`machine`]: a machine as data, its tier, and the largest model that it takes
 //! - `detect`: where that is read
@@ -11,6 +12,7 @@
 //! - [`addresses`](mod@addresses): the addresses at which others could reach this machine, and its name
 //! - [`space`]: what is free on a disk
 //! - [`root`], [`tools`]: the files and programs that all this is read from
+//! - `system`: differences between systems
 
 pub mod addresses;
 pub mod condition;
@@ -18,6 +20,7 @@ mod detect;
 pub mod machine;
 pub mod root;
 pub mod space;
+mod system;
 mod table;
 #[cfg(test)]
 mod testing;

@@ -1,20 +1,11 @@
 //! The free space on a disk.
 
-use std::{io, path::Path};
-
-/// The bytes that this user can still write to the file system that this path lies on: what is
-/// kept for the administrator is not counted.
-///
-/// # Errors
-///
-/// The path is not there, or cannot be reached.
-pub fn free_space(path: &Path) -> io::Result<u64> {
-    let system = rustix::fs::statvfs(path)?;
-    Ok(system.f_bavail.saturating_mul(system.f_frsize))
-}
+pub use base::system::free_space;
 
 #[cfg(test)]
 mod tests {
+    use std::{io, path::Path};
+
     use super::*;
 
     #[test]

@@ -8,8 +8,9 @@ use std::{
     time::Duration,
 };
 
-use rustix::process::{Pid, Signal, kill_process_group};
 use tracing::debug;
+
+use crate::system::{alone, kill_all};
 
 /// How long a tool may take: `nvidia-smi` takes up to 2 s where it has to wake the driver.
 const DEADLINE: Duration = Duration::from_secs(3);
@@ -57,12 +58,11 @@ impl Tools for InstalledTools {
 }
 
 fn start(program: &str, arguments: &[&str]) -> Option<Child> {
-    use std::os::unix::process::CommandExt;
     let mut command = Command::new(program);
     command.args(arguments).env("LC_ALL", "C");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    // A group of its own, so that what it starts in turn ends with it.
-    command.process_group(0).spawn().ok()
+    // So that what it starts in turn ends with it.
+    alone(&mut command).spawn().ok()
 }
 
 /// All that is written, on a thread of its own: a pipe has no deadline.
@@ -81,9 +81,7 @@ fn read_within(out: ChildStdout, deadline: Duration) -> Option<String> {
 /// Nothing that it started is left. What hangs in a driver dies only when the driver lets it, so
 /// that is waited for elsewhere.
 fn end(mut child: Child) {
-    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-        let _ = kill_process_group(group, Signal::KILL);
-    }
+    kill_all(&mut child);
     thread::spawn(move || child.wait());
 }
 

@@ -17,11 +17,6 @@ pub(crate) fn write(path: &Path, bytes: &[u8], sync: bool) -> io::Result<()> {
     fs::rename(&beside, path)
 }
 
-/// Makes what was renamed or created in a directory outlive a loss of power.
-pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
-}
-
 /// Removes a file or a directory with all in it, if it is there.
 pub(crate) fn remove(path: &Path) -> io::Result<()> {
     let removed = match fs::symlink_metadata(path) {

@@ -15,6 +15,8 @@
 //! - [`arrival`]: a model on its way, resumable; and the plain form of stock peers
 //! - [`plan`]: which piece to ask of which peer (pure)
 //! - [`space`]: how much room there is
+//! - `disk_name`: names as they are written to a disk
+//! - `system`: differences between systems
 
 pub mod arrival;
 pub mod cache;
@@ -28,7 +30,9 @@ pub mod shelf;
 pub mod space;
 pub mod tree;
 
+mod disk_name;
 mod durable;
+mod system;
 
 pub use arrival::{Arrival, ArrivalError, StockArrival};
 pub use cache::TreeCache;

@@ -8,6 +8,8 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
+use crate::disk_name::on_disk;
+
 /// The longest name of a model, in bytes.
 pub const MAX_MODEL_ID: usize = 200;
 /// The longest name of a file, with its directories, in bytes.
@@ -76,7 +78,7 @@ macro_rules! checked {
             /// Its place below a directory; never outside of it.
             pub fn below(&self, directory: &Path) -> PathBuf {
                 let mut path = directory.to_owned();
-                path.extend(self.0.split('/'));
+                path.extend(self.0.split('/').map(|segment| on_disk(segment).into_owned()));
                 path
             }
         }

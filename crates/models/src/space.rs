@@ -1,19 +1,9 @@
 //! How much room there is on a disk.
 
-use std::{io, path::Path};
+pub use base::system::free_space as free;
 
 /// Left free beside what arrives, in bytes: the disk belongs to others too.
 pub const SPARE: u64 = 64 << 20;
-
-/// How many bytes a plain user may still write to the file system of this path.
-///
-/// # Errors
-///
-/// The system's error, as when the path does not exist.
-pub fn free(path: &Path) -> io::Result<u64> {
-    let stat = rustix::fs::statvfs(path)?;
-    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
-}
 
 #[cfg(test)]
 mod tests {

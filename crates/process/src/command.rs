@@ -3,7 +3,6 @@
 use std::{
     ffi::{OsStr, OsString},
     fmt,
-    os::unix::ffi::OsStrExt,
     path::PathBuf,
 };
 
@@ -68,7 +67,7 @@ impl Command {
     fn size(&self) -> usize {
         let args = self.args.iter().map(|arg| arg.len() + 5).sum::<usize>();
         let env = self.env.iter().map(|(name, value)| name.len() + value.len() + 10).sum::<usize>();
-        let groups = self.run_as.as_ref().map_or(0, |user| user.groups.len() * 4);
+        let groups = self.run_as.as_ref().map_or(0, User::size);
         self.program.len() + self.working_dir.as_os_str().len() + args + env + groups
     }
 }
@@ -94,11 +93,11 @@ fn valid(is: bool, what: &'static str) -> Result<(), ProcessError> {
 }
 
 fn no_nul(text: &OsStr) -> bool {
-    !text.as_bytes().contains(&0)
+    !text.as_encoded_bytes().contains(&0)
 }
 
 fn is_variable(name: &OsStr, value: &OsStr) -> bool {
-    !name.is_empty() && !name.as_bytes().contains(&b'=') && no_nul(name) && no_nul(value)
+    !name.is_empty() && !name.as_encoded_bytes().contains(&b'=') && no_nul(name) && no_nul(value)
 }
 
 #[cfg(test)]

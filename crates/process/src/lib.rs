@@ -26,48 +26,85 @@
 //!
 //! macOS has none of these; what takes their place, and what it lacks, says the module `macos`. The
 //! two modules have the same names in them.
+//!
+//! Windows has the processes of model engines alone, under the same names, in the module `windows`: no
+//! terminals, no other users, no supervisor.
 
-mod adopted;
-mod as_user;
-mod client;
 mod command;
-mod environment;
 mod error;
+mod signal;
+
+#[cfg(unix)]
+mod adopted;
+#[cfg(unix)]
+mod as_user;
+#[cfg(unix)]
+mod client;
+#[cfg(unix)]
+mod environment;
+#[cfg(unix)]
 mod failure;
+#[cfg(unix)]
 mod journal;
+#[cfg(unix)]
 mod leftovers;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "macos")]
 mod macos;
+#[cfg(unix)]
 mod messages;
-mod signal;
+#[cfg(unix)]
+mod signal_numbers;
+#[cfg(unix)]
 pub mod supervisor;
+#[cfg(unix)]
 mod terminal;
+#[cfg(unix)]
 mod unsafe_calls;
+#[cfg(unix)]
 mod user;
+#[cfg(windows)]
+mod windows;
 
 #[cfg(target_os = "linux")]
 use linux as system;
 #[cfg(target_os = "macos")]
 use macos as system;
+#[cfg(unix)]
 use system::{cgroup, channel, credentials, kernel, processes};
+#[cfg(windows)]
+use windows as system;
+#[cfg(windows)]
+use windows::user;
 
+#[cfg(unix)]
 pub use adopted::Adopted;
+#[cfg(unix)]
 pub use as_user::{as_user, start_as};
+#[cfg(unix)]
 pub use client::{
-    Child, ChildInput, ChildIo, ChildOutput, Handle, HeldProcess, Keep, Limits, Supervisor,
-    TakenOver,
+    Child, ChildErrors, ChildInput, ChildIo, ChildOutput, Handle, HeldProcess, Keep, Limits,
+    Supervisor, TakenOver,
 };
 pub use command::{Command, MAX_COMMAND, Stdio};
+#[cfg(unix)]
 pub use environment::clean_environment;
 pub use error::ProcessError;
+#[cfg(unix)]
 pub use journal::{Journal, Note};
+#[cfg(unix)]
 pub use leftovers::end_leftovers;
 pub use signal::{Exit, Signal};
 pub use system::{give_back_memory, listening_ports};
+#[cfg(unix)]
 pub use terminal::{MOST_PER_READ, Terminal, TerminalReader, TerminalWriter};
 pub use user::User;
+#[cfg(windows)]
+pub use windows::{
+    Child, ChildErrors, ChildInput, ChildIo, ChildOutput, Handle, Limits, Supervisor,
+    clean_environment, supervisor,
+};
 
 /// The variable that marks a process and its descendants with their session.
 pub const SESSION_MARKER: &str = "WARREN_SESSION";

@@ -56,6 +56,11 @@ impl User {
         self.uid == unistd::geteuid().as_raw()
     }
 
+    /// Its size in a packet, in bytes.
+    pub(crate) fn size(&self) -> usize {
+        self.groups.len() * 4
+    }
+
     /// Refuses a user that this process must not or cannot become.
     pub(crate) fn check(&self) -> Result<(), ProcessError> {
         let refuse = |reason| Err(ProcessError::MayNotBecome { name: self.name.clone(), reason });

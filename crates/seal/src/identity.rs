@@ -4,11 +4,13 @@ use std::{
     fmt,
     fs::{self, File, OpenOptions},
     io::{self, ErrorKind, Read, Write},
-    os::unix::fs::{OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
-use base::NodeId;
+use base::{
+    NodeId,
+    system::{Rights, mode},
+};
 use curve25519_dalek::montgomery::MontgomeryPoint;
 use ed25519_dalek::{Signer, SigningKey};
 use rand::RngExt;
@@ -112,7 +114,7 @@ fn load(path: &Path, mut file: File) -> Result<Identity, IdentityError> {
     if !about.is_file() {
         return Err(not_a_key("no file's content".to_owned()));
     }
-    let mode = about.permissions().mode() & 0o777;
+    let mode = mode(&about);
     if mode & 0o077 != 0 {
         return Err(IdentityError::Readable { path: path.to_owned(), mode });
     }
@@ -155,7 +157,7 @@ fn draft(path: &Path) -> PathBuf {
 }
 
 fn write(path: &Path, seed: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    let mut file = OpenOptions::new().write(true).create_new(true).private().open(path)?;
     file.write_all(seed)?;
     file.sync_all()
 }
@@ -166,6 +168,8 @@ fn failed(path: &Path, doing: &'static str, source: io::Error) -> IdentityError 
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn file(content: &[u8], mode: u32) -> (tempfile::TempDir, PathBuf) {

@@ -17,7 +17,6 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use daemon::configuration::Origins;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// The hidden command with which the daemon starts its supervisor.
 const SUPERVISOR: &str = "supervisor";
@@ -169,17 +168,11 @@ fn is_supervisor() -> bool {
     args.next().is_some_and(|first| first == SUPERVISOR) && args.next().is_none()
 }
 
-/// Every connection is a file descriptor, and the default soft limit is far below the hard one.
-fn raise_file_limit() {
-    let limits = getrlimit(Resource::Nofile);
-    let set = |current| setrlimit(Resource::Nofile, Rlimit { current, ..limits });
-    // macOS has no hard limit, and refuses to have no soft one: 10,240 is the most that each version takes.
-    let _ = set(limits.maximum).or_else(|_| set(Some(10_240)));
-}
-
 /// `found`: the command line as clap has read it, which knows where each setting is from.
 fn run(cli: Cli, found: &ArgMatches) -> anyhow::Result<()> {
-    raise_file_limit();
+    // Every connection is an open file.
+    base::system::raise_file_limit();
+    system::prepare_console();
     let file = daemon::ConfigFile::find(cli.config.as_deref()).map_err(exit::usage);
     if let Command::Doctor(doctor) = cli.command {
         return doctor.run(file, &Cli::command());

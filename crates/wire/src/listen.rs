@@ -4,6 +4,8 @@ use std::{io, net::SocketAddr};
 
 use tokio::net::{TcpListener, TcpSocket};
 
+use crate::system;
+
 /// More connections that wait to be accepted than any system allows. Each system takes its own maximum
 /// instead (Linux: `net.core.somaxconn`).
 const MOST: u32 = i32::MAX as u32;
@@ -18,8 +20,7 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
     };
-    // A server that starts again need not wait for the connections of the one before.
-    socket.set_reuseaddr(true)?;
+    system::prepare(&socket, address)?;
     socket.bind(address)?;
     socket.listen(MOST)
 }

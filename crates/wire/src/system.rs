@@ -1,8 +1,8 @@
-//! Differences between systems: acknowledgements without delay, which only Linux can be asked for.
+//! Differences between systems: acknowledgements without delay, which only Linux can be asked for, and sockets that listen.
 
-use std::io;
+use std::{io, net::SocketAddr};
 
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
 /// Acknowledges at once what is read next. Other systems delay as they do.
 #[cfg(target_os = "linux")]
@@ -14,4 +14,18 @@ pub(crate) fn acknowledge_at_once(stream: &TcpStream) -> io::Result<()> {
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn acknowledge_at_once(_stream: &TcpStream) -> io::Result<()> {
     Ok(())
+}
+
+/// Prepares a socket that will listen at this address: a server that starts again need not wait for the connections of the
+/// one before.
+#[cfg(unix)]
+pub(crate) fn prepare(socket: &TcpSocket, _address: SocketAddr) -> io::Result<()> {
+    socket.set_reuseaddr(true)
+}
+
+/// Prepares a socket that will listen at this address: one for IPv6 takes IPv4, too, as elsewhere. No server waits for the
+/// connections of the one before here, and what allows that elsewhere would give a port to two servers.
+#[cfg(windows)]
+pub(crate) fn prepare(socket: &TcpSocket, address: SocketAddr) -> io::Result<()> {
+    if address.is_ipv6() { socket2::SockRef::from(socket).set_only_v6(false) } else { Ok(()) }
 }

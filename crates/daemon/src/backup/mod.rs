@@ -19,10 +19,10 @@ pub mod write;
 use std::{
     fs::{self, DirBuilder},
     io,
-    os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
 };
 
+use base::system::Rights;
 use serde::{Deserialize, Serialize};
 
 pub use self::{
@@ -90,7 +90,7 @@ impl PartialDir {
     /// Makes the directory. Its name is a new one, so that a killed run does not stand in the way.
     fn new(parent: &Path, name: &str) -> io::Result<Self> {
         let path = parent.join(format!(".{name}-{:08x}", rand::random::<u32>()));
-        DirBuilder::new().mode(0o700).create(&path)?;
+        DirBuilder::new().private().create(&path)?;
         Ok(Self(path))
     }
 

@@ -143,12 +143,17 @@ impl<R: io::BufRead> Archive<R> {
     }
 }
 
+/// Whether a part of a path is more than the name of a file or directory: Windows has names of disks.
+fn leads_away(part: &str) -> bool {
+    !matches!(Path::new(part).components().next(), Some(Component::Normal(_)))
+}
+
 /// Refuses a path that leads out of where files are restored, or to where none is.
 fn refuse_path(path: &str) -> anyhow::Result<()> {
     let parts: Vec<Component<'_>> = Path::new(path).components().collect();
     let is_plain = parts.iter().all(|part| matches!(part, Component::Normal(_)))
         && !path.contains("//")
-        && !path.split('/').any(|part| part == "." || part.is_empty());
+        && !path.split('/').any(|part| part == "." || part.is_empty() || leads_away(part));
     let is_known = path.starts_with("data/") || path.starts_with("outside/");
     match is_plain && is_known && parts.len() > 1 && !path.contains('\0') {
         true => Ok(()),

@@ -3,15 +3,18 @@
 use std::{
     fs::{self, DirBuilder},
     io,
-    os::unix::fs::{DirBuilderExt, MetadataExt, chown},
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, bail};
+use base::system::Rights;
 use jiff::Timestamp;
 
 use super::{Contents, PartialDir, contents::DATABASES, read::read};
-use crate::data::{DataDir, LOCK, MODELS, private};
+use crate::{
+    data::{DataDir, LOCK, MODELS, private},
+    system::{give_all, owner},
+};
 
 /// The beginning of the directory that the former data is moved into; the time follows it.
 const BEFORE: &str = "before-restore-";
@@ -102,7 +105,7 @@ fn put(staging: &Path, path: &str, content: &mut dyn io::Read) -> anyhow::Result
         None => bail!("it has no place"),
     };
     if let Some(parent) = place.parent() {
-        DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+        DirBuilder::new().recursive(true).private().create(parent)?;
     }
     let mut file = private().create_new(true).open(&place)?;
     io::copy(content, &mut file)?;
@@ -123,26 +126,11 @@ fn check_databases(staging: &Path) -> anyhow::Result<()> {
 
 /// Root restores for the user whose directory it is.
 fn give_to_owner(target: &Path, staging: &Path) -> anyhow::Result<()> {
-    let owner = fs::metadata(target)?;
-    let (uid, gid) = (owner.uid(), owner.gid());
-    if rustix::process::geteuid().as_raw() == uid {
-        return Ok(());
-    }
+    let Some((uid, gid)) = owner(&fs::metadata(target)?) else { return Ok(()) };
     let gave = give_all(staging, uid, gid);
     gave.with_context(|| {
         format!("the files cannot be given to user {uid}, who owns {}", target.display())
     })
-}
-
-fn give_all(directory: &Path, uid: u32, gid: u32) -> io::Result<()> {
-    for entry in fs::read_dir(directory)? {
-        let entry = entry?;
-        chown(entry.path(), Some(uid), Some(gid))?;
-        if entry.file_type()?.is_dir() {
-            give_all(&entry.path(), uid, gid)?;
-        }
-    }
-    Ok(())
 }
 
 /// Moves the former data into a directory of its own. If that fails it is moved back.
@@ -170,7 +158,7 @@ fn new_place(target: &Path) -> io::Result<PathBuf> {
     });
     for name in names {
         let place = target.join(name);
-        match DirBuilder::new().mode(0o700).create(&place) {
+        match DirBuilder::new().private().create(&place) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             made => return made.map(|()| place),
         }

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf, str::FromStr};
 
+use base::system::user_home;
 use serde::{Deserialize, Deserializer};
 
 use super::Span;
@@ -160,10 +161,9 @@ impl<'de> Deserialize<'de> for Paths {
 
 /// A path as people write it.
 pub fn path(text: &str) -> PathBuf {
-    let home = || std::env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
     match (text.strip_prefix("~/"), text) {
-        (Some(rest), _) => home().map_or_else(|| text.into(), |home| home.join(rest)),
-        (None, "~") => home().unwrap_or_else(|| text.into()),
+        (Some(rest), _) => user_home().map_or_else(|| text.into(), |home| home.join(rest)),
+        (None, "~") => user_home().unwrap_or_else(|| text.into()),
         _ => text.into(),
     }
 }

@@ -14,6 +14,7 @@ use toml::{
 };
 
 use super::{RoomOptions, ServeOptions, WorkerOptions, listed};
+use crate::system::{base_directory, machine_configuration};
 
 /// A configuration file: the settings of `warren serve` with `[mesh]`, `[workspace]` and
 /// `[cluster]`, `[worker]` and `[room]`.
@@ -35,7 +36,7 @@ pub struct ConfigFile {
 
 impl ConfigFile {
     /// Reads the given file, or the first there is of `./warren.toml`,
-    /// `$XDG_CONFIG_HOME/warren/warren.toml` and `/etc/warren/warren.toml`.
+    /// `$XDG_CONFIG_HOME/warren/warren.toml` and `/etc/warren/warren.toml`; on Windows in `%APPDATA%` and `%PROGRAMDATA%`.
     ///
     /// # Errors
     /// When the given file is missing, or a file is no TOML or holds an unknown setting.
@@ -183,15 +184,14 @@ fn spelled_with_underscores(table: DeTable<'_>) -> DeTable<'_> {
 fn usual_places() -> Vec<PathBuf> {
     let mut places = vec![PathBuf::from("warren.toml")];
     places.extend(home_directory("XDG_CONFIG_HOME", ".config").map(|dir| dir.join("warren.toml")));
-    places.push(PathBuf::from("/etc/warren/warren.toml"));
+    places.extend(machine_configuration());
     places
 }
 
-/// `$variable/warren`, or `$HOME/fallback/warren`.
+/// `$variable/warren`, or `$HOME/fallback/warren`. On Windows instead of the latter the user's settings (`%APPDATA%`) for
+/// `XDG_CONFIG_HOME`, and the user's data on this machine (`%LOCALAPPDATA%`) for all else.
 pub fn home_directory(variable: &str, fallback: &str) -> Option<PathBuf> {
-    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let base = set(variable).or_else(|| set("HOME").map(|home| home.join(fallback)));
-    base.map(|base| base.join("warren"))
+    base_directory(variable, fallback).map(|base| base.join("warren"))
 }
 
 #[cfg(test)]

@@ -15,9 +15,6 @@ pub struct ClusterSettings {
     pub member: cluster::Settings,
 }
 
-/// Anybody who hears a link begin can guess a token below this length, in bytes.
-const SAFE_TOKEN: usize = 16;
-
 /// The longest name of a machine, in bytes.
 const MAX_NAME: usize = 128;
 
@@ -41,18 +38,6 @@ impl ClusterSettings {
                 name,
                 ..<_>::default()
             },
-        })
-    }
-
-    /// A warning about the token, if it can be guessed.
-    pub(crate) fn token_warning(&self) -> Option<String> {
-        let len = self.member.token.as_ref()?.expose().trim().len();
-        (len < SAFE_TOKEN).then(|| {
-            format!(
-                "the cluster token has only {len} characters, and a stranger who reaches the peer port may guess \
-                 it: give all machines one of {SAFE_TOKEN} or more, as `openssl rand -hex 16` makes, or \
-                 none, and use `warren cluster invite`"
-            )
         })
     }
 }
@@ -93,15 +78,6 @@ mod tests {
         );
         assert_eq!((read.listen.port(), read.member.name.as_str()), (7, "lab"));
         assert_eq!(read.member.token.unwrap().expose(), "t");
-    }
-
-    #[test]
-    fn a_token_that_can_be_guessed_is_warned_of() {
-        let warning =
-            |token: &str| of(&format!("token = '{token}'"), "127.0.0.1:1").unwrap().token_warning();
-        assert!(warning("rabbit").is_some_and(|words| words.contains("only 6 characters")));
-        assert_eq!(warning("5f4dcc3b5aa765d6"), None);
-        assert_eq!(of("", "127.0.0.1:1").unwrap().token_warning(), None);
     }
 
     #[test]

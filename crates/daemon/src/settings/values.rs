@@ -10,6 +10,7 @@ use crate::{
         listed::{secs, word},
     },
     telemetry::tracing_export::RATIO,
+    workspace_settings,
 };
 
 impl Settings {
@@ -71,25 +72,9 @@ impl Settings {
     }
 
     fn of_workspace(&self) -> Vec<(&'static str, Value)> {
-        let enabled = ("workspace.enabled", json!(self.workspace.is_some()));
-        let Some(workspace) = &self.workspace else { return vec![enabled] };
-        let agents = &workspace.agents;
-        vec![
-            enabled,
-            ("workspace.log_kib", json!(workspace.log_bytes >> 10)),
-            ("workspace.history_mib", json!(workspace.history_bytes >> 20)),
-            ("workspace.max_sessions", json!(workspace.max_sessions)),
-            ("workspace.max_processes", json!(workspace.max_processes.unwrap_or_default())),
-            ("workspace.max_clients", json!(workspace.max_clients)),
-            ("workspace.message_rate", json!(workspace.message_rate)),
-            ("workspace.keep_sessions", json!(format!("{}s", workspace.keep_sessions.as_secs()))),
-            ("workspace.lag_timeout_secs", secs(workspace.lag_timeout)),
-            ("workspace.stop_grace_secs", secs(workspace.stop_grace)),
-            ("workspace.agents.use_gateway", json!(agents.use_gateway)),
-            ("workspace.agents.idle_secs", secs(agents.idle)),
-            ("workspace.agents.silence_secs", secs(agents.silence)),
-            ("workspace.agents.permission_secs", secs(agents.permission)),
-        ]
+        let mut all = vec![("workspace.enabled", json!(self.workspace.is_some()))];
+        all.extend(self.workspace.iter().flat_map(workspace_settings::values));
+        all
     }
 }
 

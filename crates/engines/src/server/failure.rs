@@ -1,6 +1,6 @@
 //! Failures of a server, in words that say what to do.
 
-use std::{io, time::Duration};
+use std::{io, path::MAIN_SEPARATOR, time::Duration};
 
 use process::{Exit, ProcessError, Signal};
 
@@ -129,7 +129,7 @@ fn without_folders(words: &str, model: &EngineModel) -> String {
     let mut shown = words.to_owned();
     for folder in [Some(&model.file), model.mmproj.as_ref()].into_iter().flatten() {
         if let Some(folder) = folder.parent().and_then(|it| it.to_str()).filter(|it| it.len() > 1) {
-            shown = shown.replace(&format!("{folder}/"), "");
+            shown = shown.replace(&format!("{folder}{MAIN_SEPARATOR}"), "");
         }
     }
     shown

@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::BytesMut;
-use process::ChildOutput;
-use tokio::{io::AsyncReadExt, net::unix::pipe, time::sleep};
+use process::{ChildErrors, ChildOutput};
+use tokio::{io::AsyncReadExt, time::sleep};
 
 use super::log::ServerLog;
 
@@ -14,7 +14,7 @@ const MUCH: usize = 32 * 1024;
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Reads both until both have ended.
-pub(super) async fn keep(mut out: ChildOutput, mut err: pipe::Receiver, log: Arc<ServerLog>) {
+pub(super) async fn keep(mut out: ChildOutput, mut err: ChildErrors, log: Arc<ServerLog>) {
     let output = async {
         let mut read = BytesMut::new();
         while let Ok(1..) = out.read(&mut read).await {

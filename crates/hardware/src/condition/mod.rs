@@ -10,7 +10,9 @@ mod thermal;
 
 pub use base::Thermal;
 
-use crate::Root;
+pub(crate) use power::Power;
+
+use crate::{Root, system};
 
 /// Less of a battery than this is little, in percent.
 const HALF: u8 = 50;
@@ -50,7 +52,7 @@ impl Condition {
     /// take: a few milliseconds. What is not told counts as well: nominal, on mains power, idle.
     #[must_use]
     pub fn read(root: &Root) -> Self {
-        let power = power::read(root);
+        let power = system::power().unwrap_or_else(|| power::read(root));
         Self {
             thermal: thermal::read(root),
             on_ac_power: power.on_ac_power,

@@ -3,9 +3,9 @@
 use crate::Root;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Power {
-    pub(super) on_ac_power: bool,
-    pub(super) battery_percent: Option<u8>,
+pub(crate) struct Power {
+    pub(crate) on_ac_power: bool,
+    pub(crate) battery_percent: Option<u8>,
 }
 
 /// A source of power of the machine itself.

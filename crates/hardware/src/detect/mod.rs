@@ -17,7 +17,12 @@ mod processor;
 
 use processor::Processor;
 
-use crate::{Gpu, InstalledTools, Machine, Root, Tools, Vendor, table};
+use crate::{
+    Gpu, InstalledTools, Machine, Root, Tools, Vendor,
+    root::name,
+    system::{self, ToldMachine},
+    table,
+};
 
 const GIB: f64 = (1_u64 << 30) as f64;
 
@@ -33,7 +38,11 @@ impl Machine {
     /// the tools of two makers hang.
     #[must_use]
     pub fn detect() -> Self {
-        Self::detect_at(&Root::system(), &InstalledTools::default())
+        let (root, tools) = (Root::system(), InstalledTools::default());
+        match system::told() {
+            Some(told) => of_told(told, nvidia::gpus(&root, &tools)),
+            None => Self::detect_at(&root, &tools),
+        }
     }
 
     /// The machine that these files and tools describe.
@@ -47,6 +56,16 @@ impl Machine {
         let ram = memory::total_ram_gb(root).unwrap_or_default();
         assemble(processor, gpus, ram, || modules::bandwidth_gbs(root))
     }
+}
+
+/// The machine that its system describes, with these GPUs.
+fn of_told(told: ToldMachine, gpus: Vec<Gpu>) -> Machine {
+    let processor = Processor {
+        family: processor::of_maker(&told.vendor),
+        name: name(&told.processor),
+        cores: told.cores,
+    };
+    assemble(processor, gpus, told.memory as f64 / GIB, || None)
 }
 
 /// The machine of these parts. Its memory modules are read only where that matters.

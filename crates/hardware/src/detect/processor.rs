@@ -42,11 +42,20 @@ fn is_processor(line: &str) -> bool {
 }
 
 fn family(cpuinfo: &str, board: &str) -> &'static str {
-    match value(cpuinfo, "vendor_id").as_deref() {
-        Some("GenuineIntel") => "intelCPU",
-        Some("AuthenticAMD") => "amdCPU",
+    let maker = value(cpuinfo, "vendor_id").map_or("unknown", |maker| of_maker(&maker));
+    match maker {
+        known if known != "unknown" => known,
         _ if board.starts_with("Apple") => of_apple(board),
         _ if value(cpuinfo, "CPU implementer").is_some() => "armGeneric",
+        _ => "unknown",
+    }
+}
+
+/// The family of a processor of this maker, as the processor itself spells it.
+pub(super) fn of_maker(maker: &str) -> &'static str {
+    match maker {
+        "GenuineIntel" => "intelCPU",
+        "AuthenticAMD" => "amdCPU",
         _ => "unknown",
     }
 }

@@ -145,3 +145,17 @@ fn this_machine_is_detected() {
         assert!(machine.total_ram_gb > 0.0 && machine.platform == "linux");
     }
 }
+
+#[test]
+fn a_machine_that_its_system_tells_of_has_its_processor_and_its_memory() {
+    let told = ToldMachine {
+        vendor: "AuthenticAMD".into(),
+        processor: "AMD Ryzen 9 7950X ".into(),
+        cores: 32,
+        memory: 64 << 30,
+    };
+    let machine = of_told(told, Vec::new());
+    assert_eq!((machine.chip_family, machine.cpu_cores), ("amdCPU", 32));
+    assert_eq!((machine.chip_name.as_str(), machine.total_ram_gb), ("AMD Ryzen 9 7950X", 64.0));
+    assert_eq!(machine.gpu_backend, "cpu");
+}

@@ -7,7 +7,6 @@
 use std::{
     fs::{File, OpenOptions},
     io::Read,
-    os::unix::fs::FileExt,
     path::{Path, PathBuf},
 };
 
@@ -26,6 +25,7 @@ use crate::{
     durable,
     manifest::{Manifest, ManifestError, ManifestFile},
     name::{FileName, ModelId},
+    system::FileExt,
     tree::{PIECE, Tree, TreeBuilder},
 };
 

@@ -2,21 +2,21 @@
 
 use std::{
     collections::BTreeSet,
-    fs::{self, File},
+    fs::{self, OpenOptions},
     io,
     path::{Path, PathBuf},
-};
-
-use rustix::{
-    fs::{CWD, RenameFlags, renameat_with},
-    io::Errno,
 };
 
 use super::{
     error::ArrivalError,
     place::{ArrivalFolder, read_manifest},
 };
-use crate::{durable, manifest::Manifest, name::ModelId};
+use crate::{
+    durable,
+    manifest::Manifest,
+    name::ModelId,
+    system::{swap, sync_directory},
+};
 
 /// The record in the directory of each model of our store: its manifest. Hidden, so it is not offered.
 pub const RECORD: &str = ".warren.json";
@@ -51,7 +51,7 @@ pub(super) fn install(
             Existing::Other => exchange(&model, &target, &folder.path("old"))?,
             _ => fs::rename(&model, &target)?,
         }
-        target.parent().map_or(Ok(()), durable::sync_directory)
+        target.parent().map_or(Ok(()), sync_directory)
     };
     swap().map_err(ArrivalError::disk(&target))?;
     Ok(target)
@@ -60,13 +60,11 @@ pub(super) fn install(
 /// Puts `new` in the place of `target`, at once where the file system can do that: what was there is then
 /// at `new`, else at `old`.
 fn exchange(new: &Path, target: &Path, old: &Path) -> io::Result<()> {
-    match renameat_with(CWD, new, CWD, target, RenameFlags::EXCHANGE) {
-        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-            fs::rename(target, old)?;
-            fs::rename(new, target)
-        }
-        other => Ok(other?),
+    if swap(new, target)? {
+        return Ok(());
     }
+    fs::rename(target, old)?;
+    fs::rename(new, target)
 }
 
 /// Undoes an installation that was interrupted: the files go back to their numbers, and a model that was to
@@ -151,7 +149,8 @@ fn stage(folder: &ArrivalFolder, model: &Path, manifest: &Manifest) -> io::Resul
     let mut directories = BTreeSet::from([model.to_owned()]);
     for (number, file) in (0..).zip(manifest.files()) {
         let (from, to) = (folder.file(number), file.name.below(model));
-        File::open(&from)?.sync_all()?;
+        // Windows writes through only what is open for writing.
+        OpenOptions::new().write(true).open(&from)?.sync_all()?;
         if let Some(parent) = to.parent().filter(|parent| !directories.contains(*parent)) {
             fs::create_dir_all(parent)?;
             directories.insert(parent.to_owned());
@@ -159,5 +158,5 @@ fn stage(folder: &ArrivalFolder, model: &Path, manifest: &Manifest) -> io::Resul
         fs::rename(from, to)?;
     }
     durable::write(&model.join(RECORD), &serde_json::to_vec_pretty(manifest)?, true)?;
-    directories.iter().try_for_each(|directory| durable::sync_directory(directory))
+    directories.iter().try_for_each(|directory| sync_directory(directory))
 }

@@ -4,12 +4,11 @@
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, Read},
-    os::unix::fs::FileExt,
     path::Path,
 };
 
 use super::{error::ArrivalError, pieces::Pieces};
-use crate::{durable, manifest::Manifest, plan::PieceId};
+use crate::{durable, manifest::Manifest, plan::PieceId, system::FileExt};
 
 /// The start of a journal: this, the digest of the manifest, and the boot that it was written in.
 const MAGIC: &[u8; 16] = b"warren.arrival.1";

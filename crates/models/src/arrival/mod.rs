@@ -16,7 +16,6 @@ mod sum;
 use std::{
     fs::OpenOptions,
     io,
-    os::unix::fs::FileExt,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
@@ -35,6 +34,7 @@ use crate::{
     manifest::Manifest,
     plan::PieceId,
     space::SPARE,
+    system::FileExt,
     tree::{PIECE, Tree, pieces},
 };
 
@@ -84,6 +84,8 @@ impl Arrival {
         let mut pieces = Pieces::none(manifest);
         let mut journal = Journal::open(&folder.journal(), manifest, boot, &mut pieces)?;
         if let Err(error) = check_space(store, manifest.total() - pieces.arrived(), free) {
+            // On Windows an open file keeps its directory.
+            drop(journal);
             return if pieces.arrived() > 0 { Err(error) } else { folder.remove().and(Err(error)) };
         }
         let before = pieces.arrived();
@@ -209,7 +211,7 @@ impl Arrival {
                 trees.filter_map(|(file, tree)| Some((file.name.below(&path), tree.get()?)));
             trees.for_each(|(path, tree)| cache.keep_for(&path, tree));
         }
-        self.folder.remove()?;
+        self.abandon()?;
         Ok(path)
     }
 
@@ -233,7 +235,10 @@ impl Arrival {
     ///
     /// [`ArrivalError::Disk`].
     pub fn abandon(self) -> Result<(), ArrivalError> {
-        self.folder.remove()
+        let Self { folder, state, .. } = self;
+        // The journal: on Windows an open file keeps its directory.
+        drop(state);
+        folder.remove()
     }
 
     fn slot(

@@ -6,9 +6,10 @@
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
     io::{self, Read},
-    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
+
+use base::system::file_id;
 
 use super::{error::ArrivalError, pieces::Pieces};
 use crate::{durable, manifest::Manifest, name::ModelId};
@@ -160,10 +161,10 @@ fn lock(arriving: &Path, name: &str) -> io::Result<File> {
         Ok(()) => {}
     }
     // The previous holder may have removed the file meanwhile: then this lock guards nothing.
-    let same = fs::metadata(&path).is_ok_and(|meta| Some(meta.ino()) == inode(&file));
+    let same = fs::metadata(&path).is_ok_and(|meta| Some(file_id(&meta)) == id(&file));
     if same { Ok(file) } else { Err(io::ErrorKind::WouldBlock.into()) }
 }
 
-fn inode(file: &File) -> Option<u64> {
-    Some(file.metadata().ok()?.ino())
+fn id(file: &File) -> Option<[u64; 2]> {
+    Some(file_id(&file.metadata().ok()?))
 }

@@ -4,7 +4,6 @@
 use std::{
     collections::HashMap,
     fs::{File, OpenOptions},
-    os::unix::fs::FileExt,
     path::{Path, PathBuf},
 };
 
@@ -19,6 +18,7 @@ use crate::{
     durable,
     manifest::{MAX_FILES, MAX_TOTAL, Manifest, ManifestError, ManifestFile},
     name::{FileName, ModelId},
+    system::FileExt,
     tree::{PIECE, Tree, TreeBuilder},
 };
 
@@ -151,9 +151,11 @@ impl StockArrival {
     ) -> Result<(PathBuf, Manifest), ArrivalError> {
         if !self.is_complete() {
             let (arrived, total) = (self.arrived, self.total);
-            self.folder.remove()?;
+            self.abandon()?;
             return Err(ArrivalError::Incomplete { arrived, total });
         }
+        // On Windows an open file keeps its directory from being moved and removed.
+        self.open = None;
         let done = self.install(replace, cache);
         let removed = self.folder.remove();
         done.and_then(|done| removed.map(|()| done))
@@ -165,6 +167,7 @@ impl StockArrival {
     ///
     /// [`ArrivalError::Disk`].
     pub fn abandon(self) -> Result<(), ArrivalError> {
+        drop(self.open);
         self.folder.remove()
     }
 

@@ -1,13 +1,17 @@
 //! Reading of a file that is offered, as long as it stays what it was.
 
 use std::{
-    fs::{File, Metadata, OpenOptions},
+    fs::{File, Metadata},
     io::{self, Read},
-    os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt},
 };
 
+use base::system::{file_id, times};
+
 use super::OfferedFile;
-use crate::tree::{PIECE, piece_len};
+use crate::{
+    system::{FileExt, open_regular},
+    tree::{PIECE, piece_len},
+};
 
 /// The most that is read at once, in bytes.
 pub const MAX_READ: u64 = 16 << 20;
@@ -25,12 +29,7 @@ pub struct Stamp {
 
 impl Stamp {
     pub(crate) fn of(meta: &Metadata) -> Self {
-        let ns = |s: i64, ns: i64| i128::from(s) * 1_000_000_000 + i128::from(ns);
-        Self {
-            size: meta.size(),
-            times: [ns(meta.mtime(), meta.mtime_nsec()), ns(meta.ctime(), meta.ctime_nsec())],
-            file: [meta.dev(), meta.ino()],
-        }
+        Self { size: meta.len(), times: times(meta), file: file_id(meta) }
     }
 }
 
@@ -44,9 +43,7 @@ pub struct Reader {
 impl Reader {
     pub(super) fn open(offered: &OfferedFile) -> io::Result<Self> {
         // The path was resolved: a link there is new. A pipe must not be waited for.
-        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-        let flags = i32::try_from(flags.bits()).map_err(io::Error::other)?;
-        let file = OpenOptions::new().read(true).custom_flags(flags).open(&offered.path)?;
+        let file = open_regular(&offered.path)?;
         let meta = file.metadata()?;
         if !meta.is_file() || meta.len() != offered.size {
             return Err(changed());

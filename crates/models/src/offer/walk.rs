@@ -7,6 +7,7 @@ use std::{
 
 use super::OfferedFile;
 use crate::{
+    disk_name::from_disk,
     manifest::MAX_FILES,
     name::{FileName, MAX_FILE_SEGMENTS},
 };
@@ -19,7 +20,7 @@ pub(crate) const MAX_ENTRIES: usize = 4 * MAX_FILES;
 pub(crate) fn entries(directory: &Path) -> Vec<(String, PathBuf)> {
     let Ok(read) = fs::read_dir(directory) else { return Vec::new() };
     let shown = |entry: fs::DirEntry| {
-        let name = entry.file_name().into_string().ok()?;
+        let name = from_disk(entry.file_name().into_string().ok()?);
         (!name.starts_with('.')).then(|| (name, entry.path()))
     };
     let mut entries: Vec<_> =

@@ -2,12 +2,13 @@
 
 use std::{
     collections::HashSet,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
 };
 
 use super::PassedOver;
 use crate::{
     arrival::RECORD,
+    disk_name::from_disk,
     name::ModelId,
     offer::{Library, MAX_ENTRIES, Offered, Sources, entries, shard},
 };
@@ -149,7 +150,12 @@ impl Finder {
 /// The name of a model of our store, by its directory.
 fn arrived_as(directory: &Path, store: &Path) -> Option<ModelId> {
     let below = directory.strip_prefix(store).ok()?;
-    let id = || ModelId::try_from(below.to_str()?).ok();
+    let segment =
+        |segment: Component<'_>| Some(from_disk(segment.as_os_str().to_str()?.to_owned()));
+    let id = || {
+        let segments: Option<Vec<String>> = below.components().map(segment).collect();
+        ModelId::try_from(segments?.join("/")).ok()
+    };
     directory.join(RECORD).is_file().then(id)?
 }
 

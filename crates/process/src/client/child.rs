@@ -34,6 +34,9 @@ pub struct Child {
     handle: Handle,
 }
 
+/// The standard error of a process.
+pub type ChildErrors = pipe::Receiver;
+
 /// The daemon's ends of a child's stdio.
 #[derive(Debug)]
 pub enum ChildIo {
@@ -46,7 +49,7 @@ pub enum ChildIo {
         /// The child's standard output.
         stdout: ChildOutput,
         /// The child's standard error.
-        stderr: pipe::Receiver,
+        stderr: ChildErrors,
     },
     /// The ends were already taken out.
     Taken,

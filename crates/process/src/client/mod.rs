@@ -31,7 +31,7 @@ use crate::{
     kernel::ourselves,
     messages::{Event, KeepOrder, Order, Request},
 };
-pub use child::{Child, ChildInput, ChildIo, ChildOutput, Handle};
+pub use child::{Child, ChildErrors, ChildInput, ChildIo, ChildOutput, Handle};
 use driver::{Ask, Call, Driver, Helper, Reply};
 pub(crate) use takeover::SOCKET;
 pub use takeover::{HeldProcess, Keep, TakenOver};

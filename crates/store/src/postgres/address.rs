@@ -8,6 +8,7 @@ use tokio_postgres::{
     config::{Host, SslMode, TargetSessionAttrs},
 };
 
+use super::system::name_or_socket;
 use crate::StoreError;
 
 /// How long one host may take to be connected to.
@@ -85,17 +86,16 @@ fn says(url: &str, name: &str) -> bool {
 }
 
 fn is_this_machine(host: &Host) -> bool {
-    match host {
-        Host::Unix(_) => true,
-        Host::Tcp(name) if name == "localhost" => true,
-        Host::Tcp(name) => name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback()),
+    match name_or_socket(host) {
+        Err(_) | Ok("localhost") => true,
+        Ok(name) => name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback()),
     }
 }
 
 fn shown(config: &Config) -> String {
-    let host = |host: &Host| match host {
-        Host::Tcp(name) => name.clone(),
-        Host::Unix(path) => path.display().to_string(),
+    let host = |host: &Host| match name_or_socket(host) {
+        Ok(name) => name.to_owned(),
+        Err(path) => path.display().to_string(),
     };
     let hosts: Vec<String> = config.get_hosts().iter().map(host).collect();
     format!("postgres://{}/{}", hosts.join(","), config.get_dbname().unwrap_or_default())

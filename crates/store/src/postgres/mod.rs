@@ -13,7 +13,7 @@
 //! - `keys`, `invitations`, `page_sessions`, `usage`, `audit`, `rooms`, `responses`, `reached`: their tables
 //! - `pools`: limits that servers share
 //! - `sources`: rows that waited on a server's disk; `import`: what a server takes along from its own file
-//! - `columns`: values of rows
+//! - `columns`: values of rows; `system`: differences between systems
 
 mod address;
 mod audit;
@@ -34,6 +34,7 @@ mod responses;
 mod rooms;
 mod schema;
 mod sources;
+mod system;
 mod tables;
 mod tls;
 mod usage;

@@ -1,7 +1,8 @@
 //! Copies of database files, while others write to them.
 
-use std::{fs::OpenOptions, os::unix::fs::OpenOptionsExt, path::Path, time::Duration};
+use std::{fs::OpenOptions, path::Path, time::Duration};
 
+use base::system::Rights;
 use rusqlite::{Connection, OpenFlags, backup::Backup};
 
 use super::{BUSY, look_through, schema::STEPS};
@@ -21,7 +22,7 @@ pub fn copy(path: &Path, to: &Path) -> Result<(), StoreError> {
     let failed = |source| StoreError::of(&shown, source);
     let from = open(path).map_err(failed)?;
     // SQLite would make it for everybody.
-    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to);
+    let made = OpenOptions::new().write(true).create_new(true).private().open(to);
     made.map_err(|error| {
         StoreError::of(&target, rusqlite::Error::ToSqlConversionFailure(error.into()))
     })?;

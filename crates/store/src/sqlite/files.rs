@@ -6,10 +6,11 @@
 use std::{
     ffi::OsString,
     fs, io,
-    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
 };
+
+use base::system::{KEEPS_DATABASES, file_id};
 
 /// The endings that SQLite appends to the database's name for the write-ahead log and for its index.
 const BESIDE: [&str; 2] = ["-wal", "-shm"];
@@ -26,8 +27,7 @@ struct File {
 /// One file of the system, whatever its name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Known {
-    device: u64,
-    inode: u64,
+    id: [u64; 2],
     /// In bytes. An open database shrinks only when another program vacuums it.
     len: u64,
 }
@@ -119,10 +119,10 @@ impl File {
 impl Known {
     fn of(path: &Path) -> io::Result<Self> {
         let file = fs::metadata(path)?;
-        Ok(Self { device: file.dev(), inode: file.ino(), len: file.len() })
+        Ok(Self { id: file_id(&file), len: file.len() })
     }
 
     fn is_same_file(self, other: Self) -> bool {
-        (self.device, self.inode) == (other.device, other.inode)
+        KEEPS_DATABASES || self.id == other.id
     }
 }

@@ -8,7 +8,8 @@ use std::{
 use daemon::{RunningSessions, SessionsFate};
 use tokio::{sync::oneshot, time::timeout};
 
-use super::{quiet_terminal::QuietTerminal, say};
+use super::say;
+use crate::system::QuietTerminal;
 
 /// How long the question waits. Without an answer, sessions are kept.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -13,7 +13,7 @@
 //! - `words`: numbers for people
 //! - `workspace`: finds the workspace, and sessions and projects in it
 //! - `prompt`: questions at a terminal; `progress`: how far a transfer is
-//! - `qr`: QR codes; `quiet_terminal`: a terminal that shows no typed keys
+//! - `qr`: QR codes
 //! - `private_file`: what this machine remembers, in files that only its owner can read
 
 mod answer;
@@ -51,7 +51,6 @@ mod progress;
 pub(crate) mod project;
 mod prompt;
 mod qr;
-mod quiet_terminal;
 pub(crate) mod restore;
 pub(crate) mod room;
 pub(crate) mod serve;

@@ -4,12 +4,12 @@
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, TryLockError},
     io::{ErrorKind, Read, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use anyhow::{Context, bail};
+use base::system::Rights;
 use daemon::options::home_directory;
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -51,7 +51,7 @@ impl PrivateFile {
     /// When it cannot be made.
     pub(crate) fn make_directory(&self) -> anyhow::Result<()> {
         let directory = self.path.parent().context("it has no directory")?;
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+        let made = DirBuilder::new().recursive(true).private().create(directory);
         made.with_context(|| format!("{} cannot be made", directory.display()))
     }
 
@@ -133,6 +133,6 @@ impl PrivateFile {
 /// Opens a file for writing; a new one is readable by its owner only.
 fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
-    options.create(true).write(true).mode(0o600);
+    options.create(true).write(true).private();
     options
 }

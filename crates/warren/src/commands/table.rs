@@ -1,9 +1,8 @@
 //! Lists for people: aligned columns that fit the terminal.
 
-use std::{collections::BTreeMap, io::stdout};
+use std::collections::BTreeMap;
 
 use ::tui::text::middle;
-use rustix::termios::tcgetwinsize;
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 
@@ -34,7 +33,7 @@ pub(crate) fn terminal_width() -> usize {
         // Tests of commands look at whole rows, whatever terminal they run on.
         return 200;
     }
-    let size = tcgetwinsize(stdout()).ok().map(|size| usize::from(size.ws_col));
+    let size = crate::system::output_width();
     let given = || std::env::var_os("COLUMNS")?.to_str()?.parse().ok();
     size.filter(|width| *width > 0).or_else(given).filter(|width| *width > 0).unwrap_or(WIDTH)
 }

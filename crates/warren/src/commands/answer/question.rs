@@ -8,8 +8,9 @@ use std::{
 
 use anyhow::{Context, bail};
 use base64::{Engine, engine::general_purpose::STANDARD};
-use rustix::fs::{FileType, fstat};
 use serde_json::{Value, json};
+
+use crate::system::is_input_piped;
 
 /// The longest text from standard input, and the longest file, in bytes. A server has its own bound.
 const LONGEST: u64 = 64 << 20;
@@ -54,7 +55,7 @@ impl Question {
             "-" => Self::new(&from_standard_input()?),
             "" if stdin().is_terminal() => Self::default(),
             "" => Self::new(&from_standard_input()?),
-            said if is_piped() => Self::new(&joined(said, &from_standard_input()?)),
+            said if is_input_piped() => Self::new(&joined(said, &from_standard_input()?)),
             said => Self::new(said),
         };
         for file in files {
@@ -134,13 +135,6 @@ fn picture(bytes: &[u8]) -> Option<&'static str> {
         return Some("image/webp");
     }
     PICTURES.iter().find(|(first, _)| bytes.starts_with(first)).map(|(_, kind)| *kind)
-}
-
-/// Whether something is piped into this command. Other things that standard input may be, such as a service's
-/// socket, might never end.
-fn is_piped() -> bool {
-    let kind = fstat(stdin()).map(|stat| FileType::from_raw_mode(stat.st_mode));
-    kind.is_ok_and(|kind| matches!(kind, FileType::Fifo | FileType::RegularFile))
 }
 
 fn from_standard_input() -> anyhow::Result<String> {

@@ -3,11 +3,11 @@
 use std::{
     fs::{self, OpenOptions},
     io::{self, ErrorKind, Write},
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, bail};
+use base::system::Rights;
 
 use super::generate::Certificate;
 
@@ -34,8 +34,8 @@ impl Files {
         // A secret has no line break at its end, a file of PEM has.
         let key = format!("{}\n", made.key.expose());
         let all = [
-            (&self.key, key.as_str(), 0o600),
-            (&self.certificate, made.certificate.as_str(), 0o644),
+            (&self.key, key.as_str(), true),
+            (&self.certificate, made.certificate.as_str(), false),
         ];
         for (path, ..) in &all {
             if force {
@@ -48,8 +48,8 @@ impl Files {
             fs::create_dir_all(directory)
                 .with_context(|| format!("{} cannot be made", directory.display()))?;
         }
-        for (path, text, mode) in all {
-            write(path, text, mode)
+        for (path, text, is_secret) in all {
+            write(path, text, is_secret)
                 .with_context(|| format!("{} cannot be written", path.display()))?;
         }
         Ok(())
@@ -64,9 +64,11 @@ fn remove(path: &Path) -> io::Result<()> {
 }
 
 /// Creates a new file. An existing one would keep its mode.
-fn write(path: &Path, text: &str, mode: u32) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
-    file.write_all(text.as_bytes())
+fn write(path: &Path, text: &str, is_secret: bool) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    let options = if is_secret { options.private() } else { options.readable() };
+    options.open(path)?.write_all(text.as_bytes())
 }
 
 #[cfg(test)]

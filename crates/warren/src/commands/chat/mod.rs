@@ -21,10 +21,7 @@ use client::Warren;
 use daemon::ConfigFile;
 use tokio::{
     runtime::{Builder, Runtime},
-    signal::{
-        ctrl_c,
-        unix::{SignalKind, signal},
-    },
+    signal::ctrl_c,
 };
 
 use self::{
@@ -38,13 +35,14 @@ use super::{
         asked_server::{post, remember_model},
         follow,
     },
-    note,
-    quiet_terminal::QuietTerminal,
-    say,
+    note, say,
     table::plain,
     words::count,
 };
-use crate::exit::usage;
+use crate::{
+    exit::usage,
+    system::{Notices, QuietTerminal},
+};
 
 /// Talk with a model, in a terminal. The conversation is kept for --continue, in a file that only you can read
 #[derive(Args)]
@@ -138,7 +136,7 @@ impl Talk {
         // From here on Ctrl-C ends an answer, and never the process.
         let _interrupts = {
             let _inside = runtime.enter();
-            signal(SignalKind::interrupt())?
+            Notices::new()?
         };
         let mut editor = LineEditor::open()?;
         self.greet()?;

@@ -3,11 +3,11 @@
 use std::{
     env, fs,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener},
-    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     time::Duration,
 };
 
+use base::system::{file_id, file_limits, mode};
 use client::Warren;
 use daemon::{
     ConfigFile, ServeOptions, Settings,
@@ -18,10 +18,6 @@ use daemon::{
 };
 use discovery::Service;
 use jiff::Timestamp;
-use rustix::{
-    fs::{Access, access},
-    process::{Resource, geteuid, getrlimit},
-};
 use rustls_pki_types::{CertificateDer, pem::PemObject};
 use tokio::{net::TcpStream, task::spawn_blocking, time::timeout};
 use worker::Lend;
@@ -35,12 +31,15 @@ use super::{
     network::{Health, Mdns, Port, ProxyVariables, Reach, Server},
     settings::{Certificate, Configuration, Dates},
 };
-use crate::commands::{
-    listening::address,
-    model_engines::{self, SurveyedEngine},
-    service::{self, Manager, ServiceContext},
-    target::RunningServer,
-    worker as lending,
+use crate::{
+    commands::{
+        listening::address,
+        model_engines::{self, SurveyedEngine},
+        service::{self, Manager, ServiceContext},
+        target::RunningServer,
+        worker as lending,
+    },
+    system::{is_writable, owner, user_id},
 };
 
 /// The longest time that a server or a model server may take.
@@ -167,12 +166,12 @@ fn data(options: &ServeOptions) -> Data {
     Data {
         entry: entry.map(|entry| Entry {
             is_directory: entry.is_dir(),
-            owner: entry.uid(),
-            mode: entry.mode(),
+            owner: owner(&entry),
+            mode: mode(&entry),
         }),
-        is_writable: access(nearest, Access::WRITE_OK | Access::EXEC_OK).is_ok(),
-        user: geteuid().as_raw(),
-        holder: lock.and_then(|lock| data::holder(&locks, lock.ino())),
+        is_writable: is_writable(nearest),
+        user: user_id(),
+        holder: lock.and_then(|lock| data::holder(&locks, file_id(&lock)[1])),
         free: hardware::free_space(nearest).ok(),
         path,
     }
@@ -320,7 +319,7 @@ async fn clocks(server: &Server, worker: &WorkerOptions, backends: &[Backend]) -
 
 fn limits() -> Limits {
     let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    Limits { files: getrlimit(Resource::Nofile).maximum, memory: available_memory(&meminfo) }
+    Limits { files: file_limits().maximum, memory: available_memory(&meminfo) }
 }
 
 async fn backends(worker: &WorkerOptions) -> Vec<Backend> {

@@ -3,11 +3,11 @@
 use std::{
     fs::{File, Metadata},
     io::{self, Read, Seek, stdin},
-    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, anyhow};
+use base::system::times;
 use clap::Args;
 use client::{ClientError, Workspace};
 use daemon::ConfigFile;
@@ -155,7 +155,7 @@ fn read_all(from: &mut impl Read) -> io::Result<Vec<u8>> {
 
 /// Whether a file has not been written to between these two looks.
 pub(super) fn same(before: &Metadata, after: &Metadata) -> bool {
-    let of = |it: &Metadata| (it.len(), it.mtime(), it.mtime_nsec(), it.ctime(), it.ctime_nsec());
+    let of = |it: &Metadata| (it.len(), times(it));
     of(before) == of(after)
 }
 

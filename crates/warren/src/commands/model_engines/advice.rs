@@ -8,6 +8,7 @@ use super::{find::Places, program::KnownProgram};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct System {
     is_mac: bool,
+    is_windows: bool,
     /// `ID` of `/etc/os-release`.
     distribution: String,
     /// Whether its packages are those of Debian's next release: the only ones with llama.cpp among them.
@@ -25,6 +26,7 @@ impl System {
             has_brew: has("brew"),
             has_nix: has("nix"),
             has_port: has("port"),
+            is_windows: crate::system::IS_WINDOWS,
             ..Self::of(&text, crate::system::IS_MACOS)
         }
     }
@@ -58,6 +60,9 @@ fn llama_server(system: &System) -> String {
     let mut ways = Vec::new();
     if system.has_brew || system.is_mac {
         ways.push("`brew install llama.cpp`");
+    }
+    if system.is_windows {
+        ways.push("`winget install llama.cpp`");
     }
     if system.has_port {
         ways.push("`sudo port install llama.cpp`");

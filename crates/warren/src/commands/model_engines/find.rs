@@ -1,10 +1,14 @@
 //! Finds a program: on `PATH`, and where the usual installers put it. A service has a short `PATH`.
 
 use std::{
-    env, fs,
-    os::unix::fs::PermissionsExt,
-    path::{Path, PathBuf},
+    env::{self, consts::EXE_SUFFIX},
+    fs,
+    path::{Path, PathBuf, is_separator},
 };
+
+use base::system::user_home;
+
+use crate::system::may_be_run;
 
 /// The directories where installers put programs, beside `PATH`.
 const USUAL: [&str; 7] = [
@@ -29,7 +33,7 @@ impl Places {
     /// The directories of this process.
     pub(crate) fn here() -> Self {
         let path = env::var_os("PATH").unwrap_or_default();
-        let home = env::var_os("HOME").map(PathBuf::from);
+        let home = user_home();
         let at_home = home.iter().flat_map(|home| USUAL_AT_HOME.map(|place| home.join(place)));
         let usual = USUAL.map(PathBuf::from);
         Self(env::split_paths(&path).chain(usual).chain(at_home).collect())
@@ -37,23 +41,25 @@ impl Places {
 
     /// Finds a program by its name or its path. A path is taken as it is written.
     pub(crate) fn find(&self, program: &str) -> Option<PathBuf> {
-        if program.contains('/') {
+        if program.contains(is_separator) {
             let path = daemon::options::engines::path(program);
             return is_program(&path).then(|| std::path::absolute(&path).unwrap_or(path));
         }
         let all = self.0.iter().filter(|place| !place.as_os_str().is_empty());
-        all.map(|place| place.join(program)).find(|path| is_program(path))
+        let names =
+            |place: &PathBuf| [place.join(program), place.join(format!("{program}{EXE_SUFFIX}"))];
+        all.flat_map(names).find(|path| is_program(path))
     }
 }
 
 fn is_program(path: &Path) -> bool {
-    let is_executable =
-        |facts: fs::Metadata| facts.is_file() && facts.permissions().mode() & 0o111 != 0;
-    fs::metadata(path).is_ok_and(is_executable)
+    fs::metadata(path).is_ok_and(|facts| facts.is_file() && may_be_run(path, &facts))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]

@@ -91,7 +91,8 @@ fn version(program: &Path) -> Option<String> {
     let pid = child.id();
     std::thread::spawn(move || sender.send(child.wait_with_output()));
     let Ok(output) = receiver.recv_timeout(PATIENCE) else {
-        end(pid);
+        // The thread that reads its output waits for it.
+        crate::system::kill(pid);
         return None;
     };
     let output = output.ok()?;
@@ -100,15 +101,6 @@ fn version(program: &Path) -> Option<String> {
     let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
     let line = lines().find(|line| line.contains("version")).or_else(|| lines().next())?;
     Some(line.chars().take(LONGEST).collect())
-}
-
-/// Ends a program that does not print its version in time; the thread that reads its output waits for it.
-fn end(pid: u32) {
-    let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
-    if let Some(pid) = pid {
-        // It may have ended just now.
-        let _gone = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
-    }
 }
 
 #[cfg(test)]

@@ -87,6 +87,7 @@ fn named_paths(options: &mut WorkerOptions) -> anyhow::Result<Vec<PathBuf>> {
 fn is_path(text: &str) -> bool {
     !text.contains('=')
         && (["/", "./", "../", "~/"].iter().any(|start| text.starts_with(start))
+            || Path::new(text).is_absolute()
             || text.ends_with('/')
             || matches!(text, "." | ".." | "~"))
 }

@@ -10,6 +10,7 @@ enum Starter {
     Container,
     OpenRc,
     Launchd,
+    TaskScheduler,
     /// systemd, but not the user's.
     UserWithoutSystemd,
     Unknown,
@@ -24,6 +25,7 @@ fn starter(scope: Scope) -> Starter {
     let is_there = |path| Path::new(path).exists();
     match () {
         () if crate::system::IS_MACOS => Starter::Launchd,
+        () if crate::system::IS_WINDOWS => Starter::TaskScheduler,
         () if is_there("/run/systemd/system") && scope == Scope::User => {
             Starter::UserWithoutSystemd
         }
@@ -31,6 +33,12 @@ fn starter(scope: Scope) -> Starter {
         () if is_there("/.dockerenv") || is_there("/run/.containerenv") => Starter::Container,
         () => Starter::Unknown,
     }
+}
+
+/// A command line of systemd as an argument of `schtasks`.
+fn for_task(command: &str) -> String {
+    let plain = command.replace("\\\\", "\\").replace("%%", "%").replace("$$", "$");
+    plain.replace('"', "\\\"")
 }
 
 fn words_for(starter: Starter, command: &str) -> String {
@@ -49,6 +57,13 @@ fn words_for(starter: Starter, command: &str) -> String {
         Starter::Launchd => format!(
             "launchd starts a user's services while they are logged in at the screen: log in there, and run this again. \
              One for the whole machine is written by hand; see the book's page on operating systems. It runs:\n  {command}"
+        ),
+        Starter::TaskScheduler => format!(
+            "A scheduled task starts it when you log in:\n  \
+             schtasks /Create /TN Warren /SC ONLOGON /TR \"{}\"\n  \
+             schtasks /Run /TN Warren\nand this ends and removes it:\n  \
+             schtasks /End /TN Warren\n  schtasks /Delete /TN Warren /F",
+            for_task(command)
         ),
         Starter::UserWithoutSystemd => "This login has no systemd of its own: log in as this user itself (not by su or sudo), \
              or set XDG_RUNTIME_DIR=/run/user/$(id -u), or install the machine's service as root with --system"
@@ -78,6 +93,8 @@ mod tests {
         let openrc = words_for(Starter::OpenRc, "/bin/warren serve --log info");
         assert!(openrc.contains("command=/bin/warren\n"), "{openrc}");
         assert!(openrc.contains("command_args=\"serve --log info\"\n"), "{openrc}");
+        let task = words_for(Starter::TaskScheduler, r#""C:\\a b\\warren.exe" serve"#);
+        assert!(task.contains(r#"/TR "\"C:\a b\warren.exe\" serve""#), "{task}");
         assert!(words_for(Starter::UserWithoutSystemd, "").contains("XDG_RUNTIME_DIR"));
     }
 }

@@ -1,14 +1,9 @@
 //! The file of a service's environment, for values that must not be in its unit or its command line.
 
-use std::{
-    fs,
-    io::Write,
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
-    path::Path,
-};
+use std::{fs, io::Write, path::Path};
 
 use anyhow::{Context, bail};
-use base::Secret;
+use base::{Secret, system::Rights};
 
 use super::quoting::{quoted, unquoted};
 
@@ -69,10 +64,10 @@ fn sets(line: &str, name: &str) -> bool {
 /// Replaces the file in one step, so that no reader gets half of it.
 fn write(path: &Path, text: &str) -> std::io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("/"));
-    fs::DirBuilder::new().recursive(true).mode(0o755).create(directory)?;
+    fs::DirBuilder::new().recursive(true).readable().create(directory)?;
     let new = path.with_extension("env.new");
     let _left_over = fs::remove_file(&new);
-    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).private().open(&new)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     fs::rename(new, path)

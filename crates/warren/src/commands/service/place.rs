@@ -23,7 +23,7 @@ pub(crate) enum Scope {
 impl Scope {
     /// The scope without a flag: the machine's for root, else the user's.
     pub(super) fn usual() -> Self {
-        if rustix::process::geteuid().is_root() { Self::System } else { Self::User }
+        if base::system::is_administrator() { Self::System } else { Self::User }
     }
 
     /// Its name in the output.

@@ -2,29 +2,18 @@
 //!
 //! For a phone it is a QR code on a terminal of 80 columns and 24 lines, with the rest beside it.
 
-use std::{
-    env::var_os,
-    process::{Command, Stdio},
-};
+use std::process::Stdio;
 
 use jiff::Timestamp;
 
 use crate::{
     commands::{invite::shown::until, note, qr},
-    system::IS_MACOS,
+    system::opener,
 };
-
-/// The program that opens an address with the user's choice of browser.
-const OPENER: &str = if IS_MACOS { "open" } else { "xdg-open" };
-
-/// The variables by which a program finds the screen.
-const SCREENS: [&str; 2] = ["DISPLAY", "WAYLAND_DISPLAY"];
 
 /// Opens an address, if there is a screen. A machine without a browser is no failure: the address is printed, too.
 pub(super) fn open(url: &str) {
-    let is_set = |name: &&str| var_os(name).is_some_and(|screen| !screen.is_empty());
-    if IS_MACOS || SCREENS.iter().any(is_set) {
-        let mut opener = Command::new(OPENER);
+    if let Some(mut opener) = opener() {
         opener.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         // The browser goes on by itself.
         let _ = opener.spawn();

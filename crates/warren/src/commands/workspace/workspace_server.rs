@@ -14,6 +14,7 @@ use daemon::{ConfigFile, options::heading};
 use crate::{
     commands::servers::{Lookup, Servers},
     exit::usage,
+    system::IS_WINDOWS,
 };
 
 /// Which workspace to speak to
@@ -121,8 +122,12 @@ impl WorkspaceServer {
     }
 
     /// Whether the workspace is on this machine. Of several servers all must be: any may be used. Before the
-    /// servers are looked up, one that nothing names is here.
+    /// servers are looked up, one that nothing names is here. Windows has no workspace, so that one that is reached by an
+    /// address of this machine is in a virtual machine or behind a tunnel, with other paths.
     pub(crate) fn is_here(&self) -> anyhow::Result<bool> {
+        if IS_WINDOWS {
+            return Ok(false);
+        }
         if self.servers.get().map_or(self.server.is_empty(), Servers::is_ours) {
             return Ok(true);
         }

@@ -2,10 +2,10 @@
 
 use std::{
     fs::{DirBuilder, OpenOptions},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::Path,
 };
 
+use base::system::Rights;
 use daemon::options::home_directory;
 
 use super::keys::DetachKey;
@@ -22,9 +22,9 @@ pub(super) fn detach_hint(key: DetachKey) -> Option<String> {
 }
 
 fn is_first(directory: &Path) -> bool {
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+    let made = DirBuilder::new().recursive(true).private().create(directory);
     let file =
-        || OpenOptions::new().write(true).create_new(true).mode(0o600).open(directory.join(FILE));
+        || OpenOptions::new().write(true).create_new(true).private().open(directory.join(FILE));
     made.and_then(|()| file()).is_ok()
 }
 

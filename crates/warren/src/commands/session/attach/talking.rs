@@ -11,19 +11,19 @@ use client::{
     workspace::{Addresses, Ending, Following, FollowingSettings},
 };
 use protocol::workspace::{SessionInfo, SessionStatus, limits::PROMPT_MAX};
-use tokio::{
-    signal::unix::{SignalKind, signal},
-    sync::mpsc,
-};
+use tokio::sync::mpsc;
 
 use super::chat::{Chat, LineEffect, TURNS};
-use crate::commands::{
-    note,
-    session::{conversation::Conversation, line_width, on_command_line},
-    workspace::{
-        short,
-        terms::{called, ended, runs, status},
+use crate::{
+    commands::{
+        note,
+        session::{conversation::Conversation, line_width, on_command_line},
+        workspace::{
+            short,
+            terms::{called, ended, runs, status},
+        },
     },
+    system::{Notice, Notices},
 };
 
 /// The most lines that wait to be sent.
@@ -56,25 +56,23 @@ pub(super) async fn talk(
         FollowingSettings { is_agent: true, events_after, ..FollowingSettings::default() };
     let mut following = Following::begin(workspace, addresses, session.id, settings)?;
     let mut lines = lines().context("standard input cannot be read")?;
-    let [mut interrupt, mut terminate, mut hangup] = [
-        signal(SignalKind::interrupt())?,
-        signal(SignalKind::terminate())?,
-        signal(SignalKind::hangup())?,
-    ];
+    let mut notices = Notices::new()?;
     loop {
         tokio::select! {
-            _ = interrupt.recv() => match chat.interrupt() {
-                Some(message) => tell(&mut following, &message),
-                None => {
-                    // The terminal echoes the key, and stays in that line.
-                    if stdin().is_terminal() {
-                        show("\n")?;
+            notice = notices.next() => match notice {
+                Notice::Resized => {}
+                Notice::End => break,
+                Notice::Interrupt => match chat.interrupt() {
+                    Some(message) => tell(&mut following, &message),
+                    None => {
+                        // The terminal echoes the key, and stays in that line.
+                        if stdin().is_terminal() {
+                            show("\n")?;
+                        }
+                        break;
                     }
-                    break;
-                }
+                },
             },
-            _ = terminate.recv() => break,
-            _ = hangup.recv() => break,
             // An acknowledgement makes room and wakes this loop, which then reads on.
             line = lines.recv(), if following.has_room() => match line {
                 None => break,

@@ -1,9 +1,7 @@
 //! This terminal: taken raw, and always given back.
 
 use std::{
-    fs::File,
     io::{self, IsTerminal, Read, Write, stdin, stdout},
-    os::fd::AsFd,
     panic,
     sync::{
         Once,
@@ -20,6 +18,7 @@ use tokio::{
 };
 
 use super::modes::SessionModes;
+use crate::system::{terminal_input, terminal_output};
 
 /// The most reads of typed bytes that wait to be sent, and the most bytes of each.
 const READS: usize = 4;
@@ -85,7 +84,7 @@ fn give_back(with: &[u8]) {
         return;
     }
     let _ = disable_raw_mode();
-    if let Ok(mut out) = output() {
+    if let Ok(mut out) = terminal_output() {
         let _ = out.write_all(with);
     }
 }
@@ -102,15 +101,10 @@ fn give_back_at_panics() {
     });
 }
 
-/// Standard output without a shared buffer.
-fn output() -> io::Result<File> {
-    Ok(stdout().as_fd().try_clone_to_owned()?.into())
-}
-
 /// The typed bytes, as they come; they end with the terminal. The thread that reads ends with the
 /// process: nothing else can wake it.
 pub(super) fn typed() -> io::Result<mpsc::Receiver<Vec<u8>>> {
-    let mut input: File = stdin().as_fd().try_clone_to_owned()?.into();
+    let mut input = terminal_input()?;
     let (sender, receiver) = mpsc::channel(READS);
     thread::Builder::new().name("keys".to_owned()).spawn(move || {
         let mut buffer = vec![0; READ];
@@ -138,7 +132,7 @@ pub(super) struct Writer {
 
 impl Writer {
     pub(super) fn start() -> io::Result<Self> {
-        let mut out = output()?;
+        let mut out = terminal_output()?;
         let (batches, mut next) = mpsc::channel::<Vec<u8>>(1);
         let (writes, written) = watch::channel(0);
         thread::Builder::new().name("screen".to_owned()).spawn(move || {

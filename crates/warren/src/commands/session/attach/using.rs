@@ -6,10 +6,7 @@ use client::{
     workspace::{Ending, Following, SessionView},
 };
 use protocol::workspace::SessionInfo;
-use tokio::{
-    signal::unix::{Signal, SignalKind, signal},
-    sync::mpsc::Receiver,
-};
+use tokio::sync::mpsc::Receiver;
 
 use super::{
     hint::detach_hint,
@@ -17,12 +14,15 @@ use super::{
     screen::Painter,
     terminal::{Raw, Writer, begin_line, size, typed},
 };
-use crate::commands::{
-    note,
-    workspace::{
-        short,
-        terms::{called, ended},
+use crate::{
+    commands::{
+        note,
+        workspace::{
+            short,
+            terms::{called, ended},
+        },
     },
+    system::{Notice, Notices},
 };
 
 /// The most bytes that are gathered while the terminal is busy; then the server waits.
@@ -67,7 +67,7 @@ struct Using {
     following: Following,
     typed_keys: TypedKeys,
     keys: Receiver<Vec<u8>>,
-    signals: Signals,
+    notices: Notices,
     painter: Painter,
     out: Vec<u8>,
     writer: Writer,
@@ -78,13 +78,13 @@ struct Using {
 impl Using {
     fn begin(following: Following, detach: DetachKey) -> anyhow::Result<Self> {
         let size = size().unwrap_or((80, 24));
-        let signals = Signals::new().context("signals cannot be heard")?;
+        let notices = Notices::new().context("signals cannot be heard")?;
         let raw = Raw::take().context("the terminal cannot be made raw")?;
         Ok(Self {
             following,
             typed_keys: TypedKeys::new(detach),
             keys: typed()?,
-            signals,
+            notices,
             painter: Painter::new(size).with_hint(detach_hint(detach)),
             out: Vec::new(),
             writer: Writer::start()?,
@@ -97,9 +97,9 @@ impl Using {
             // Keys are always taken: one of them may detach. In no order, so that a paste without an end
             // does not keep the server waiting.
             tokio::select! {
-                signal = self.signals.next() => match signal {
+                notice = self.notices.next() => match notice {
                     Notice::Resized => self.resize(),
-                    Notice::End => return Ok(End::Detached),
+                    Notice::Interrupt | Notice::End => return Ok(End::Detached),
                 },
                 keys = self.keys.recv() => match keys {
                     Some(keys) if !self.type_in(&keys) => {}
@@ -184,38 +184,4 @@ async fn next(
         following.write().await;
     }
     following.next().await
-}
-
-/// A notice of the system to this process.
-enum Notice {
-    /// The terminal has another size.
-    Resized,
-    /// The process has to end.
-    End,
-}
-
-struct Signals {
-    resized: Signal,
-    ending: [Signal; 3],
-}
-
-impl Signals {
-    fn new() -> std::io::Result<Self> {
-        let ending = [SignalKind::terminate(), SignalKind::hangup(), SignalKind::interrupt()];
-        let [terminate, hangup, interrupt] = ending.map(signal);
-        Ok(Self {
-            resized: signal(SignalKind::window_change())?,
-            ending: [terminate?, hangup?, interrupt?],
-        })
-    }
-
-    async fn next(&mut self) -> Notice {
-        let [terminate, hangup, interrupt] = &mut self.ending;
-        tokio::select! {
-            _ = terminate.recv() => Notice::End,
-            _ = hangup.recv() => Notice::End,
-            _ = interrupt.recv() => Notice::End,
-            _ = self.resized.recv() => Notice::Resized,
-        }
-    }
 }

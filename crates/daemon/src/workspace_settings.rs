@@ -1,12 +1,13 @@
 //! The settings of the workspace, with the defaults and their checks.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use anyhow::{Context, bail};
+use serde_json::{Value, json};
+pub(crate) use workspace::Settings as WorkspaceSettings;
 use workspace::{AgentSettings, Settings};
 
-use super::seconds;
-use crate::options::{AgentOptions, WorkspaceOptions};
+use crate::options::{AgentOptions, Seconds, WorkspaceOptions, listed::secs};
 
 /// The directory of the workspace in the data directory.
 const DIRECTORY: &str = "workspace";
@@ -15,17 +16,16 @@ const DIRECTORY: &str = "workspace";
 ///
 /// # Errors
 /// When a value is invalid.
-pub(super) fn settings(
+pub(crate) fn settings(
     options: WorkspaceOptions,
     data_dir: &Path,
 ) -> anyhow::Result<Option<Settings>> {
-    let token = super::secret(options.token, "workspace-token")?;
     if !options.enabled.unwrap_or(true) {
         return Ok(None);
     }
     let usual = Settings::new(options.dir.unwrap_or_else(|| data_dir.join(DIRECTORY)));
     let settings = Settings {
-        token,
+        token: options.token,
         log_bytes: scaled(options.log_kib, 1024).unwrap_or(usual.log_bytes),
         history_bytes: options
             .history_mib
@@ -43,6 +43,26 @@ pub(super) fn settings(
     };
     check(&settings)?;
     Ok(Some(settings))
+}
+
+/// Their values by their names, as a file would have them.
+pub(crate) fn values(workspace: &WorkspaceSettings) -> Vec<(&'static str, Value)> {
+    let agents = &workspace.agents;
+    vec![
+        ("workspace.log_kib", json!(workspace.log_bytes >> 10)),
+        ("workspace.history_mib", json!(workspace.history_bytes >> 20)),
+        ("workspace.max_sessions", json!(workspace.max_sessions)),
+        ("workspace.max_processes", json!(workspace.max_processes.unwrap_or_default())),
+        ("workspace.max_clients", json!(workspace.max_clients)),
+        ("workspace.message_rate", json!(workspace.message_rate)),
+        ("workspace.keep_sessions", json!(format!("{}s", workspace.keep_sessions.as_secs()))),
+        ("workspace.lag_timeout_secs", secs(workspace.lag_timeout)),
+        ("workspace.stop_grace_secs", secs(workspace.stop_grace)),
+        ("workspace.agents.use_gateway", json!(agents.use_gateway)),
+        ("workspace.agents.idle_secs", secs(agents.idle)),
+        ("workspace.agents.silence_secs", secs(agents.silence)),
+        ("workspace.agents.permission_secs", secs(agents.permission)),
+    ]
 }
 
 fn agents(options: AgentOptions, usual: &AgentSettings) -> anyhow::Result<AgentSettings> {
@@ -83,6 +103,10 @@ fn check(settings: &Settings) -> anyhow::Result<()> {
     Ok(())
 }
 
+fn seconds(given: Option<Seconds>, usual: Duration) -> Duration {
+    given.map_or(usual, |Seconds(span)| span)
+}
+
 fn scaled(given: Option<usize>, unit: usize) -> Option<usize> {
     given.map(|number| number.saturating_mul(unit))
 }
@@ -94,8 +118,6 @@ fn bound(given: Option<u32>, usual: Option<u32>) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     fn of(file: &str) -> anyhow::Result<Option<Settings>> {
@@ -147,7 +169,6 @@ mod tests {
     #[test]
     fn invalid_values_are_refused_by_name() {
         for (text, name) in [
-            ("token = ' '", "workspace-token"),
             ("max_sessions = 0", "max_sessions"),
             ("message_rate = 0", "message_rate"),
             ("run_as_users = ['root']", "run_as_users"),
