@@ -16,12 +16,21 @@ enum Stage {
     /// That it is taken is being stored.
     Taking,
     Taken,
-    /// That it is refused is being stored.
-    Refusing,
+    /// Nothing of the move is known here.
+    Unknown,
+    /// That it is refused is being stored. After a failure it is as before.
+    Refusing(Undecided),
     Refused,
     /// That nothing of the move is kept is being stored.
     Forgetting(Decided),
     Over,
+}
+
+/// The state of a move that is not decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Undecided {
+    Staged,
+    Unknown,
 }
 
 /// The decision about a move that is forgotten.
@@ -112,7 +121,7 @@ impl Arrival {
 
     /// A move of which nothing is known here, for the owner's question: what was staged is lost.
     pub const fn unknown() -> Self {
-        Self { stage: Stage::Staged }
+        Self { stage: Stage::Unknown }
     }
 
     /// The end as an earlier start of this member has stored it.
@@ -131,9 +140,9 @@ impl Arrival {
         self.stage == Stage::Over
     }
 
-    /// Whether the session waits for the owner's last step.
+    /// Whether the session waits for the owner's last step, or nothing of the move is known.
     pub fn is_staged(&self) -> bool {
-        self.stage == Stage::Staged
+        matches!(self.stage, Stage::Staged | Stage::Unknown)
     }
 
     /// Handles an input; what is to be done then, in order.
@@ -151,17 +160,19 @@ impl Arrival {
             }
             (Stage::Staged, In::Ours) => (Stage::Taking, vec![Out::Keep(Fact::Taken)]),
             (Stage::Taking, In::Kept(true)) => (Stage::Taken, vec![Out::Run]),
-            (Stage::Staged | Stage::Taking, In::Lost) => {
-                (Stage::Refusing, vec![Out::Keep(Fact::Refused)])
-            }
-            (Stage::Refusing, In::Kept(true)) => {
+            (Stage::Staged | Stage::Taking, In::Lost) => refuses(Undecided::Staged),
+            (Stage::Unknown, In::Lost | In::Asked) => refuses(Undecided::Unknown),
+            (Stage::Refusing(_), In::Kept(true)) => {
                 (Stage::Refused, vec![Out::Remove, Out::SayRefused])
             }
             // What could not be stored is tried again at the next question.
-            (Stage::Taking | Stage::Refusing, In::Kept(false)) => {
+            (Stage::Taking | Stage::Refusing(Undecided::Staged), In::Kept(false)) => {
                 (Stage::Staged, vec![Out::SayUndecided])
             }
-            (Stage::Staged, In::Aborted) => forgets(Decided::Staged),
+            (Stage::Refusing(Undecided::Unknown), In::Kept(false)) => {
+                (Stage::Unknown, vec![Out::SayUndecided])
+            }
+            (Stage::Staged | Stage::Unknown, In::Aborted) => forgets(Decided::Staged),
             (Stage::Taken, In::Aborted) => forgets(Decided::Taken),
             (Stage::Refused, In::Aborted) => forgets(Decided::Refused),
             (Stage::Forgetting(decided), In::Kept(false)) => (decided.stage(), Vec::new()),
@@ -182,6 +193,10 @@ impl Arrival {
         self.stage = stage;
         outputs
     }
+}
+
+fn refuses(present: Undecided) -> (Stage, Vec<ArrivalOutput>) {
+    (Stage::Refusing(present), vec![ArrivalOutput::Keep(ArrivalFact::Refused)])
 }
 
 fn forgets(decided: Decided) -> (Stage, Vec<ArrivalOutput>) {

@@ -101,6 +101,12 @@ fn a_move_without_faults_ends_at_the_other_member() {
     assert!(world.other.runs && !world.owner.runs);
 }
 
+/// The other end has lost all that it knew of a move, and cannot store at first that it refuses.
+#[test]
+fn a_refusal_of_an_unknown_move_is_tried_again() {
+    run(&mut World::new(), &[3, 5, 12, 21, 16, 27, 29, 31, 33, 35, 11, 12, 23]);
+}
+
 /// A rule that is broken is noticed: a refusal that is said and not stored, and forgotten with a
 /// restart, lets an old version of the session give it a second owner.
 #[test]

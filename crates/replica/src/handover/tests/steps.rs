@@ -78,4 +78,9 @@ fn what_cannot_be_stored_is_tried_again() {
         assert_eq!(arrival.handle(ToArrival::Kept(false)), []);
     }
     assert!(arrival.is_staged());
+    let mut unknown = Arrival::unknown();
+    for input in [ToArrival::Lost, ToArrival::Asked] {
+        assert_eq!(unknown.handle(input), [FromArrival::Keep(ArrivalFact::Refused)]);
+        assert_eq!(unknown.handle(ToArrival::Kept(false)), [FromArrival::SayUndecided]);
+    }
 }
