@@ -1111,7 +1111,7 @@ export interface ListSessions {
   include_hidden?: boolean;
 }
 
-/** An answer is whole. */
+/** An answer is whole. Its model is not that of `LlmStarted`, but the one that answered. */
 export interface LlmDone {
   /** The request's id. */
   requestId: string;
@@ -2497,7 +2497,7 @@ export interface SignedIn {
   expires: string;
 }
 
-/** `spawn_worker`: one more team worker, without work. */
+/** `spawn_worker`: one more team worker, without work. Unlike `CreateTeam` it may go without a name. */
 export interface SpawnWorker {
   /** In which team. */
   team_id: string;
@@ -2726,7 +2726,7 @@ export interface UpdateClusterConfig {
   heartbeat_interval_ms?: number | null;
 }
 
-/** `update_project`. Absent fields stay unchanged. */
+/** `update_project`: all of a `CreateProject` may be left out here; absent fields stay unchanged. */
 export interface UpdateProject {
   /** Its project id. */
   project_id: string;
