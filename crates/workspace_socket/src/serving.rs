@@ -105,47 +105,42 @@ impl Serving {
         done: impl FnOnce() + Send + 'static,
     ) -> Result<(), OutboxClosed> {
         let policy = Policy::of(&message);
-        if let Err(refusal) = allowed(&self.asker.me, message.kind(), &policy) {
-            let said = self.say(&policy.family.refused(&refusal));
-            done();
-            return said;
-        }
-        if let Err(refusal) = moving::ready(&self.asker.services, &policy.target).await {
-            let said = self.say(&policy.family.refused(&refusal));
-            done();
-            return said;
-        }
         let family = policy.family.clone();
-        let answer = match table::serve(&self.asker, message) {
-            Work::Done(answer) => answer,
+        let mut checked = allowed(&self.asker.me, message.kind(), &policy);
+        if checked.is_ok() {
+            checked = moving::ready(&self.asker.services, &policy.target).await;
+        }
+        if let Err(refusal) = checked {
+            let said = self.say(&family.refused(&refusal));
+            done();
+            return said;
+        }
+        let said = match table::serve(&self.asker, message) {
+            Work::Done(answer) => self.answer(family, answer),
             Work::Later(lane, answering) => {
                 let place = self.place.clone();
                 let answering = async move {
                     answering.await.map_err(|refusal| placed(place.as_deref(), refusal))
                 };
+                // The lane calls `done`, behind the answer.
                 return match self.begin(lane, policy, answering.boxed(), slot, done) {
                     Ok(()) => Ok(()),
                     Err(refusal) => self.say(&family.refused(&refusal)),
                 };
             }
-            Work::Attach(attach) => {
-                let attached = self.attach(&attach).await;
-                done();
-                return attached;
-            }
-            Work::Detach => {
-                let detached = self.detach().await;
-                done();
-                return detached;
-            }
-        };
-        let said = match answer {
-            Ok(Some(answer)) => self.say(&answer),
-            Ok(None) => Ok(()),
-            Err(refusal) => self.say(&family.refused(&placed(self.place.as_deref(), refusal))),
+            Work::Attach(attach) => self.attach_as(&attach, Said::Attached).await,
+            Work::Detach => self.detach().await,
         };
         done();
         said
+    }
+
+    fn answer(&self, family: Family, answer: Answer) -> Result<(), OutboxClosed> {
+        match answer {
+            Ok(Some(answer)) => self.say(&answer),
+            Ok(None) => Ok(()),
+            Err(refusal) => self.say(&family.refused(&placed(self.place.as_deref(), refusal))),
+        }
     }
 
     /// Puts a request into its lane, where it is answered when its turn comes.
@@ -193,10 +188,6 @@ impl Serving {
             done();
         };
         self.lanes.put(lane, job.boxed())
-    }
-
-    async fn attach(&mut self, attach: &Attach) -> Result<(), OutboxClosed> {
-        self.attach_as(attach, Said::Attached).await
     }
 
     /// Attaches a client that was attached to the session while another member ran it, and hears

@@ -70,8 +70,8 @@ impl Core {
     }
 
     /// Applies a notice from a session.
-    pub(crate) fn told(&mut self, told: &SessionNotice) -> Vec<Effect> {
-        match *told {
+    pub(crate) fn apply(&mut self, notice: &SessionNotice) -> Vec<Effect> {
+        match *notice {
             // The outpost's sessions first: the machine does not know them.
             SessionNotice::Begun { seq, session, .. } if self.outpost.has(session) => {
                 self.outpost.begun(session, seq)

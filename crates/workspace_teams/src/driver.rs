@@ -63,7 +63,7 @@ struct Call {
     rest: Vec<Effect>,
     tell: Option<Tell>,
     /// The notice that caused the call. It is put back if the changes cannot be stored.
-    told: Option<SessionNotice>,
+    notice: Option<SessionNotice>,
 }
 
 impl Driver {
@@ -181,7 +181,7 @@ impl Driver {
         self.is_lost = true;
         let mut again = Vec::new();
         for call in calls {
-            again.extend(call.told);
+            again.extend(call.notice);
             if let Some(tell) = call.tell {
                 tell(Err(why));
             }
@@ -196,9 +196,9 @@ impl Driver {
                 let (effects, tell) = ask(&mut self.core, moment);
                 Call { tell: Some(tell), ..Call::of(effects) }
             }
-            Input::SessionNotice(told) => {
-                let effects = self.core.told(&told);
-                Call { told: Some(told), ..Call::of(effects) }
+            Input::SessionNotice(notice) => {
+                let effects = self.core.apply(&notice);
+                Call { notice: Some(notice), ..Call::of(effects) }
             }
         }
     }
@@ -222,7 +222,7 @@ impl Driver {
     }
 
     fn finish(&mut self, queue: &Arc<Queue>, call: Call) {
-        match call.told {
+        match call.notice {
             Some(SessionNotice::Begun { session, .. }) => {
                 self.in_hand.remove(&session);
             }
@@ -258,9 +258,9 @@ impl Driver {
                 self.tell(team, ServerMessage::TeamCompleted(OfTeam { team_id }));
             }
             Effect::WaitAnswered { caller, answer } => {
-                let told = answer.as_ref().map(results).unwrap_or_default();
-                if self.core.answer(caller, answer) && !told.is_empty() {
-                    queue.tell(SessionNotice::Heard(told));
+                let heard = answer.as_ref().map(results).unwrap_or_default();
+                if self.core.answer(caller, answer) && !heard.is_empty() {
+                    queue.tell(SessionNotice::Heard(heard));
                 }
             }
             Effect::Updated(team) => self.tell_updated(team),

@@ -21,7 +21,7 @@ use crate::core::{Core, Moment, refusal};
 /// The most requests that may wait for the machine. A caller waits for each.
 pub(crate) const ASKS: usize = 256;
 /// The most notices from sessions that may wait while the store fails.
-pub(crate) const TOLD: usize = 16 * 1024;
+pub(crate) const NOTICES: usize = 16 * 1024;
 /// The most bytes of text in these notices. A text that does not fit is left out.
 pub(crate) const TEXT: usize = 64 << 20;
 /// The most inputs that are handled and stored in one round.
@@ -44,7 +44,7 @@ pub(crate) struct Queue {
 struct Waiting {
     inputs: VecDeque<Input>,
     asks: usize,
-    told: usize,
+    notices: usize,
     bytes: usize,
 }
 
@@ -157,16 +157,16 @@ pub(crate) fn not_kept(why: &str) -> String {
 
 impl Queue {
     /// Adds a notice. If too many are waiting, it is logged and dropped.
-    pub(crate) fn tell(&self, told: SessionNotice) {
+    pub(crate) fn tell(&self, notice: SessionNotice) {
         let mut waiting = self.lock();
-        if waiting.told >= TOLD {
+        if waiting.notices >= NOTICES {
             // Memory has a bound even if the store fails for days.
-            tracing::error!(?told, "teams are not told: too much waits to be written down");
+            tracing::error!(told = ?notice, "teams are not told: too much waits to be written down");
             return;
         }
-        let told = fitted(told, TEXT.saturating_sub(waiting.bytes));
-        waiting.count(&told);
-        waiting.inputs.push_back(Input::SessionNotice(told));
+        let notice = fitted(notice, TEXT.saturating_sub(waiting.bytes));
+        waiting.count(&notice);
+        waiting.inputs.push_back(Input::SessionNotice(notice));
         drop(waiting);
         self.rung.notify_one();
     }
@@ -185,11 +185,11 @@ impl Queue {
     }
 
     /// Puts back notices that could not be stored, in their order, before all others.
-    pub(crate) fn put_back(&self, told: Vec<SessionNotice>) {
+    pub(crate) fn put_back(&self, notices: Vec<SessionNotice>) {
         let mut waiting = self.lock();
-        for told in told.into_iter().rev() {
-            waiting.count(&told);
-            waiting.inputs.push_front(Input::SessionNotice(told));
+        for notice in notices.into_iter().rev() {
+            waiting.count(&notice);
+            waiting.inputs.push_front(Input::SessionNotice(notice));
         }
         drop(waiting);
         self.rung.notify_one();
@@ -229,9 +229,9 @@ impl Queue {
 }
 
 impl Waiting {
-    fn count(&mut self, told: &SessionNotice) {
-        self.told += 1;
-        self.bytes += told.bytes();
+    fn count(&mut self, notice: &SessionNotice) {
+        self.notices += 1;
+        self.bytes += notice.bytes();
     }
 
     fn take(&mut self) -> Vec<Input> {
@@ -241,9 +241,9 @@ impl Waiting {
         for input in &taken {
             match input {
                 Input::Ask(_) => self.asks -= 1,
-                Input::SessionNotice(told) => {
-                    self.told -= 1;
-                    self.bytes -= told.bytes();
+                Input::SessionNotice(notice) => {
+                    self.notices -= 1;
+                    self.bytes -= notice.bytes();
                 }
             }
         }
@@ -251,13 +251,13 @@ impl Waiting {
     }
 }
 
-fn fitted(mut told: SessionNotice, room: usize) -> SessionNotice {
-    if let SessionNotice::Ended { text, .. } = &mut told
+fn fitted(mut notice: SessionNotice, room: usize) -> SessionNotice {
+    if let SessionNotice::Ended { text, .. } = &mut notice
         && text.len() > room
     {
         *text = LEFT_OUT.to_owned();
     }
-    told
+    notice
 }
 
 /// Reports, when it is dropped, that a waiting caller may have left.

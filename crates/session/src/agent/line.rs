@@ -41,6 +41,7 @@ impl From<&str> for Line {
 
 impl Line {
     fn of(line: &[u8]) -> Self {
+        // Some programs end their lines as on Windows.
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let whole = String::from_utf8_lossy(line).into_owned();
         if whole.len() <= MAX_LINE {
@@ -109,6 +110,7 @@ impl LineSplitter {
             let mut repair = Box::new(Repair::new(CUT));
             repair.push(&self.rest);
             self.long = Some(Long { repair, bytes: self.rest.len() as u64 });
+            // Kept for a line that is no JSON, whose beginning is shown.
             self.rest.truncate(MAX_LINE);
             self.rest.shrink_to_fit();
         }

@@ -39,6 +39,7 @@ impl Teams {
         out.change(Key::member(team, session));
         let mut effects = self.apply(membership, report, at, &mut out);
         effects.extend(self.finish(out));
+        // Of both calls together, what is to be stored comes first.
         effects.sort_by_key(|effect| !matches!(effect, Effect::Keep(_)));
         effects
     }

@@ -273,6 +273,7 @@ impl Teams {
     /// A text, cut to the longest allowed result; cut further if the teams hold nearly all that
     /// they may.
     fn fitted(&self, text: String) -> Arc<str> {
+        // A short one always fits: without it, nobody would learn that the turn is over.
         let left = self.limits.held_bytes.saturating_sub(self.held).max(SHORT);
         let max = self.limits.result.min(left);
         if text.len() <= max {

@@ -182,6 +182,7 @@ impl Waits {
 
     /// The oldest wait without a caller, preferably one whose results were collected.
     fn oldest_parked(&self) -> Option<Uuid> {
+        // A caller that waits must get its answer.
         let parked = self.all.values().filter(|wait| wait.callers.is_empty());
         let oldest =
             parked.map(|wait| (!wait.record.collected, wait.record.made_at, wait.record.id));

@@ -8,7 +8,7 @@ use protocol::workspace::TurnOutcome;
 use workspace::Refusal;
 
 use super::rig::Rig;
-use crate::queue::{ASKS, Input, LEFT_OUT, Queue, SessionNotice, TEXT, TOLD, ask};
+use crate::queue::{ASKS, Input, LEFT_OUT, NOTICES, Queue, SessionNotice, TEXT, ask};
 
 fn ended(turn: u64, bytes: usize) -> SessionNotice {
     let text = Some("x".repeat(bytes));
@@ -52,9 +52,9 @@ async fn callers_beyond_the_bound_are_refused() {
 #[tokio::test(start_paused = true)]
 async fn events_waiting_for_the_store_are_bounded() {
     let queue = Queue::default();
-    (0..TOLD as u64 + 10).for_each(|turn| queue.tell(ended(turn, 0)));
+    (0..NOTICES as u64 + 10).for_each(|turn| queue.tell(ended(turn, 0)));
     let waiting = all(&queue).await;
-    assert_eq!(waiting.len(), TOLD);
+    assert_eq!(waiting.len(), NOTICES);
     queue.tell(ended(7, 0));
     assert_eq!(all(&queue).await.len(), 1);
 }

@@ -41,6 +41,7 @@ impl Run {
     /// Whether the program ended because it does not know the conversation. Only its text says so.
     pub(super) fn resume_was_refused(&self, tail: &str) -> bool {
         let said = format!("{}\n{tail}", self.complaint);
+        // A process that has begun its work knows the conversation.
         self.was_resumed && !self.has_begun && words::says_unknown_conversation(&said)
     }
 

@@ -45,6 +45,7 @@ impl Process {
 /// The id of a turn's prompt. It stays the same when the turn is begun once more, and differs from the
 /// ids of all other turns of all sessions: a program may ignore a prompt whose id it knows.
 fn prompt_id(session: &str, turn: &Turn) -> String {
+    // Two of them, since a hash has 64 bits only.
     let half = |which: u8| {
         let mut hasher = DefaultHasher::new();
         (which, session, turn.number, &turn.prompt).hash(&mut hasher);
@@ -137,6 +138,7 @@ impl Turns {
     /// Ends a turn whose answer is complete but whose process has not exited in time.
     pub(super) fn left_too_slowly(&mut self, now: Instant) {
         self.terminate(now);
+        // The answer is complete, so an end by our signal is no failure.
         self.ended_by_exit(now, Exit::Code(0));
     }
 

@@ -101,6 +101,7 @@ impl Turns {
         now: Instant,
     ) -> Option<Self> {
         let saved: SavedState = serde_json::from_value(saved).ok()?;
+        // Facts and state are stored one after the other, and a kill may come in between.
         if saved.number != config.turn || !dialect.restore(saved.dialect) {
             return None;
         }
@@ -113,6 +114,7 @@ impl Turns {
         Some(Self {
             turn: saved.turn.map(|turn| turn.restored(saved.number, now)),
             process: saved.process.restored(now),
+            // The clock may have begun later than that, after a start of the machine.
             idle_since: saved.idle.map(|idle| now.checked_sub(idle).unwrap_or(now)),
             permissions: permissions.collect(),
             requests: saved.requests,

@@ -251,6 +251,7 @@ impl ExactSizeIterator for Chunks<'_> {}
 /// The last position up to `most` that is a character's beginning.
 fn boundary(text: &[u8], most: usize) -> usize {
     let is_start = |at: &usize| text[*at] & 0b1100_0000 != 0b1000_0000;
+    // A character has four bytes at most.
     (most - 3..=most).rev().find(is_start).unwrap_or(most)
 }
 

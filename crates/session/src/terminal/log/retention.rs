@@ -23,6 +23,7 @@ impl Retention {
     pub fn excess(&self, sizes: &[u64]) -> usize {
         let Some((newest, older)) = sizes.split_last() else { return 0 };
         let mut bytes = *newest;
+        // From the newest on: what is older than one that does not fit goes, too.
         let stay = older.iter().rev().take_while(|size| {
             bytes = bytes.saturating_add(**size);
             bytes <= self.total

@@ -62,15 +62,18 @@ impl Finder {
         use State::{Between, Control, Escape, Rest, Text, TextEscape};
         let is_command = self.begun.get(1) == Some(&b']');
         let next = match (self.state, byte) {
+            // CAN and SUB cancel every sequence.
             (_, 0x18 | 0x1a) => Rest,
             (Text, ESC) => TextEscape,
             (TextEscape, b'\\') => return self.end(false),
+            // A bell ends a command; in other texts it is text.
             (Text, BEL) if is_command => return self.end(true),
             (Text, _) => Text,
             (_, ESC) => {
                 self.begin();
                 return None;
             }
+            // The escape did not end the text: it began another sequence.
             (TextEscape, _) => {
                 self.begin();
                 return self.step(byte);

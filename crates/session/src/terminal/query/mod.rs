@@ -295,6 +295,7 @@ impl Queries {
         let Some(at) = owed.queries.iter().position(|(_, owed, _)| *owed == kind) else {
             return Fate::Key;
         };
+        // Terminals answer in order: the earlier questions get no answer any more.
         let id = owed.queries.drain(..=at).next_back().map(|(id, ..)| id);
         let awaits = |open: &Open| Some(open.id) == id && open.by == client;
         let is_awaited = self.open.iter().any(awaits);

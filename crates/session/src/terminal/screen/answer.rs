@@ -42,6 +42,7 @@ impl Screen {
                 format!("\x1b[?{}u", emulator.keys.all().last().copied().unwrap_or_default())
             }
             Kind::OtherKeys => format!("\x1b[>4;{}m", emulator.modify_other_keys),
+            // Dark, as most terminals are.
             Kind::ColourScheme => "\x1b[?997;1n".to_owned(),
             Kind::Title(_) | Kind::Graphics | Kind::Picture | Kind::Clipboard | Kind::Checksum => {
                 return None;
@@ -63,6 +64,7 @@ impl Screen {
 /// The row and column of the cursor, counted as the program does.
 fn position(emulator: &Emulator, marker: &str) -> String {
     let cursor = &emulator.grid().cursor;
+    // In origin mode rows are counted from the upper margin.
     let top = if emulator.has(TermMode::ORIGIN) { emulator.margins.start } else { 0 };
     let line = cells::line_of(cursor).saturating_sub(top) + 1;
     format!("\x1b[{marker}{line};{}R", cursor.point.column.0 + 1)
@@ -137,6 +139,7 @@ fn colours(emulator: &Emulator, query: &Query, number: u16) -> Option<String> {
         let colour = set(NamedColor::Foreground as usize + named)?;
         return Some(told(&number.to_string(), colour));
     }
+    // A bound for the answer that one question can cause.
     let parts: Vec<&str> = query.sequence.split(';').skip(1).take(64).collect();
     let asked = parts.chunks_exact(2).filter(|pair| pair[1] == "?");
     let indexes = asked.filter_map(|pair| pair[0].parse::<u8>().ok());

@@ -148,6 +148,7 @@ impl Screen {
         let cols = u32::from(self.size().cols);
         let cells = cols * u32::from(self.size().rows);
         let times = u32::from(times);
+        // More would scroll the same character; the remainder keeps the column.
         let enough = if times > cells { cells + times % cols } else { times };
         for _ in 0..enough {
             self.emulator.input(character);

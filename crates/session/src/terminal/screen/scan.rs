@@ -81,6 +81,7 @@ impl Scanner {
                     let broken = self.end(&text[..at], "\x18", ScanState::Escape);
                     return (at + 1, broken);
                 }
+                // The byte itself belongs to the new sequence.
                 Step::Cut => return (at, self.end(&text[..at], "\x07", ScanState::Escape)),
             }
         }
@@ -171,6 +172,7 @@ fn whole<'a>(mut held: String, part: &'a str, close: &str) -> Option<Cow<'a, str
     }
     held.push_str(part);
     if close == "\x07" && held.ends_with('\x1b') {
+        // The escape began the next sequence, and the bell ends this one.
         held.pop();
     }
     held.push_str(close);

@@ -76,6 +76,7 @@ pub(super) fn visible(stretch: &[u8], rows: usize) -> Option<usize> {
         }
         feeds += 1;
     }
+    // SO and SI choose a character set, which the rest would be read in.
     memchr2(0x0e, 0x0f, &stretch[..at]).is_none().then_some(at + 1)
 }
 

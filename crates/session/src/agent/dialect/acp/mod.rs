@@ -231,6 +231,7 @@ impl Acp {
     /// Handles a notification of the program.
     fn notified(&mut self, notification: &Value) -> ParsedLine {
         match text(notification, "/method") {
+            // A sign of life all the same.
             "session/update" if self.is_of_other_session(notification) => {
                 ParsedLine::progress(Vec::new())
             }
@@ -277,6 +278,7 @@ impl Dialect for Acp {
         self.conversation = start.conversation.map(str::to_owned);
         self.prompt = Some(start.prompt.to_owned());
         self.permissions.clear();
+        // The program counts the cost of a conversation on over its processes.
         self.updates = Updates::after(self.updates.cost_before());
         let hello = self.hello();
         Launch { stdin: Some(hello), keep_stdin_open: true, ..self.program.launch(&self.settings) }
@@ -286,6 +288,7 @@ impl Dialect for Acp {
         self.prompt = Some(text.to_owned());
         match self.stage.clone() {
             Stage::Open(session) => self.prompt_now(&session).unwrap_or_default(),
+            // It goes out once the session is open.
             Stage::Opening => Vec::new(),
             // The process is warm, so its session is tried again without a new one.
             Stage::Closed(_) => self.open_anew(),

@@ -310,6 +310,7 @@ impl Claude {
     /// Handles a new id of the conversation.
     fn reset(&mut self, line: &Value) -> Vec<AgentOutput> {
         let id = text(line, "/new_conversation_id");
+        // It goes to a later command line.
         if !words::is_id(id) {
             return Vec::new();
         }
@@ -365,6 +366,7 @@ impl Dialect for Claude {
     }
 
     fn heard(&mut self, line: &Value) -> ParsedLine {
+        // First: what a line means depends on whose turn it is in.
         self.origin.heard(line);
         match text(line, "/type") {
             "system" => self.system(line),
@@ -417,6 +419,7 @@ impl Dialect for Claude {
     }
 
     fn exited(&mut self, _exit: Exit, tail: &str) -> Vec<AgentOutput> {
+        // Only its words say so: its code is that of every error.
         let unknown = tail.to_ascii_lowercase().contains("no conversation found");
         match self.was_resumed && unknown {
             true => vec![AgentOutput::ResumeRefused],
