@@ -167,10 +167,12 @@ impl Reading {
     }
 
     fn done(&mut self, participant: String, now: Duration) -> Option<Piece> {
+        // Most answers end twice: they say so, and then their stream ends.
         if std::mem::replace(&mut self.over, true) {
             return None;
         }
         let tokens = self.reported_tokens.unwrap_or(self.pieces);
+        // An answer within the same millisecond would have an endless rate.
         let seconds = now.as_secs_f64().max(0.001);
         let metrics = LlmMetrics {
             tokens,

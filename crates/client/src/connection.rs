@@ -80,7 +80,7 @@ impl Connection {
         if status.is_success() { Ok(body) } else { Err(self.refusal(status, &body)) }
     }
 
-    /// Sends one request and reads the whole answer, whatever its status.
+    /// Sends one request and reads the whole answer, with any status.
     pub(crate) async fn exchange(
         &self,
         method: Method,
@@ -88,7 +88,7 @@ impl Connection {
         body: Option<Vec<u8>>,
     ) -> Result<(StatusCode, Bytes), ClientError> {
         let request = self.request(method, path, body)?;
-        self.within_deadline(self.whole(request)).await
+        self.within(DEADLINE, self.whole(request)).await
     }
 
     /// As [`Connection::ask`], for an answer that may take as long as this.
@@ -99,8 +99,7 @@ impl Connection {
         patience: Duration,
     ) -> Result<Bytes, ClientError> {
         let request = self.request(method, path, None)?;
-        let whole = timeout(patience, self.whole(request)).await;
-        let (status, body) = whole.map_err(|_| self.late(patience))??;
+        let (status, body) = self.within(patience, self.whole(request)).await?;
         if status.is_success() { Ok(body) } else { Err(self.refusal(status, &body)) }
     }
 
@@ -108,17 +107,19 @@ impl Connection {
         &self,
         request: Request<Full<Bytes>>,
     ) -> Result<(StatusCode, Bytes), ClientError> {
-        let response = self.client.request(request).await.map_err(|e| self.unreachable(&e))?;
+        let response = self.head(request).await?;
         self.stay(&response)?;
         self.read(response).await
     }
 
-    /// The time in the head of an answer, whatever its status.
+    async fn head(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, ClientError> {
+        self.client.request(request).await.map_err(|error| self.unreachable(&error))
+    }
+
+    /// The time in the head of an answer, with any status.
     pub(crate) async fn date(&self, path: &str) -> Result<Option<Timestamp>, ClientError> {
         let request = self.request(Method::GET, path, None)?;
-        let response = self.client.request(request);
-        let head = timeout(DEADLINE, response).await.map_err(|_| self.late(DEADLINE))?;
-        let head = head.map_err(|error| self.unreachable(&error))?;
+        let head = self.within(DEADLINE, self.head(request)).await?;
         let date = head.headers().get(header::DATE).and_then(|date| date.to_str().ok());
         Ok(date.and_then(|date| DateTimeParser::new().parse_timestamp(date).ok()))
     }
@@ -135,13 +136,11 @@ impl Connection {
         let mut request = self.request(method, path, body)?;
         let kind = HeaderValue::from_static("text/event-stream");
         request.headers_mut().insert(header::ACCEPT, kind);
-        let response = self.client.request(request);
-        let head = timeout(patience, response).await.map_err(|_| self.late(patience))?;
-        let response = head.map_err(|error| self.unreachable(&error))?;
+        let response = self.within(patience, self.head(request)).await?;
         if response.status().is_success() {
             return Ok(response.into_body());
         }
-        let (status, body) = self.within_deadline(self.read(response)).await?;
+        let (status, body) = self.within(DEADLINE, self.read(response)).await?;
         Err(self.refusal(status, &body))
     }
 
@@ -175,15 +174,13 @@ impl Connection {
         Ok(same)
     }
 
-    async fn within_deadline<T>(
+    async fn within<T>(
         &self,
+        after: Duration,
         work: impl Future<Output = Result<T, ClientError>>,
     ) -> Result<T, ClientError> {
-        timeout(DEADLINE, work).await.map_err(|_| self.late(DEADLINE))?
-    }
-
-    fn late(&self, after: Duration) -> ClientError {
-        ClientError::Late { url: self.shown(), after }
+        let late = |_| ClientError::Late { url: self.shown(), after };
+        timeout(after, work).await.map_err(late)?
     }
 
     /// The token that each request shows.

@@ -67,14 +67,18 @@ impl Warren {
         let address =
             address.ok_or_else(|| not_it("in clear only an address is proven".to_owned()))?;
         let address = address.to_string();
+        // New each time, so that a recorded proof is worth nothing. The address is part of it, so that a machine between
+        // cannot pass on the proof of another.
         let nonce: [u8; proof::NONCE] = rand::rng().random();
         let (of, shown) = (of.to_owned(), hex::encode(nonce));
         let request = ProofRequest { of, nonce: shown, address: address.clone() };
         let answer = self.post_json::<ProofAnswer>(PROOF, &request).await;
         let answer = answer.map_err(|error| match error {
             error if error.is_unreachable() => error,
+            // A server that refuses does not know the secret.
             error => not_it(error.to_string()),
         })?;
+        // No proof is empty, so one that is no hex is wrong, too.
         let proof = hex::decode(&answer.proof).unwrap_or_default();
         let is_valid = proof::is_valid(secret, &nonce, &address, &proof);
         if is_valid { Ok(()) } else { Err(not_it("its proof is wrong".to_owned())) }

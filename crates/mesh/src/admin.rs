@@ -119,7 +119,7 @@ impl Mesh {
         met.chain(at_relays).collect()
     }
 
-    /// How fast peers are, by their names at the scheduler.
+    /// The speed of peers, by their names at the scheduler.
     fn speeds(&self) -> HashMap<String, f64> {
         let workers = self.0.scheduler.status().workers;
         workers.into_iter().filter_map(|worker| Some((worker.name, worker.speed?))).collect()

@@ -87,7 +87,7 @@ impl Kind {
     }
 }
 
-/// How a link is used.
+/// The use of a link.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Usage {
     /// When the last message other than a heartbeat passed.

@@ -85,7 +85,7 @@ pub struct PeerFacts {
     pub available: bool,
     /// From 0, paused, to 100.
     pub throttle: u8,
-    /// How hot it is.
+    /// Its thermal state.
     pub thermal: Thermal,
     /// How many requests wait there.
     pub queue_depth: u32,

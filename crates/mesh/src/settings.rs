@@ -7,14 +7,14 @@ use discovery::Reach;
 
 use crate::share::Share;
 
-/// How this machine takes part in the mesh.
+/// The settings of this machine's part in the mesh.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Its name, for people.
     pub name: String,
     /// The version of this program.
     pub version: &'static str,
-    /// Where peers on the LAN connect to; `None`: nowhere.
+    /// The address for peers on the LAN; `None`: there is no listener.
     pub listen: Option<SocketAddr>,
     /// The passcode that LAN peers and Warrens prove; `None`: everybody may link.
     pub passcode: Option<Secret>,
@@ -28,7 +28,7 @@ pub struct Settings {
     pub relays: Vec<String>,
     /// Whether this machine is announced by mDNS, and others are looked for.
     pub advertise: bool,
-    /// How far mDNS goes.
+    /// The reach of mDNS.
     pub reach: Reach,
     /// The share of this machine for peers.
     pub share: Share,
@@ -38,6 +38,6 @@ pub struct Settings {
     pub model_dirs: Vec<PathBuf>,
     /// Whether models of the programs on this machine (Ollama, LM Studio, …) are offered, too.
     pub offer_found: bool,
-    /// Where this machine keeps what must last: its key and the models that it fetched.
+    /// The directory of its lasting files: its key and the models that it fetched.
     pub data_dir: PathBuf,
 }

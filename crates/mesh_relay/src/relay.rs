@@ -81,6 +81,8 @@ impl MeshRelay {
         };
         let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
         let host = relay_host(host.unwrap_or_default());
+        // A node signs this name with its answer. Under another relay's name, that relay could register here with
+        // signatures that it got from its own nodes.
         let challenge = upgrade.subprotocol().map(|_| host);
         if challenge.as_ref().is_some_and(|host| !self.shared.is_own(host)) {
             return misdirected();

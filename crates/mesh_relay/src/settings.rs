@@ -4,7 +4,7 @@ use std::{collections::HashSet, time::Duration};
 
 use base::NodeId;
 
-/// Which nodes may register.
+/// The nodes that may register.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Admission {
     /// Every node.
@@ -35,7 +35,7 @@ pub struct Rate {
 /// The settings of a relay.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Which nodes may register.
+    /// The nodes that may register.
     pub admission: Admission,
     /// Whether a registration without a signature is accepted. A wrong signature never is.
     pub accept_unsigned: bool,

@@ -172,6 +172,7 @@ impl Socket<'_> {
 
     async fn stand(&mut self, standing: Standing) -> Result<(), End> {
         if standing.registered != self.registered {
+            // Strangers may send only short messages.
             self.registered = standing.registered;
             self.link.set_max_message(MAX_MESSAGE);
         }

@@ -47,11 +47,11 @@ impl JobStarted {
 pub struct JobEnded {
     /// The job.
     pub job: JobId,
-    /// How it ended.
+    /// Its end.
     pub how: How,
 }
 
-/// How a job ended.
+/// The end of a job.
 #[derive(Debug, Clone, PartialEq)]
 pub enum How {
     /// With an answer of any status.

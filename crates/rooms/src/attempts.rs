@@ -34,7 +34,7 @@ const MAX_KNOWN: usize = 64;
 /// The most addresses that are remembered.
 const MAX_SOURCES: usize = 10_000;
 
-/// How well an address knows a room; a higher one includes the lower.
+/// The degree to which an address knows a room; a higher one includes the lower.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Knowledge {
     /// It knows its code.

@@ -10,7 +10,7 @@ use protocol::room::{Capabilities, MachineSpecs, ParticipantInfo, RuntimeConfig}
 
 use crate::{room::Room, state::LinkHandle};
 
-/// How a participant is connected.
+/// A participant's kind of connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// By a tunnel that it opens, as stock participants do.
@@ -34,11 +34,11 @@ pub struct Joining {
     pub endpoint: String,
     /// Its machine.
     pub specs: MachineSpecs,
-    /// How its models generate by default.
+    /// The default options with which its models generate.
     pub config: RuntimeConfig,
     /// The endpoints of its backend.
     pub capabilities: Capabilities,
-    /// How it is connected.
+    /// Its kind of connection.
     pub kind: Kind,
     /// How many requests it takes at once; 0 counts as 1.
     pub max_concurrent: u32,

@@ -49,7 +49,7 @@ pub(crate) struct StoredParticipant {
 }
 
 impl StoredParticipant {
-    /// Where it joined from.
+    /// The address from which it joined.
     pub(crate) const fn from(&self) -> ClientAddress {
         let from = ClientAddress::new(self.from);
         if self.by_proxy { from.by_proxy() } else { from }

@@ -35,6 +35,7 @@ pub fn middle(name: &str, columns: usize) -> String {
     if width(name) <= columns {
         return name.to_owned();
     }
+    // One column is for the ellipsis.
     let Some(room) = columns.checked_sub(1).filter(|room| *room > 0) else {
         return clip(name, columns);
     };

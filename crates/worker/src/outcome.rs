@@ -1,4 +1,4 @@
-//! How links and workers end, and how long a worker waits for the next try.
+//! The ends of links and workers, and the wait before the next try.
 
 use std::time::Duration;
 

@@ -159,7 +159,7 @@ impl Workspace {
         self.listens |=
             matches!(message, ClientMessage::Attach(_) | ClientMessage::WatchProjectFiles(_));
         let text = message.encode();
-        // Whatever was sent before the server was heard has left the network.
+        // All that was sent before the server was last heard has left the network.
         if self.link.heard() > self.last_heard {
             (self.last_heard, self.unheard) = (self.link.heard(), 0);
         }

@@ -266,6 +266,7 @@ impl Following {
 
     fn size(&self) -> Option<ClientMessage> {
         let (cols, rows) = self.settings.size?;
+        // `resize` may not ask for less: the session keeps the size that it has.
         if cols < MIN_COLS || rows < MIN_ROWS {
             return None;
         }
@@ -412,6 +413,7 @@ impl Following {
         if !joined.is_empty()
             && let Some(exited) = &mut self.exited
         {
+            // More may follow: the wait for it starts again.
             exited.since = Instant::now();
         }
         self.ready.extend(joined);

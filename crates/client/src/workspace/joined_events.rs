@@ -103,6 +103,8 @@ impl JoinedEvents {
         if self.unanswered == 0 {
             return;
         }
+        // An error names no request, and this one may have an answer still: a few more attempts cost little, since events
+        // that come twice are shown once.
         self.unanswered -= 1;
         self.is_due = self.attempts > 0;
         self.attempts = self.attempts.saturating_sub(1);

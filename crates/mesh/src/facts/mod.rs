@@ -61,9 +61,9 @@ pub(crate) struct Facts {
 
 struct FactsState {
     condition: Condition,
-    /// Where its LAN listener is bound.
+    /// The bound address of its LAN listener.
     listens: Option<SocketAddr>,
-    /// Where that can be reached.
+    /// The addresses at which peers can reach it.
     addresses: Vec<SocketAddr>,
 }
 
@@ -119,7 +119,7 @@ impl Facts {
         self.lock().listens = Some(bound);
     }
 
-    /// Where the LAN listener is bound, if there is one.
+    /// The bound address of the LAN listener, if there is one.
     pub(crate) fn listening(&self) -> Option<SocketAddr> {
         self.lock().listens
     }

@@ -29,7 +29,7 @@ const MAX_ADDRESSES: usize = 8;
 /// How often it is checked whether a peer still has its link, in case no notice comes.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// Where a peer is.
+/// The addresses of a peer.
 #[derive(Debug, Clone)]
 pub(super) enum PeerAddress {
     /// HOST:PORT, resolved again at each try.

@@ -46,7 +46,7 @@ struct State {
     known: HashSet<IpAddr>,
 }
 
-/// How near the owner of an address is. Nearer ones may have more connections.
+/// The distance of an address's owner. Nearer ones may have more connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Nearness {
     Stranger,

@@ -1,4 +1,4 @@
-//! Which of two links between the same two nodes stays, so that both ends keep the same one.
+//! The choice between two links of the same two nodes, so that both ends keep the same one.
 //!
 //! It is the one that the lower id opened; of two that the same end opened, the newer one. A link that is silent,
 //! or whose other end has restarted since, does not count: it is dead, and only this end does not know it yet.

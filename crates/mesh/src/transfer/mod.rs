@@ -43,7 +43,7 @@ use crate::{
     wan::Wan,
 };
 
-/// Where models arrive, below the data directory.
+/// The directory in which models arrive, below the data directory.
 const STORE: &str = "models";
 
 /// The most models that peers are asked for, and the most peers that are asked.
@@ -78,7 +78,7 @@ impl Transfers {
         library: Arc<Library>,
     ) -> Self {
         let store = machine.settings.data_dir.join(STORE);
-        // What is left of transfers in the plain form, which cannot be resumed.
+        // The rest of transfers in the plain form, which cannot be resumed.
         models::arrival::clear_stock(&store);
         let shared = Arc::new(Shared::new(machine, peers, wan, library, store));
         let pulls = Arc::new(Pulls::new(Arc::clone(&shared)));

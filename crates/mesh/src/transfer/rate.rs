@@ -1,4 +1,4 @@
-//! How fast bytes come or go. Pure.
+//! The rate at which bytes come or go. Pure.
 
 use std::{collections::VecDeque, time::Duration};
 

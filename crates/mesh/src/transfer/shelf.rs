@@ -37,7 +37,7 @@ impl Shelf {
         Self { library, store, scanned: Mutex::default(), hashing: OnceCell::new() }
     }
 
-    /// Where models arrive.
+    /// The directory in which models arrive.
     pub(super) fn store(&self) -> &Path {
         &self.store
     }
@@ -91,7 +91,7 @@ impl Shelf {
         Ok(self.hashing().await?.cache.clone())
     }
 
-    /// Where the store has this model complete, if it has.
+    /// The directory of this model in the store, if it is complete there.
     pub(super) async fn installed(&self, model: &ModelId) -> Option<PathBuf> {
         let (store, model) = (self.store.clone(), model.clone());
         let look = move || models::arrival::installed(&store, &model).map(|_| model.below(&store));

@@ -166,7 +166,7 @@ async fn deny<T>(asks: &mut mpsc::Receiver<Ask>, why: &str, wait: impl Future<Ou
 /// The state of this machine at a relay.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct RelayStatus {
-    /// Where it is, without credentials.
+    /// Its URL, without credentials.
     pub(crate) url: String,
     /// Its host, for people.
     pub(crate) host: Arc<str>,

@@ -77,9 +77,9 @@ pub(super) struct Entry {
 struct EncodedBytes {
     /// `id: N\n`, the named event's frame, the message's frame.
     bytes: Bytes,
-    /// Where the named event's frame without its id begins.
+    /// The offset at which the named event's frame without its id begins.
     named_at: usize,
-    /// Where the named event's frame ends and the message's begins.
+    /// The offset at which the named event's frame ends and the message's begins.
     named_end: usize,
 }
 

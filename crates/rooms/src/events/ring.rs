@@ -70,7 +70,7 @@ pub(super) enum RingRead {
     Missed,
 }
 
-/// Where a watcher starts.
+/// The start of a watcher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StartPosition {
     /// After the event of this id.

@@ -114,7 +114,7 @@ pub struct ServedParticipant {
     pub nickname: String,
     /// Its models; empty only while its backend has none.
     pub models: Vec<String>,
-    /// How it is connected.
+    /// Its kind of connection.
     pub kind: Kind,
     /// How many requests it takes at once.
     pub max_concurrent: u32,

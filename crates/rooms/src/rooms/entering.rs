@@ -18,7 +18,7 @@ pub(super) const VERIFYING: Duration = Duration::from_secs(1);
 /// A client that wants to enter a room.
 #[derive(Debug, Clone, Copy)]
 pub struct Caller<'a> {
-    /// Where it is.
+    /// Its address.
     pub from: ClientAddress,
     /// The token that it shows: the host's, a participant's, or none.
     pub token: Option<&'a str>,

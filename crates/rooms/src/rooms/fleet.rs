@@ -26,7 +26,7 @@ use crate::{
 /// How long the last known use of other servers' rooms counts, in milliseconds.
 const USES_KNOWN: u64 = 1_000;
 
-/// Where a room is.
+/// The place of a room.
 pub enum Place {
     /// At this server.
     Here(Arc<Room>),
@@ -88,7 +88,7 @@ impl Rooms {
         let _set_before = self.0.house.own.set(own);
     }
 
-    /// Where the room of this id or code is. Quick: it reads what is in memory.
+    /// The place of the room with this id or code. Quick: it reads only memory.
     pub fn place(&self, name: &str) -> Place {
         let here = self.get(name).or_else(|| self.0.room_of(name));
         let there = || self.0.fleet.as_ref()?.find(name);

@@ -167,6 +167,7 @@ impl Answer {
 
     /// The metrics of the answer, as far as they are known.
     pub fn metrics(&self) -> LlmMetrics {
+        // A server that reports no count mostly sends one token in each piece.
         let tokens = self.tokens.unwrap_or(self.pieces);
         self.metrics.unwrap_or(LlmMetrics {
             tokens,

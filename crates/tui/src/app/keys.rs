@@ -414,6 +414,7 @@ impl App {
 
 /// The number of lines below the window after a step; the window shows `page` of `lines`.
 fn scrolled(below: usize, step: Step, lines: usize, page: usize) -> usize {
+    // A step counts from above, the window from below: at 0 it stays with the newest line.
     let most = lines.saturating_sub(page);
     let above = most.saturating_sub(below);
     most - step.from(above, most + 1, page).min(most)

@@ -264,7 +264,7 @@ fn a_workspace_is_asked_for_as_long_as_it_is_shown() {
     assert_eq!(told(&key(&mut app, KeyCode::Char('?'))), [""; 0]);
     key(&mut app, KeyCode::Esc);
     assert_eq!(told(&click(&mut app, 33, 0)), ["WatchWorkspace { watch: 2 }"]);
-    // What was asked for before is for nobody.
+    // Nobody waits for the earlier answers any more.
     tell(&mut app, 1, &[1]);
     assert_eq!(app.workspace.sessions.len(), 0);
     tell(&mut app, 2, &[1]);
@@ -313,7 +313,7 @@ fn another_server_is_another_world() {
         (app.server_name(), app.rooms.entries().len(), app.requests.count()),
         ("http://b", 0, 0)
     );
-    // What the first one still says is for nobody.
+    // Nobody waits for late news of the first one.
     hear(&mut app, 1, 3);
     assert_eq!((app.rooms.entries().len(), &app.link), (0, &Link::Asking));
     let effects = hear(&mut app, 2, 4);
@@ -345,7 +345,7 @@ fn a_password_is_asked_for_and_tried() {
         panic!("{effects:?}")
     };
     assert_eq!(password.expose(), "secret");
-    // What the first try still says is for nobody.
+    // Nobody waits for late news of the first try.
     let late = Box::new(RoomNews::Refused(refused(401)));
     app.handle(at(3), Event::Room { watch: 1, news: late });
     assert_eq!(app.rooms.open().unwrap().watched, WatchState::Asking);

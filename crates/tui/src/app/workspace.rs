@@ -35,11 +35,11 @@ pub struct Member {
     pub name: String,
     /// The address of its peer port.
     pub address: String,
-    /// How it is reached.
+    /// The way to it.
     pub reach: Reach,
 }
 
-/// How a member is reached.
+/// The way to a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
     /// The one that answers.

@@ -49,6 +49,7 @@ fn line(
     let show =
         |text: &str| if is_secret { "•".repeat(text.chars().count()) } else { text.to_owned() };
     let prompt = format!(" {name}: ");
+    // One column stays free for the cursor.
     let room = usize::from(area.width).saturating_sub(text::width(&prompt) + 1);
     let before = end(&show(editor.before()), room);
     let after = show(&editor.text()[editor.before().len()..]);

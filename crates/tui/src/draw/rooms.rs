@@ -160,9 +160,11 @@ fn machine(specs: &MachineSpecs) -> String {
 fn happened(app: &App, room: &Room, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
     let inside = layout::rows(area, false);
     let (columns, rows) = (usize::from(inside.width), usize::from(inside.height));
+    // From the end, and no more than fit: a long history is not wrapped again for each frame.
     let mut lines: Vec<Line<'static>> = Vec::with_capacity(rows);
     for line in room.activity.lines().rev().skip(room.below) {
         let mut shown = activity_lines(line, columns, theme);
+        // Of one that is longer than the window, the beginning says more.
         shown.truncate(rows.max(1));
         lines.extend(shown.into_iter().rev());
         if lines.len() >= rows {

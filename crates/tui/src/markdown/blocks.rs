@@ -303,7 +303,12 @@ impl Renderer {
     }
 
     fn indented(&self) -> impl Iterator<Item = &Prefix> {
-        self.prefixes.iter().take(DEEPEST.min(self.columns / 4))
+        self.prefixes.iter().take(self.deepest())
+    }
+
+    /// The number of prefixes that are shown. They leave room for text in a narrow terminal, too.
+    fn deepest(&self) -> usize {
+        DEEPEST.min(self.columns / 4)
     }
 
     /// Ends the open text, if there is any.
@@ -328,7 +333,7 @@ impl Renderer {
     }
 
     fn take_prefix(&mut self) -> Vec<Span<'static>> {
-        let most = DEEPEST.min(self.columns / 4);
+        let most = self.deepest();
         let prefix = |prefix: &mut Prefix| {
             let text = prefix.first.take().unwrap_or_else(|| prefix.rest.clone());
             Span::styled(text, prefix.style)

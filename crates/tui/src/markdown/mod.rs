@@ -34,7 +34,7 @@ pub fn render(text: &str, columns: usize, theme: Theme) -> Vec<Line<'static>> {
 const OPTIONS: Options =
     Options::ENABLE_TABLES.union(Options::ENABLE_STRIKETHROUGH).union(Options::ENABLE_TASKLISTS);
 
-/// Where the last block of a text begins. All before it is finished: more text does not change it.
+/// The offset of a text's last block. All before it is finished: more text does not change it.
 fn last_block(text: &str) -> usize {
     let (mut depth, mut last) = (0_usize, 0);
     for (event, place) in Parser::new_ext(text, OPTIONS).into_offset_iter() {

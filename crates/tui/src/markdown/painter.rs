@@ -128,6 +128,7 @@ fn repainted(old: &[String], new: &[String], size: Size) -> String {
     if same == old.len() {
         return format!("\r\n{}", new[same..].join("\r\n"));
     }
+    // The usual case, one word more, erases nothing: that would flicker.
     if same == last && new.len() > last && is_plain_beginning(&old[last], &new[last]) {
         let rest = std::iter::once(&new[last][old[last].len()..]);
         let rest: Vec<&str> = rest.chain(new[old.len()..].iter().map(String::as_str)).collect();

@@ -25,7 +25,7 @@ impl Cell<'_> {
     }
 }
 
-/// How a styled text is broken into lines.
+/// The places at which a styled text may be broken into lines.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Breaks {
     /// Between words, where that is possible.
@@ -59,7 +59,7 @@ fn cells<'a>(span: &'a Span<'_>) -> impl Iterator<Item = Cell<'a>> {
     span.content.graphemes(true).map(cell)
 }
 
-/// Where a line ends: how many cells it shows, where the next one begins, and whether there is one.
+/// The end of a line: the number of cells that it shows, the start of the next one, and whether there is one.
 struct Cut {
     shown: usize,
     next: usize,

@@ -103,6 +103,7 @@ fn fitting(mut widths: Vec<usize>, columns: usize) -> Option<Vec<usize>> {
     let between = BETWEEN.chars().count() * widths.len().saturating_sub(1);
     let room = columns.checked_sub(between)?;
     while widths.iter().sum::<usize>() > room {
+        // One column at a time, so that wide ones end up about equal.
         let widest = widths.iter_mut().max().filter(|width| **width > LEAST)?;
         *widest -= 1;
     }

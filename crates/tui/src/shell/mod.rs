@@ -111,6 +111,7 @@ async fn drive(
             }
             typed = input.next() => match typed {
                 Some(typed) => batch.extend(event(typed?)),
+                // The terminal is gone.
                 None => return Ok(()),
             },
             _ = came.recv_many(&mut batch, BATCH) => {}
@@ -132,6 +133,7 @@ async fn drive(
 /// The terminal's input as an event for the interface.
 fn event(input: Input) -> Option<Event> {
     Some(match input {
+        // Some terminals, such as those of Windows, report the release of a key as well.
         Input::Key(key) if key.kind == KeyEventKind::Release => return None,
         Input::Key(key) => Event::Key(key),
         Input::Mouse(mouse) => Event::Mouse(mouse),

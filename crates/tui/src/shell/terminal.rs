@@ -30,6 +30,7 @@ impl Screen {
         if !stdin().is_terminal() || !stdout().is_terminal() {
             return Err(TuiError::NoTerminal);
         }
+        // First: a panic while the screen is taken has to give it back, too.
         give_back_at_panics();
         let taken = take().and_then(|()| Terminal::new(CrosstermBackend::new(stdout())));
         let terminal = taken.inspect_err(|_| give_back())?;

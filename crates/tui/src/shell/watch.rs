@@ -62,6 +62,7 @@ impl Watcher {
                 Ok(mut stream) => {
                     retry.reset();
                     let ended = self.follow(&mut stream).await;
+                    // Also after a failure: the next stream goes on after this event.
                     let last = stream.last_id();
                     if !last.is_empty() {
                         self.last = Some(last.to_owned());

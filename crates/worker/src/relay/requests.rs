@@ -17,7 +17,7 @@ pub(crate) const MAX_BODY: u64 = 1024 * 1024 * 1024;
 /// its next job may arrive before the canceled one has ended.
 const SLACK: usize = 8;
 
-/// How requests and answers travel on a link.
+/// The form of requests and answers on a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// JSON text, as stock servers speak it.

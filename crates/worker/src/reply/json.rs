@@ -28,7 +28,7 @@ pub(crate) struct JsonReply {
     request_id: String,
     path: String,
     streaming: bool,
-    /// How far the client's stream has got; `None` before its first chunk.
+    /// The state of the client's stream; `None` before its first chunk.
     passed: Option<PassedStream>,
     status: u16,
     headers: Headers,

@@ -14,7 +14,7 @@ use super::json::joined;
 /// The most bytes of an answer in one frame, before base64.
 const FRAME: usize = 48 * 1024;
 
-/// Where an answer failed, as stock participants say it.
+/// The phase in which an answer failed, in the words of stock participants.
 const STAGE: &str = "proxy";
 
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(crate) struct TunnelReply {
     request_id: String,
     /// The requested path, if it is up to us to tell the client of a failure in the middle.
     tells: Option<String>,
-    /// How far the client's event stream has got; `None` before its first chunk, and if the answer is
+    /// The state of the client's event stream; `None` before its first chunk, and if the answer is
     /// not an event stream.
     passed: Option<PassedStream>,
     is_stream: bool,

@@ -21,7 +21,7 @@ pub struct JoinRoom {
     pub nickname: String,
     /// Its machine.
     pub specs: MachineSpecs,
-    /// How its models generate by default.
+    /// The default options with which its models generate.
     pub config: RuntimeConfig,
     /// The token that the server gave it when it joined before (see [`crate::Event::Joined`]).
     pub session_token: Option<Secret>,

@@ -33,10 +33,10 @@ use crate::{
 /// After this many heartbeats without a frame of the server the tunnel is dead: each ping has a pong.
 const SILENT_BEATS: u32 = 3;
 
-/// How the tunnel is closed when the worker ends.
+/// The code and reason that close the tunnel when the worker ends.
 const LEAVING: (u16, &str) = (1000, "the participant leaves");
 
-/// How the tunnel is closed when it is opened again.
+/// The code and reason that close the tunnel when it is opened again.
 const AGAIN: (u16, &str) = (1000, "the participant joins anew");
 
 /// The events that the tunnel waits for beside frames.

@@ -38,8 +38,8 @@ pub(crate) async fn open(link: &LinkContext, room: &RoomMember) -> Result<OpenTu
     Ok(OpenTunnel { dialed, model, is_warren })
 }
 
-/// Where the server wants the tunnel. One that is reached by TLS may not know it, behind a proxy: its
-/// tunnel goes the same way.
+/// The URL at which the server wants the tunnel. A server behind a proxy may not know that
+/// clients reach it by TLS: the tunnel uses TLS all the same.
 fn target(
     server: &ServerTarget,
     place: &TunnelPlace,

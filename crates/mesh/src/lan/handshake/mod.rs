@@ -1,4 +1,4 @@
-//! How a link begins: hello and helloAck, and between two Warrens a handshake that seals it.
+//! The beginning of a link: hello and helloAck, and between two Warrens a handshake that seals it.
 //!
 //! The dialling end sends `hello`, the listening end answers `helloAck`. If both contain `warren`, the dialling end
 //! goes on with a frame of one byte, 0x11, and message 1 of Noise IK; with a passcode it is 0x14, and message 1 of
@@ -67,7 +67,7 @@ pub(super) struct Greeting {
     pub(super) hello: Hello,
     /// The form in which it writes messages.
     pub(super) dialect: Dialect,
-    /// Which one this is of the links to it.
+    /// The number of this one among the links to it.
     pub(super) order: Order,
     /// The cipher state, between Warrens.
     pub(super) seals: Option<(Sealer, Opener)>,

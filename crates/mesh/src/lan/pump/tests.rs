@@ -328,7 +328,7 @@ async fn a_peer_that_leaves_is_noticed() {
 
 #[tokio::test(start_paused = true)]
 async fn a_heartbeat_does_not_wait_behind_answers_and_pieces() {
-    // What is read here is so little at a time that everything waits.
+    // Each read takes so little that everything waits.
     let (near, mut hand) = hand(None, 1 << 10);
     let filling = {
         let link = Arc::clone(&near.link);

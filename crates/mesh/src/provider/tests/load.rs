@@ -43,7 +43,7 @@ async fn a_peer_that_was_busy_is_asked_two_seconds_later() {
     let _answer = bench.server.ask(true);
     sleep(Duration::from_millis(1_500)).await;
     far.expect_quiet();
-    // What else is learnt of it makes its load no newer.
+    // Other facts about it make its load no newer.
     bench.refresh(1);
     assert!((500..=501).contains(&took(asked(&mut far)).await));
 }

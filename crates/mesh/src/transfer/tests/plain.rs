@@ -66,7 +66,7 @@ async fn a_stock_peer_is_sent_chunks_as_it_knows_them() {
     let expected = expected.map(|(name, at, len, last)| (name.to_owned(), at, len, last));
     assert_eq!(chunks, expected);
     assert!(matches!(complete, M::ModelTransferComplete(it) if it.model_id == "org/m"));
-    // What is not here is answered with the one error that stock peers know.
+    // A missing model is answered with the one error that stock peers know.
     let request =
         format!(r#"{{"modelTransferRequest":{{"_0":{{"transferID":"{id}","modelID":"n"}}}}}}"#);
     b.receives(&link, request.as_bytes());

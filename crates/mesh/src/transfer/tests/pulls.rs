@@ -40,7 +40,7 @@ async fn a_model_arrives_unchanged_and_both_sides_list_the_transfer() {
             async || b.transfers.list().iter().any(|it| it.state == "done" && it.bytes == ALL);
         testkit::eventually("the sender to know", Duration::from_secs(5), out).await;
         assert_eq!(a.transfers.list()[0].direction, "in");
-        // What has arrived can be passed on.
+        // The model can be passed on once it has arrived.
         let here = a.transfers.shared.shelf.all().await;
         assert_eq!(here.iter().map(|it| it.id.as_str()).collect::<Vec<_>>(), ["org/m"]);
         assert_eq!(end(a.pull("org/m")).await.state, "done", "what is there is not fetched again");

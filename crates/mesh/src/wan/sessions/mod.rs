@@ -61,7 +61,7 @@ pub(super) struct RelayedPeer {
     pub(super) warren: Option<Seals>,
 }
 
-/// How a Warren seals its sessions.
+/// The way in which a Warren seals its sessions.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seals {
     /// Whether it wants the passcode proved.

@@ -466,7 +466,7 @@ fn sessions_are_bounded_for_a_peer_and_for_all() {
     (0..=MAX_OF_PEER).for_each(|number| node.hears(&open(&peer, number)));
     let said = node.says();
     assert!(said.last().unwrap().contains("too many relay sessions"));
-    // What comes in a session that was never opened would be one more.
+    // A message in a session that was never opened would be one more.
     node.hears(&relay_data(&peer, &own, "never-opened", b"{\"heartbeat\":{}}"));
     let said = node.says();
     assert!(said[0].contains("never-opened") && said[0].contains("too many relay sessions"));
