@@ -14,7 +14,7 @@ use windows as own;
 
 pub(crate) use own::{
     Notices, QuietTerminal, is_input_piped, is_writable, kill, may_be_run, opener, output_width,
-    owner, prepare_console, terminal_input, terminal_output, user_id,
+    owner, prepare_console, take_interrupts, terminal_input, terminal_output, user_id,
 };
 
 /// Whether this is macOS.

@@ -108,6 +108,11 @@ impl Drop for QuietTerminal {
     }
 }
 
+/// From now on Ctrl-C does not end this process.
+pub(crate) fn take_interrupts() -> io::Result<Signal> {
+    signal(SignalKind::interrupt())
+}
+
 /// The signals to this process. From its start on they do not end the process.
 pub(crate) struct Notices {
     interrupt: Signal,

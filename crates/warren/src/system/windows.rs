@@ -130,6 +130,11 @@ impl QuietTerminal {
     }
 }
 
+/// From now on Ctrl-C does not end this process.
+pub(crate) fn take_interrupts() -> io::Result<CtrlC> {
+    ctrl_c()
+}
+
 /// The signals of the console. From its start on Ctrl-C does not end the process.
 pub(crate) struct Notices {
     interrupt: CtrlC,

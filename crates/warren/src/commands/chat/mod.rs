@@ -41,7 +41,7 @@ use super::{
 };
 use crate::{
     exit::usage,
-    system::{Notices, QuietTerminal},
+    system::{QuietTerminal, take_interrupts},
 };
 
 /// Talk with a model, in a terminal. The conversation is kept for --continue, in a file that only you can read
@@ -136,7 +136,7 @@ impl Talk {
         // From here on Ctrl-C ends an answer, and never the process.
         let _interrupts = {
             let _inside = runtime.enter();
-            Notices::new()?
+            take_interrupts()?
         };
         let mut editor = LineEditor::open()?;
         self.greet()?;
