@@ -65,7 +65,7 @@ pub struct LentAlias {
     pub targets: Vec<String>,
 }
 
-/// How a worker lends.
+/// The protocol by which a worker lends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Protocol {
     /// As a relay worker: one link for each server and backend, any API, any number of models.

@@ -1,4 +1,4 @@
-//! How a link to a server comes about.
+//! Opens links to servers.
 
 use std::{future::Future, pin::Pin, time::Duration};
 

@@ -21,7 +21,7 @@ use translate::{
 /// is another.
 const SHAPES: [Endpoint; 3] = [Endpoint::ChatCompletions, Endpoint::Messages, Endpoint::Responses];
 
-/// How the answer of a backend becomes the client's.
+/// The way from a backend's answer to the client's.
 #[derive(Debug)]
 pub(crate) struct Translation {
     endpoint: Endpoint,

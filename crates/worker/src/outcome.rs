@@ -18,7 +18,7 @@ const AFTER_DRAIN: Duration = Duration::from_secs(2);
 /// After a link that stood this long, the next failure starts from the shortest wait.
 pub(crate) const GOOD: Duration = Duration::from_secs(10);
 
-/// How a link, or the try for one, ended.
+/// The end of a link, or of the try for one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// It is not to be tried again.
@@ -39,7 +39,7 @@ pub(crate) enum Outcome {
     },
 }
 
-/// How a link that stood ended.
+/// The end of a link that stood.
 #[derive(Debug)]
 pub(crate) enum LinkEnd {
     /// It should be tried again.
@@ -48,7 +48,7 @@ pub(crate) enum LinkEnd {
     Left(usize),
 }
 
-/// How a worker ended.
+/// The end of a worker.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WorkerEnd {
     /// How many requests were not finished when the time to drain was over.

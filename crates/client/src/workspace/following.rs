@@ -31,7 +31,7 @@ const STALLED: Duration = Duration::from_secs(30);
 /// delay.
 const GOOD: Duration = Duration::from_secs(10);
 
-/// How a session is followed.
+/// The settings with which a session is followed.
 #[derive(Debug, Clone)]
 pub struct FollowingSettings {
     /// Whether the session is an agent: then its events count, beside its output.

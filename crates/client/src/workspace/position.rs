@@ -51,7 +51,7 @@ pub enum SessionView {
     Ended(Ending),
 }
 
-/// How a session ended.
+/// The end of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
     /// The session's process has ended.

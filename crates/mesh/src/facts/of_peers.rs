@@ -18,7 +18,7 @@ const MAX_MODELS: usize = 1_024;
 /// The longest name of a peer, a model or a chip, in bytes.
 const MAX_NAME: usize = 200;
 
-/// The most requests that a peer is given at once.
+/// The most requests at one peer at once.
 const MAX_CAPACITY: u32 = 1_024;
 
 /// The highest speed that is believed, in tokens a second.

@@ -209,7 +209,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// The connections that are taken of these addresses, which try in turn until nobody is taken.
+    /// The accepted connections of these addresses, which try in turn until none is accepted.
     fn taken(limits: &Arc<Limits>, from: &[String]) -> Vec<Knock> {
         let mut taken = Vec::new();
         loop {

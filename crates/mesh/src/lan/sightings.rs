@@ -140,7 +140,7 @@ impl Sightings {
             || warrens.into_iter().any(|(_, seen)| seen.device.as_ref() == Some(device))
     }
 
-    /// A Warren has come that was taken for a stock device: the device goes.
+    /// A supposed stock device has turned out to be a Warren: the device goes.
     fn replaced(&mut self, warren: Option<&WireId>) -> Vec<Change> {
         let Some(device) = warren else { return Vec::new() };
         let is_it = |(key, seen): &(&Key, &SeenPeer)| {

@@ -12,7 +12,7 @@ use crate::{
     peer::{Peer, PeerFacts, PeerId},
 };
 
-/// The largest request that a peer is sent, in bytes: in base64 it still fits a frame of a stock relay.
+/// The largest request to a peer, in bytes: in base64 it still fits a frame of a stock relay.
 pub(super) const MAX_REQUEST: u64 = 10 * 1024 * 1024;
 
 /// How long a reported load counts. Heartbeats are seconds apart, and the peer's queue may be empty long before

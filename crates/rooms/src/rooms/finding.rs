@@ -106,7 +106,7 @@ impl Rooms {
             Some(code) => store.find_room(code.as_str())?,
             None => None,
         };
-        // A code first, as people type one; without such a room the name is taken for an id.
+        // A code first, as people type one; without such a room the name may be an id.
         let found = match found {
             None => store.find_room(name)?,
             found => found,

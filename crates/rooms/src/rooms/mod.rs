@@ -134,7 +134,7 @@ impl Rooms {
         Self(Arc::new(Inner { house, settings, index, making, attempts, verifier, fleet }))
     }
 
-    /// Replaces the settings. Rooms that are there keep what they were made with.
+    /// Replaces the settings. Existing rooms keep those with which they were made.
     pub fn change(&self, settings: Settings) {
         self.0.settings.set(settings);
     }
@@ -274,7 +274,7 @@ impl Inner {
         for _ in 0..DRAWS {
             self.find_place(record)?;
             saved = self.house.store.save_room(record);
-            // Only a code that is taken is worth another draw; any other failure would be the same again.
+            // After a used code another draw may succeed; any other failure would be the same again.
             if !matches!(saved, Err(StoreError::Refused { .. })) {
                 break;
             }

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{greeting, link::Order, peer::PeerId};
 
-/// Greets a peer that has connected. A refused peer is sent the reason.
+/// Greets a peer that has connected. A refused peer gets the reason.
 pub(in crate::lan) async fn accept(
     frames: &mut Frames<impl AsyncRead + Unpin, impl AsyncWrite + Unpin>,
     local: &Local<'_>,

@@ -21,7 +21,7 @@ use crate::{greeting, link::Order, peer::PeerId};
 /// An unanswered hello is sent again after this time: stock listeners lose one that comes at once.
 const AGAIN: Duration = Duration::from_secs(3);
 
-/// Greets the listener at the other end. A refused peer is sent the reason.
+/// Greets the listener at the other end. A refused peer gets the reason.
 pub(in crate::lan) async fn connect(
     frames: &mut Frames<impl AsyncRead + Unpin, impl AsyncWrite + Unpin>,
     local: &Local<'_>,

@@ -36,7 +36,7 @@ pub(in crate::lan) struct Call {
     pub(in crate::lan) address: Option<SocketAddr>,
     /// The node that must answer: a Warren, which is greeted in the form of Warrens.
     pub(in crate::lan) expects: Option<NodeId>,
-    /// Whether a stock peer is sent the passcode's hash.
+    /// Whether to send the passcode's hash to a stock peer.
     pub(in crate::lan) with_hash: bool,
 }
 

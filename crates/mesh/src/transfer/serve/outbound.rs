@@ -84,7 +84,7 @@ impl Outbound {
         }
     }
 
-    /// For how long nothing was sent.
+    /// The time since the last byte was sent.
     pub(super) fn silence(&self) -> Duration {
         self.lock().last.elapsed()
     }

@@ -47,7 +47,7 @@ pub(super) struct RelaySession {
     state: SessionState,
 }
 
-/// A step has failed: the session ends for this reason, which its other end is sent.
+/// A step has failed: the session ends for this reason, and its other end gets it.
 pub(super) struct End(pub(super) String);
 
 impl From<SealError> for End {
