@@ -71,18 +71,25 @@ impl Lanes {
     /// # Errors
     /// When too many requests of the lane are waiting.
     pub(crate) fn put(&mut self, lane: Lane, job: Job) -> Result<(), Refusal> {
-        let bounds = &BOUNDS[lane as usize];
-        if self.running[lane as usize] < bounds.at_once {
+        self.room(lane)?;
+        if self.running[lane as usize] < BOUNDS[lane as usize].at_once {
             self.start(lane, job);
+        } else {
+            self.waiting[lane as usize].push_back(job);
+        }
+        Ok(())
+    }
+
+    /// Whether the lane takes one more request.
+    ///
+    /// # Errors
+    /// When too many requests of it are waiting.
+    pub(crate) fn room(&self, lane: Lane) -> Result<(), Refusal> {
+        let Bounds { at_once, waiting, what } = BOUNDS[lane as usize];
+        if self.waiting[lane as usize].len() < waiting || self.running[lane as usize] < at_once {
             return Ok(());
         }
-        let waiting = &mut self.waiting[lane as usize];
-        if waiting.len() >= bounds.waiting {
-            let most = bounds.at_once + bounds.waiting;
-            return Err(Refusal::TooMany { what: bounds.what, most });
-        }
-        waiting.push_back(job);
-        Ok(())
+        Err(Refusal::TooMany { what, most: at_once + waiting })
     }
 
     /// Waits until a request is done, and starts the next one of its lane. `None` when no request

@@ -117,17 +117,18 @@ impl Serving {
         }
         let said = match table::serve(&self.asker, message) {
             Work::Done(answer) => self.answer(family, answer),
-            Work::Later(lane, answering) => {
-                let place = self.place.clone();
-                let answering = async move {
-                    answering.await.map_err(|refusal| placed(place.as_deref(), refusal))
-                };
-                // The lane calls `done`, behind the answer.
-                return match self.begin(lane, policy, answering.boxed(), slot, done) {
-                    Ok(()) => Ok(()),
-                    Err(refusal) => self.say(&family.refused(&refusal)),
-                };
-            }
+            Work::Later(lane, answering) => match self.lanes.room(lane) {
+                Ok(()) => {
+                    let place = self.place.clone();
+                    let answering = async move {
+                        answering.await.map_err(|refusal| placed(place.as_deref(), refusal))
+                    };
+                    // The lane calls `done`, behind the answer.
+                    self.begin(lane, policy, answering.boxed(), slot, done);
+                    return Ok(());
+                }
+                Err(refusal) => self.say(&family.refused(&refusal)),
+            },
             Work::Attach(attach) => self.attach_as(&attach, Said::Attached).await,
             Work::Detach => self.detach().await,
         };
@@ -143,7 +144,7 @@ impl Serving {
         }
     }
 
-    /// Puts a request into its lane, where it is answered when its turn comes.
+    /// Puts a request into its lane, which has room for it. It is answered when its turn comes.
     fn begin(
         &mut self,
         lane: Lane,
@@ -151,7 +152,7 @@ impl Serving {
         answering: BoxFuture<'static, Answer>,
         slot: Option<TakenSlot>,
         done: impl FnOnce() + Send + 'static,
-    ) -> Result<(), Refusal> {
+    ) {
         let (outbox, gone) = (self.asker.outbox.clone(), self.gone.clone());
         let slot = slot.filter(|_| policy.memory == Memory::Request);
         let awaited = match policy.audience {
@@ -187,7 +188,8 @@ impl Serving {
             }
             done();
         };
-        self.lanes.put(lane, job.boxed())
+        let put = self.lanes.put(lane, job.boxed());
+        debug_assert!(put.is_ok(), "{put:?}");
     }
 
     /// Attaches a client that was attached to the session while another member ran it, and hears

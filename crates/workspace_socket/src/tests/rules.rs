@@ -1,18 +1,24 @@
 //! Roles, malformed messages, bounds.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use base::KeyScope;
-use protocol::workspace::{ServerMessage, limits::MAX_MESSAGE};
+use protocol::workspace::{
+    ClientMessage, ServerMessage, client::ListSessions, limits::MAX_MESSAGE,
+};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt as _, duplex},
     time::{Instant, timeout},
 };
 use wire::{Frame, Limits, Link, Outbox, link::Role};
-use workspace::testing::soon;
+use workspace::{Identity, testing::soon};
 
 use super::kit::{FAR, Kit, TOKEN};
+use crate::serving::Serving;
 
 const NOBODY: &str = "00000000-0000-4000-8000-000000000001";
 
@@ -233,4 +239,23 @@ async fn a_client_that_reads_nothing_is_paused_and_loses_nothing() {
     let bound = 2 * 1024 * 1024 + 768 * 1024;
     let taken = heard * (length + one - ask.len());
     assert!(taken < bound, "{heard} were heard, of {length} bytes each, which take {taken}");
+}
+
+#[tokio::test]
+async fn a_request_that_its_lane_refuses_is_marked_as_answered() {
+    let kit = Kit::new().await;
+    let (outbox, _reader) = Outbox::detached();
+    let me =
+        Identity { who: "guest".to_owned(), role: protocol::workspace::Role::Admin, member: None };
+    let mut serving = Serving::new(&kit.socket.0, kit.socket.0.next_client(), me, outbox, false);
+    let answered = Arc::<Mutex<Vec<usize>>>::default();
+    // One at once and 64 that wait are the bound.
+    for number in 1..=66 {
+        let answered = Arc::clone(&answered);
+        let done = move || answered.lock().unwrap().push(number);
+        let asked = ClientMessage::ListSessions(ListSessions::default());
+        serving.request(asked, None, done).await.unwrap();
+    }
+    assert!(answered.lock().unwrap().contains(&66));
+    kit.shut_down().await;
 }
