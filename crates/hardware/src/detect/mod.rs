@@ -40,7 +40,7 @@ impl Machine {
     pub fn detect() -> Self {
         let (root, tools) = (Root::system(), InstalledTools::default());
         match system::told() {
-            Some(told) => of_told(told, nvidia::gpus(&root, &tools)),
+            Some(told) => of_told(&told, nvidia::gpus(&root, &tools)),
             None => Self::detect_at(&root, &tools),
         }
     }
@@ -59,7 +59,7 @@ impl Machine {
 }
 
 /// The machine that its system describes, with these GPUs.
-fn of_told(told: ToldMachine, gpus: Vec<Gpu>) -> Machine {
+fn of_told(told: &ToldMachine, gpus: Vec<Gpu>) -> Machine {
     let processor = Processor {
         family: processor::of_maker(&told.vendor),
         name: name(&told.processor),
