@@ -154,7 +154,7 @@ fn a_machine_that_its_system_tells_of_has_its_processor_and_its_memory() {
         cores: 32,
         memory: 64 << 30,
     };
-    let machine = of_told(told, Vec::new());
+    let machine = of_told(&told, Vec::new());
     assert_eq!((machine.chip_family, machine.cpu_cores), ("amdCPU", 32));
     assert_eq!((machine.chip_name.as_str(), machine.total_ram_gb), ("AMD Ryzen 9 7950X", 64.0));
     assert_eq!(machine.gpu_backend, "cpu");
