@@ -74,7 +74,7 @@ enum Command {
     Restore(Box<commands::restore::Restore>),
     /// Check configuration, data, database, NATS, port, server, clock, limits and model servers, and say what to do
     Doctor(Box<commands::doctor::Doctor>),
-    /// Keep Warren running without a terminal, as a service of systemd, or of launchd on macOS
+    /// Keep Warren running without a terminal, by systemd or launchd
     #[command(
         subcommand,
         after_help = "Examples:\n  \

@@ -3,12 +3,12 @@
 use std::{
     env, fs,
     io::Write,
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use anyhow::{Context, bail};
+use base::system::Rights;
 use clap::Args;
 use daemon::ConfigFile;
 use tokio::time::{Instant, sleep};
@@ -162,9 +162,9 @@ fn write_unit(path: &Path, text: &str) -> anyhow::Result<()> {
         let new: PathBuf = path.with_extension("service.new");
         let _left_over = fs::remove_file(&new);
         // A file of launchd has the service's secrets; everybody may read a unit of systemd.
-        let mode = if IS_MACOS { 0o600 } else { 0o644 };
         let mut options = fs::OpenOptions::new();
-        let mut file = options.write(true).create_new(true).mode(mode).open(&new)?;
+        let _rights = if IS_MACOS { options.private() } else { options.readable() };
+        let mut file = options.write(true).create_new(true).open(&new)?;
         file.write_all(text.as_bytes())?;
         fs::rename(new, path)
     };

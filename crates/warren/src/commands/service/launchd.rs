@@ -13,6 +13,7 @@ use super::{
     place::{Place, Scope},
     systemd::State,
 };
+use crate::system::user_id;
 
 /// The longest time of a command, and of a service's end. A stop waits for the drain of the service.
 const DEADLINE: Duration = Duration::from_secs(120);
@@ -81,7 +82,7 @@ impl Launchd {
     fn domain(self) -> String {
         match self.0 {
             Scope::System => "system".to_owned(),
-            Scope::User => format!("gui/{}", rustix::process::getuid().as_raw()),
+            Scope::User => format!("gui/{}", user_id()),
         }
     }
 

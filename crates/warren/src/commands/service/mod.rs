@@ -34,7 +34,7 @@ pub(super) use place::{Place, Scope};
 #[cfg(test)]
 pub(super) use role::Role;
 
-/// Keep Warren running without a terminal, as a service of systemd, or of launchd on macOS
+/// Keep Warren running without a terminal, by systemd or launchd
 #[derive(Subcommand)]
 pub(crate) enum Service {
     /// Write the unit, and start it now and with the machine
