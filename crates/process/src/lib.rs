@@ -24,7 +24,7 @@
 //! cleared its environment, left its session and lost its parents ends only with the daemon. And a
 //! limit on processes counts those of the user instead of the session's, and does not apply to root.
 //!
-//! macOS has none of these; what takes their place, and what it lacks, says the module `macos`. The
+//! macOS has none of these. The module `macos` says what takes their place, and what is lacking. The
 //! two modules have the same names in them.
 //!
 //! Windows has the processes of model engines alone, under the same names, in the module `windows`: no

@@ -2726,7 +2726,7 @@ export interface UpdateClusterConfig {
   heartbeat_interval_ms?: number | null;
 }
 
-/** `update_project`: all of a `CreateProject` may be left out here; absent fields stay unchanged. */
+/** `update_project`: each field of a `CreateProject` may be left out here, and stays unchanged then. */
 export interface UpdateProject {
   /** Its project id. */
   project_id: string;

@@ -26,7 +26,7 @@ impl Part {
             }
             let colon = memchr::memchr(b':', line).ok_or(BadForm::NoName)?;
             let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
-            // Only some take such a name for one.
+            // Some readers take a name with a space for a name, and others ignore the header.
             if name.iter().any(u8::is_ascii_whitespace) {
                 return Err(BadForm::Ambiguous("the name of a header has a space in it"));
             }

@@ -38,8 +38,8 @@ const LOCK_SLICES: &str = "SELECT FROM slices JOIN unnest($1::TEXT[], $2::TEXT[]
             AS asked (key, measure, began) USING (key, measure, began)
     ORDER BY slices.key, slices.measure, slices.began, slices.run FOR UPDATE OF slices";
 
-/// A line for each slice of each pool, and one for a pool without any. Rows that the database takes meanwhile are
-/// either in both, what was used and the slice, or in neither: this is one statement.
+/// A line for each slice of each pool, and one for a pool without slices. A row of usage that is written meanwhile counts
+/// in both, in what was used and in the slice, or in neither, since this is one statement.
 const READ: &str = "SELECT pools.key, pools.measure, pools.began, pools.level, pools.at,
         floor(extract(epoch FROM clock_timestamp()) * 1000)::BIGINT AS now,
         CASE pools.measure
@@ -70,8 +70,8 @@ const WRITE_LEVELS: &str = "UPDATE pools SET level = now.level, at = now.at
 const RECALL: &str =
     "SELECT pg_notify('warren', 'limits ' || key) FROM unnest($1::TEXT[]) AS short (key)";
 
-/// Rows that have no use any more: slices that rows have come for, of servers that have ended or of days that are over;
-/// pools of days that are over and of keys that are gone; sums that no month is of.
+/// Deletes rows without a use: settled slices of ended servers and slices of past days, pools of past days and of removed
+/// keys, servers that were silent for a day and hold no slice, and sums that are older than each month that is counted.
 const FORGET: [&str; 4] = [
     "DELETE FROM slices WHERE (ends > 0 AND ends < $1) OR ((ends = 0 OR (granted <= taken AND settled <= taken))
         AND NOT EXISTS (SELECT FROM servers WHERE servers.run = slices.run AND seen > now() - interval '1 day'))",
@@ -82,7 +82,7 @@ const FORGET: [&str; 4] = [
     "DELETE FROM usage_keys WHERE day < $1 / 86400000 - 62",
 ];
 
-/// A day, after which what is over is forgotten.
+/// How long ended pools and slices are kept: a day.
 const OVER: i64 = DAY;
 
 impl PostgresStore {

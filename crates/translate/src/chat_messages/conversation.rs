@@ -107,7 +107,7 @@ impl<'a> Reading<'a> {
 /// The words of the user before an assistant that speaks first.
 const FIRST: &str = "Begin.";
 
-/// Messages begins with the user, and an answer that is to go on must not end with white space.
+/// The API demands that the user speaks first, and that an answer which is to go on does not end with white space.
 fn as_demanded(mut turns: Vec<Turn<'_>>) -> Vec<Turn<'_>> {
     if let Some(Turn { role: Role::Assistant, content }) = turns.last_mut()
         && let Some(Block::Text { text }) = content.last_mut()
@@ -151,7 +151,7 @@ fn input(arguments: &str, path: &str) -> Result<Box<RawValue>, BadRequest> {
     RawValue::from_string(object).map_err(wrong)
 }
 
-/// Messages has no empty text, and none of white space only.
+/// The API refuses empty text, and text of white space only.
 fn text(text: Cow<'_, str>) -> Option<Block<'_>> {
     (!text.trim().is_empty()).then_some(Block::Text { text })
 }

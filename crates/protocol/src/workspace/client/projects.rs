@@ -27,7 +27,7 @@ pub struct CreateProject {
     pub env: BTreeMap<String, String>,
 }
 
-/// `update_project`: all of a [`CreateProject`] may be left out here; absent fields stay unchanged.
+/// `update_project`: each field of a [`CreateProject`] may be left out here, and stays unchanged then.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UpdateProject {
     /// Its project id.
