@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) struct Rounds {
     ticks: Interval,
     stop: CancellationToken,
+    is_last: bool,
 }
 
 impl Rounds {
@@ -16,24 +17,26 @@ impl Rounds {
         let mut ticks = interval(every);
         // A round that took long is not made up for.
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Self { ticks, stop }
+        Self { ticks, stop, is_last: false }
     }
 
     /// Waits for the next round. `false`: there is none, since the server has stopped.
     pub(crate) async fn next(&mut self) -> bool {
-        if self.is_last() {
+        if self.is_last {
             return false;
         }
         tokio::select! {
             _ = self.ticks.tick() => {}
             () = self.stop.cancelled() => {}
         }
+        // A stop in the middle of a round does not make that round the last one: it has looked already.
+        self.is_last = self.stop.is_cancelled();
         true
     }
 
     /// Whether the present round is the last one.
     pub(crate) fn is_last(&self) -> bool {
-        self.stop.is_cancelled()
+        self.is_last
     }
 }
 
@@ -57,6 +60,17 @@ mod tests {
         });
         assert!(rounds.next().await && rounds.is_last());
         assert_eq!(start.elapsed().as_secs(), 23);
+        assert!(!rounds.next().await);
+    }
+
+    #[tokio::test]
+    async fn after_a_stop_in_the_middle_of_a_round_there_is_one_more() {
+        let stop = CancellationToken::new();
+        let mut rounds = Rounds::new(Duration::from_secs(10), stop.clone());
+        assert!(rounds.next().await);
+        stop.cancel();
+        assert!(!rounds.is_last());
+        assert!(rounds.next().await && rounds.is_last());
         assert!(!rounds.next().await);
     }
 }
