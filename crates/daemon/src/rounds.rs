@@ -20,7 +20,7 @@ impl Rounds {
         Self { ticks, stop, is_last: false }
     }
 
-    /// Waits for the next round. `false`: there is none, since the server has stopped.
+    /// Waits for the next round. Returns `false` after the last one, when the server has stopped.
     pub(crate) async fn next(&mut self) -> bool {
         if self.is_last {
             return false;

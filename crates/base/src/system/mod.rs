@@ -32,7 +32,7 @@ pub const KEEPS_DATABASES: bool = cfg!(windows);
 /// How another user could have written a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stranger {
-    /// The user with this id owns it, who is neither root nor the user of this process.
+    /// Another user than root and the user of this process owns it: the user with this id.
     Owns(u32),
     /// Others than the owner may write it. Its mode, such as 0o666.
     Writes(u32),

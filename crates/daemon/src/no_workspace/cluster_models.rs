@@ -9,7 +9,7 @@ use api::{
 };
 use base::KeyId;
 
-/// There are none.
+/// The models of no other machine.
 pub(crate) struct ClusterModels(());
 
 impl ClusterModels {

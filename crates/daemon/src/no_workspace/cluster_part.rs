@@ -1,4 +1,4 @@
-//! Stands in for this machine as a member of a cluster on systems without a workspace. There is none.
+//! Stands in for the member of a cluster, on systems without a workspace. No value of it exists there.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::{
     workspace_part::{NO_WORKSPACE, WorkspacePart},
 };
 
-/// There is none.
+/// A member of a cluster. It has no values.
 pub(crate) enum ClusterPart {}
 
 impl ClusterPart {

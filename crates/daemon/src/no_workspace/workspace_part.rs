@@ -14,11 +14,11 @@ use crate::{
 /// Why a server has no workspace.
 pub(crate) const NO_WORKSPACE: &str = "there is no workspace on this system";
 
-/// There is none.
+/// A workspace. It has no values.
 #[derive(Clone)]
 pub(crate) enum WorkspacePart {}
 
-/// There are none.
+/// Counts of a workspace. They have no values.
 pub(crate) enum WorkspaceCounts {}
 
 impl WorkspaceCounts {
