@@ -138,7 +138,8 @@ impl Reader<'_> {
         let url = has(URL).then(|| self.text()).transpose()?;
         let purpose = if has(ROOM) {
             let (code, password) = (self.text()?, self.text()?);
-            let password = Some(password).filter(|text| !text.is_empty()).map(Secret::from);
+            // White space alone is no password either: a secret has none around it.
+            let password = Some(Secret::from(password)).filter(|it| !it.expose().is_empty());
             Purpose::Room { code, password }
         } else {
             Purpose::Worker(InvitationSecret(self.array()?))

@@ -102,6 +102,17 @@ fn a_usual_code_is_short_enough_for_a_small_qr_code() {
 }
 
 #[test]
+fn a_password_of_white_space_alone_is_none() {
+    // What the code holds: version and marks, port, server, no address, an empty URL, an empty room, one space.
+    let mut bytes = [&[0x1e, 0xf8, 0x21][..], &[0; 8], &[0, 0, 0, 1], b" "].concat();
+    bytes.extend(crc32fast::hash(&bytes).to_be_bytes());
+    let text = format!("{PREFIX}{}", data_encoding::BASE32_NOPAD.encode(&bytes));
+    let invitation = Invitation::decode(&text).unwrap();
+    assert!(matches!(invitation.purpose, Purpose::Room { password: None, .. }));
+    assert_eq!(Invitation::decode(invitation.encode().expose()), Ok(invitation));
+}
+
+#[test]
 fn codes_are_refused_in_words_of_their_own() {
     let code = worker(place(&["192.0.2.7"])).encode();
     let short = &code.expose()[..40];
