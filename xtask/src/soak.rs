@@ -260,7 +260,7 @@ fn path_with_tools(root: &Path) -> Result<std::ffi::OsString> {
 }
 
 /// The names of the binaries in the manifest of `fuzz/`.
-fn fuzz_targets(manifest: &str) -> Vec<String> {
+pub(crate) fn fuzz_targets(manifest: &str) -> Vec<String> {
     let sections = manifest.split("[[bin]]").skip(1);
     let name = |section: &str| {
         let line = section.lines().find_map(|line| line.trim().strip_prefix("name"))?;

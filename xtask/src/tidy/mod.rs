@@ -1,6 +1,7 @@
 //! The rules of the house that no compiler knows.
 
 mod architecture;
+mod fuzz_targets;
 mod manifests;
 mod metrics;
 mod names;
@@ -17,6 +18,7 @@ use crate::workspace::Workspace;
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let mut findings = sources::check(workspace)?;
     findings.extend(manifests::check(workspace)?);
+    findings.extend(fuzz_targets::check(workspace)?);
     findings.extend(pages::check(workspace)?);
     findings.extend(settings::check(workspace)?);
     findings.extend(metrics::check(workspace)?);
