@@ -46,7 +46,7 @@ impl MessageStitch {
 
     fn start(&mut self, event: Object, out: &mut Vec<u8>) {
         self.theirs = Some(event.get("index").and_then(Value::as_u64).unwrap_or_default());
-        let block = &event["content_block"];
+        let block = event.get("content_block").unwrap_or(&Value::Null);
         let Some(kind) = block["type"].as_str().and_then(Kind::of) else {
             // A block of a tool is never gone on with: its kind does not matter.
             return self.begin(event, Kind::Text, out);
