@@ -16,10 +16,10 @@ pub(super) enum Shape {
 
 /// A request, as far as a story depends on it.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
+pub(super) struct Request {
     pub(super) shape: Shape,
     pub(super) model: String,
-    /// All that was said so far, with the beginning of the answer.
+    /// The conversation so far, with the beginning of the answer.
     pub(super) context: String,
     /// The text of the answer so far, and its thoughts.
     pub(super) begun: String,
@@ -39,23 +39,24 @@ struct Message {
     thoughts: String,
 }
 
-impl Asked {
-    /// Reads a request for a path. `goes_on`: whether the assistant's last message is gone on with unasked.
-    pub(super) fn read(path: &str, request: &Value, goes_on: bool) -> Result<Self, String> {
+impl Request {
+    /// Reads a request for a path. `goes_on`: whether the server continues the assistant's last message without being
+    /// asked to.
+    pub(super) fn read(path: &str, body: &Value, goes_on: bool) -> Result<Self, String> {
         let path = path.split('?').next().unwrap_or_default();
         let shapes = [Shape::Chat, Shape::Completions, Shape::Messages, Shape::Responses];
         let shape = PATHS.iter().position(|known| *known == path).map(|at| shapes[at]);
         let shape = shape.ok_or("there is no such path")?;
-        if request["continue_final_message"] == true && request["add_generation_prompt"] != false {
+        if body["continue_final_message"] == true && body["add_generation_prompt"] != false {
             return Err("add_generation_prompt and continue_final_message are both true".to_owned());
         }
-        let goes_on = goes_on || request["continue_final_message"] == true;
+        let goes_on = goes_on || body["continue_final_message"] == true;
         let most = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
-        let most = most.iter().filter_map(|name| request[*name].as_u64()).min().unwrap_or(400);
-        let model = request["model"].as_str().unwrap_or_default().to_owned();
-        let tool = request["tools"][0].clone();
+        let most = most.iter().filter_map(|name| body[*name].as_u64()).min().unwrap_or(400);
+        let model = body["model"].as_str().unwrap_or_default().to_owned();
+        let tool = body["tools"][0].clone();
         let tool = tool["function"]["name"].as_str().or(tool["name"].as_str()).map(str::to_owned);
-        let mut asked = Self {
+        let mut request = Self {
             shape,
             context: String::new(),
             begun: String::new(),
@@ -63,27 +64,27 @@ impl Asked {
             thinks: model == "thoughts",
             most: usize::try_from(most).unwrap_or(usize::MAX),
             tool: tool.filter(|_| model == "tools"),
-            usage: request["stream_options"]["include_usage"] == true,
+            usage: body["stream_options"]["include_usage"] == true,
             model,
         };
         match shape {
-            Shape::Completions => asked.prompt(request)?,
-            Shape::Responses => asked.conversation(input(&request["input"]), goes_on)?,
+            Shape::Completions => request.prompt(body)?,
+            Shape::Responses => request.conversation(input(&body["input"]), goes_on)?,
             Shape::Chat | Shape::Messages => {
-                let messages = request["messages"].as_array().ok_or("there are no messages")?;
+                let messages = body["messages"].as_array().ok_or("there are no messages")?;
                 let mut all = Vec::new();
-                if request["system"].is_string() {
-                    all.push(json!({"role": "system", "content": request["system"]}));
+                if body["system"].is_string() {
+                    all.push(json!({"role": "system", "content": body["system"]}));
                 }
                 all.extend(messages.iter().cloned());
-                asked.conversation(all.iter().map(message).collect(), goes_on)?;
+                request.conversation(all.iter().map(message).collect(), goes_on)?;
             }
         }
-        Ok(asked)
+        Ok(request)
     }
 
-    fn prompt(&mut self, request: &Value) -> Result<(), String> {
-        let prompt = &request["prompt"];
+    fn prompt(&mut self, body: &Value) -> Result<(), String> {
+        let prompt = &body["prompt"];
         let prompt = prompt.as_str().or(prompt[0].as_str()).ok_or("the prompt is no text")?;
         (self.context, self.thinks) = (prompt.to_owned(), false);
         Ok(())

@@ -26,7 +26,7 @@ use crate::{
 
 /// The request in a body, as far as it matters before it becomes a job.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Asked {
+pub struct Peek {
     /// Whether it is the node protocol's.
     pub is_node: bool,
     /// Whether the prompt of a generate goes to the model as it is: `raw`, or with a `suffix`.
@@ -60,25 +60,25 @@ struct Fields<'a> {
     temperature: Option<IgnoredAny>,
 }
 
-impl Asked {
+impl Peek {
     /// Reads a body. `None` when it is no object, or a field that counts appears twice in it.
     pub fn read(body: &[u8]) -> Option<Self> {
         match serde_json::from_slice::<Fields<'_>>(body) {
-            Ok(fields) => Some(fields.asked()),
+            Ok(fields) => Some(fields.peek()),
             Err(_) => {
                 let mended = mended(body)?;
                 let fields: Fields<'_> = serde_json::from_str(&mended).ok()?;
-                Some(fields.asked())
+                Some(fields.peek())
             }
         }
     }
 }
 
 impl Fields<'_> {
-    fn asked(&self) -> Asked {
+    fn peek(&self) -> Peek {
         let nothing = [self.messages, self.prompt, self.input, self.suffix];
         let keep_alive = self.keep_alive.and_then(|raw| KeepAlive::read(raw.get()).transpose());
-        Asked {
+        Peek {
             is_node: self.is_node(),
             is_raw: self.raw.is_some_and(|raw| raw.get() == "true")
                 || self.suffix.is_some_and(|suffix| !is_empty(suffix)),
@@ -184,8 +184,8 @@ pub fn model_name(body: &[u8]) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn asked(body: &str) -> Asked {
-        Asked::read(body.as_bytes()).unwrap()
+    fn peek(body: &str) -> Peek {
+        Peek::read(body.as_bytes()).unwrap()
     }
 
     #[test]
@@ -209,15 +209,15 @@ mod tests {
             (r#""tools":[],"keep_alive":"5m","think":false,"format":"json""#, false),
         ] {
             let body = format!(r#"{{"model":"m",{said},{fields}}}"#);
-            assert_eq!(asked(&body).is_node, node, "{body}");
+            assert_eq!(peek(&body).is_node, node, "{body}");
         }
-        assert!(asked(r#"{"messages":["a"],"stream":true}"#).is_node);
-        assert!(asked(r#"{"messages":[{"role":"user","content":"a"},"b"]}"#).is_node);
+        assert!(peek(r#"{"messages":["a"],"stream":true}"#).is_node);
+        assert!(peek(r#"{"messages":[{"role":"user","content":"a"},"b"]}"#).is_node);
         for odd in [r#"{"messages":7}"#, r#"{"messages":[7,null]}"#, "{}", r#"{"messages":"a"}"#] {
-            assert!(!asked(odd).is_node, "{odd}");
+            assert!(!peek(odd).is_node, "{odd}");
         }
         for none in ["", "[]", "7", "{", "\u{1}"] {
-            assert_eq!(Asked::read(none.as_bytes()), None, "{none}");
+            assert_eq!(Peek::read(none.as_bytes()), None, "{none}");
         }
     }
 
@@ -234,11 +234,11 @@ mod tests {
             (r#"{"messages":[{}]}"#, false),
             (r#"{"messages":{}}"#, false),
         ] {
-            assert_eq!(asked(body).is_nothing, nothing, "{body}");
+            assert_eq!(peek(body).is_nothing, nothing, "{body}");
         }
-        let over = asked(r#"{"keep_alive":0}"#).keep_alive.unwrap().unwrap();
+        let over = peek(r#"{"keep_alive":0}"#).keep_alive.unwrap().unwrap();
         assert!(over.is_over());
-        assert!(asked(r#"{"keep_alive":{}}"#).keep_alive.unwrap().is_err());
+        assert!(peek(r#"{"keep_alive":{}}"#).keep_alive.unwrap().is_err());
     }
 
     #[test]
@@ -249,7 +249,7 @@ mod tests {
             (r#"{"prompt":"x","suffix":"","raw":false}"#, false),
             (r#"{"prompt":"x","suffix":null}"#, false),
         ] {
-            assert_eq!(asked(body).is_raw, raw, "{body}");
+            assert_eq!(peek(body).is_raw, raw, "{body}");
         }
     }
 
