@@ -76,14 +76,14 @@ impl Shell {
     fn create(&mut self, id: Uuid, leader: Uuid) -> Result<(), TeamError> {
         let new = NewTeam { id, name: "research".to_owned(), leader, project: None };
         let effects = self.teams.create(new, self.at)?;
-        self.did(effects);
+        self.carry_out(effects);
         Ok(())
     }
 
     fn join(&mut self, session: Uuid) -> Result<(), TeamError> {
         self.at += 1;
         let effects = self.teams.worker_joined(TEAM, session, self.at)?;
-        self.did(effects);
+        self.carry_out(effects);
         Ok(())
     }
 
@@ -111,20 +111,17 @@ impl Shell {
 
     fn deliver(&mut self, session: Uuid) -> u64 {
         let Delivery { team, seq, .. } = self.offers.remove(&session).unwrap();
-        let effects = self.teams.delivered(team, seq, session).unwrap();
-        self.did(effects);
+        self.act(|teams, _| teams.delivered(team, seq, session).unwrap());
         seq
     }
 
     fn start(&mut self, session: Uuid, turn: u64) {
-        let effects = self.teams.turn_started(session, turn, self.at);
-        self.did(effects);
+        self.act(|teams, at| teams.turn_started(session, turn, at));
     }
 
     fn end(&mut self, session: Uuid, turn: u64, outcome: TurnOutcome, text: &str) {
         let ended = FinishedTurn { turn, outcome, text: text.to_owned() };
-        let effects = self.teams.turn_ended(session, ended, self.at);
-        self.did(effects);
+        self.act(|teams, at| teams.turn_ended(session, ended, at));
     }
 
     fn complete(&mut self, session: Uuid, turn: u64, text: &str) {
@@ -140,8 +137,7 @@ impl Shell {
     fn gone(&mut self, session: Uuid) {
         self.at += 1;
         self.offers.remove(&session);
-        let effects = self.teams.session_gone(session, self.at);
-        self.did(effects);
+        self.act(|teams, at| teams.session_gone(session, at));
     }
 
     fn wait_for(&mut self, workers: Option<&[Uuid]>, seconds: u64) -> Result<Waiting, TeamError> {
@@ -171,7 +167,7 @@ impl Shell {
         self.now += Duration::from_secs(seconds);
         self.at += seconds * 1000;
         let effects = self.teams.handle_timeout(self.now);
-        self.did(effects);
+        self.carry_out(effects);
         assert!(self.teams.poll_timeout().is_none_or(|next| next > self.now));
     }
 
@@ -185,25 +181,30 @@ impl Shell {
         self.check();
         self.offers.clear();
         self.answers.clear();
-        let effects = self.teams.restarted(self.at);
-        self.did(effects);
+        self.act(|teams, at| teams.restarted(at));
     }
 
     fn answered<T>(&mut self, done: Called<T>) -> Result<T, TeamError> {
         let (answer, effects) = done?;
-        self.did(effects);
+        self.carry_out(effects);
         Ok(answer)
     }
 
-    fn did(&mut self, effects: Vec<Effect>) {
+    /// Calls the machine with the present time, and carries out the effects.
+    fn act(&mut self, call: impl FnOnce(&mut Teams, u64) -> Vec<Effect>) {
+        let effects = call(&mut self.teams, self.at);
+        self.carry_out(effects);
+    }
+
+    fn carry_out(&mut self, effects: Vec<Effect>) {
         let is_kept = |effect: &Effect| matches!(effect, Effect::Keep(_));
         assert!(effects.is_sorted_by_key(|effect| !is_kept(effect)), "{effects:?}");
         for effect in effects {
-            self.carry_out(effect);
+            self.carry_out_one(effect);
         }
     }
 
-    fn carry_out(&mut self, effect: Effect) {
+    fn carry_out_one(&mut self, effect: Effect) {
         match effect {
             Effect::Keep(Change::Put(record)) => {
                 self.stored.insert(record.key(), record);
@@ -301,8 +302,7 @@ fn deleting_a_team_kills_its_living_sessions_and_leaves_nothing() {
     shell.assign(ANN, "work");
     let waiting = shell.wait_for(None, 60).unwrap();
     shell.gone(BOB);
-    let effects = shell.teams.delete(TEAM).unwrap();
-    shell.did(effects);
+    shell.act(|teams, _| teams.delete(TEAM).unwrap());
     assert_eq!(shell.killed, [LEADER, ANN]);
     let Waiting::Until(caller) = waiting else { panic!("{waiting:?}") };
     assert_eq!(shell.answers[&caller], Err(TeamError::Deleted(TEAM)));
@@ -321,8 +321,7 @@ fn one_team_too_many_is_refused() {
         shell.create(id(number), id(1000 + number)).unwrap();
     }
     assert_eq!(shell.create(id(999), id(9999)), Err(TeamError::TooManyTeams { max: 256 }));
-    let effects = shell.teams.delete(id(3)).unwrap();
-    shell.did(effects);
+    shell.act(|teams, _| teams.delete(id(3)).unwrap());
     shell.create(id(999), id(9999)).unwrap();
 }
 
@@ -334,8 +333,7 @@ fn a_long_name_is_refused() {
     let expected = Err(TeamError::TooLong { what, len, max });
     assert_eq!(shell.teams.create(new.clone(), 0), expected);
     new.name.pop();
-    let effects = shell.teams.create(new, 0).unwrap();
-    shell.did(effects);
+    shell.act(|teams, _| teams.create(new, 0).unwrap());
 }
 
 #[test]

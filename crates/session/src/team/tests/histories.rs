@@ -425,8 +425,7 @@ impl Model {
             return;
         }
         let (caller, _) = self.waiting.swap_remove(which % self.waiting.len());
-        let effects = self.shell.teams.stop_waiting(caller);
-        self.shell.did(effects);
+        self.shell.act(|teams, _| teams.stop_waiting(caller));
         self.stopped.insert(caller);
     }
 
@@ -482,8 +481,7 @@ impl Model {
         let living: Vec<_> = self.sessions.keys().copied().filter(|who| self.lives(*who)).collect();
         for who in living {
             self.end(who, TurnOutcome::Completed);
-            let effects = self.shell.teams.note_room(who);
-            self.shell.did(effects);
+            self.shell.act(|teams, _| teams.note_room(who));
             while self.shell.offers.contains_key(&who) {
                 self.hand_over(who);
             }

@@ -142,6 +142,25 @@ pub(super) fn begun(turn: u64, prompt: &str) -> AgentEvent {
     AgentEvent::TurnStarted { turn, prompt: Some(prompt.to_owned()) }
 }
 
+/// A text of the agent that answers a prompt.
+pub(super) fn text(text: &str, delta: bool) -> AgentEvent {
+    AgentEvent::Text { text: text.to_owned(), delta, unasked: false }
+}
+
+pub(super) fn tool_started(id: &str, name: &str, input: Value) -> AgentEvent {
+    AgentEvent::ToolStarted { id: id.to_owned(), name: name.to_owned(), input }
+}
+
+pub(super) fn tool_finished(id: &str, ok: bool, output: &str) -> AgentEvent {
+    AgentEvent::ToolFinished { id: id.to_owned(), ok, output: output.to_owned() }
+}
+
+/// The event with which the first turn ends, with this answer.
+pub(super) fn completed(text: &str) -> AgentEvent {
+    let (outcome, text) = (TurnOutcome::Completed, Some(text.to_owned()));
+    AgentEvent::TurnEnded { turn: 1, outcome, error: None, text }
+}
+
 pub(super) fn notices(outputs: &[Output]) -> Vec<String> {
     let notices = events(outputs).into_iter().filter_map(|event| match event {
         AgentEvent::Notice { message } => Some(message),

@@ -184,7 +184,7 @@ impl Dialect for Forgetful {
         Launch::default()
     }
 
-    fn heard(&mut self, _line: &serde_json::Value) -> ParsedLine {
+    fn parse(&mut self, _line: &serde_json::Value) -> ParsedLine {
         ParsedLine { outputs: vec![AgentOutput::ResumeRefused], is_progress: true }
     }
 
@@ -210,6 +210,24 @@ fn a_conversation_that_is_refused_again_and_again_is_begun_anew_once() {
     let outputs = rig.line("{}");
     failure(&outputs);
     assert_eq!(outputs.last(), Some(&Output::Signal(Signal::Term)));
+}
+
+/// The words of each program, as recorded, and its flag to resume a conversation.
+#[test]
+fn a_conversation_that_is_unknown_on_the_error_output_alone_is_begun_anew() {
+    for (provider, words, flag) in [
+        ("claude", "No conversation found with session ID: 4f1c0a52\n", "--resume"),
+        ("gemini", "Error resuming session: Invalid session identifier \"7c1f\".\n", "--resume"),
+        ("opencode", "Error: Session not found: ses_4d1b\n", "--session"),
+    ] {
+        let mut rig = Rig::resuming(provider, "id-1");
+        assert!(rig.start("go on").args.iter().any(|arg| arg.starts_with(flag)), "{provider}");
+        rig.stderr(words);
+        let outputs = rig.exit(1);
+        assert_eq!(ends(&outputs), [], "{provider}");
+        let anew = launch_in(&outputs);
+        assert!(!anew.args.iter().any(|arg| arg.starts_with(flag)), "{provider}");
+    }
 }
 
 #[test]
