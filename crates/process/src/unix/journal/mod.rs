@@ -6,9 +6,8 @@
 //! reads. So the next daemon finds every byte once, whenever the earlier one was killed.
 //!
 //! - [`Journal`]: notes, a state, and how far input is written
-//! - `reading`: the ring; `held`: the supervisor's side; `layout`: the parts of the memory
+//! - `reading`: the ring, and what the supervisor reads; `layout`: the parts of the memory
 
-mod held;
 mod layout;
 mod reading;
 #[cfg(test)]
@@ -28,9 +27,8 @@ use rustix::io::pwritev;
 
 use self::layout::{HEAD, MOST_STATE, NOTES, STATES, Word};
 pub(crate) use self::{
-    held::HeldOutput,
     layout::{MOST_HELD, PIPE_RING, TERMINAL_RING, create},
-    reading::JournalReader,
+    reading::{HeldOutput, JournalReader},
 };
 use crate::unix::unsafe_calls::SharedMemory;
 

@@ -10,8 +10,8 @@ use crate::mesh::{
     account::Report,
     backend,
     file::Offered,
-    lines::Lines,
     machine::{Machine, Start},
+    pull::Lines,
 };
 
 /// A pull that is silent for longer hangs.

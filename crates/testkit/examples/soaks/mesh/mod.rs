@@ -17,7 +17,7 @@
 //! - `machine`: one machine, from start to start; `relay`: where some meet
 //! - `churn`: machines that come and go
 //! - `load`, `judge`: the clients, and what they think of their answers
-//! - `pull`, `lines`: a model that is fetched; `long`: a large one
+//! - `pull`: a model that is fetched; `long`: a large one
 //! - `settle`: what is left at the end
 //! - `calm`: whether all is well then
 //! - `rules`: how long a machine lets a request wait
@@ -29,7 +29,6 @@ mod calm;
 mod churn;
 mod file;
 mod judge;
-mod lines;
 mod load;
 mod long;
 mod machine;

@@ -4,8 +4,8 @@ use protocol::workspace::{AgentEvent, PermissionOutcome, TurnOutcome};
 use serde_json::json;
 
 use super::rig::{
-    MINUTE, Rig, SECOND, asks, begun, completed, end, ends, events, failure, json_lines, notices,
-    text, tool_finished, tool_started, written,
+    MINUTE, Rig, SECOND, asks, begun, completed, end, ends, events, failure, has_expired,
+    json_lines, notices, text, tool_finished, tool_started, written,
 };
 use crate::agent::{Input, Output, Signal, Usage};
 
@@ -233,11 +233,7 @@ fn an_interrupt_is_asked_for_and_cancels_what_is_open() {
     rig.lines(&[init(ID), permission("r1")].join("\n"));
     let outputs = rig.interrupt();
     assert_eq!(written(&outputs)[0]["request"], json!({"subtype":"interrupt"}));
-    assert!(
-        outputs
-            .iter()
-            .any(|o| matches!(o, Output::Resolved { outcome: PermissionOutcome::Expired, .. }))
-    );
+    assert!(has_expired(&outputs));
     let outputs = rig.lines(&format!(
         "{}\n{ABORTED}",
         r#"{"type":"control_response","response":{"subtype":"success","request_id":"interrupt-1"}}"#

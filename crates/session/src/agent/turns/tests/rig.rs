@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use protocol::workspace::{AgentEvent, TurnOutcome};
+use protocol::workspace::{AgentEvent, PermissionOutcome, TurnOutcome};
 use serde_json::Value;
 
 use crate::agent::{
@@ -201,6 +201,13 @@ pub(super) fn json_lines(bytes: &[u8]) -> Vec<Value> {
     assert_eq!(bytes.last(), Some(&b'\n'), "a line has an end");
     let text = std::str::from_utf8(bytes).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Whether a permission request expired.
+pub(super) fn has_expired(outputs: &[Output]) -> bool {
+    let is_expired =
+        |o: &Output| matches!(o, Output::Resolved { outcome: PermissionOutcome::Expired, .. });
+    outputs.iter().any(is_expired)
 }
 
 /// The ids of the permission requests among these outputs.

@@ -5,8 +5,8 @@ use std::time::Duration;
 use protocol::workspace::{PermissionOutcome, TurnOutcome};
 
 use super::rig::{
-    MINUTE, Rig, SECOND, asks, begun, end, ends, events, failure, launch_in, notices, settings,
-    written,
+    MINUTE, Rig, SECOND, asks, begun, end, ends, events, failure, has_expired, launch_in, notices,
+    settings, written,
 };
 use crate::agent::{
     AgentOutput, Config, Dialect, Exit, Halt, Input, Launch, Output, ParsedLine, Signal, Start,
@@ -121,11 +121,7 @@ fn permissions_end_with_their_turn_and_their_names_are_never_used_again() {
     let mut rig = claude();
     rig.line(ASK);
     let outputs = rig.line(DONE);
-    assert!(
-        outputs
-            .iter()
-            .any(|o| matches!(o, Output::Resolved { outcome: PermissionOutcome::Expired, .. }))
-    );
+    assert!(has_expired(&outputs));
     let late = Input::Permission { request_id: "s.1.1".into(), allow: true, message: None };
     let unknown = TurnsError::UnknownRequest { request_id: "s.1.1".into() };
     assert_eq!(rig.handle(late), Err(unknown));
