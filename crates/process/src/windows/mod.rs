@@ -3,7 +3,7 @@
 //! - `job`: a job object for each command. Whatever the command starts is in it, and Windows ends all of them when
 //!   the last handle on it is closed, however this process ended
 //! - `supervisor`, `child`: the names of the module `unix::client`
-//! - `environment`: the part of this process's environment that a command gets; `user`: this process's user
+//! - `environment`: this process's user, and the part of its environment that a command gets
 //! - `ports`: `netstat` instead of `/proc`
 //!
 //! What a command starts before it is in its job, in the first moment, would outlive it. Windows asks no program
@@ -14,13 +14,11 @@ mod environment;
 mod job;
 mod ports;
 pub mod supervisor;
-mod user;
 
 pub use child::{Child, ChildErrors, ChildInput, ChildIo, ChildOutput, Handle};
-pub use environment::clean_environment;
+pub use environment::{User, clean_environment};
 pub use ports::listening_ports;
 pub use supervisor::{Limits, Supervisor};
-pub use user::User;
 
 /// Does nothing: the allocator returns memory to the machine by itself.
 pub fn give_back_memory() {}

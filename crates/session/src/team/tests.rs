@@ -88,18 +88,15 @@ impl Shell {
     }
 
     fn say(&mut self, from: Uuid, to: Option<Uuid>, text: &str) -> Result<u64, TeamError> {
-        let done = self.teams.relay(TEAM, from, to, text, self.at);
-        self.answered(done)
+        self.ask(|teams, at| teams.relay(TEAM, from, to, text, at))
     }
 
     fn assign(&mut self, worker: Uuid, prompt: &str) -> u64 {
-        let done = self.teams.assign(TEAM, worker, prompt, self.at);
-        self.answered(done).unwrap()
+        self.ask(|teams, at| teams.assign(TEAM, worker, prompt, at)).unwrap()
     }
 
     fn read(&mut self, session: Uuid, since: Option<u64>) -> Page {
-        let done = self.teams.inbox(TEAM, session, since);
-        self.answered(done).unwrap()
+        self.ask(|teams, _| teams.inbox(TEAM, session, since)).unwrap()
     }
 
     /// Delivers the message that a session was offered, and begins a turn with it.
@@ -130,8 +127,7 @@ impl Shell {
 
     fn report(&mut self, worker: Uuid, result: &str) -> Result<String, TeamError> {
         let report = Report { success: true, result: result.to_owned() };
-        let done = self.teams.report(TEAM, worker, report, self.at);
-        Ok(self.answered(done)?.1.to_string())
+        Ok(self.ask(|teams, at| teams.report(TEAM, worker, report, at))?.1.to_string())
     }
 
     fn gone(&mut self, session: Uuid) {
@@ -159,8 +155,8 @@ impl Shell {
         let timeout = Duration::from_secs(seconds);
         let (workers, new_id) = (workers.map(<[Uuid]>::to_vec), id(self.next_id));
         let ask = WaitFor { team: TEAM, workers, timeout, resume, new_id };
-        let done = self.teams.wait(&ask, self.now, self.at);
-        self.answered(done)
+        let now = self.now;
+        self.ask(|teams, at| teams.wait(&ask, now, at))
     }
 
     fn pass(&mut self, seconds: u64) {
@@ -184,16 +180,17 @@ impl Shell {
         self.act(|teams, at| teams.restarted(at));
     }
 
-    fn answered<T>(&mut self, done: Called<T>) -> Result<T, TeamError> {
-        let (answer, effects) = done?;
-        self.carry_out(effects);
-        Ok(answer)
-    }
-
     /// Calls the machine with the present time, and carries out the effects.
     fn act(&mut self, call: impl FnOnce(&mut Teams, u64) -> Vec<Effect>) {
         let effects = call(&mut self.teams, self.at);
         self.carry_out(effects);
+    }
+
+    /// The same, for a call that has an answer.
+    fn ask<T>(&mut self, call: impl FnOnce(&mut Teams, u64) -> Called<T>) -> Result<T, TeamError> {
+        let (answer, effects) = call(&mut self.teams, self.at)?;
+        self.carry_out(effects);
+        Ok(answer)
     }
 
     fn carry_out(&mut self, effects: Vec<Effect>) {

@@ -194,8 +194,7 @@ impl Model {
     fn assign(&mut self, who: Uuid) {
         let allowed = self.is_worker(who) && self.lives(who) && self.lives(LEADER);
         let text = (self.said.len() + 1).to_string();
-        let done = self.shell.teams.assign(TEAM, who, text, self.shell.at);
-        let said = self.shell.answered(done);
+        let said = self.shell.ask(|teams, at| teams.assign(TEAM, who, text, at));
         self.was_said(LEADER, vec![who], allowed, said);
     }
 

@@ -205,8 +205,7 @@ fn bytes_of_a_team_and_of_all_teams_are_bounded() {
     shell.say(LEADER, Some(ANN), &sixty).unwrap();
     let full = |unread| Err(TeamError::InboxFull { team: TEAM, unread });
     assert_eq!(shell.say(LEADER, Some(ANN), &sixty), full(1));
-    let done = shell.teams.relay(id(2), id(200), None, "y".repeat(60), 0);
-    shell.answered(done).unwrap();
+    shell.ask(|teams, _| teams.relay(id(2), id(200), None, "y".repeat(60), 0)).unwrap();
     assert_eq!(shell.say(LEADER, Some(ANN), &"x".repeat(31)), full(1));
     assert_eq!(shell.say(LEADER, Some(ANN), &"x".repeat(30)), Ok(2));
     shell.deliver(ANN);

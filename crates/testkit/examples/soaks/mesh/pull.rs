@@ -19,7 +19,7 @@ use crate::mesh::{
     file::{self, MODEL},
     machine::Machine,
     peers::Mesh,
-    rules,
+    plan,
 };
 
 /// The machines that fetch it: one that can be dialled, one that is at the relay only, and one that has a link to one
@@ -34,7 +34,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// A pull that is silent this long hangs: whom it comes from may be frozen, and it may be frozen
 /// itself.
-const SILENT: Duration = rules::FROZEN.saturating_mul(2).saturating_add(rules::BUSY);
+const SILENT: Duration = plan::FROZEN.saturating_mul(2).saturating_add(plan::BUSY);
 
 /// How a pull may fail while its sources come and go.
 const FAILS: [&str; 2] = ["not_found", "lost"];
