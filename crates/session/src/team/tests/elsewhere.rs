@@ -7,8 +7,7 @@ const CAT: Uuid = id(103);
 fn with_cat() -> Shell {
     let mut shell = Shell::with_team(Limits::default());
     shell.act(|teams, at| teams.worker_joined_at(TEAM, CAT, "far", at).unwrap());
-    let (_, effects) = shell.teams.assign(TEAM, CAT, "work", shell.at).unwrap();
-    shell.carry_out(effects);
+    shell.assign(CAT, "work");
     shell
 }
 

@@ -86,7 +86,7 @@ impl Three {
     }
 
     async fn pull(&self, bytes: u64, interrupts: u32) -> Result<String, String> {
-        let mut interruptions = Vec::new();
+        let mut cuts = Vec::new();
         let mut lines = begin(&self.puller).await?;
         for interrupt in 1..=interrupts {
             let until = bytes / u64::from(interrupts + 1) * u64::from(interrupt);
@@ -95,14 +95,14 @@ impl Three {
                 Step::Reached(reached) => match interrupt % 2 {
                     1 => {
                         drop(lines);
-                        lines = self.interrupt_puller(reached, &mut interruptions).await?;
+                        lines = self.interrupt_puller(reached, &mut cuts).await?;
                     }
-                    _ => self.interrupt_sources(reached, &mut interruptions).await,
+                    _ => self.interrupt_sources(reached, &mut cuts).await,
                 },
             }
         }
         match follow(&mut lines, u64::MAX).await? {
-            Step::Done => Ok(interruptions.join(", ")),
+            Step::Done => Ok(cuts.join(", ")),
             Step::Reached(_) => Err("there was more than the whole".to_owned()),
         }
     }
@@ -110,7 +110,7 @@ impl Three {
     async fn interrupt_puller(
         &self,
         reached: u64,
-        interruptions: &mut Vec<String>,
+        cuts: &mut Vec<String>,
     ) -> Result<Lines, String> {
         self.puller.kill().await;
         sleep(AWAY).await;
@@ -119,18 +119,14 @@ impl Three {
         let Step::Reached(again) = follow(&mut lines, 1).await? else {
             return Err("it was done when it had been interrupted".to_owned());
         };
-        interruptions.push(format!(
-            "killed at {} MiB, gone on at {} MiB",
-            reached >> 20,
-            again >> 20
-        ));
+        cuts.push(format!("killed at {} MiB, gone on at {} MiB", reached >> 20, again >> 20));
         if again + AGAIN < reached {
             return Err(format!("of {reached} bytes that were there {again} were left"));
         }
         Ok(lines)
     }
 
-    async fn interrupt_sources(&self, reached: u64, interruptions: &mut Vec<String>) {
+    async fn interrupt_sources(&self, reached: u64, cuts: &mut Vec<String>) {
         for source in &self.sources {
             source.kill().await;
         }
@@ -138,7 +134,7 @@ impl Three {
         for source in &self.sources {
             source.start().await;
         }
-        interruptions.push(format!("both sources killed at {} MiB", reached >> 20));
+        cuts.push(format!("both sources killed at {} MiB", reached >> 20));
     }
 }
 
