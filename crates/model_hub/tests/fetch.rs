@@ -91,9 +91,10 @@ impl Setting {
 
     /// The ranges that were asked for, and nothing where all was.
     fn ranges(&self) -> Vec<String> {
-        let range =
-            |asked: testkit::HubAsked| asked.head.header("range").unwrap_or_default().to_owned();
-        self.server.fetched().into_iter().map(range).collect()
+        let range = |request: testkit::ModelHubRequest| {
+            request.head.header("range").unwrap_or_default().to_owned()
+        };
+        self.server.downloads().into_iter().map(range).collect()
     }
 }
 
@@ -105,11 +106,15 @@ async fn a_model_comes_whole_and_the_token_goes_to_the_hub_alone() {
     assert_eq!(setting.installed(), setting.bytes);
     let last = steps.last().unwrap();
     assert_eq!((last.bytes, last.total), (setting.bytes.len() as u64, setting.bytes.len() as u64));
-    let asked = setting.server.asked();
-    assert!(asked.iter().any(|asked| asked.path.contains(&format!("/tree/{COMMIT}?recursive=1"))));
-    for asked in asked {
-        let token = asked.head.header("authorization");
-        assert_eq!(token, (!asked.is_files).then_some("Bearer hf_secret"), "{}", asked.path);
+    let requests = setting.server.requests();
+    assert!(
+        requests
+            .iter()
+            .any(|request| request.path.contains(&format!("/tree/{COMMIT}?recursive=1")))
+    );
+    for request in requests {
+        let token = request.head.header("authorization");
+        assert_eq!(token, (!request.is_files).then_some("Bearer hf_secret"), "{}", request.path);
     }
 }
 
@@ -159,7 +164,7 @@ async fn a_file_that_comes_damaged_is_fetched_once_more_and_then_named() {
     setting.server.fail(FILE, &[HubFault::Damage(5), HubFault::Damage(300_000)]);
     let error = setting.fetch().await.unwrap_err();
     assert!(matches!(&error, HubError::Damaged { file } if file == FILE), "{error}");
-    assert_eq!(setting.server.fetched().len(), 2);
+    assert_eq!(setting.server.downloads().len(), 2);
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use std::{
 
 use uuid::Uuid;
 
-use crate::{error::ProcessError, user::User};
+use crate::{User, error::ProcessError};
 
 /// The most bytes that a command may take with its arguments and its environment.
 pub const MAX_COMMAND: usize = 128 * 1024;

@@ -24,86 +24,34 @@
 //! cleared its environment, left its session and lost its parents ends only with the daemon. And a
 //! limit on processes counts those of the user instead of the session's, and does not apply to root.
 //!
-//! macOS has none of these. The module `macos` says what takes their place, and what is lacking. The
-//! two modules have the same names in them.
-//!
-//! Windows has the processes of model engines alone, under the same names, in the module `windows`: no
-//! terminals, no other users, no supervisor.
+//! macOS has none of these: `unix::macos` says what takes their place, and what is lacking. Windows has
+//! the processes of model engines alone, under the same names as the module `unix`, in the module
+//! `windows`: no terminals, no other users, no supervisor.
 
 mod command;
 mod error;
 mod signal;
-
 #[cfg(unix)]
-mod adopted;
-#[cfg(unix)]
-mod as_user;
-#[cfg(unix)]
-mod client;
-#[cfg(unix)]
-mod environment;
-#[cfg(unix)]
-mod failure;
-#[cfg(unix)]
-mod journal;
-#[cfg(unix)]
-mod leftovers;
-#[cfg(target_os = "linux")]
-mod linux;
-#[cfg(target_os = "macos")]
-mod macos;
-#[cfg(unix)]
-mod messages;
-#[cfg(unix)]
-mod signal_numbers;
-#[cfg(unix)]
-pub mod supervisor;
-#[cfg(unix)]
-mod terminal;
-#[cfg(unix)]
-mod unsafe_calls;
-#[cfg(unix)]
-mod user;
+mod unix;
 #[cfg(windows)]
 mod windows;
 
-#[cfg(target_os = "linux")]
-use linux as system;
-#[cfg(target_os = "macos")]
-use macos as system;
 #[cfg(unix)]
-use system::{cgroup, channel, credentials, kernel, processes};
+use unix as system;
 #[cfg(windows)]
 use windows as system;
-#[cfg(windows)]
-use windows::user;
 
-#[cfg(unix)]
-pub use adopted::Adopted;
-#[cfg(unix)]
-pub use as_user::{as_user, start_as};
-#[cfg(unix)]
-pub use client::{
-    Child, ChildErrors, ChildInput, ChildIo, ChildOutput, Handle, HeldProcess, Keep, Limits,
-    Supervisor, TakenOver,
-};
 pub use command::{Command, MAX_COMMAND, Stdio};
-#[cfg(unix)]
-pub use environment::clean_environment;
 pub use error::ProcessError;
-#[cfg(unix)]
-pub use journal::{Journal, Note};
-#[cfg(unix)]
-pub use leftovers::end_leftovers;
 pub use signal::{Exit, Signal};
-pub use system::{give_back_memory, listening_ports};
+pub use system::{
+    Child, ChildErrors, ChildInput, ChildIo, ChildOutput, Handle, Limits, Supervisor, User,
+    clean_environment, give_back_memory, listening_ports, supervisor,
+};
 #[cfg(unix)]
-pub use terminal::{MOST_PER_READ, Terminal, TerminalReader, TerminalWriter};
-pub use user::User;
-#[cfg(windows)]
-pub use windows::{
-    Child, ChildErrors, ChildInput, ChildIo, ChildOutput, Handle, Limits, Supervisor,
-    clean_environment, supervisor,
+pub use unix::{
+    Adopted, HeldProcess, Journal, Keep, MOST_PER_READ, Note, TakenOver, Terminal, TerminalReader,
+    TerminalWriter, as_user, end_leftovers, start_as,
 };
 
 /// The variable that marks a process and its descendants with their session.

@@ -93,7 +93,7 @@ pub use daemon::{Daemon, Serve, WorkerProcess};
 pub use gguf::GgufFile;
 pub use hub::{FakeHub, HubRequest, HubTunnel};
 pub use lossy::{LossyEnd, LossyReceiver, LossySender, lossy_pair, lossy_pipe};
-pub use model_hub::{FakeModelHub, HubAsked, HubFault};
+pub use model_hub::{FakeModelHub, HubFault, ModelHubRequest};
 pub use node::{FakeNode, Knock, NodeTask};
 pub use node_server::{NodeLink, NodeMessage, NodeServer};
 pub use participant::{FakeParticipant, Put, TunnelAsk};

@@ -46,7 +46,7 @@ pub enum HubFault {
 
 /// A request that came.
 #[derive(Debug, Clone)]
-pub struct HubAsked {
+pub struct ModelHubRequest {
     /// Whether it came to the server of files.
     pub is_files: bool,
     /// Path and query.
@@ -66,7 +66,7 @@ struct State {
     lies: BTreeMap<String, String>,
     /// The only token that is let in, where there is one.
     token: Option<String>,
-    asked: Vec<HubAsked>,
+    requests: Vec<ModelHubRequest>,
     page: usize,
     files: Option<SocketAddr>,
 }
@@ -127,13 +127,13 @@ impl FakeModelHub {
     }
 
     /// All requests so far.
-    pub fn asked(&self) -> Vec<HubAsked> {
-        self.lock().asked.clone()
+    pub fn requests(&self) -> Vec<ModelHubRequest> {
+        self.lock().requests.clone()
     }
 
     /// Those for files at the server of files.
-    pub fn fetched(&self) -> Vec<HubAsked> {
-        self.asked().into_iter().filter(|asked| asked.is_files).collect()
+    pub fn downloads(&self) -> Vec<ModelHubRequest> {
+        self.requests().into_iter().filter(|request| request.is_files).collect()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
@@ -147,8 +147,8 @@ async fn serve(stream: TcpStream, state: Shared, is_files: bool) {
     let mut reader = Reader::new(BufReader::new(read));
     while let Ok(Some(head)) = reader.head().await {
         let path = head.words()[1].to_owned();
-        let asked = HubAsked { is_files, path: path.clone(), head: head.clone() };
-        state.0.lock().unwrap().asked.push(asked);
+        let request = ModelHubRequest { is_files, path: path.clone(), head: head.clone() };
+        state.0.lock().unwrap().requests.push(request);
         state.1.notify_waiters();
         let answer = if is_files { of_files(&state, &head) } else { of_hub(&state, &head) };
         let answer = answer.unwrap_or_else(|| status(404, ""));
@@ -269,8 +269,8 @@ fn of_files(state: &Shared, head: &Head) -> Option<Written> {
         Some(HubFault::Longer) => bytes.push(0),
         _ => {}
     }
-    let asked = head.header("range").filter(|_| fault != Some(HubFault::Whole));
-    let mut answer = ranged(&bytes, asked, fault == Some(HubFault::WrongRange));
+    let range = head.header("range").filter(|_| fault != Some(HubFault::Whole));
+    let mut answer = ranged(&bytes, range, fault == Some(HubFault::WrongRange));
     let end = answer.windows(4).position(|window| window == b"\r\n\r\n").unwrap() + 4;
     let end_of = |sent: usize| (end + sent).min(answer.len());
     let (length, end) = match fault {

@@ -22,12 +22,11 @@ use tokio_tungstenite::{
         Message,
         handshake::server::{Request, Response},
         http::HeaderValue,
-        protocol::{CloseFrame, frame::coding::CloseCode},
     },
 };
 
 use crate::{
-    sockets::{Task, accept, agree, any_port, listen, reason, stop},
+    sockets::{Task, accept, agree, any_port, close, listen, reason, stop},
     wait::within,
 };
 
@@ -235,12 +234,6 @@ async fn connection(
 async fn refuse(mut socket: WebSocketStream<TcpStream>, code: u16, reason: &'static str) {
     close(&mut socket, code, reason).await;
     while let Some(Ok(_)) = socket.next().await {}
-}
-
-async fn close(socket: &mut WebSocketStream<TcpStream>, code: u16, reason: &'static str) {
-    let frame = CloseFrame { code: CloseCode::from(code), reason: reason.into() };
-    // The node may have gone first.
-    let _gone = socket.close(Some(frame)).await;
 }
 
 async fn serve(

@@ -17,7 +17,7 @@ use tokio_tungstenite::{
             server::{ErrorResponse, Request, Response},
         },
         http::{HeaderValue, header::SEC_WEBSOCKET_PROTOCOL},
-        protocol::CloseFrame,
+        protocol::{CloseFrame, frame::coding::CloseCode},
     },
 };
 use tokio_util::task::AbortOnDropHandle;
@@ -109,6 +109,16 @@ pub(crate) async fn closed(
             Some(Err(_)) | None => return None,
         }
     }
+}
+
+/// Closes a WebSocket, whose other end may have gone first.
+pub(crate) async fn close(
+    socket: &mut WebSocketStream<TcpStream>,
+    code: u16,
+    reason: &'static str,
+) {
+    let frame = CloseFrame { code: CloseCode::from(code), reason: reason.into() };
+    let _gone = socket.close(Some(frame)).await;
 }
 
 pub(crate) fn reason(frame: Option<CloseFrame>) -> Option<(u16, String)> {

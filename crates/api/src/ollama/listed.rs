@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use base::{Capabilities, Capability, Endpoint, Endpoints, ModelFacts, ModelName};
 use http::StatusCode;
 use protocol::ollama::{
-    asked,
+    peek,
     reply::{digest, parameter_size, timestamp},
 };
 use serde::Serialize;
@@ -71,7 +71,7 @@ pub(super) fn named(
         let words = "the request body names no `model`";
         ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, words)
     };
-    let asked = ModelName::from(asked::model_name(body).ok_or_else(missing)?);
+    let asked = ModelName::from(peek::model_name(body).ok_or_else(missing)?);
     let mut all = all(api, request_scope);
     let other = || asked.with_or_without_latest();
     let found = all.remove(&asked).or_else(|| all.remove(&other()?));

@@ -11,7 +11,7 @@ use axum::response::Response;
 use base::{Endpoint, Endpoints, ModelName};
 use http::StatusCode;
 use protocol::ollama::{
-    Asked, KeepAlive,
+    KeepAlive, Peek,
     reply::{self, timestamp},
 };
 
@@ -39,9 +39,9 @@ pub(crate) fn without_job(
     if !endpoint.is_ollamas() {
         return Ok(None);
     }
-    let Some(asked) = Asked::read(body) else { return Ok(None) };
-    let keep_alive = asked.keep_alive.transpose()?;
-    if !asked.is_nothing {
+    let Some(peek) = Peek::read(body) else { return Ok(None) };
+    let keep_alive = peek.keep_alive.transpose()?;
+    if !peek.is_nothing {
         let fits = endpoint != Endpoint::OllamaRaw || takes_raw(api, request_scope, model)?;
         return if fits { Ok(None) } else { Err(no_raw(model)) };
     }

@@ -2,7 +2,7 @@
 
 use base::{Endpoint, JobId};
 use http::{HeaderMap, HeaderValue, header};
-use protocol::{json, ollama::Asked, sse::Boundary};
+use protocol::{json, ollama::Peek, sse::Boundary};
 use serde::Serialize;
 use translate::node_chat::{INVALID, UNKNOWN_MODEL};
 
@@ -85,7 +85,7 @@ impl Shape for NodeChat {
     }
 
     fn of_body(&self, body: &[u8]) -> Option<&'static dyn Shape> {
-        let is_ollamas = Asked::read(body).is_some_and(|asked| !asked.is_node);
+        let is_ollamas = Peek::read(body).is_some_and(|peek| !peek.is_node);
         is_ollamas.then_some(&Ollama(Endpoint::OllamaChat))
     }
 

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use http::Uri;
 use protocol::{
     ollama::{
-        Asked, asked,
+        Peek, peek,
         reply::{error_body, error_line},
     },
     sse::Boundary,
@@ -61,12 +61,12 @@ impl Shape for Ollama {
 
     fn of_body(&self, body: &[u8]) -> Option<&'static dyn Shape> {
         let is_raw =
-            self.0 == Endpoint::OllamaGenerate && Asked::read(body).is_some_and(|it| it.is_raw);
+            self.0 == Endpoint::OllamaGenerate && Peek::read(body).is_some_and(|it| it.is_raw);
         is_raw.then_some(&Ollama(Endpoint::OllamaRaw))
     }
 
     /// A stream is what it gives unless it is asked not to.
     fn complete(&self, _: &Uri, body: Bytes) -> Result<Bytes, ApiError> {
-        Ok(if self.0.generates() { asked::completed(&body) } else { body })
+        Ok(if self.0.generates() { peek::completed(&body) } else { body })
     }
 }

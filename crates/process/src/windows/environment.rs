@@ -1,8 +1,9 @@
-//! The part of this process's environment that a command gets. It is an allow-list, so that new secrets stay inside.
+//! The user of this process, as no other is become, and the part of its environment that a command gets. That is an
+//! allow-list, so that new secrets stay inside.
 
-use std::ffi::OsString;
+use std::{ffi::OsString, path::PathBuf};
 
-use super::user::User;
+use crate::error::ProcessError;
 
 /// The variables that are passed on: without them programs find neither the system nor their own files. Windows does not
 /// distinguish capitals in their names.
@@ -28,6 +29,34 @@ const PASSED_ON: [&str; 20] = [
     "USERPROFILE",
     "WINDIR",
 ];
+
+/// A user of this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct User {
+    /// The name.
+    pub name: String,
+    /// The home directory.
+    pub home: PathBuf,
+}
+
+impl User {
+    /// The user that this process runs as.
+    ///
+    /// # Errors
+    /// [`ProcessError::UnknownUser`] when the environment does not name one.
+    pub fn current() -> Result<Self, ProcessError> {
+        let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let unknown = || ProcessError::UnknownUser { name: "USERPROFILE".to_owned() };
+        let home = variable("USERPROFILE").ok_or_else(unknown)?;
+        let name = variable("USERNAME").unwrap_or_default();
+        Ok(Self { name: name.to_string_lossy().into_owned(), home: home.into() })
+    }
+
+    /// Its size in a packet, in bytes: it is in none.
+    pub(crate) fn size(&self) -> usize {
+        0
+    }
+}
 
 /// The whole environment of a command: what programs need to find the system, their files and other programs, and then
 /// `extra`, which overrides it. Nothing else of this process's environment is passed on, above all no secret.

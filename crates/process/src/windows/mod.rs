@@ -2,8 +2,8 @@
 //!
 //! - `job`: a job object for each command. Whatever the command starts is in it, and Windows ends all of them when
 //!   the last handle on it is closed, however this process ended
-//! - `supervisor`, `child`: the names of the module `client`, which Linux and macOS have
-//! - `environment`: the part of this process's environment that a command gets; `user`: this process's user
+//! - `supervisor`, `child`: the names of the module `unix::client`
+//! - `environment`: this process's user, and the part of its environment that a command gets
 //! - `ports`: `netstat` instead of `/proc`
 //!
 //! What a command starts before it is in its job, in the first moment, would outlive it. Windows asks no program
@@ -14,10 +14,9 @@ mod environment;
 mod job;
 mod ports;
 pub mod supervisor;
-pub(crate) mod user;
 
 pub use child::{Child, ChildErrors, ChildInput, ChildIo, ChildOutput, Handle};
-pub use environment::clean_environment;
+pub use environment::{User, clean_environment};
 pub use ports::listening_ports;
 pub use supervisor::{Limits, Supervisor};
 

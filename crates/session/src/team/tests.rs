@@ -76,30 +76,27 @@ impl Shell {
     fn create(&mut self, id: Uuid, leader: Uuid) -> Result<(), TeamError> {
         let new = NewTeam { id, name: "research".to_owned(), leader, project: None };
         let effects = self.teams.create(new, self.at)?;
-        self.did(effects);
+        self.carry_out(effects);
         Ok(())
     }
 
     fn join(&mut self, session: Uuid) -> Result<(), TeamError> {
         self.at += 1;
         let effects = self.teams.worker_joined(TEAM, session, self.at)?;
-        self.did(effects);
+        self.carry_out(effects);
         Ok(())
     }
 
     fn say(&mut self, from: Uuid, to: Option<Uuid>, text: &str) -> Result<u64, TeamError> {
-        let done = self.teams.relay(TEAM, from, to, text, self.at);
-        self.answered(done)
+        self.ask(|teams, at| teams.relay(TEAM, from, to, text, at))
     }
 
     fn assign(&mut self, worker: Uuid, prompt: &str) -> u64 {
-        let done = self.teams.assign(TEAM, worker, prompt, self.at);
-        self.answered(done).unwrap()
+        self.ask(|teams, at| teams.assign(TEAM, worker, prompt, at)).unwrap()
     }
 
     fn read(&mut self, session: Uuid, since: Option<u64>) -> Page {
-        let done = self.teams.inbox(TEAM, session, since);
-        self.answered(done).unwrap()
+        self.ask(|teams, _| teams.inbox(TEAM, session, since)).unwrap()
     }
 
     /// Delivers the message that a session was offered, and begins a turn with it.
@@ -111,20 +108,17 @@ impl Shell {
 
     fn deliver(&mut self, session: Uuid) -> u64 {
         let Delivery { team, seq, .. } = self.offers.remove(&session).unwrap();
-        let effects = self.teams.delivered(team, seq, session).unwrap();
-        self.did(effects);
+        self.act(|teams, _| teams.delivered(team, seq, session).unwrap());
         seq
     }
 
     fn start(&mut self, session: Uuid, turn: u64) {
-        let effects = self.teams.turn_started(session, turn, self.at);
-        self.did(effects);
+        self.act(|teams, at| teams.turn_started(session, turn, at));
     }
 
     fn end(&mut self, session: Uuid, turn: u64, outcome: TurnOutcome, text: &str) {
         let ended = FinishedTurn { turn, outcome, text: text.to_owned() };
-        let effects = self.teams.turn_ended(session, ended, self.at);
-        self.did(effects);
+        self.act(|teams, at| teams.turn_ended(session, ended, at));
     }
 
     fn complete(&mut self, session: Uuid, turn: u64, text: &str) {
@@ -133,15 +127,13 @@ impl Shell {
 
     fn report(&mut self, worker: Uuid, result: &str) -> Result<String, TeamError> {
         let report = Report { success: true, result: result.to_owned() };
-        let done = self.teams.report(TEAM, worker, report, self.at);
-        Ok(self.answered(done)?.1.to_string())
+        Ok(self.ask(|teams, at| teams.report(TEAM, worker, report, at))?.1.to_string())
     }
 
     fn gone(&mut self, session: Uuid) {
         self.at += 1;
         self.offers.remove(&session);
-        let effects = self.teams.session_gone(session, self.at);
-        self.did(effects);
+        self.act(|teams, at| teams.session_gone(session, at));
     }
 
     fn wait_for(&mut self, workers: Option<&[Uuid]>, seconds: u64) -> Result<Waiting, TeamError> {
@@ -163,15 +155,15 @@ impl Shell {
         let timeout = Duration::from_secs(seconds);
         let (workers, new_id) = (workers.map(<[Uuid]>::to_vec), id(self.next_id));
         let ask = WaitFor { team: TEAM, workers, timeout, resume, new_id };
-        let done = self.teams.wait(&ask, self.now, self.at);
-        self.answered(done)
+        let now = self.now;
+        self.ask(|teams, at| teams.wait(&ask, now, at))
     }
 
     fn pass(&mut self, seconds: u64) {
         self.now += Duration::from_secs(seconds);
         self.at += seconds * 1000;
         let effects = self.teams.handle_timeout(self.now);
-        self.did(effects);
+        self.carry_out(effects);
         assert!(self.teams.poll_timeout().is_none_or(|next| next > self.now));
     }
 
@@ -185,25 +177,31 @@ impl Shell {
         self.check();
         self.offers.clear();
         self.answers.clear();
-        let effects = self.teams.restarted(self.at);
-        self.did(effects);
+        self.act(|teams, at| teams.restarted(at));
     }
 
-    fn answered<T>(&mut self, done: Called<T>) -> Result<T, TeamError> {
-        let (answer, effects) = done?;
-        self.did(effects);
+    /// Calls the machine with the present time, and carries out the effects.
+    fn act(&mut self, call: impl FnOnce(&mut Teams, u64) -> Vec<Effect>) {
+        let effects = call(&mut self.teams, self.at);
+        self.carry_out(effects);
+    }
+
+    /// The same, for a call that has an answer.
+    fn ask<T>(&mut self, call: impl FnOnce(&mut Teams, u64) -> Called<T>) -> Result<T, TeamError> {
+        let (answer, effects) = call(&mut self.teams, self.at)?;
+        self.carry_out(effects);
         Ok(answer)
     }
 
-    fn did(&mut self, effects: Vec<Effect>) {
+    fn carry_out(&mut self, effects: Vec<Effect>) {
         let is_kept = |effect: &Effect| matches!(effect, Effect::Keep(_));
         assert!(effects.is_sorted_by_key(|effect| !is_kept(effect)), "{effects:?}");
         for effect in effects {
-            self.carry_out(effect);
+            self.carry_out_one(effect);
         }
     }
 
-    fn carry_out(&mut self, effect: Effect) {
+    fn carry_out_one(&mut self, effect: Effect) {
         match effect {
             Effect::Keep(Change::Put(record)) => {
                 self.stored.insert(record.key(), record);
@@ -301,8 +299,7 @@ fn deleting_a_team_kills_its_living_sessions_and_leaves_nothing() {
     shell.assign(ANN, "work");
     let waiting = shell.wait_for(None, 60).unwrap();
     shell.gone(BOB);
-    let effects = shell.teams.delete(TEAM).unwrap();
-    shell.did(effects);
+    shell.act(|teams, _| teams.delete(TEAM).unwrap());
     assert_eq!(shell.killed, [LEADER, ANN]);
     let Waiting::Until(caller) = waiting else { panic!("{waiting:?}") };
     assert_eq!(shell.answers[&caller], Err(TeamError::Deleted(TEAM)));
@@ -321,8 +318,7 @@ fn one_team_too_many_is_refused() {
         shell.create(id(number), id(1000 + number)).unwrap();
     }
     assert_eq!(shell.create(id(999), id(9999)), Err(TeamError::TooManyTeams { max: 256 }));
-    let effects = shell.teams.delete(id(3)).unwrap();
-    shell.did(effects);
+    shell.act(|teams, _| teams.delete(id(3)).unwrap());
     shell.create(id(999), id(9999)).unwrap();
 }
 
@@ -334,8 +330,7 @@ fn a_long_name_is_refused() {
     let expected = Err(TeamError::TooLong { what, len, max });
     assert_eq!(shell.teams.create(new.clone(), 0), expected);
     new.name.pop();
-    let effects = shell.teams.create(new, 0).unwrap();
-    shell.did(effects);
+    shell.act(|teams, _| teams.create(new, 0).unwrap());
 }
 
 #[test]

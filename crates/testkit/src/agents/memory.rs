@@ -30,7 +30,7 @@ impl Memory {
     }
 
     /// All prompts so far.
-    pub(super) fn told(&self) -> Vec<String> {
+    pub(super) fn prompts(&self) -> Vec<String> {
         self.of("user")
     }
 

@@ -73,7 +73,7 @@ pub(super) fn perform(
     memory: &Memory,
     life: &mut Life,
 ) -> End {
-    let before = memory.told();
+    let before = memory.prompts();
     memory.tell(prompt);
     let last = prompt.trim().lines().last().unwrap_or_default();
     let mut answer = String::new();

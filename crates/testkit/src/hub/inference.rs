@@ -63,50 +63,47 @@ async fn chat_completions(
         return write(out, 404, &json!({"error": words})).await;
     };
     let request = shared.state().id();
-    let (since, protocol) = (Instant::now(), "chatCompletions");
-    tell(
-        shared,
-        code,
-        "llm.request",
-        &json!({
-            "requestId": request, "participantId": id, "model": wanted, "protocol": protocol,
-        }),
-    );
+    let since = Instant::now();
+    let event = |model: &str| json!({"requestId": request, "participantId": id, "model": model, "protocol": "chatCompletions"});
+    tell(shared, code, "llm.request", &event(&wanted));
     body["model"] = json!(model);
-    let (answer, mut answered) = mpsc::channel(MAX_FRAMES);
+    let (answer, mut frames) = mpsc::channel(MAX_FRAMES);
     let frame = chat(&request, &body, body["stream"] == true);
     let sent = orders.send(Order::Ask(request.clone(), frame, answer)).await;
     drop(orders);
-    let passed = if sent.is_ok() { pass(&mut answered, out).await } else { Err("gone".to_owned()) };
+    let passed = if sent.is_ok() { pass(&mut frames, out).await } else { Err("gone".to_owned()) };
     if let Some(room) = shared.state().rooms.get_mut(code) {
         room.idle(&id);
     }
+    report_end(shared, code, event(&model), since, passed);
+}
+
+/// Announces the end of a request, whose `event` has the fields that are the same in all events about it.
+fn report_end(
+    shared: &Shared,
+    code: &str,
+    mut event: Value,
+    since: Instant,
+    passed: Result<(), String>,
+) {
     let ms = since.elapsed().as_millis();
     match passed {
-        Ok(()) => tell(
-            shared,
-            code,
-            "llm.complete",
-            &json!({
-                "requestId": request, "participantId": id, "model": model, "protocol": protocol,
-                "metrics": {"ttftMs": ms, "durationMs": ms},
-            }),
-        ),
-        Err(error) => tell(
-            shared,
-            code,
-            "llm.error",
-            &json!({
-                "requestId": request, "participantId": id, "model": model, "protocol": protocol,
-                "nickname": id, "endpoint": "", "stage": "stream", "error": error,
-            }),
-        ),
+        Ok(()) => {
+            event["metrics"] = json!({"ttftMs": ms, "durationMs": ms});
+            tell(shared, code, "llm.complete", &event);
+        }
+        Err(error) => {
+            event["nickname"] = event["participantId"].clone();
+            (event["endpoint"], event["stage"]) = (json!(""), json!("stream"));
+            event["error"] = json!(error);
+            tell(shared, code, "llm.error", &event);
+        }
     }
 }
 
-async fn pass(answered: &mut mpsc::Receiver<Value>, out: &mut WriteHalf<'_>) -> Result<(), String> {
+async fn pass(frames: &mut mpsc::Receiver<Value>, out: &mut WriteHalf<'_>) -> Result<(), String> {
     let mut begun = false;
-    while let Some(said) = answered.recv().await {
+    while let Some(said) = frames.recv().await {
         match said["type"].as_str() {
             Some("tunnel.response.start") => {
                 begun = true;

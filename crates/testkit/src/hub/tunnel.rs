@@ -17,12 +17,11 @@ use tokio_tungstenite::{
     tungstenite::{
         Error, Message,
         handshake::server::{ErrorResponse, Request, Response},
-        protocol::{CloseFrame, frame::coding::CloseCode},
     },
 };
 
 use super::{HubRequest, Shared};
-use crate::wait::within;
+use crate::{sockets::close, wait::within};
 
 /// Frames that are kept until the test takes them.
 const MAX_FRAMES: usize = 100_000;
@@ -198,37 +197,30 @@ async fn serve(
     mut ordered: mpsc::Receiver<Order>,
     heard: &mpsc::Sender<Value>,
 ) {
-    let mut asked: HashMap<String, mpsc::Sender<Value>> = HashMap::new();
+    let mut answers: HashMap<String, mpsc::Sender<Value>> = HashMap::new();
     loop {
         tokio::select! {
             Some(order) = ordered.recv() => match order {
                 Order::Send(message) => drop(socket.send(message).await),
                 Order::Ask(id, request, answer) => {
-                    asked.insert(id, answer);
+                    answers.insert(id, answer);
                     drop(socket.send(Message::text(request.to_string())).await);
                 }
-                Order::Close(code, reason) => {
-                    let code = CloseCode::from(code);
-                    // The participant may have gone first.
-                    let _gone = socket.close(Some(CloseFrame { code, reason: reason.into() })).await;
-                }
+                Order::Close(code, reason) => close(socket, code, reason).await,
                 Order::Vanish => {
                     // A reset, so that nothing waits for a goodbye.
                     return socket.get_ref().set_zero_linger().expect("a TCP connection");
                 }
             },
             message = socket.next() => {
-                let said = match said(message) {
-                    None => continue,
-                    Some(said) => said,
-                };
+                let Some(said) = said(message) else { continue };
                 let over = said.get("closed").is_some();
                 if said["type"] == "tunnel.ping" {
                     let pong = json!({"type": "tunnel.pong", "timestamp": said["timestamp"]});
                     drop(socket.send(Message::text(pong.to_string())).await);
                     continue;
                 }
-                let answer = said["requestId"].as_str().and_then(|id| asked.get(id));
+                let answer = said["requestId"].as_str().and_then(|id| answers.get(id));
                 // The client may have gone, and a test may read no more.
                 let _unheard = answer.unwrap_or(heard).send(said).await;
                 if over {

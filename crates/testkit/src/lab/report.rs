@@ -1,11 +1,19 @@
-//! The deeds of a soak, and its faults.
+//! The deeds of a soak, its faults, and the conditions that hold in the end.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use tokio::time::{Instant, sleep};
 
 use super::Outcome;
 
 /// How many wrong things are printed one by one.
 const MAX_PRINTED: usize = 20;
+
+/// The pause between two looks at a condition.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Where all tasks of a soak report: a tally of its own type, and what was wrong.
 #[derive(Debug)]
@@ -65,4 +73,26 @@ impl<T> Report<T> {
     pub fn outcome(&self, account: String) -> Outcome {
         Outcome { account, wrong: self.with(|inner| inner.wrong.clone()) }
     }
+}
+
+/// Looks until nothing is wrong. What is still wrong after that time is reported.
+pub async fn settles<T>(
+    report: &Report<T>,
+    what: &str,
+    within: Duration,
+    look: impl AsyncFn() -> Option<String>,
+) {
+    let until = Instant::now() + within;
+    while let Some(wrong) = look().await {
+        if Instant::now() > until {
+            return report.wrong(format!("{what}: {wrong}"));
+        }
+        sleep(LOOK).await;
+    }
+}
+
+/// The samples in a text of metrics whose line `is_meant` and whose value is not 0.
+pub fn not_zero(metrics: &str, is_meant: impl Fn(&str) -> bool) -> impl Iterator<Item = &str> {
+    let samples = metrics.lines().filter(|line| !line.starts_with('#'));
+    samples.filter(move |line| is_meant(line) && !line.ends_with(" 0") && !line.ends_with(" 0.0"))
 }

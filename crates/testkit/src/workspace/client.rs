@@ -1,4 +1,4 @@
-//! One connection to a workspace.
+//! One connection to a workspace, and the messages that a client hears on it.
 
 use std::{collections::VecDeque, net::SocketAddr};
 
@@ -21,11 +21,13 @@ use tokio_tungstenite::{
     },
 };
 
-use super::message::ServerMessage;
 use crate::wait::within;
 
 /// No message of a server is longer.
 const MAX_MESSAGE: usize = 48 * 1024 * 1024;
+
+/// How long the part of a binary frame before its text is.
+const HEADER: usize = 25;
 
 #[derive(Debug, Clone)]
 #[must_use]
@@ -250,5 +252,47 @@ fn message(heard: ServerMessage) -> Value {
     match heard {
         ServerMessage::Message(message) => message,
         ServerMessage::Output(output) => panic!("{output:?} is no message"),
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum ServerMessage {
+    Message(Value),
+    Output(Output),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Output {
+    pub session: String,
+    pub seq: u64,
+    pub text: String,
+}
+
+impl ServerMessage {
+    fn text(text: &str) -> Self {
+        Self::Message(serde_json::from_str(text).unwrap_or_else(|_| panic!("no JSON: {text}")))
+    }
+
+    pub(super) fn binary(bytes: &[u8]) -> Self {
+        assert!(bytes.len() >= HEADER && bytes[0] == 1, "no output frame: {bytes:?}");
+        let hex = hex::encode(&bytes[1..17]);
+        let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
+        let seq = bytes[17..HEADER].iter().fold(0, |seq, byte| seq << 8 | u64::from(*byte));
+        let text = std::str::from_utf8(&bytes[HEADER..]).expect("output is UTF-8").to_owned();
+        Self::Output(Output { session: parts.join("-"), seq, text })
+    }
+
+    pub fn as_message(&self, kind: &str) -> Option<&Value> {
+        match self {
+            Self::Message(message) if message["type"] == kind => Some(message),
+            _ => None,
+        }
+    }
+
+    pub fn kind(&self) -> &str {
+        match self {
+            Self::Message(message) => message["type"].as_str().unwrap_or_default(),
+            Self::Output(_) => "output",
+        }
     }
 }

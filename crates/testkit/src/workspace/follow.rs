@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::message::ServerMessage;
+use super::client::ServerMessage;
 
 /// How far a client is with a session's output. It finds whatever is lost, and whatever comes twice.
 #[derive(Debug, Clone)]

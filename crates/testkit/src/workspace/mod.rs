@@ -3,7 +3,7 @@
 //! The client is written without the house's own messages, so that a fault in those cannot hide in
 //! its tests: it writes and reads JSON, and reads the binary frame with code of its own.
 //!
-//! - [`client`]: [`WorkspaceClient`], one connection; [`message`]: what it gets
+//! - [`client`]: [`WorkspaceClient`], one connection, and what it gets
 //! - [`follow`]: a session's output over any number of connections, nothing lost and nothing twice
 //! - [`cutter`]: a way to a server that is cut again and again
 //! - [`mark`]: processes that a test finds again
@@ -15,14 +15,12 @@ pub mod client;
 pub mod cutter;
 pub mod follow;
 pub mod mark;
-pub mod message;
 pub mod samples;
 
-pub use client::{Knock, WorkspaceClient};
+pub use client::{Knock, Output, ServerMessage, WorkspaceClient};
 pub use cutter::Cutter;
 pub use follow::{Follow, Step};
 pub use mark::Mark;
-pub use message::{Output, ServerMessage};
 pub use samples::sample;
 
 /// The `type` of every message that a client may say.

@@ -56,15 +56,15 @@ async fn a_model_is_proposed_fetched_and_not_fetched_twice() {
     assert!(ran.out.contains(ID) && ran.out.contains("is here, 1.0 MiB from 127.0.0.1"), "{ran:?}");
     assert!(ran.err.contains("warren up --gguf"), "{ran:?}");
     assert_eq!(fs::read(installed(data.path())).unwrap(), model());
-    let fetched = hub.fetched().len();
+    let before = hub.downloads().len();
     let again = last(&pull(&hub, data.path(), &[REPO, "--json"]).await);
     assert_eq!((&again["state"], &again["from"]), (&json!("done"), &json!("here")));
     assert_eq!(again["file"], json!(installed(data.path())));
     let model_itself = hub
-        .fetched()
+        .downloads()
         .iter()
-        .skip(fetched)
-        .filter(|asked| asked.head.header("range").is_none())
+        .skip(before)
+        .filter(|request| request.head.header("range").is_none())
         .count();
     assert_eq!(model_itself, 0, "only the head is looked at");
 }
@@ -148,7 +148,7 @@ async fn peers_that_have_the_model_are_asked_first_and_not_believed() {
     let other = other.start().await;
     offers_files(&other).await;
     let whole = |hub: &FakeModelHub| {
-        hub.fetched().iter().filter(|asked| asked.head.header("range").is_none()).count()
+        hub.downloads().iter().filter(|request| request.head.header("range").is_none()).count()
     };
     let before = whole(&hub);
     let ran = pull(&hub, other.data_dir(), &[ID]).await;

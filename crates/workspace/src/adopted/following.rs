@@ -107,7 +107,7 @@ impl Follower {
             return;
         }
         let events = match (repair::value(&line), open("claude", &[], Default::default())) {
-            (Some(value), Ok(mut dialect)) => dialect.heard(&value).outputs,
+            (Some(value), Ok(mut dialect)) => dialect.parse(&value).outputs,
             _ => Vec::new(),
         };
         self.feed.line(line + "\n", events.into_iter().filter_map(event).collect());

@@ -9,7 +9,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    json::{kept, number, owned, part, readable, restored, text},
+    json::{from_state, number, owned, part, readable, text, to_state},
     run::Run,
     words,
 };
@@ -31,7 +31,7 @@ pub(crate) struct Codex {
 
 const KEY: &str = "AGENT_GATEWAY_KEY";
 
-/// The most tool uses that are remembered as begun.
+/// The most tool uses that are remembered as begun: the program may never report the end of one.
 const MAX_STARTED: usize = 256;
 
 const RESERVED: [&str; 12] = [
@@ -195,11 +195,11 @@ impl Dialect for Codex {
         }
     }
 
-    fn heard(&mut self, line: &Value) -> ParsedLine {
+    fn parse(&mut self, line: &Value) -> ParsedLine {
         let kind = text(line, "/type");
         self.run.has_begun |= matches!(kind, "thread.started" | "turn.started");
         match kind {
-            "thread.started" => ParsedLine::progress(self.run.named(text(line, "/thread_id"))),
+            "thread.started" => ParsedLine::progress(self.run.note_id(text(line, "/thread_id"))),
             "turn.started" => ParsedLine::progress(Vec::new()),
             "item.started" | "item.updated" => ParsedLine::progress(self.item(line, false)),
             "item.completed" => ParsedLine::progress(self.item(line, true)),
@@ -210,7 +210,7 @@ impl Dialect for Codex {
                 let ended = TurnResult::failed(text(line, "/error/message"), Usage::default());
                 ParsedLine::progress(vec![AgentOutput::Ended(ended)])
             }
-            "error" => self.run.complains(words::notice(text(line, "/message"))),
+            "error" => self.run.complain(words::notice(text(line, "/message"))),
             _ => ParsedLine::default(),
         }
     }
@@ -220,11 +220,11 @@ impl Dialect for Codex {
     }
 
     fn state(&self) -> Value {
-        kept(&(&self.run, self.used, &self.started))
+        to_state(&(&self.run, self.used, &self.started))
     }
 
     fn restore(&mut self, state: Value) -> bool {
-        restored(state).map(|state| (self.run, self.used, self.started) = state).is_some()
+        from_state(state).map(|state| (self.run, self.used, self.started) = state).is_some()
     }
 
     fn exited(&mut self, exit: Exit, tail: &str) -> Vec<AgentOutput> {

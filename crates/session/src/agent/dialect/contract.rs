@@ -48,11 +48,11 @@ pub trait Dialect: fmt::Debug + Send {
     }
 
     /// The meaning of a line of output, which is a JSON object.
-    fn heard(&mut self, line: &Value) -> ParsedLine;
+    fn parse(&mut self, line: &Value) -> ParsedLine;
 
     /// The meaning of a line whose long texts were cut. `whole` is the whole line, unless it is very long.
-    fn heard_cut(&mut self, line: &Value, _whole: Option<&str>) -> ParsedLine {
-        self.heard(line)
+    fn parse_cut(&mut self, line: &Value, _whole: Option<&str>) -> ParsedLine {
+        self.parse(line)
     }
 
     /// The way to end the running turn.
@@ -63,11 +63,11 @@ pub trait Dialect: fmt::Debug + Send {
         Vec::new()
     }
 
-    /// All that this dialect knows beside its settings, for [`Dialect::restore`].
+    /// The dialect's state without its settings, for [`Dialect::restore`].
     fn state(&self) -> Value;
 
-    /// Takes the state of a dialect with the same settings, whose process goes on. Returns whether it is
-    /// one.
+    /// Takes over the state of a dialect with the same settings, whose process still runs. Returns whether
+    /// `state` is one.
     fn restore(&mut self, state: Value) -> bool;
 
     /// The meaning of the process's end within a turn. `tail` is the end of its output that was not JSON.

@@ -7,7 +7,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    json::{kept, number, part, readable, restored, text},
+    json::{from_state, number, part, readable, text, to_state},
     run::Run,
     words,
 };
@@ -124,18 +124,18 @@ impl Dialect for Gemini {
         Launch { stdin: Some(start.prompt.as_bytes().to_vec()), ..self.with(self.args()) }
     }
 
-    fn heard(&mut self, line: &Value) -> ParsedLine {
+    fn parse(&mut self, line: &Value) -> ParsedLine {
         let kind = text(line, "/type");
         match kind {
             "init" => {
                 self.run.has_begun = true;
-                ParsedLine::progress(self.run.named(text(line, "/session_id")))
+                ParsedLine::progress(self.run.note_id(text(line, "/session_id")))
             }
             "message" => ParsedLine::progress(self.message(line)),
             "tool_use" => ParsedLine::progress(self.tool_use(line)),
             "tool_result" => ParsedLine::progress(vec![tool_result(line)]),
             "result" => ParsedLine::progress(vec![AgentOutput::Ended(self.result(line))]),
-            "error" => self.run.complains(words::notice(text(line, "/message"))),
+            "error" => self.run.complain(words::notice(text(line, "/message"))),
             _ => ParsedLine::default(),
         }
     }
@@ -145,11 +145,11 @@ impl Dialect for Gemini {
     }
 
     fn state(&self) -> Value {
-        kept(&self.run)
+        to_state(&self.run)
     }
 
     fn restore(&mut self, state: Value) -> bool {
-        restored(state).map(|run| self.run = run).is_some()
+        from_state(state).map(|run| self.run = run).is_some()
     }
 
     fn exited(&mut self, exit: Exit, tail: &str) -> Vec<AgentOutput> {

@@ -61,12 +61,12 @@ fn block(block: &Value) -> String {
 }
 
 /// A dialect's state as JSON.
-pub(crate) fn kept(state: &impl Serialize) -> Value {
+pub(crate) fn to_state(state: &impl Serialize) -> Value {
     // All of it has a form in JSON, so there is no error.
     serde_json::to_value(state).unwrap_or_default()
 }
 
-/// The state that was [`kept`]; `None` if it is another.
-pub(crate) fn restored<T: DeserializeOwned>(state: Value) -> Option<T> {
+/// The state in the value of [`to_state`]; `None` if the value is that of another dialect.
+pub(crate) fn from_state<T: DeserializeOwned>(state: Value) -> Option<T> {
     serde_json::from_value(state).ok()
 }

@@ -10,7 +10,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    json::{kept, number, owned, part, readable, restored, text},
+    json::{from_state, number, owned, part, readable, text, to_state},
     run::Run,
     words,
 };
@@ -116,7 +116,7 @@ impl Dialect for Opencode {
         Launch { stdin: Some(start.prompt.as_bytes().to_vec()), ..self.with(self.args()) }
     }
 
-    fn heard(&mut self, line: &Value) -> ParsedLine {
+    fn parse(&mut self, line: &Value) -> ParsedLine {
         let session = text(line, "/sessionID");
         if self.session.is_empty() {
             session.clone_into(&mut self.session);
@@ -125,10 +125,10 @@ impl Dialect for Opencode {
             return ParsedLine::progress(Vec::new());
         }
         if text(line, "/type") == "error" {
-            return self.run.complains(complaint(line));
+            return self.run.complain(complaint(line));
         }
         // Every line names the conversation.
-        let mut outputs = self.run.named(session);
+        let mut outputs = self.run.note_id(session);
         self.run.has_begun = true;
         outputs.extend(match text(line, "/type") {
             "text" => self.text(line).into_iter().collect(),
@@ -146,11 +146,11 @@ impl Dialect for Opencode {
     }
 
     fn state(&self) -> Value {
-        kept(&(&self.run, &self.session, self.is_done, self.used))
+        to_state(&(&self.run, &self.session, self.is_done, self.used))
     }
 
     fn restore(&mut self, state: Value) -> bool {
-        restored(state)
+        from_state(state)
             .map(|state| (self.run, self.session, self.is_done, self.used) = state)
             .is_some()
     }

@@ -1,4 +1,4 @@
-//! Code shared by the programs that run once for each turn.
+//! The process of a program that runs once for each turn: the part that such programs share.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,13 +27,13 @@ impl Run {
     }
 
     /// Handles the program's name for its conversation.
-    pub(super) fn named(&mut self, id: &str) -> Vec<AgentOutput> {
+    pub(super) fn note_id(&mut self, id: &str) -> Vec<AgentOutput> {
         settle_id(&mut self.conversation, id).into_iter().collect()
     }
 
     /// Handles an error that the program reports. The program may try again, so the turn goes on
     /// until the process ends.
-    pub(super) fn complains(&mut self, complaint: String) -> ParsedLine {
+    pub(super) fn complain(&mut self, complaint: String) -> ParsedLine {
         self.complaint = complaint;
         ParsedLine::waiting(vec![AgentOutput::notice(&self.complaint)])
     }

@@ -19,8 +19,8 @@ impl Turns {
         }
         let turn = self.turn.as_mut().ok_or(TurnsError::NoTurn)?;
         // Before the new time is set.
-        let is_second = turn.interrupted.is_some();
-        turn.interrupted = Some(now + self.config.interrupt_timeout);
+        let is_second = turn.interrupt_deadline.is_some();
+        turn.interrupt_deadline = Some(now + self.config.interrupt_timeout);
         match turn.stage {
             Stage::Waiting => self.fail(now, "interrupted"),
             Stage::Running if is_second => self.kill_turn(now),
@@ -67,7 +67,7 @@ impl Turns {
             self.event(AgentEvent::Notice { message });
         }
         if let Some(turn) = &mut self.turn {
-            turn.interrupted = Some(now);
+            turn.interrupt_deadline = Some(now);
             self.fail(now, "stopped");
         }
         self.close_process(now);

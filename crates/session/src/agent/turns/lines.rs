@@ -23,7 +23,7 @@ impl Turns {
             self.idle_since = Some(now);
         }
         if let Some(cut) = &line.cut {
-            self.was_cut(now, cut.bytes);
+            self.note_cut(now, cut.bytes);
         }
         match repair::value(&line.text).filter(Value::is_object) {
             Some(value) => self.object(now, &value, line),
@@ -31,27 +31,27 @@ impl Turns {
         }
     }
 
-    fn was_cut(&mut self, now: Instant, bytes: u64) {
+    fn note_cut(&mut self, now: Instant, bytes: u64) {
         let most = MAX_LINE >> 20;
         self.notice(&format!("A line of {bytes} bytes was cut: at most {most} MiB are shown."));
         if let Some(turn) = &mut self.turn {
-            turn.alive = now;
+            turn.last_progress = now;
         }
     }
 
     fn object(&mut self, now: Instant, value: &Value, line: &Line) {
-        let heard = match &line.cut {
-            None => self.dialect.heard(value),
-            Some(cut) => self.dialect.heard_cut(value, cut.whole.as_deref()),
+        let parsed = match &line.cut {
+            None => self.dialect.parse(value),
+            Some(cut) => self.dialect.parse_cut(value, cut.whole.as_deref()),
         };
-        if heard.is_progress
+        if parsed.is_progress
             && let Some(turn) = &mut self.turn
         {
-            turn.alive = now;
+            turn.last_progress = now;
             // The program goes on after an answer that seemed complete.
-            turn.leaving = None;
+            turn.exit_deadline = None;
         }
-        for output in heard.outputs {
+        for output in parsed.outputs {
             self.take_output(now, output);
         }
     }
@@ -75,11 +75,11 @@ impl Turns {
                 self.event(AgentEvent::Text { text, delta, unasked });
             }
             AgentOutput::Event(event) => self.event(event),
-            AgentOutput::Conversation(id) => self.talks_in(id),
+            AgentOutput::Conversation(id) => self.set_conversation(id),
             AgentOutput::Ask { key, tool, input } => self.ask(now, key, &tool, input),
             AgentOutput::AskCancelled { key } => self.withdraw(&key),
             AgentOutput::Write(bytes) => self.write(bytes),
-            AgentOutput::Leaving => self.leaves(now),
+            AgentOutput::Leaving => self.expect_exit(now),
             // An end without a running turn is late or the program's own: a turn ends once.
             AgentOutput::Ended(ended) if self.is_running() => self.end(now, ended),
             AgentOutput::Ended(_) => {}
@@ -87,7 +87,7 @@ impl Turns {
         }
     }
 
-    fn talks_in(&mut self, id: String) {
+    fn set_conversation(&mut self, id: String) {
         // The id goes to a later command line, so it must look like one.
         if words::is_id(&id) && self.conversation.as_deref() != Some(&id) {
             self.conversation = Some(id.clone());
@@ -95,10 +95,10 @@ impl Turns {
         }
     }
 
-    fn leaves(&mut self, now: Instant) {
+    fn expect_exit(&mut self, now: Instant) {
         let at = now + self.config.exit_timeout;
         if let Some(turn) = &mut self.turn {
-            turn.leaving = Some(at);
+            turn.exit_deadline = Some(at);
         }
     }
 }

@@ -76,11 +76,11 @@ struct Turn {
     prompt: String,
     stage: Stage,
     /// The time of the agent's last progress.
-    alive: Instant,
+    last_progress: Instant,
     /// The time by which the turn has to end after an interrupt.
-    interrupted: Option<Instant>,
+    interrupt_deadline: Option<Instant>,
     /// The time by which the process has to end, since its answer is complete.
-    leaving: Option<Instant>,
+    exit_deadline: Option<Instant>,
     /// Whether the agent refused the conversation and the turn began again in a new one.
     is_anew: bool,
     /// Whether a notice about a line that is not JSON was already sent.
@@ -124,14 +124,14 @@ impl Turns {
     /// When the input is refused. Nothing has changed then.
     pub fn handle(&mut self, now: Instant, input: Input) -> Result<(), TurnsError> {
         match input {
-            Input::Prompt { text } => self.prompted(text)?,
+            Input::Prompt { text } => self.enqueue(text)?,
             Input::Line(line) => self.line(now, &line),
             Input::Stderr(text) => self.tail.push(&text),
             Input::Exited(exit) => self.exited(now, exit),
             Input::SpawnFailed(why) => self.spawn_failed(now, &why),
             Input::Interrupt => self.interrupt(now)?,
             Input::Permission { request_id, allow, message } => {
-                self.decided(now, &request_id, allow, message)?;
+                self.decide(now, &request_id, allow, message)?;
             }
             Input::Stop => self.stop(now),
             Input::Freeze => self.freeze(now),
@@ -144,20 +144,21 @@ impl Turns {
     /// Handles the deadlines that have passed.
     pub fn handle_timeout(&mut self, now: Instant) {
         let due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
+        // First: a request that is refused now is progress, so the turn is not silent as well.
         self.expire(now);
         if due(self.process.deadline()) {
-            self.process_is_slow(now);
+            self.close_harder(now);
         }
-        if due(self.turn.as_ref().and_then(|turn| turn.interrupted)) {
+        if due(self.turn.as_ref().and_then(|turn| turn.interrupt_deadline)) {
             self.kill_turn(now);
         }
-        if due(self.turn.as_ref().and_then(|turn| turn.leaving)) {
-            self.left_too_slowly(now);
+        if due(self.turn.as_ref().and_then(|turn| turn.exit_deadline)) {
+            self.end_without_exit(now);
         }
-        if due(self.silence_ends()) {
-            self.fell_silent(now);
+        if due(self.silence_deadline()) {
+            self.fail_silent_turn(now);
         }
-        if due(self.idle_ends()) {
+        if due(self.idle_deadline()) {
             self.idle_since = None;
             self.close_process(now);
         }
@@ -168,12 +169,12 @@ impl Turns {
     pub fn poll_timeout(&self) -> Option<Instant> {
         let turn = self.turn.as_ref();
         let moments = [
-            self.expires(),
+            self.permission_deadline(),
             self.process.deadline(),
-            turn.and_then(|turn| turn.interrupted),
-            turn.and_then(|turn| turn.leaving),
-            self.silence_ends(),
-            self.idle_ends(),
+            turn.and_then(|turn| turn.interrupt_deadline),
+            turn.and_then(|turn| turn.exit_deadline),
+            self.silence_deadline(),
+            self.idle_deadline(),
         ];
         moments.into_iter().flatten().min()
     }
@@ -222,7 +223,7 @@ impl Turns {
         self.dialect.provider()
     }
 
-    fn prompted(&mut self, text: String) -> Result<(), TurnsError> {
+    fn enqueue(&mut self, text: String) -> Result<(), TurnsError> {
         match text.len() {
             _ if self.is_stopped => return Err(TurnsError::Stopped),
             _ if text.trim().is_empty() => return Err(TurnsError::EmptyPrompt),
@@ -265,11 +266,13 @@ impl Turns {
     fn end(&mut self, now: Instant, ended: TurnResult) {
         let Some(turn) = self.turn.take() else { return };
         self.cancel_all();
-        let interrupted = turn.interrupted.is_some() && ended.outcome != TurnOutcome::Completed;
-        let outcome = if interrupted { TurnOutcome::Interrupted } else { ended.outcome };
+        // An answer that was complete before the interrupt reached the program stays a complete one.
+        let was_interrupted =
+            turn.interrupt_deadline.is_some() && ended.outcome != TurnOutcome::Completed;
+        let outcome = if was_interrupted { TurnOutcome::Interrupted } else { ended.outcome };
         let error = ended.error.filter(|_| outcome == TurnOutcome::Failed);
         let (turn, text) = (turn.number, ended.text);
-        self.keep_used();
+        self.report_used();
         self.event(AgentEvent::TurnEnded {
             turn,
             outcome,
@@ -278,12 +281,12 @@ impl Turns {
         });
         let end = TurnEnd { turn, outcome, text, error, usage: ended.usage };
         self.outputs.push_back(Output::TurnEnded(end));
-        self.turn_is_over(now);
+        self.release_process(now);
     }
 
     /// Reports the usage of the whole conversation if it has changed. It is stored, since a later
     /// process must count on from it.
-    fn keep_used(&mut self) {
+    fn report_used(&mut self) {
         let used = self.dialect.used().filter(|used| self.used != Some(*used));
         if let Some(used) = used {
             self.used = Some(used);
@@ -298,13 +301,13 @@ impl Turns {
     /// The time at which the turn has been silent for too long. It may wait for a person's decision
     /// without a limit. While it waits for an older process to end, the agent has not been prompted
     /// yet and cannot answer.
-    fn silence_ends(&self) -> Option<Instant> {
+    fn silence_deadline(&self) -> Option<Instant> {
         let turn =
             self.turn.as_ref().filter(|_| self.is_running() && self.permissions.is_empty())?;
-        Some(turn.alive + self.config.silence_timeout)
+        Some(turn.last_progress + self.config.silence_timeout)
     }
 
-    fn fell_silent(&mut self, now: Instant) {
+    fn fail_silent_turn(&mut self, now: Instant) {
         let seconds = self.config.silence_timeout.as_secs();
         let why = self.tail.explain(&format!("The agent said nothing for {seconds} s."));
         self.close_process(now);
@@ -313,7 +316,7 @@ impl Turns {
 
     /// The time at which a warm, idle process is stopped. A process whose conversation cannot be
     /// resumed is never stopped.
-    fn idle_ends(&self) -> Option<Instant> {
+    fn idle_deadline(&self) -> Option<Instant> {
         let since =
             self.idle_since.filter(|_| self.turn.is_none() && self.permissions.is_empty())?;
         let stops = self.process == Process::Live && self.dialect.is_resumable();
@@ -335,9 +338,9 @@ impl Turn {
             number,
             prompt,
             stage: Stage::Waiting,
-            alive: now,
-            interrupted: None,
-            leaving: None,
+            last_progress: now,
+            interrupt_deadline: None,
+            exit_deadline: None,
             is_anew: false,
             has_noted: false,
         }

@@ -54,7 +54,7 @@ impl Turns {
             self.answer(&key, Decision::Deny("Too many requests wait for the user."));
             return;
         }
-        // Never counted back: an id stands for one request, also for a client that answers late.
+        // The number only rises: an id stands for one request, even for a client that answers late.
         self.requests += 1;
         let prefix = &self.config.request_prefix;
         let request_id = format!("{prefix}.{}.{}", self.number, self.requests);
@@ -74,11 +74,11 @@ impl Turns {
     fn drop_permission(&mut self, key: &str) {
         if let Some(at) = self.permissions.iter().position(|permission| permission.key == key) {
             let permission = self.permissions.remove(at);
-            self.resolved(permission, PermissionOutcome::Expired, None);
+            self.resolve(permission, PermissionOutcome::Expired, None);
         }
     }
 
-    pub(super) fn decided(
+    pub(super) fn decide(
         &mut self,
         now: Instant,
         request_id: &str,
@@ -100,8 +100,8 @@ impl Turns {
             false => self.answer(&permission.key, Decision::Deny(&why)),
         }
         let outcome = if allow { PermissionOutcome::Allow } else { PermissionOutcome::Deny };
-        self.resolved(permission, outcome, message.map(|m| words::cut(&m, MAX_MESSAGE).to_owned()));
-        self.still_alive(now);
+        self.resolve(permission, outcome, message.map(|m| words::cut(&m, MAX_MESSAGE).to_owned()));
+        self.note_progress(now);
         Ok(())
     }
 
@@ -112,12 +112,12 @@ impl Turns {
         {
             let permission = self.permissions.remove(at);
             self.answer(&permission.key, Decision::Deny("Nobody decided in time."));
-            self.resolved(permission, PermissionOutcome::Expired, None);
-            self.still_alive(now);
+            self.resolve(permission, PermissionOutcome::Expired, None);
+            self.note_progress(now);
         }
     }
 
-    pub(super) fn expires(&self) -> Option<Instant> {
+    pub(super) fn permission_deadline(&self) -> Option<Instant> {
         self.permissions.iter().map(|permission| permission.expires).min()
     }
 
@@ -125,7 +125,7 @@ impl Turns {
     pub(super) fn cancel_all(&mut self) {
         for permission in std::mem::take(&mut self.permissions) {
             self.answer(&permission.key, Decision::Cancelled);
-            self.resolved(permission, PermissionOutcome::Expired, None);
+            self.resolve(permission, PermissionOutcome::Expired, None);
         }
     }
 
@@ -136,7 +136,7 @@ impl Turns {
         }
     }
 
-    fn resolved(
+    fn resolve(
         &mut self,
         permission: OpenPermission,
         outcome: PermissionOutcome,
@@ -147,9 +147,9 @@ impl Turns {
     }
 
     /// Notes progress of the turn: the time in which a person decided does not count as silence.
-    fn still_alive(&mut self, now: Instant) {
+    fn note_progress(&mut self, now: Instant) {
         if let Some(turn) = &mut self.turn {
-            turn.alive = now;
+            turn.last_progress = now;
         }
     }
 }

@@ -77,7 +77,7 @@ impl Turns {
             }
         };
         turn.stage = Stage::Running;
-        turn.alive = now;
+        turn.last_progress = now;
         self.outputs.extend(output);
     }
 
@@ -90,7 +90,7 @@ impl Turns {
 
     /// Handles the end of a turn: a warm process stays for the next turn, any other must exit by itself
     /// soon.
-    pub(super) fn turn_is_over(&mut self, now: Instant) {
+    pub(super) fn release_process(&mut self, now: Instant) {
         if self.process != Process::Live {
             return;
         }
@@ -120,7 +120,7 @@ impl Turns {
     }
 
     /// Takes the next step of closing a process that has not ended in time.
-    pub(super) fn process_is_slow(&mut self, now: Instant) {
+    pub(super) fn close_harder(&mut self, now: Instant) {
         match self.process {
             Process::Closing(Closing::Term(_)) => self.kill_process(),
             Process::Closing(Closing::Leaving(_) | Closing::Eof(_)) => self.terminate(now),
@@ -136,10 +136,10 @@ impl Turns {
     }
 
     /// Ends a turn whose answer is complete but whose process has not exited in time.
-    pub(super) fn left_too_slowly(&mut self, now: Instant) {
+    pub(super) fn end_without_exit(&mut self, now: Instant) {
         self.terminate(now);
         // The answer is complete, so an end by our signal is no failure.
-        self.ended_by_exit(now, Exit::Code(0));
+        self.end_by_exit(now, Exit::Code(0));
     }
 
     pub(super) fn exited(&mut self, now: Instant, exit: Exit) {
@@ -148,7 +148,7 @@ impl Turns {
         }
         self.process = Process::None;
         self.idle_since = None;
-        self.ended_by_exit(now, exit);
+        self.end_by_exit(now, exit);
         self.cancel_all();
     }
 
@@ -163,7 +163,7 @@ impl Turns {
     }
 
     /// Ends the running turn, since its process has ended.
-    fn ended_by_exit(&mut self, now: Instant, exit: Exit) {
+    fn end_by_exit(&mut self, now: Instant, exit: Exit) {
         if !self.is_running() {
             return;
         }
@@ -198,14 +198,14 @@ impl Turns {
         let Some(turn) = self.turn.as_mut().filter(|turn| turn.stage == Stage::Running) else {
             return;
         };
-        if turn.is_anew || turn.interrupted.is_some() {
+        if turn.is_anew || turn.interrupt_deadline.is_some() {
             self.fail(now, "The agent does not know its conversation.");
             self.close_process(now);
             return;
         }
         turn.is_anew = true;
         turn.stage = Stage::Waiting;
-        turn.leaving = None;
+        turn.exit_deadline = None;
         self.conversation = None;
         self.notice("The agent does not know the conversation any more; a new one begins.");
         self.cancel_all();

@@ -1,5 +1,5 @@
-//! The state of a session whose process outlives its driver: the next driver goes on in the middle of a
-//! turn. Times are kept as spans, so the time between two drivers does not count.
+//! The state of a session whose process outlives its driver, so that the next driver goes on in the middle
+//! of a turn. Times are stored as spans: the time between two drivers does not count.
 
 use std::{
     collections::VecDeque,
@@ -132,9 +132,9 @@ impl SavedTurn {
         Self {
             prompt: turn.prompt.clone(),
             stage: turn.stage,
-            alive: now.saturating_duration_since(turn.alive),
-            interrupted: turn.interrupted.map(until),
-            leaving: turn.leaving.map(until),
+            alive: now.saturating_duration_since(turn.last_progress),
+            interrupted: turn.interrupt_deadline.map(until),
+            leaving: turn.exit_deadline.map(until),
             is_anew: turn.is_anew,
             has_noted: turn.has_noted,
         }
@@ -145,9 +145,9 @@ impl SavedTurn {
             number,
             prompt: self.prompt,
             stage: self.stage,
-            alive: now.checked_sub(self.alive).unwrap_or(now),
-            interrupted: self.interrupted.map(|span| now + span),
-            leaving: self.leaving.map(|span| now + span),
+            last_progress: now.checked_sub(self.alive).unwrap_or(now),
+            interrupt_deadline: self.interrupted.map(|span| now + span),
+            exit_deadline: self.leaving.map(|span| now + span),
             is_anew: self.is_anew,
             has_noted: self.has_noted,
         }

@@ -19,12 +19,16 @@ struct Shell {
 impl Shell {
     fn with_ann() -> Self {
         let mut shell = Self::default();
-        let effects = shell.outpost.enlist(ANN, TEAM, OWNER).unwrap();
-        shell.did(effects);
+        shell.act(|outpost| outpost.enlist(ANN, TEAM, OWNER).unwrap());
         shell
     }
 
-    fn did(&mut self, effects: Vec<Effect>) {
+    fn act(&mut self, call: impl FnOnce(&mut Outpost) -> Vec<Effect>) {
+        let effects = call(&mut self.outpost);
+        self.carry_out(effects);
+    }
+
+    fn carry_out(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
                 Effect::Keep(Change::PutSeat(record)) => {
@@ -53,7 +57,7 @@ impl Shell {
             payload: "work".into(),
         };
         let (taken, effects) = self.outpost.take(ANN, OWNER, message);
-        self.did(effects);
+        self.carry_out(effects);
         taken
     }
 
@@ -62,17 +66,13 @@ impl Shell {
         let (outpost, left_out) = Outpost::restore(self.stored.values().cloned());
         assert_eq!(left_out, []);
         self.outpost = outpost;
-        let effects = self.outpost.stopped(ANN);
-        self.did(effects);
+        self.act(|outpost| outpost.stopped(ANN));
     }
 
     fn turn(&mut self, turn: u64, seq: u64, text: &str) {
-        let effects = self.outpost.begun(ANN, seq);
-        self.did(effects);
-        let effects = self.outpost.turn_started(ANN, turn);
-        self.did(effects);
-        let effects = self.outpost.turn_ended(ANN, turn, true, text);
-        self.did(effects);
+        self.act(|outpost| outpost.begun(ANN, seq));
+        self.act(|outpost| outpost.turn_started(ANN, turn));
+        self.act(|outpost| outpost.turn_ended(ANN, turn, true, text));
     }
 
     fn due(&self) -> Vec<Report> {
@@ -81,8 +81,7 @@ impl Shell {
     }
 
     fn heard(&mut self, number: u64) {
-        let effects = self.outpost.heard(OWNER, ANN, number);
-        self.did(effects);
+        self.act(|outpost| outpost.heard(OWNER, ANN, number));
     }
 }
 
@@ -118,8 +117,7 @@ fn a_report_is_sent_until_it_is_acknowledged_also_after_a_restart() {
     assert_eq!(shell.due().len(), 2, "one more start says nothing new");
     shell.heard(4);
     assert_eq!(shell.due(), []);
-    let after = shell.outpost.turn_started(ANN, 2);
-    shell.did(after);
+    shell.act(|outpost| outpost.turn_started(ANN, 2));
     let due = shell.outpost.reports(OWNER, &BTreeMap::new(), 16);
     assert_eq!(due, [(ANN, 5, Report::Started { turn: 2 })], "numbers never come again");
 }
@@ -128,8 +126,7 @@ fn a_report_is_sent_until_it_is_acknowledged_also_after_a_restart() {
 fn the_seat_of_a_session_that_has_ended_stays_until_its_owner_has_heard_of_the_end() {
     let mut shell = Shell::with_ann();
     shell.send(1);
-    let effects = shell.outpost.gone(ANN);
-    shell.did(effects);
+    shell.act(|outpost| outpost.gone(ANN));
     assert_eq!(shell.send(2), Receipt::Unknown);
     assert_eq!(shell.due(), [Report::Gone]);
     let known = BTreeSet::from([ANN]);
@@ -172,8 +169,7 @@ fn a_session_without_room_is_given_its_message_again_when_its_turn_ends() {
     shell.send(1);
     shell.outpost.not_taken(ANN, 1);
     assert_eq!(shell.outpost.offer_all(), []);
-    let effects = shell.outpost.turn_ended(ANN, 4, false, "failed");
-    shell.did(effects);
+    shell.act(|outpost| outpost.turn_ended(ANN, 4, false, "failed"));
     assert_eq!(shell.given, [1, 1]);
 }
 
@@ -184,12 +180,10 @@ fn messages_reports_texts_and_seats_are_bounded() {
         assert_eq!(shell.send(seq), Receipt::Noted);
     }
     assert_eq!(shell.send(99), Receipt::NoRoom);
-    let begun = shell.outpost.begun(ANN, 1);
-    shell.did(begun);
+    shell.act(|outpost| outpost.begun(ANN, 1));
     let long = "x".repeat(TEXT + 1);
     for turn in 1..=REPORTS as u64 {
-        let effects = shell.outpost.turn_ended(ANN, turn, true, &long);
-        shell.did(effects);
+        shell.act(|outpost| outpost.turn_ended(ANN, turn, true, &long));
     }
     let due = shell.due();
     assert_eq!(due.len(), REPORTS);

@@ -6,16 +6,13 @@ const CAT: Uuid = id(103);
 
 fn with_cat() -> Shell {
     let mut shell = Shell::with_team(Limits::default());
-    let effects = shell.teams.worker_joined_at(TEAM, CAT, "far", shell.at).unwrap();
-    shell.did(effects);
-    let (_, effects) = shell.teams.assign(TEAM, CAT, "work", shell.at).unwrap();
-    shell.did(effects);
+    shell.act(|teams, at| teams.worker_joined_at(TEAM, CAT, "far", at).unwrap());
+    shell.assign(CAT, "work");
     shell
 }
 
 fn report(shell: &mut Shell, number: u64, report: Report) {
-    let effects = shell.teams.reported(CAT, number, report, shell.at);
-    shell.did(effects);
+    shell.act(|teams, at| teams.reported(CAT, number, report, at));
 }
 
 fn results_of_cat(shell: &Shell) -> Vec<(bool, &str)> {

@@ -194,8 +194,7 @@ impl Model {
     fn assign(&mut self, who: Uuid) {
         let allowed = self.is_worker(who) && self.lives(who) && self.lives(LEADER);
         let text = (self.said.len() + 1).to_string();
-        let done = self.shell.teams.assign(TEAM, who, text, self.shell.at);
-        let said = self.shell.answered(done);
+        let said = self.shell.ask(|teams, at| teams.assign(TEAM, who, text, at));
         self.was_said(LEADER, vec![who], allowed, said);
     }
 
@@ -425,8 +424,7 @@ impl Model {
             return;
         }
         let (caller, _) = self.waiting.swap_remove(which % self.waiting.len());
-        let effects = self.shell.teams.stop_waiting(caller);
-        self.shell.did(effects);
+        self.shell.act(|teams, _| teams.stop_waiting(caller));
         self.stopped.insert(caller);
     }
 
@@ -482,8 +480,7 @@ impl Model {
         let living: Vec<_> = self.sessions.keys().copied().filter(|who| self.lives(*who)).collect();
         for who in living {
             self.end(who, TurnOutcome::Completed);
-            let effects = self.shell.teams.note_room(who);
-            self.shell.did(effects);
+            self.shell.act(|teams, _| teams.note_room(who));
             while self.shell.offers.contains_key(&who) {
                 self.hand_over(who);
             }

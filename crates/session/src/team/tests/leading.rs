@@ -4,13 +4,11 @@ use super::*;
 
 impl Shell {
     fn works_for_leader(&mut self, worker: Uuid) {
-        let effects = self.teams.works_for_leader(TEAM, worker).unwrap();
-        self.did(effects);
+        self.act(|teams, _| teams.works_for_leader(TEAM, worker).unwrap());
     }
 
     fn heard(&mut self, worker: Uuid, number: u64) {
-        let effects = self.teams.heard(worker, number);
-        self.did(effects);
+        self.act(|teams, _| teams.heard(worker, number));
     }
 
     /// The team worker, number and text of each result that is news for the leader.
@@ -103,7 +101,6 @@ fn a_team_without_its_leader_has_no_news() {
     shell.complete(ANN, 1, "done");
     shell.gone(LEADER);
     assert_eq!(shell.news(), []);
-    let effects = shell.teams.delete(TEAM).unwrap();
-    shell.did(effects);
+    shell.act(|teams, _| teams.delete(TEAM).unwrap());
     assert!(shell.teams.unheard.is_empty());
 }

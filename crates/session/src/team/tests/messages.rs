@@ -70,8 +70,7 @@ fn a_message_without_room_is_offered_again_when_the_turn_ends() {
     assert_eq!(shell.offers[&ANN].seq, 1);
     shell.offers.clear();
     shell.teams.not_taken(TEAM, 1, ANN);
-    let effects = shell.teams.note_room(ANN);
-    shell.did(effects);
+    shell.act(|teams, _| teams.note_room(ANN));
     assert_eq!(shell.deliver(ANN), 1);
     assert_eq!(shell.deliver(ANN), 2);
     shell.check();
@@ -201,14 +200,12 @@ fn bytes_of_a_team_and_of_all_teams_are_bounded() {
     let limits = Limits { inbox_bytes: 100, held_bytes: 150, ..Limits::default() };
     let mut shell = Shell::with_team(limits);
     shell.create(id(2), id(200)).unwrap();
-    let effects = shell.teams.worker_joined(id(2), id(201), 0).unwrap();
-    shell.did(effects);
+    shell.act(|teams, _| teams.worker_joined(id(2), id(201), 0).unwrap());
     let sixty = "x".repeat(60);
     shell.say(LEADER, Some(ANN), &sixty).unwrap();
     let full = |unread| Err(TeamError::InboxFull { team: TEAM, unread });
     assert_eq!(shell.say(LEADER, Some(ANN), &sixty), full(1));
-    let done = shell.teams.relay(id(2), id(200), None, "y".repeat(60), 0);
-    shell.answered(done).unwrap();
+    shell.ask(|teams, _| teams.relay(id(2), id(200), None, "y".repeat(60), 0)).unwrap();
     assert_eq!(shell.say(LEADER, Some(ANN), &"x".repeat(31)), full(1));
     assert_eq!(shell.say(LEADER, Some(ANN), &"x".repeat(30)), Ok(2));
     shell.deliver(ANN);
@@ -227,8 +224,7 @@ fn a_read_message_is_not_delivered_again() {
     shell.teams.not_taken(TEAM, 1, ANN);
     shell.read(ANN, Some(2));
     shell.say(LEADER, Some(BOB), "three").unwrap();
-    let effects = shell.teams.note_room(ANN);
-    shell.did(effects);
+    shell.act(|teams, _| teams.note_room(ANN));
     assert_eq!(shell.offers[&ANN].seq, 2);
     shell.check();
 }

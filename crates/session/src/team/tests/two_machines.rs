@@ -62,17 +62,21 @@ impl Two {
     fn new() -> Self {
         let mut near = Shell::with_team(Limits::default());
         let effects = near.teams.worker_joined_at(TEAM, CAT, FAR, near.at).unwrap();
-        near.did(effects);
+        near.carry_out(effects);
         let (stored, begun, wanted) = Default::default();
         let far = Outpost::default();
         let mut two =
             Self { near, far, stored, given: None, turn: 0, is_working: false, begun, wanted };
-        let effects = two.far.enlist(CAT, TEAM, OWNER).unwrap();
-        two.did(effects);
+        two.act(|far| far.enlist(CAT, TEAM, OWNER).unwrap());
         two
     }
 
-    fn did(&mut self, effects: Vec<Effect>) {
+    fn act(&mut self, call: impl FnOnce(&mut Outpost) -> Vec<Effect>) {
+        let effects = call(&mut self.far);
+        self.carry_out(effects);
+    }
+
+    fn carry_out(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
                 Effect::Keep(Change::PutSeat(record)) => {
@@ -110,24 +114,23 @@ impl Two {
         let message = SeatMessage { seq, from, name: None, leads: true, kind, payload };
         let (taken, effects) = self.far.take(CAT, OWNER, message);
         assert_eq!(taken, outpost::Receipt::Noted);
-        self.did(effects);
+        self.carry_out(effects);
     }
 
     fn begin(&mut self) {
         let Some(seq) = self.given.take_if(|_| !self.is_working) else { return };
         (self.turn, self.is_working) = (self.turn + 1, true);
         self.begun.push(seq);
-        let effects = self.far.begun(CAT, seq);
-        self.did(effects);
+        self.act(|far| far.begun(CAT, seq));
         let effects = self.far.turn_started(CAT, self.turn);
-        self.did(effects);
+        self.carry_out(effects);
     }
 
     fn end(&mut self) {
         if std::mem::take(&mut self.is_working) {
             let text = format!("turn {}", self.turn);
             let effects = self.far.turn_ended(CAT, self.turn, true, &text);
-            self.did(effects);
+            self.carry_out(effects);
             self.wanted.push((true, text));
         }
     }
@@ -140,10 +143,9 @@ impl Two {
                 self.near.offers.remove(&CAT);
             }
             let effects = self.near.teams.reported(session, number, report, self.near.at);
-            self.near.did(effects);
+            self.near.carry_out(effects);
             if is_heard {
-                let effects = self.far.heard(OWNER, session, number);
-                self.did(effects);
+                self.act(|far| far.heard(OWNER, session, number));
             }
         }
     }
@@ -156,8 +158,7 @@ impl Two {
         let (far, left_out) = Outpost::restore(self.stored.values().cloned());
         assert_eq!(left_out, []);
         self.far = far;
-        let effects = self.far.stopped(CAT);
-        self.did(effects);
+        self.act(|far| far.stopped(CAT));
     }
 
     /// Nothing is lost any more, and all work is done.

@@ -190,8 +190,7 @@ fn a_cancelled_wait_is_not_answered_and_leaves_nothing() {
     let mut shell = Shell::with_team(Limits::default());
     shell.assign(ANN, "a");
     let Waiting::Until(caller) = shell.wait_for(None, 60).unwrap() else { panic!() };
-    let effects = shell.teams.stop_waiting(caller);
-    shell.did(effects);
+    shell.act(|teams, _| teams.stop_waiting(caller));
     assert_eq!(shell.teams.poll_timeout(), None);
     assert!(shell.teams.waits.is_empty());
     shell.pass(60);

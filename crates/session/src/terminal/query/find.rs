@@ -155,7 +155,7 @@ fn control_kind(control: &Control<'_>) -> Option<Kind> {
         (Some('>'), "", 'q', 0) => Kind::Version,
         (Some('?'), "", 'u', _) => Kind::Keyboard,
         (Some('?'), "", 'm', 4) => Kind::OtherKeys,
-        (None, "", 't', asked @ (14 | 15 | 16 | 18 | 19)) => Kind::Size(asked - 10),
+        (None, "", 't', number @ (14 | 15 | 16 | 18 | 19)) => Kind::Size(number - 10),
         (None, "", 't', 20) => Kind::Title('L'),
         (None, "", 't', 21) => Kind::Title('l'),
         (Some('?'), "", 'S', _) => Kind::Graphics,

@@ -1,11 +1,11 @@
 //! Questions of a program to its terminal, and who answers them.
 //!
-//! A program's question is in its output, so every terminal that shows the output answers it, and without
-//! a terminal nobody does. Here each question gets one answer:
+//! A program's question is part of its output. So every terminal that shows the output answers it, and where
+//! none is attached, nobody does. Here each question gets one answer:
 //!
 //! - The terminal of the client in control answers, since only that terminal knows its colours, its keys
-//!   and its size in pixels. The answers of other terminals are not typed, nor are those to questions
-//!   that were answered before, which a client is sent again when it comes back.
+//!   and its size in pixels. The answers of other terminals are not typed. Nor is a second answer
+//!   to an old question, which a client is sent again when it comes back.
 //! - With no terminal attached, the session's own screen answers at once. It also answers for a terminal
 //!   that is silent, but only what every terminal answers.
 //!
@@ -253,7 +253,7 @@ impl Queries {
             match reading {
                 Reading::Answer(kind, length) => {
                     let (answer, after) = rest.split_at(length);
-                    match self.answered(client, kind, answer) {
+                    match self.match_answer(client, kind, answer) {
                         Fate::Typed => keys.extend_from_slice(answer),
                         Fate::Dropped => {}
                         Fate::Key => {
@@ -277,8 +277,8 @@ impl Queries {
         FilteredInput { keys: keys.into(), has_keys }
     }
 
-    /// Forgets what a terminal owes for too long. Returns the answer that it has begun, and `None` if it
-    /// owes nothing.
+    /// Drops the questions that a terminal has not answered within [`OWED`]. Returns the beginning of its
+    /// answer, which may be empty; `None` if it owes no answer.
     fn begun(&mut self, client: ViewerId, now: Instant) -> Option<Vec<u8>> {
         let owed = self.terminals.get_mut(&client)?;
         owed.queries.retain(|(_, _, until)| *until > now);
@@ -290,7 +290,7 @@ impl Queries {
         Some(begun)
     }
 
-    fn answered(&mut self, client: ViewerId, kind: Kind, answer: &[u8]) -> Fate {
+    fn match_answer(&mut self, client: ViewerId, kind: Kind, answer: &[u8]) -> Fate {
         let Some(owed) = self.terminals.get_mut(&client) else { return Fate::Key };
         let Some(at) = owed.queries.iter().position(|(_, owed, _)| *owed == kind) else {
             return Fate::Key;

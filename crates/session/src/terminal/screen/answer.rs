@@ -130,22 +130,22 @@ fn capabilities(query: &Query) -> String {
 /// The colours that a query asks for. `None`: the program has not set the one that a person chose.
 fn colours(emulator: &Emulator, query: &Query, number: u16) -> Option<String> {
     let end = if query.by_bell { "\x07" } else { "\x1b\\" };
-    let told = |selector: &str, Rgb { r, g, b }: Rgb| {
+    let report = |selector: &str, Rgb { r, g, b }: Rgb| {
         format!("\x1b]{selector};rgb:{r:02x}{r:02x}/{g:02x}{g:02x}/{b:02x}{b:02x}{end}")
     };
     let set = |index: usize| emulator.term().colors()[index];
     if number != 4 {
         let named = usize::from(number.checked_sub(10).filter(|named| *named < 3)?);
         let colour = set(NamedColor::Foreground as usize + named)?;
-        return Some(told(&number.to_string(), colour));
+        return Some(report(&number.to_string(), colour));
     }
     // A bound for the answer that one question can cause.
     let parts: Vec<&str> = query.sequence.split(';').skip(1).take(64).collect();
-    let asked = parts.chunks_exact(2).filter(|pair| pair[1] == "?");
-    let indexes = asked.filter_map(|pair| pair[0].parse::<u8>().ok());
+    let questions = parts.chunks_exact(2).filter(|pair| pair[1] == "?");
+    let indexes = questions.filter_map(|pair| pair[0].parse::<u8>().ok());
     let all = indexes.map(|index| {
         let colour = set(index.into()).unwrap_or_else(|| usual(index));
-        told(&format!("4;{index}"), colour)
+        report(&format!("4;{index}"), colour)
     });
     Some(all.collect::<String>()).filter(|all| !all.is_empty())
 }

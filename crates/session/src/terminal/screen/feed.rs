@@ -1,7 +1,6 @@
 //! Takes bytes, decodes them, and cuts the text into stretches and whole control sequences.
 //!
-//! The engine reads only whole sequences, so it is never within one between two calls, whatever the
-//! bytes are.
+//! The engine reads only whole sequences. So between two calls it is never in the middle of one.
 
 use std::borrow::Cow;
 
@@ -77,8 +76,8 @@ impl Screen {
     fn feed_stretch<'a>(&mut self, text: &'a str) -> &'a str {
         let (stretch, rest) = text.split_at(skim::stretch(text.as_bytes()));
         if !stretch.is_empty() {
-            let seen = if self.skimming { self.skip(stretch) } else { stretch };
-            self.read_stretch(seen.as_bytes());
+            let visible = if self.skimming { self.skip(stretch) } else { stretch };
+            self.read_stretch(visible.as_bytes());
             self.printed = skim::last_printed(stretch, self.printed);
         }
         rest
@@ -106,12 +105,12 @@ impl Screen {
     fn skip<'a>(&mut self, stretch: &'a str) -> &'a str {
         let Some(rows) = self.emulator.rows_to_flush() else { return stretch };
         let Some(start) = skim::visible(stretch.as_bytes(), rows) else { return stretch };
-        let (gone, seen) = stretch.split_at(start);
-        for numbers in skim::pens(gone.as_bytes()) {
+        let (scrolled_off, visible) = stretch.split_at(start);
+        for numbers in skim::pens(scrolled_off.as_bytes()) {
             self.emulator.set_pen(numbers);
         }
         self.emulator.carriage_return();
-        seen
+        visible
     }
 
     fn apply(&mut self, sequence: &str) {

@@ -10,7 +10,7 @@
 //! - `house`: the servers, the workers, and what the servers share
 //! - `faults`: what was out of order, and when; `chaos`: what puts it out of order
 //! - `load`: the clients; `judge`: which end of a request is allowed
-//! - `bill`: what the ledger has to say; `settle`: what must be true in the end
+//! - `bill`: what the ledger has to say
 //! - `account`: what became of all
 
 mod account;
@@ -20,18 +20,20 @@ mod faults;
 mod house;
 mod judge;
 mod load;
-mod settle;
 
 use std::{sync::Arc, time::Duration};
 
 use clap::Args;
 use testkit::{
     Random,
-    lab::{self, Outcome},
+    lab::{self, Outcome, settles},
 };
 use tokio::time::Instant;
 
-use crate::fleet::{account::Report, bill::Bills, house::House};
+use crate::fleet::{account::Report, bill::Bills, house::House, judge::WORKERS};
+
+/// How long the house may take to be in order in the end.
+const SETTLE: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Args)]
 pub(crate) struct Settings {
@@ -61,9 +63,49 @@ pub(crate) async fn soak(settings: Settings) -> Outcome {
     if let Err(error) = chaos.await {
         report.wrong(format!("the faults: {error}"));
     }
-    settle::settle(&house, &bills, &report).await;
+    settle(&house, &bills, &report).await;
     report.check(|counts| counts.too_few());
     let (seed, wrongs) = (settings.trial.seed, report.wrongs());
     let (took, counts) = (begun.elapsed().as_secs(), report.tally(|counts| counts.to_string()));
     report.outcome(format!("seed {seed}: {took} s; {counts}; {wrongs} wrong"))
+}
+
+/// All servers are healthy and have all workers, no slot is lost, and the ledger has every row.
+async fn settle(house: &House, bills: &Bills, report: &Report) {
+    let begun = Instant::now();
+    settles(report, "a server's health", SETTLE, async || unhealthy(house).await).await;
+    settles(report, "the workers", SETTLE, async || busy(house).await).await;
+    settles(report, "a backend", SETTLE, async || asked(house)).await;
+    settles(report, "the ledger", SETTLE, async || bills.missing(house).await).await;
+    report.tally(|counts| counts.settled = begun.elapsed());
+    bills.compare(house, report).await;
+}
+
+async fn unhealthy(house: &House) -> Option<String> {
+    for (number, server) in house.servers.iter().enumerate() {
+        let health = server.health().await.unwrap_or_default();
+        if health["status"] != "ok" {
+            return Some(format!("server {number}: {health}"));
+        }
+    }
+    None
+}
+
+/// A server that lacks a worker, or a worker that has a request.
+async fn busy(house: &House) -> Option<String> {
+    for (number, server) in house.servers.iter().enumerate() {
+        let workers = server.workers().await;
+        if workers.len() != WORKERS {
+            return Some(format!("server {number} has {} workers", workers.len()));
+        }
+        if let Some(busy) = workers.iter().find(|worker| worker["in_flight_count"] != 0) {
+            return Some(format!("at server {number}: {busy}"));
+        }
+    }
+    None
+}
+
+fn asked(house: &House) -> Option<String> {
+    let busy = house.workers.iter().find(|worker| worker.backend.counts().in_flight() != 0)?;
+    Some(format!("{:?}", busy.backend))
 }

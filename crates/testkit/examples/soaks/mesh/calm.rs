@@ -27,8 +27,8 @@ pub(crate) async fn linked(mesh: &Mesh, report: &Report) {
 }
 
 async fn missing(mesh: &Mesh, number: usize) -> Option<String> {
-    let told = mesh.machines[number].get("/admin/mesh/peers").await.unwrap_or_default();
-    let listed = told["peers"].as_array().cloned().unwrap_or_default();
+    let peers = mesh.machines[number].get("/admin/mesh/peers").await.unwrap_or_default();
+    let listed = peers["peers"].as_array().cloned().unwrap_or_default();
     let ids = plan::peers(number).map(|peer| (peer, &mesh.machines[peer]));
     let mut missing = HashSet::new();
     for (peer, machine) in ids {
@@ -43,7 +43,7 @@ async fn missing(mesh: &Mesh, number: usize) -> Option<String> {
             missing.insert(peer);
         }
     }
-    (!missing.is_empty()).then(|| format!("{missing:?} of {told}"))
+    (!missing.is_empty()).then(|| format!("{missing:?} of {peers}"))
 }
 
 /// Every machine asks for the model of every other, and for those of several.

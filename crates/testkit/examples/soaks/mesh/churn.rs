@@ -6,7 +6,12 @@ use testkit::{Random, lab::Crew};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::mesh::{account::Report, machine::Machine, peers::Mesh, plan::MACHINES, rules};
+use crate::mesh::{
+    account::Report,
+    machine::Machine,
+    peers::Mesh,
+    plan::{self, MACHINES},
+};
 
 /// The shortest time that a machine runs, and the most that is added to it, in milliseconds.
 const RUNS: (u64, u64) = (3_000, 17_000);
@@ -80,7 +85,7 @@ impl Churner {
             }
             some => {
                 let shortly = Duration::from_millis(self.random.below(FROZEN));
-                let time = if some < 97 { shortly } else { rules::FROZEN };
+                let time = if some < 97 { shortly } else { plan::FROZEN };
                 machine.freeze(time).await;
                 self.report.tally(|tally| tally.lives.frozen += 1);
                 return false;

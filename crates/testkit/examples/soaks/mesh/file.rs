@@ -73,14 +73,14 @@ fn write(path: &Path, bytes: u64, mut random: Random) -> io::Result<()> {
 }
 
 fn same(own: &Path, other: &Path) -> Result<(), String> {
-    let told = |error: io::Error| format!("{}: {error}", other.display());
-    let (own, others) = (File::open(own).map_err(told)?, File::open(other).map_err(told)?);
+    let at_path = |error: io::Error| format!("{}: {error}", other.display());
+    let (own, others) = (File::open(own).map_err(at_path)?, File::open(other).map_err(at_path)?);
     let (mut one, mut two, mut at) = (Vec::new(), Vec::new(), 0);
     loop {
         one.clear();
         two.clear();
-        (&own).take(STEP as u64).read_to_end(&mut one).map_err(told)?;
-        (&others).take(STEP as u64).read_to_end(&mut two).map_err(told)?;
+        (&own).take(STEP as u64).read_to_end(&mut one).map_err(at_path)?;
+        (&others).take(STEP as u64).read_to_end(&mut two).map_err(at_path)?;
         if one != two {
             return Err(format!("{} differs in the MiB at {at}", other.display()));
         }

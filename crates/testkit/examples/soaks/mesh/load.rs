@@ -11,8 +11,7 @@ use crate::mesh::{
     judge::{Outcome, RequestEnd, SentRequest, judge},
     machine::Machine,
     peers::Mesh,
-    plan::{self, MACHINES, Model},
-    rules::HANGS,
+    plan::{self, HANGS, MACHINES, Model},
     script,
 };
 

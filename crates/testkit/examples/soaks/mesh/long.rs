@@ -10,8 +10,8 @@ use crate::mesh::{
     account::Report,
     backend,
     file::Offered,
-    lines::Lines,
     machine::{Machine, Start},
+    pull::Lines,
 };
 
 /// A pull that is silent for longer hangs.
@@ -43,8 +43,8 @@ pub(crate) async fn run(settings: &Settings, gib: f64, report: &Report) -> Strin
     let begun = Instant::now();
     let pulled = three.pull(bytes, settings.interrupts).await;
     let seconds = begun.elapsed().as_secs_f64();
-    let told = match pulled {
-        Ok(told) => told,
+    let account = match pulled {
+        Ok(account) => account,
         Err(wrong) => {
             report.wrong(wrong.clone());
             wrong
@@ -59,7 +59,7 @@ pub(crate) async fn run(settings: &Settings, gib: f64, report: &Report) -> Strin
     }
     let wrongs = report.wrongs();
     format!(
-        "{gib} GiB in {seconds:.1} s: {told}; who fetched it occupies {resident} MiB; {wrongs} wrong"
+        "{gib} GiB in {seconds:.1} s: {account}; who fetched it occupies {resident} MiB; {wrongs} wrong"
     )
 }
 
@@ -86,7 +86,7 @@ impl Three {
     }
 
     async fn pull(&self, bytes: u64, interrupts: u32) -> Result<String, String> {
-        let mut told = Vec::new();
+        let mut cuts = Vec::new();
         let mut lines = begin(&self.puller).await?;
         for interrupt in 1..=interrupts {
             let until = bytes / u64::from(interrupts + 1) * u64::from(interrupt);
@@ -95,14 +95,14 @@ impl Three {
                 Step::Reached(reached) => match interrupt % 2 {
                     1 => {
                         drop(lines);
-                        lines = self.interrupt_puller(reached, &mut told).await?;
+                        lines = self.interrupt_puller(reached, &mut cuts).await?;
                     }
-                    _ => self.interrupt_sources(reached, &mut told).await,
+                    _ => self.interrupt_sources(reached, &mut cuts).await,
                 },
             }
         }
         match follow(&mut lines, u64::MAX).await? {
-            Step::Done => Ok(told.join(", ")),
+            Step::Done => Ok(cuts.join(", ")),
             Step::Reached(_) => Err("there was more than the whole".to_owned()),
         }
     }
@@ -110,7 +110,7 @@ impl Three {
     async fn interrupt_puller(
         &self,
         reached: u64,
-        told: &mut Vec<String>,
+        cuts: &mut Vec<String>,
     ) -> Result<Lines, String> {
         self.puller.kill().await;
         sleep(AWAY).await;
@@ -119,14 +119,14 @@ impl Three {
         let Step::Reached(again) = follow(&mut lines, 1).await? else {
             return Err("it was done when it had been interrupted".to_owned());
         };
-        told.push(format!("killed at {} MiB, gone on at {} MiB", reached >> 20, again >> 20));
+        cuts.push(format!("killed at {} MiB, gone on at {} MiB", reached >> 20, again >> 20));
         if again + AGAIN < reached {
             return Err(format!("of {reached} bytes that were there {again} were left"));
         }
         Ok(lines)
     }
 
-    async fn interrupt_sources(&self, reached: u64, told: &mut Vec<String>) {
+    async fn interrupt_sources(&self, reached: u64, cuts: &mut Vec<String>) {
         for source in &self.sources {
             source.kill().await;
         }
@@ -134,7 +134,7 @@ impl Three {
         for source in &self.sources {
             source.start().await;
         }
-        told.push(format!("both sources killed at {} MiB", reached >> 20));
+        cuts.push(format!("both sources killed at {} MiB", reached >> 20));
     }
 }
 

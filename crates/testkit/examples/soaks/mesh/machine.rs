@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use testkit::{ChildProcess, Client, MockBackend, lab::http};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::mesh::{plan::Model, rules};
+use crate::mesh::plan::{self, Model};
 
 /// How often it is looked whether something has come true.
 const LOOK: Duration = Duration::from_millis(20);
@@ -100,7 +100,7 @@ impl Machine {
         let mesh =
             ["--name", &name, "--mesh-name", &name, "--mesh-share", "peers", "--log", "info"];
         let mut all: Vec<_> = own.into_iter().chain(mesh).map(str::to_owned).collect();
-        all.extend(rules::flags());
+        all.extend(plan::flags());
         all.extend(self.flags.iter().cloned());
         if let Some(at) = &self.mesh {
             // The port that was free at its first start is its own from then on.
@@ -170,7 +170,7 @@ impl Machine {
         self.change(|state| (state.up, state.stopped) = (false, state.stopped + 1));
         let mut process = self.process.lock().await.take().expect("it runs");
         process.sigterm();
-        let until = Instant::now() + rules::DRAIN + rules::BUSY;
+        let until = Instant::now() + plan::DRAIN + plan::BUSY;
         while process.check_running() {
             if Instant::now() > until {
                 self.keep_log(&process);

@@ -11,16 +11,15 @@
 //!
 //! It ends with one line of account; the exit code is 1 when something was wrong.
 //!
-//! - `plan`: the links between machines, and the models of each
+//! - `plan`: the links between machines, and how long one lets a request wait, and the models of each
 //! - `script`: which answer belongs to which prompt
 //! - `backend`: a machine's backend, and what it checks
 //! - `machine`: one machine, from start to start; `relay`: where some meet
 //! - `churn`: machines that come and go
 //! - `load`, `judge`: the clients, and what they think of their answers
-//! - `pull`, `lines`: a model that is fetched; `long`: a large one
+//! - `pull`: a model that is fetched; `long`: a large one
 //! - `settle`: what is left at the end
 //! - `calm`: whether all is well then
-//! - `rules`: how long a machine lets a request wait
 //! - `account`: what became of all
 
 mod account;
@@ -29,7 +28,6 @@ mod calm;
 mod churn;
 mod file;
 mod judge;
-mod lines;
 mod load;
 mod long;
 mod machine;
@@ -37,7 +35,6 @@ mod peers;
 mod plan;
 mod pull;
 mod relay;
-mod rules;
 mod script;
 mod settle;
 

@@ -41,9 +41,9 @@ impl Mesh {
         let mut machines: Vec<Machine> = Vec::new();
         for number in 0..MACHINES {
             let backend = backend::start(number, random.fork(), report).await;
-            let told_of = plan::told_of(number).iter();
-            let told_of = told_of.filter_map(|peer| machines[*peer].mesh.as_deref());
-            let flags = flags(number, told_of, &relay, offered.directory());
+            let known_to = plan::known_to(number).iter();
+            let known_to = known_to.filter_map(|peer| machines[*peer].mesh.as_deref());
+            let flags = flags(number, known_to, &relay, offered.directory());
             let (binary, logs) = (settings.trial.binary.as_path(), settings.logs.as_deref());
             machines.push(Machine::new(number, backend, Start { binary, logs, flags }).await);
         }
@@ -71,13 +71,13 @@ impl Mesh {
 
 fn flags<'a>(
     number: usize,
-    told_of: impl Iterator<Item = &'a str>,
+    known_to: impl Iterator<Item = &'a str>,
     relay: &Relay,
     models: &Path,
 ) -> Vec<String> {
     let mut flags = vec![("--mesh-passcode", PASSCODE.to_owned())];
     flags.push(("--mesh-relay-serve", "off".to_owned()));
-    flags.extend(told_of.map(|peer| ("--mesh-peer", peer.to_owned())));
+    flags.extend(known_to.map(|peer| ("--mesh-peer", peer.to_owned())));
     if plan::listens(number) {
         flags.push(("--mesh-listen", "127.0.0.1:0".to_owned()));
     }

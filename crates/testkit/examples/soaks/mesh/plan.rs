@@ -1,8 +1,13 @@
-//! The links between machines, and the models of each.
+//! The links between machines, the models of each, and how long one lets a request wait, and so a client must wait at
+//! most.
 //!
 //! 0 to 7 meet at the relay. 0 to 3 have listeners besides, so that others reach them directly; between 4
 //! to 7 everything goes over the relay. 8 and 9 are on the local network only: each knows one machine, so
 //! that what they ask for reaches nobody else, unless a request goes over two links.
+
+use std::time::Duration;
+
+use testkit::lab::Patience;
 
 pub(crate) const MACHINES: usize = 10;
 
@@ -19,7 +24,7 @@ pub(crate) const fn at_relay(machine: usize) -> bool {
 }
 
 /// The machines whose address a machine gets at its start; they are started before it.
-pub(crate) const fn told_of(machine: usize) -> &'static [usize] {
+pub(crate) const fn known_to(machine: usize) -> &'static [usize] {
     match machine {
         1 | 8 => &[0],
         2 => &[0, 1],
@@ -31,8 +36,8 @@ pub(crate) const fn told_of(machine: usize) -> &'static [usize] {
 
 pub(crate) fn linked(one: usize, other: usize) -> bool {
     let met = at_relay(one) && at_relay(other);
-    let told = told_of(one).contains(&other) || told_of(other).contains(&one);
-    one != other && (met || told)
+    let is_known = known_to(one).contains(&other) || known_to(other).contains(&one);
+    one != other && (met || is_known)
 }
 
 pub(crate) fn peers(of: usize) -> impl Iterator<Item = usize> {
@@ -67,4 +72,32 @@ impl Model {
         let all = [Self::All, Self::Half, Self::Only(machine)];
         all.into_iter().filter(|model| model.is_at(machine)).map(Self::name).collect()
     }
+}
+
+/// How long a server waits. A request may wait in queues for longer than a peer behind a relay, which was busy when it was
+/// last heard, takes to say that it is free again.
+const PATIENCE: Patience = Patience {
+    queue: Duration::from_secs(25),
+    request: Duration::from_secs(20),
+    idle: Duration::from_secs(20),
+    requeues: 3,
+};
+
+/// How long a machine that is stopped waits for what is in flight.
+pub(crate) const DRAIN: Duration = Duration::from_secs(15);
+
+/// The longest that a machine is frozen: longer than its peers wait for a sign of it.
+pub(crate) const FROZEN: Duration = Duration::from_secs(40);
+
+/// The time that the machine may take beside that, however busy it is.
+pub(crate) const BUSY: Duration = Duration::from_secs(60);
+
+/// A request that has not ended by then hangs. It may be sent to a machine that is frozen itself meanwhile.
+pub(crate) const HANGS: Duration = PATIENCE.longest().saturating_add(FROZEN).saturating_add(BUSY);
+
+/// The flags of a machine of these rules.
+pub(crate) fn flags() -> Vec<String> {
+    let drain = ("--drain-timeout-secs", DRAIN.as_secs().to_string());
+    let flags = PATIENCE.flags().into_iter().chain([drain]);
+    flags.flat_map(|(flag, value)| [flag.to_owned(), value]).collect()
 }

@@ -2,11 +2,25 @@
 
 use std::{sync::Arc, time::Duration};
 
-use testkit::{Random, lab::Crew};
+use protocol::admin::mesh::MeshTransfer;
+use serde_json::json;
+use testkit::{
+    Random,
+    lab::{
+        Crew,
+        http::{self, Answer},
+    },
+};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::mesh::{account::Report, file, lines::Lines, machine::Machine, peers::Mesh, rules};
+use crate::mesh::{
+    account::Report,
+    file::{self, MODEL},
+    machine::Machine,
+    peers::Mesh,
+    plan,
+};
 
 /// The machines that fetch it: one that can be dialled, one that is at the relay only, and one that has a link to one
 /// of the sources.
@@ -20,7 +34,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// A pull that is silent this long hangs: whom it comes from may be frozen, and it may be frozen
 /// itself.
-const SILENT: Duration = rules::FROZEN.saturating_mul(2).saturating_add(rules::BUSY);
+const SILENT: Duration = plan::FROZEN.saturating_mul(2).saturating_add(plan::BUSY);
 
 /// How a pull may fail while its sources come and go.
 const FAILS: [&str; 2] = ["not_found", "lost"];
@@ -126,5 +140,39 @@ async fn follow(machine: &Machine) -> Result<Attempt, String> {
         ("done", _) => Ok(Attempt::Done),
         ("failed", Some(code)) => Ok(Attempt::Failed(code.clone())),
         _ => Err(format!("its last step is {last:?}")),
+    }
+}
+
+/// The reports of a machine on a pull, line by line.
+pub(crate) struct Lines {
+    answer: Answer,
+    buffer: Vec<u8>,
+}
+
+impl Lines {
+    /// Has a machine fetch the model.
+    pub(crate) async fn of(machine: &Machine) -> Result<Self, String> {
+        let request = machine.admin().post("/admin/mesh/pull", &json!({"model": MODEL}));
+        let answer = http::send(machine.state().address, &request).await;
+        let answer = answer.map_err(|error| error.to_string())?;
+        match answer.status {
+            200 => Ok(Self { answer, buffer: Vec::new() }),
+            status => Err(format!("{status} {}", answer.text().await.0)),
+        }
+    }
+
+    /// The next step; nothing after the last.
+    pub(crate) async fn next(&mut self) -> Result<Option<MeshTransfer>, String> {
+        loop {
+            if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.buffer.drain(..=end).collect();
+                let nonsense = || format!("no step: {:?}", String::from_utf8_lossy(&line));
+                return serde_json::from_slice(&line).map(Some).map_err(|_| nonsense());
+            }
+            match self.answer.piece().await.map_err(|error| error.to_string())? {
+                Some(piece) => self.buffer.extend_from_slice(&piece),
+                None => return Ok(None),
+            }
+        }
     }
 }

@@ -1,5 +1,5 @@
-//! How a participant answers: byte by byte as its nonce asks for, in pieces cut anywhere, and now and
-//! then badly.
+//! The answer to a prompt follows from the prompt, so that every client knows what it has to get, and no two answers
+//! are alike. A participant gives it in pieces cut anywhere, and now and then badly.
 
 use std::{
     sync::{Arc, Mutex},
@@ -10,7 +10,7 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
 use testkit::{
     Random, TunnelAsk,
-    lab::{Nonce, cut},
+    lab::{Nonce, chat_stream, chat_whole, cut},
 };
 use tokio::{
     sync::mpsc::{self, Receiver, Sender},
@@ -18,10 +18,7 @@ use tokio::{
     time::sleep,
 };
 
-use crate::rooms::{
-    room::{Room, TEMPERATURE},
-    script,
-};
+use crate::rooms::room::{Room, TEMPERATURE};
 
 /// Frames of answers that wait to be sent.
 const WAITING: usize = 16;
@@ -71,8 +68,8 @@ impl Answers {
             return Err(format!("a participant of room {} was sent {}", room.number, ask.text));
         };
         let whole = match body["stream"] == true {
-            true => ("text/event-stream", script::stream(nonce)),
-            false => ("application/json", script::whole(nonce).to_string()),
+            true => ("text/event-stream", stream(nonce)),
+            false => ("application/json", whole(nonce).to_string()),
         };
         let steps = self.steps(&ask.id, whole);
         let (random, frames) = (self.random.fork(), self.frames.0.clone());
@@ -113,6 +110,19 @@ impl Answers {
         }
         steps
     }
+}
+
+/// The pieces of text of a prompt's answer.
+pub(crate) fn pieces(nonce: Nonce) -> impl Iterator<Item = String> {
+    nonce.pieces(String::new())
+}
+
+pub(crate) fn stream(nonce: Nonce) -> String {
+    chat_stream(pieces(nonce), &json!({}))
+}
+
+pub(crate) fn whole(nonce: Nonce) -> Value {
+    chat_whole(&pieces(nonce).collect::<String>(), &json!({}))
 }
 
 /// Whether a request has the model's real name and the defaults of its room.

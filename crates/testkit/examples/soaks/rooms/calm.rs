@@ -8,9 +8,8 @@ use testkit::{FakeParticipant, Put, TunnelAsk, lab::Nonce};
 
 use crate::rooms::{
     account::{Report, RequestEnd},
-    load, messages,
+    answers, load, messages,
     room::Room,
-    script,
 };
 
 /// A slot that no participant had before.
@@ -71,9 +70,9 @@ async fn answer(participant: &mut FakeParticipant, ask: &TunnelAsk) {
     let nonce = Nonce::in_chat(body).expect("a prompt of ours");
     if body["stream"] == true {
         participant.start(ask, 200, "text/event-stream").await;
-        participant.chunk(ask, script::stream(nonce)).await;
+        participant.chunk(ask, answers::stream(nonce)).await;
         participant.end(ask).await;
     } else {
-        participant.answer(ask, 200, &script::whole(nonce)).await;
+        participant.answer(ask, 200, &answers::whole(nonce)).await;
     }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use testkit::lab::Nonce;
 
-use crate::rooms::{room::Room, script::pieces};
+use crate::rooms::{answers::pieces, room::Room};
 
 #[derive(Debug, Default)]
 pub(crate) struct Frame {

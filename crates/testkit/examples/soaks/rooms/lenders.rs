@@ -11,7 +11,11 @@ use testkit::{
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use crate::rooms::{account::Report, answers::is_complete, room::Room, script};
+use crate::rooms::{
+    account::Report,
+    answers::{self, is_complete},
+    room::Room,
+};
 
 /// The longest that one serves, in milliseconds.
 const SERVES: u64 = 8_000;
@@ -90,10 +94,10 @@ fn script(backend: &MockBackend, seed: u64) {
             return Reply::json(418, &json!({"not as it should be": body}));
         };
         if body["stream"] == true {
-            return Reply::stream(script::stream(nonce).split_inclusive("\n\n"), &gate)
+            return Reply::stream(answers::stream(nonce).split_inclusive("\n\n"), &gate)
                 .thinking(each);
         }
-        Reply::json(200, &script::whole(nonce)).after(&gate).thinking(each * 8)
+        Reply::json(200, &answers::whole(nonce)).after(&gate).thinking(each * 8)
     });
 }
 

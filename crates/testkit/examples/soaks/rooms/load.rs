@@ -20,9 +20,8 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::rooms::{
     HANGS,
     account::{Report, RequestEnd},
-    messages,
+    answers, messages,
     room::Room,
-    script,
 };
 
 pub(crate) const HANG_UPS: f64 = 0.1;
@@ -136,7 +135,7 @@ async fn judge(nonce: Nonce, answer: Answer) -> RequestEnd {
 
 fn judge_whole(nonce: Nonce, status: u16, text: &str) -> RequestEnd {
     let is_whole =
-        serde_json::from_str::<Value>(text).is_ok_and(|body| body == script::whole(nonce));
+        serde_json::from_str::<Value>(text).is_ok_and(|body| body == answers::whole(nonce));
     if status == 200 && is_whole { RequestEnd::Answered } else { refused(status, text) }
 }
 
@@ -157,7 +156,7 @@ async fn judge_stream(nonce: Nonce, answer: Answer) -> RequestEnd {
         Ok(text) => without_comments(&text),
         Err(error) => return RequestEnd::Wrong(format!("a stream was cut: {error}")),
     };
-    let whole = script::stream(nonce);
+    let whole = answers::stream(nonce);
     if text == whole {
         return RequestEnd::Answered;
     }

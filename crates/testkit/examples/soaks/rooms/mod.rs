@@ -6,9 +6,9 @@
 //!
 //! It ends with one line of account; the exit code is 1 when something was wrong.
 //!
-//! - `script`: which answer belongs to which prompt
 //! - `room`: a room, and the participants that should be in it
-//! - `churn`, `answers`: its participants, stock ones; `lenders`: those of our own
+//! - `answers`: which answer belongs to which prompt, and how it is given
+//! - `churn`: its participants, stock ones; `lenders`: those of our own
 //! - `load`, `messages`: its clients
 //! - `watch`, `frames`: its watchers
 //! - `settle`: what is left at the end
@@ -24,7 +24,6 @@ mod lenders;
 mod load;
 mod messages;
 mod room;
-mod script;
 mod settle;
 mod watch;
 

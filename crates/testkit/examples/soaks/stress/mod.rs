@@ -7,7 +7,6 @@
 //! account; the exit code is 1 when something was wrong.
 
 mod load;
-mod workers;
 
 use std::{
     sync::Arc,
@@ -16,19 +15,23 @@ use std::{
 
 use clap::Args;
 use testkit::{
-    Daemon, MockBackend, Random, Serve,
+    Daemon, MockBackend, Random, Serve, WorkerProcess,
     lab::{self, Crew, Outcome, not_zero},
 };
-use tokio::time::timeout;
+use tokio::{
+    task::JoinHandle,
+    time::{interval, timeout},
+};
 use tokio_util::sync::CancellationToken;
 
-use crate::stress::{
-    load::{Load, Report, Tally},
-    workers::{Killed, kill_and_restart},
-};
+use crate::stress::load::{Load, Report, Tally};
 
 /// How long the last slots may take to be free after the last request.
 const SETTLE: Duration = Duration::from_secs(15);
+
+const KILL_EVERY: Duration = Duration::from_secs(1);
+
+const SLOTS: &str = "16";
 
 #[derive(Debug, Args)]
 pub(crate) struct Settings {
@@ -56,7 +59,7 @@ pub(crate) async fn soak(settings: Settings) -> Outcome {
     drive(&settings, &daemon, &mut random, &report).await;
     let seconds = begun.elapsed().as_secs_f64();
     stop.cancel();
-    let Killed { times, workers } = killing.await.expect("the killer ends");
+    let Kills { times, workers } = killing.await.expect("the killer ends");
     settle(&daemon, &backend, workers.len(), &report).await;
     let Tally { requests, answered, hung_up, ended_by_event, cut, exhausted } =
         report.tally(|tally| *tally);
@@ -67,6 +70,41 @@ pub(crate) async fn soak(settings: Settings) -> Outcome {
          wrong; the backend was asked {} times and saw {} aborts",
         counts.started, counts.aborted,
     ))
+}
+
+struct Kills {
+    times: u64,
+    workers: Vec<WorkerProcess>,
+}
+
+/// Starts the workers, then kills one every second and starts it again, until it is stopped.
+async fn kill_and_restart(
+    settings: &Settings,
+    daemon: &Daemon,
+    backend: &MockBackend,
+    mut random: Random,
+    stop: CancellationToken,
+) -> JoinHandle<Kills> {
+    let (binary, server, lent) = (settings.trial.binary.clone(), daemon.url(), backend.url());
+    let start = move |number: usize| {
+        let name = format!("worker-{number}");
+        let args = ["--models", "m", "--max-concurrent", SLOTS];
+        WorkerProcess::start(&binary, &server, &lent, &name, &args)
+    };
+    let mut workers: Vec<_> = (0..settings.workers).map(&start).collect();
+    daemon.has_workers(workers.len()).await;
+    tokio::spawn(async move {
+        let mut times = 0;
+        let mut tick = interval(KILL_EVERY);
+        tick.tick().await;
+        while stop.run_until_cancelled(tick.tick()).await.is_some() {
+            let victim = random.below(workers.len() as u64) as usize;
+            workers[victim].kill9().await;
+            workers[victim] = start(victim);
+            times += 1;
+        }
+        Kills { times, workers }
+    })
 }
 
 /// Sends all requests from several clients at once.

@@ -13,7 +13,6 @@
 //! - `cuts`: one session over a connection that is cut again and again
 //! - `viewers`: clients that look; `talks`: clients that ask agents; `churn`: sessions that come and go
 //! - `restart`: the server killed or stopped, and what it knows then
-//! - `settle`: what is left at the end
 //! - `account`: what became of all
 
 mod account;
@@ -23,16 +22,17 @@ mod numbers;
 mod restart;
 mod server;
 mod sessions;
-mod settle;
 mod talks;
 mod viewers;
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{fs, path::PathBuf, sync::Arc, time::Duration};
 
 use clap::Args;
+use serde_json::json;
 use testkit::{
-    Random,
+    Random, eventually,
     lab::{self, Crew, Outcome},
+    workspace::Mark,
 };
 use tokio::time::Instant;
 
@@ -40,6 +40,11 @@ use crate::workspace::{account::Report, server::Server};
 
 /// How often the server is killed or stopped, and started again.
 const EPOCH: Duration = Duration::from_secs(20);
+/// The most memory of the server in the end, in MiB.
+const MOST_MIB: u64 = 160;
+/// Files and sockets that it may have open in the end.
+const MOST_OPEN: usize = 80;
+const DEADLINE: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Args)]
 pub(crate) struct Settings {
@@ -72,7 +77,7 @@ pub(crate) async fn soak(settings: Settings) -> Outcome {
         restart::restart(&server, &agents, &mut random, &report).await;
         talks::remember(&server, &mut agents, &report).await;
     }
-    let mib = settle::settle(&server, &report).await;
+    let mib = settle(&server, &report).await;
     report.check(|counts| counts.too_few(&settings));
     let (seed, took, wrongs) =
         (settings.trial.seed, begun.elapsed().as_secs_f64(), report.wrongs());
@@ -106,4 +111,37 @@ async fn epoch(
         tasks.spawn(talks::talk(there, agent.clone(), random.fork(), reports, until));
     }
     tasks.join(report).await;
+}
+
+/// Ends all sessions, and checks that nothing is left. Returns the memory of the server, in MiB.
+async fn settle(server: &Server, report: &Report) -> u64 {
+    if let Err(wrong) = end(server).await {
+        report.wrong(format!("at the end: {wrong}"));
+    }
+    let mut daemon = server.daemon.lock().await;
+    let mib = daemon.resident_bytes() / 1024 / 1024;
+    if mib > MOST_MIB {
+        report.wrong(format!("the server occupies {mib} MiB in the end"));
+    }
+    let open = || fs::read_dir(format!("/proc/{}/fd", daemon.pid())).map_or(0, Iterator::count);
+    eventually("few open files", DEADLINE, async || open() < MOST_OPEN).await;
+    daemon.sigterm();
+    let code = daemon.exit().await;
+    if code != Some(0) {
+        report.wrong(format!("the server ended with {code:?}"));
+    }
+    // Every process that was started there has its directory in its command line, or that of the fakes.
+    Mark::of(&server.dir()).is_gone().await;
+    mib
+}
+
+async fn end(server: &Server) -> Result<(), String> {
+    for session in server.listed().await? {
+        let kill = json!({"type": "kill_session", "session_id": session["id"]});
+        server.ask(kill, "session_killed").await?;
+    }
+    match server.listed().await?.len() {
+        0 => Ok(()),
+        left => Err(format!("{left} sessions are left")),
+    }
 }

@@ -80,8 +80,8 @@ impl Acp {
 
     /// A client that loads a session gets all of it again.
     fn tell_again(&self, memory: &Memory) {
-        for (told, said) in memory.told().iter().zip(memory.said()) {
-            self.update("user_message_chunk", &json!({ "content": block(told) }));
+        for (prompt, said) in memory.prompts().iter().zip(memory.said()) {
+            self.update("user_message_chunk", &json!({ "content": block(prompt) }));
             self.update("agent_message_chunk", &json!({ "content": block(&said) }));
         }
     }

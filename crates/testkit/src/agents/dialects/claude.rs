@@ -43,7 +43,7 @@ fn conversation(setting: &Setting) -> Memory {
     match Memory::find(setting, id) {
         Some(memory) if setting.has("--fork-session") => {
             let fork = Memory::begin(setting, None);
-            memory.told().iter().for_each(|told| fork.tell(told));
+            memory.prompts().iter().for_each(|prompt| fork.tell(prompt));
             fork
         }
         Some(memory) => memory,

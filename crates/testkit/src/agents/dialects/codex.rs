@@ -32,7 +32,7 @@ pub(super) fn run(setting: &Setting) {
     let mut codex = Codex { items: 0 };
     if let End::Done(_) = perform(&prompt, &mut codex, setting, &memory, &mut life) {
         // Of the whole thread.
-        let turns = memory.told().len();
+        let turns = memory.prompts().len();
         let usage = json!({
             "input_tokens": 100 * turns, "cached_input_tokens": 0, "output_tokens": 10 * turns,
         });

@@ -15,19 +15,19 @@
 //! | `thoughts` | likewise, after thinking |
 //! | `tools` | some pieces of text, and then a call of the first tool that is offered |
 //!
-//! - `asked`: requests in the four shapes
-//! - `tell`: the words
+//! - `request`: requests in the four shapes
+//! - `answer`: the words
 //! - `render`: the events
 
-mod asked;
+mod answer;
 mod render;
-mod tell;
+mod request;
 
 use std::{net::SocketAddr, time::Duration};
 
 use serde_json::{Value, json};
 
-use self::asked::Asked;
+use self::request::Request;
 use super::{Gate, MockBackend, Received, Reply};
 use crate::sockets::any_port;
 
@@ -97,11 +97,11 @@ impl Story {
                 backend.tell_with(|received| {
                     (received.target == "/apply-template").then(|| applied(received))
                 });
-                backend.answers_only(&asked::PATHS);
+                backend.answers_only(&request::PATHS);
             }
             Like::Vllm => {
                 backend.set_get("/version", json!({"version": "0.33.0"}));
-                backend.answers_only(&asked::PATHS[..2]);
+                backend.answers_only(&request::PATHS[..2]);
             }
         }
         backend.answer_with(move |received| self.reply(received));
@@ -109,28 +109,28 @@ impl Story {
     }
 
     /// All of the text that it answers with if nobody disturbs it, without its thoughts.
-    pub fn whole(&self, path: &str, request: &Value) -> String {
-        match self.asked(path, request) {
-            Ok(asked) => asked.begun.clone() + &tell::story(&asked).text.concat(),
+    pub fn whole(&self, path: &str, body: &Value) -> String {
+        match self.request(path, body) {
+            Ok(request) => request.begun.clone() + &answer::story(&request).text.concat(),
             Err(problem) => panic!("{problem}"),
         }
     }
 
-    fn asked(&self, path: &str, request: &Value) -> Result<Asked, String> {
-        Asked::read(path, request, self.like == Like::LlamaCpp)
+    fn request(&self, path: &str, body: &Value) -> Result<Request, String> {
+        Request::read(path, body, self.like == Like::LlamaCpp)
     }
 
     fn reply(&self, received: &Received) -> Reply {
-        let request = received.json();
-        let asked = match self.asked(&received.target, &request) {
-            Ok(asked) => asked,
+        let body = received.json();
+        let request = match self.request(&received.target, &body) {
+            Ok(request) => request,
             Err(problem) => return refusal(&problem),
         };
-        let told = tell::story(&asked);
-        if request["stream"] != true {
-            return Reply::json(200, &render::whole(&asked, &told));
+        let answer = answer::story(&request);
+        if body["stream"] != true {
+            return Reply::json(200, &render::whole(&request, &answer));
         }
-        let reply = Reply::stream(render::events(&asked, &told), &self.gate);
+        let reply = Reply::stream(render::events(&request, &answer), &self.gate);
         if self.pace.is_zero() { reply } else { reply.thinking(self.pace) }
     }
 }
@@ -148,8 +148,8 @@ fn props() -> Value {
 
 /// The prompt that messages become.
 fn applied(received: &Received) -> Reply {
-    match Asked::read("/v1/chat/completions", &received.json(), true) {
-        Ok(asked) => Reply::json(200, &json!({"prompt": asked.context})),
+    match Request::read("/v1/chat/completions", &received.json(), true) {
+        Ok(request) => Reply::json(200, &json!({"prompt": request.context})),
         Err(problem) => refusal(&problem),
     }
 }
@@ -208,7 +208,7 @@ mod tests {
         let story = Story::like_llama_cpp();
         let backend = story.clone().start().await;
         let client = Client::new(backend.address());
-        for path in asked::PATHS {
+        for path in request::PATHS {
             let mut request = chat("once");
             request["prompt"] = "once".into();
             request["input"] = "once".into();

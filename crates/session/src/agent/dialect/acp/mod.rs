@@ -32,7 +32,7 @@ use self::{
     updates::Updates,
 };
 use super::{
-    json::{kept, line, number, owned, part, restored, text},
+    json::{from_state, line, number, owned, part, text, to_state},
     words,
 };
 use crate::agent::{
@@ -64,11 +64,11 @@ pub(crate) struct Acp {
     next_id: u64,
     /// The requests without an answer, newest first. There are few, since a turn sends one after the
     /// other.
-    waiting: Vec<(u64, Request)>,
+    unanswered: Vec<(u64, Request)>,
     stage: Stage,
     /// The conversation to resume.
     conversation: Option<String>,
-    can: Abilities,
+    abilities: Abilities,
     /// A prompt that waits until the session is open.
     prompt: Option<String>,
     permissions: Permissions,
@@ -114,7 +114,7 @@ type State = (
 
 /// The most requests without an answer. Beyond this the oldest is forgotten: a program that never
 /// answers must not fill the memory.
-const MAX_WAITING: usize = 64;
+const MAX_UNANSWERED: usize = 64;
 
 /// The error code of JSON-RPC for an unknown method.
 const METHOD_NOT_FOUND: i64 = -32601;
@@ -142,19 +142,19 @@ impl Acp {
             settings,
             program,
             next_id: 0,
-            waiting: Vec::new(),
+            unanswered: Vec::new(),
             stage: Stage::Opening,
             conversation: None,
-            can: Abilities::default(),
+            abilities: Abilities::default(),
             prompt: None,
             updates: Updates::after(used),
         })
     }
 
     fn take(&mut self, (session, turn): State) {
-        (self.next_id, self.waiting, self.stage, self.conversation) = session;
+        (self.next_id, self.unanswered, self.stage, self.conversation) = session;
         let open;
-        (self.can, self.prompt, open, self.updates) = turn;
+        (self.abilities, self.prompt, open, self.updates) = turn;
         self.permissions.restore(open);
     }
 
@@ -162,8 +162,8 @@ impl Acp {
     fn request(&mut self, what: Request, method: &str, params: &Value) -> Vec<u8> {
         self.next_id += 1;
         // The newest stands first: an answer is mostly to it.
-        self.waiting.truncate(MAX_WAITING - 1);
-        self.waiting.insert(0, (self.next_id, what));
+        self.unanswered.truncate(MAX_UNANSWERED - 1);
+        self.unanswered.insert(0, (self.next_id, what));
         line(&json!({ "jsonrpc": "2.0", "id": self.next_id, "method": method, "params": params }))
     }
 
@@ -177,36 +177,36 @@ impl Acp {
     }
 
     /// Handles an answer of the program.
-    fn answered(&mut self, line: &Value) -> ParsedLine {
+    fn take_answer(&mut self, line: &Value) -> ParsedLine {
         let id = number(line, "/id");
-        let Some(at) = self.waiting.iter().position(|(waiting, _)| *waiting == id) else {
+        let Some(at) = self.unanswered.iter().position(|(request, _)| *request == id) else {
             return ParsedLine::default();
         };
-        let (_, what) = self.waiting.remove(at);
+        let (_, what) = self.unanswered.remove(at);
         let answer = match line.get("error") {
             Some(error) => Err(fault(error)),
             None => Ok(part(line, "/result")),
         };
         ParsedLine::progress(match what {
-            Request::Initialize => self.initialized(answer),
-            Request::New => self.opened(answer),
-            Request::Load => self.loaded(answer),
+            Request::Initialize => self.take_abilities(answer),
+            Request::New => self.take_session(answer),
+            Request::Load => self.end_load(answer),
             Request::Choice => {
                 answer.err().map(|why| AgentOutput::notice(&why)).into_iter().collect()
             }
-            Request::Prompt => vec![AgentOutput::Ended(self.ended(answer))],
+            Request::Prompt => vec![AgentOutput::Ended(self.turn_result(answer))],
         })
     }
 
     /// The result of a turn, which ends with the answer to its prompt.
-    fn ended(&mut self, answer: Result<Value, String>) -> TurnResult {
+    fn turn_result(&mut self, answer: Result<Value, String>) -> TurnResult {
         let (text, mut usage) = self.updates.end();
         let result = match answer {
             Ok(result) => result,
             Err(why) => return TurnResult { text, ..TurnResult::failed(&why, usage) },
         };
         (usage.input_tokens, usage.output_tokens) = tokens(&result);
-        match words_of(self::text(&result, "/stopReason")) {
+        match outcome_of(self::text(&result, "/stopReason")) {
             Ok(TurnOutcome::Completed) => TurnResult::completed(text, usage),
             Ok(outcome) => TurnResult { outcome, text, error: None, usage },
             Err(why) => TurnResult { text, ..TurnResult::failed(&why, usage) },
@@ -214,7 +214,7 @@ impl Acp {
     }
 
     /// Handles a request of the program. A request of an unknown kind is answered with an error.
-    fn requested(&mut self, request: &Value) -> ParsedLine {
+    fn take_request(&mut self, request: &Value) -> ParsedLine {
         match text(request, "/method") {
             "session/request_permission" => ParsedLine::progress(self.permissions.ask(request)),
             method => {
@@ -229,7 +229,7 @@ impl Acp {
     }
 
     /// Handles a notification of the program.
-    fn notified(&mut self, notification: &Value) -> ParsedLine {
+    fn take_notification(&mut self, notification: &Value) -> ParsedLine {
         match text(notification, "/method") {
             // A sign of life all the same.
             "session/update" if self.is_of_other_session(notification) => {
@@ -264,7 +264,7 @@ impl Dialect for Acp {
     }
 
     fn is_resumable(&self) -> bool {
-        !self.can.are_known || self.can.load || self.can.resume
+        !self.abilities.are_known || self.abilities.load || self.abilities.resume
     }
 
     fn used(&self) -> Option<Usage> {
@@ -273,7 +273,7 @@ impl Dialect for Acp {
     }
 
     fn launch(&mut self, start: Start<'_>) -> Launch {
-        self.waiting.clear();
+        self.unanswered.clear();
         self.stage = Stage::Opening;
         self.conversation = start.conversation.map(str::to_owned);
         self.prompt = Some(start.prompt.to_owned());
@@ -295,11 +295,11 @@ impl Dialect for Acp {
         }
     }
 
-    fn heard(&mut self, line: &Value) -> ParsedLine {
+    fn parse(&mut self, line: &Value) -> ParsedLine {
         match (line.get("method").is_some(), line.get("id").is_some()) {
-            (true, true) => self.requested(line),
-            (true, false) => self.notified(line),
-            (false, true) => self.answered(line),
+            (true, true) => self.take_request(line),
+            (true, false) => self.take_notification(line),
+            (false, true) => self.take_answer(line),
             (false, false) => ParsedLine::default(),
         }
     }
@@ -317,14 +317,14 @@ impl Dialect for Acp {
     }
 
     fn state(&self) -> Value {
-        kept(&(
-            (self.next_id, &self.waiting, &self.stage, &self.conversation),
-            (self.can, &self.prompt, self.permissions.open(), &self.updates),
+        to_state(&(
+            (self.next_id, &self.unanswered, &self.stage, &self.conversation),
+            (self.abilities, &self.prompt, self.permissions.open(), &self.updates),
         ))
     }
 
     fn restore(&mut self, state: Value) -> bool {
-        restored(state).map(|state| self.take(state)).is_some()
+        from_state(state).map(|state| self.take(state)).is_some()
     }
 
     fn exited(&mut self, _exit: Exit, _tail: &str) -> Vec<AgentOutput> {
@@ -349,7 +349,7 @@ fn tokens(result: &Value) -> (u64, u64) {
 }
 
 /// The outcome for a stop reason, or the error.
-fn words_of(reason: &str) -> Result<TurnOutcome, String> {
+fn outcome_of(reason: &str) -> Result<TurnOutcome, String> {
     match reason {
         "end_turn" => Ok(TurnOutcome::Completed),
         "cancelled" => Ok(TurnOutcome::Interrupted),

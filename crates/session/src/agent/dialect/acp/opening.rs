@@ -28,7 +28,7 @@ impl Acp {
     }
 
     /// Handles the program's list of abilities, and opens a session.
-    pub(super) fn initialized(&mut self, answer: Result<Value, String>) -> Vec<AgentOutput> {
+    pub(super) fn take_abilities(&mut self, answer: Result<Value, String>) -> Vec<AgentOutput> {
         let result = match answer {
             Ok(result) => result,
             Err(why) => return self.close(&why),
@@ -39,19 +39,19 @@ impl Acp {
                 .close(&format!("It speaks version {version} of the protocol, not {VERSION}."));
         }
         let resume = result.pointer("/agentCapabilities/sessionCapabilities/resume");
-        self.can = Abilities {
+        self.abilities = Abilities {
             are_known: true,
             load: result.pointer("/agentCapabilities/loadSession") == Some(&Value::Bool(true)),
             resume: resume.is_some_and(Value::is_object),
         };
-        self.go_on_or_anew()
+        self.resume_or_open()
     }
 
-    fn go_on_or_anew(&mut self) -> Vec<AgentOutput> {
+    fn resume_or_open(&mut self) -> Vec<AgentOutput> {
         let Some(conversation) = self.conversation.clone() else {
             return vec![AgentOutput::Write(self.open_anew())];
         };
-        let method = match (self.can.resume, self.can.load) {
+        let method = match (self.abilities.resume, self.abilities.load) {
             (true, _) => "session/resume",
             (false, true) => "session/load",
             (false, false) => return self.forget("This agent cannot go back into a conversation."),
@@ -76,7 +76,7 @@ impl Acp {
 
     /// Handles the answer to a load or resume request. The program sends the history while it
     /// loads, so updates were muted until now.
-    pub(super) fn loaded(&mut self, answer: Result<Value, String>) -> Vec<AgentOutput> {
+    pub(super) fn end_load(&mut self, answer: Result<Value, String>) -> Vec<AgentOutput> {
         self.updates.unmute();
         let Some(session) = self.conversation.clone() else { return Vec::new() };
         match answer {
@@ -85,7 +85,7 @@ impl Acp {
         }
     }
 
-    pub(super) fn opened(&mut self, answer: Result<Value, String>) -> Vec<AgentOutput> {
+    pub(super) fn take_session(&mut self, answer: Result<Value, String>) -> Vec<AgentOutput> {
         let result = match answer {
             Ok(result) => result,
             Err(why) => return self.close(&why),

@@ -51,7 +51,7 @@ impl Permissions {
     pub(super) fn ask(&mut self, request: &Value) -> Vec<AgentOutput> {
         let open = Open::read(request);
         let call = part(request, "/params/toolCall");
-        if let Some(allow) = self.decided(text(&call, "/kind")) {
+        if let Some(allow) = self.decision_by_mode(text(&call, "/kind")) {
             return vec![AgentOutput::Write(open.answer(allow))];
         }
         let key = open.id.to_string();
@@ -68,7 +68,7 @@ impl Permissions {
         }
     }
 
-    fn decided(&self, kind: &str) -> Option<bool> {
+    fn decision_by_mode(&self, kind: &str) -> Option<bool> {
         let changes = matches!(kind, "edit" | "delete" | "move" | "execute");
         match self.mode {
             PermissionMode::Ask => None,

@@ -26,7 +26,7 @@ pub(super) struct Updates {
     started: Vec<String>,
 }
 
-/// The most tool uses that are remembered as begun.
+/// The most tool uses that are remembered as begun: an agent may never report the end of one.
 const MAX_STARTED: usize = 256;
 
 impl Updates {

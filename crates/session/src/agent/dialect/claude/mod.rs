@@ -29,7 +29,7 @@ use serde_json::{Value, json};
 
 use self::origin::Origin;
 use super::{
-    json::{kept, line, list, number, owned, part, readable, restored, text},
+    json::{from_state, line, list, number, owned, part, readable, text, to_state},
     words::{self, Answer},
 };
 use crate::agent::{
@@ -114,7 +114,7 @@ impl Claude {
 
     fn system(&mut self, line: &Value) -> ParsedLine {
         match text(line, "/subtype") {
-            "init" => ParsedLine::progress(self.begins(line)),
+            "init" => ParsedLine::progress(self.begin(line)),
             "api_retry" => ParsedLine::waiting(vec![AgentOutput::notice(&retry(line))]),
             "compact_boundary" => {
                 ParsedLine::progress(vec![AgentOutput::notice("The conversation was compacted.")])
@@ -125,9 +125,9 @@ impl Claude {
     }
 
     /// Handles the beginning of a turn. If an interrupt was sent before, it did not reach this turn, so it
-    /// is sent again.
-    fn begins(&mut self, line: &Value) -> Vec<AgentOutput> {
-        let mut outputs = self.named(text(line, "/session_id"));
+    /// is sent is_repetition.
+    fn begin(&mut self, line: &Value) -> Vec<AgentOutput> {
+        let mut outputs = self.note_id(text(line, "/session_id"));
         if self.is_interrupted && self.origin.has_prompt() {
             outputs.push(AgentOutput::Write(self.interruption()));
         }
@@ -143,7 +143,7 @@ impl Claude {
         }))
     }
 
-    fn named(&mut self, id: &str) -> Vec<AgentOutput> {
+    fn note_id(&mut self, id: &str) -> Vec<AgentOutput> {
         settle_id(&mut self.conversation, id).into_iter().collect()
     }
 
@@ -184,12 +184,12 @@ impl Claude {
             "text" if is_own => {
                 self.answer.set(text(block, "/text"));
                 // The pieces have been shown; the whole would show the text twice.
-                let again = std::mem::take(&mut self.said_in_pieces);
-                (!again).then(|| self.text(text(block, "/text"), false))
+                let is_repetition = std::mem::take(&mut self.said_in_pieces);
+                (!is_repetition).then(|| self.text(text(block, "/text"), false))
             }
             "thinking" if is_own => {
-                let again = std::mem::take(&mut self.thought_in_pieces);
-                (!again).then(|| AgentOutput::thinking(text(block, "/thinking")))
+                let is_repetition = std::mem::take(&mut self.thought_in_pieces);
+                (!is_repetition).then(|| AgentOutput::thinking(text(block, "/thinking")))
             }
             "tool_use" => {
                 let input = part(block, "/input");
@@ -218,12 +218,12 @@ impl Claude {
         let was_marked = self.origin.is_unasked();
         if !self.origin.ends(line) {
             self.unasked = usage;
-            return self.ended_unasked(answer.is_some() && !was_marked);
+            return self.end_unasked(answer.is_some() && !was_marked);
         }
         self.unasked = Usage::default();
         let failed = line.pointer("/is_error") == Some(&Value::Bool(true))
             || text(line, "/subtype") != "success";
-        let mut outputs = self.named(text(line, "/session_id"));
+        let mut outputs = self.note_id(text(line, "/session_id"));
         outputs.push(AgentOutput::Ended(match (was_interrupted(line), failed) {
             (true, _) => {
                 TurnResult { outcome: TurnOutcome::Interrupted, text: answer, error: None, usage }
@@ -236,7 +236,7 @@ impl Claude {
 
     /// Handles the end of a turn that no prompt began. If a prompt waits, its turn comes next, and a
     /// notice explains that the text before was not the answer.
-    fn ended_unasked(&self, was_said: bool) -> Vec<AgentOutput> {
+    fn end_unasked(&self, was_said: bool) -> Vec<AgentOutput> {
         let is_mistakable = was_said && self.origin.has_prompt();
         is_mistakable.then(|| AgentOutput::notice(UNASKED)).into_iter().collect()
     }
@@ -259,26 +259,26 @@ impl Claude {
         }
     }
 
-    fn asks(&mut self, line: &Value) -> Vec<AgentOutput> {
+    fn ask(&mut self, line: &Value) -> Vec<AgentOutput> {
         let key = owned(line, "/request_id");
         if !is_question(line) {
             // A request without an answer blocks the program.
             return vec![AgentOutput::Write(unsupported(&key))];
         }
         let input = part(line, "/request/input");
-        self.asks_for(line, key, input, 0)
+        self.ask_for_input(line, key, input, 0)
     }
 
     /// Handles a request for permission whose line was cut. It is refused if its input is not known as a
     /// whole, or if the inputs of all open requests take too much memory.
-    fn asks_much(&mut self, line: &Value, whole: Option<&str>) -> Vec<AgentOutput> {
+    fn ask_cut(&mut self, line: &Value, whole: Option<&str>) -> Vec<AgentOutput> {
         let key = owned(line, "/request_id");
         let taken: usize = self.permission_inputs.values().map(|input| input.bytes).sum();
         // A long input is held until the decision, as the answer repeats it.
         let whole = whole.filter(|whole| taken + whole.len() <= MAX_INPUTS);
         let read = whole.and_then(|whole| Some((whole.len(), input_of(whole)?)));
         match read {
-            Some((bytes, input)) => self.asks_for(line, key, input, bytes),
+            Some((bytes, input)) => self.ask_for_input(line, key, input, bytes),
             None => vec![
                 AgentOutput::notice(TOO_MUCH),
                 AgentOutput::Write(reply(
@@ -289,7 +289,7 @@ impl Claude {
         }
     }
 
-    fn asks_for(
+    fn ask_for_input(
         &mut self,
         line: &Value,
         key: String,
@@ -301,7 +301,7 @@ impl Claude {
         vec![AgentOutput::Ask { key, tool, input }]
     }
 
-    fn withdrawn(&mut self, line: &Value) -> Vec<AgentOutput> {
+    fn withdraw(&mut self, line: &Value) -> Vec<AgentOutput> {
         let key = owned(line, "/request_id");
         self.permission_inputs.remove(&key);
         vec![AgentOutput::AskCancelled { key }]
@@ -315,7 +315,7 @@ impl Claude {
             return Vec::new();
         }
         self.conversation = None;
-        self.named(id)
+        self.note_id(id)
     }
 }
 
@@ -350,7 +350,7 @@ impl Dialect for Claude {
     /// The answer so far is not cleared: if a turn that no prompt began is running, its text goes on until
     /// that turn ends.
     fn prompt(&mut self, text: &str, id: &str) -> Vec<u8> {
-        self.origin.prompted(id);
+        self.origin.note_prompt(id);
         self.is_interrupted = false;
         line(&json!({
             "type": "user",
@@ -365,17 +365,17 @@ impl Dialect for Claude {
         self.origin.is_unasked()
     }
 
-    fn heard(&mut self, line: &Value) -> ParsedLine {
+    fn parse(&mut self, line: &Value) -> ParsedLine {
         // First: what a line means depends on whose turn it is in.
-        self.origin.heard(line);
+        self.origin.note_line(line);
         match text(line, "/type") {
             "system" => self.system(line),
             "stream_event" => self.piece(line),
             "assistant" => self.assistant(line),
             "user" => ParsedLine::progress(results(line)),
             "result" => ParsedLine::progress(self.result(line)),
-            "control_request" => ParsedLine::progress(self.asks(line)),
-            "control_cancel_request" => ParsedLine::progress(self.withdrawn(line)),
+            "control_request" => ParsedLine::progress(self.ask(line)),
+            "control_cancel_request" => ParsedLine::progress(self.withdraw(line)),
             "control_response" => ParsedLine::progress(Vec::new()),
             "conversation_reset" => ParsedLine::progress(self.reset(line)),
             "rate_limit_event" => ParsedLine::waiting(rate_limit(line)),
@@ -384,10 +384,10 @@ impl Dialect for Claude {
     }
 
     /// The answer to a permission request repeats the tool's input, so it needs the whole line.
-    fn heard_cut(&mut self, line: &Value, whole: Option<&str>) -> ParsedLine {
+    fn parse_cut(&mut self, line: &Value, whole: Option<&str>) -> ParsedLine {
         match is_question(line) {
-            true => ParsedLine::progress(self.asks_much(line, whole)),
-            false => self.heard(line),
+            true => ParsedLine::progress(self.ask_cut(line, whole)),
+            false => self.parse(line),
         }
     }
 
@@ -407,7 +407,7 @@ impl Dialect for Claude {
     }
 
     fn state(&self) -> Value {
-        kept(&(
+        to_state(&(
             (&self.conversation, self.was_resumed, &self.permission_inputs, self.interrupts),
             (self.is_interrupted, &self.origin, self.unasked, self.cost),
             (self.said_in_pieces, self.thought_in_pieces, &self.answer),
@@ -415,7 +415,7 @@ impl Dialect for Claude {
     }
 
     fn restore(&mut self, state: Value) -> bool {
-        restored(state).map(|state| self.take(state)).is_some()
+        from_state(state).map(|state| self.take(state)).is_some()
     }
 
     fn exited(&mut self, _exit: Exit, tail: &str) -> Vec<AgentOutput> {

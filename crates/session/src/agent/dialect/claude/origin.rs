@@ -34,7 +34,7 @@ struct OpenPrompt {
 
 impl Origin {
     /// Notes that a prompt was given.
-    pub(super) fn prompted(&mut self, id: &str) {
+    pub(super) fn note_prompt(&mut self, id: &str) {
         self.prompt = Some(OpenPrompt { id: id.to_owned(), is_taken_up: false });
     }
 
@@ -49,7 +49,7 @@ impl Origin {
     }
 
     /// Notes a line of any kind.
-    pub(super) fn heard(&mut self, line: &Value) {
+    pub(super) fn note_line(&mut self, line: &Value) {
         let is_echo = line.get("isReplay") == Some(&Value::Bool(true));
         match &mut self.prompt {
             Some(prompt)

@@ -4,7 +4,8 @@ use protocol::workspace::{AgentEvent, PermissionOutcome, TurnOutcome};
 use serde_json::{Value, json};
 
 use super::rig::{
-    MINUTE, Rig, asks, end, ends, events, failure, json_lines, notices, settings, written,
+    MINUTE, Rig, asks, completed, end, ends, events, failure, json_lines, notices, settings, text,
+    tool_finished, tool_started, written,
 };
 use crate::agent::{McpServer, Output, PermissionMode, Settings, Signal, Usage};
 
@@ -109,26 +110,16 @@ fn a_whole_turn_with_a_tool_becomes_events_in_order() {
         answer(3, &json!({"stopReason":"end_turn"})),
     ];
     let outputs = rig.lines(&lines.join("\n"));
-    let delta = |text: &str| AgentEvent::Text { text: text.into(), delta: true, unasked: false };
     assert_eq!(
         events(&outputs),
         [
             AgentEvent::Thinking { text: "hm".into() },
-            delta("Let me see."),
-            AgentEvent::ToolStarted {
-                id: "t1".into(),
-                name: "ls".into(),
-                input: json!({"command":"ls"})
-            },
-            AgentEvent::ToolFinished { id: "t1".into(), ok: true, output: "a b".into() },
-            delta("Two "),
-            delta("files."),
-            AgentEvent::TurnEnded {
-                turn: 1,
-                outcome: TurnOutcome::Completed,
-                error: None,
-                text: Some("Two files.".into())
-            },
+            text("Let me see.", true),
+            tool_started("t1", "ls", json!({"command":"ls"})),
+            tool_finished("t1", true, "a b"),
+            text("Two ", true),
+            text("files.", true),
+            completed("Two files."),
         ]
     );
     // The next prompt goes to the same session.
@@ -175,10 +166,7 @@ fn a_loaded_session_does_not_tell_its_history_again() {
     assert_eq!(rig.line(&chunk("what I said last week")), []);
     let outputs = rig.line(&answer(2, &Value::Null));
     assert_eq!(written(&outputs)[0]["method"], "session/prompt");
-    assert_eq!(
-        events(&rig.line(&chunk("now"))),
-        [AgentEvent::Text { text: "now".into(), delta: true, unasked: false }]
-    );
+    assert_eq!(events(&rig.line(&chunk("now"))), [text("now", true)]);
     let outputs = rig.line(&answer(3, &json!({"stopReason":"end_turn"})));
     assert_eq!(end(&outputs).text.as_deref(), Some("now"));
 }

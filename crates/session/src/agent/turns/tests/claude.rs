@@ -4,7 +4,8 @@ use protocol::workspace::{AgentEvent, PermissionOutcome, TurnOutcome};
 use serde_json::json;
 
 use super::rig::{
-    MINUTE, Rig, SECOND, asks, begun, end, ends, events, failure, json_lines, notices, written,
+    MINUTE, Rig, SECOND, asks, begun, completed, end, ends, events, failure, has_expired,
+    json_lines, notices, text, tool_finished, tool_started, written,
 };
 use crate::agent::{Input, Output, Signal, Usage};
 
@@ -81,19 +82,10 @@ fn a_whole_turn_with_a_tool_becomes_events_in_order() {
         events(&outputs),
         [
             AgentEvent::Thinking { text: "hm".into() },
-            AgentEvent::ToolStarted {
-                id: "toolu_1".into(),
-                name: "Bash".into(),
-                input: json!({"command":"ls | wc -l"})
-            },
-            AgentEvent::ToolFinished { id: "toolu_1".into(), ok: true, output: "3".into() },
-            AgentEvent::Text { text: "Three.".into(), delta: false, unasked: false },
-            AgentEvent::TurnEnded {
-                turn: 1,
-                outcome: TurnOutcome::Completed,
-                error: None,
-                text: Some("Three.".into())
-            },
+            tool_started("toolu_1", "Bash", json!({"command":"ls | wc -l"})),
+            tool_finished("toolu_1", true, "3"),
+            text("Three.", false),
+            completed("Three."),
         ]
     );
     let usage = Usage { input_tokens: 1110, output_tokens: 7, cost_usd: Some(0.5) };
@@ -110,27 +102,6 @@ fn the_second_turn_goes_to_the_same_process_and_costs_only_its_own() {
     assert!(!outputs.iter().any(|output| matches!(output, Output::Conversation(_))));
     assert_eq!(end(&outputs).usage.cost_usd, Some(0.25));
     assert_eq!(end(&outputs).turn, 2);
-}
-
-#[test]
-fn a_text_that_came_in_pieces_does_not_come_again_whole() {
-    let mut rig = Rig::new("claude");
-    rig.start("hello");
-    let lines =
-        [init(ID), piece("Hel"), piece("lo"), assistant(r#"{"type":"text","text":"Hello"}"#)];
-    let outputs = rig.lines(&lines.join("\n"));
-    assert_eq!(
-        events(&outputs),
-        [
-            AgentEvent::Text { text: "Hel".into(), delta: false, unasked: false },
-            AgentEvent::Text { text: "lo".into(), delta: true, unasked: false },
-        ]
-    );
-    let outputs = rig.line(&assistant(r#"{"type":"text","text":"Another"}"#));
-    assert_eq!(
-        events(&outputs),
-        [AgentEvent::Text { text: "Another".into(), delta: false, unasked: false }]
-    );
 }
 
 /// Messages with all lines that the program prints of them.
@@ -176,6 +147,8 @@ fn each_message_that_comes_in_pieces_begins_a_new_text() {
         &piece("That "),
         &piece("is all."),
         &said("That is all."),
+        // A whole text without pieces before it.
+        &said("Really."),
         &ends,
     ];
     let lines = lines.map(String::as_str).join("\n");
@@ -191,6 +164,7 @@ fn each_message_that_comes_in_pieces_begins_a_new_text() {
         ("The", false),
         ("That ", false),
         ("is all.", true),
+        ("Really.", false),
     ];
     assert!(texts.eq(expected.map(|(text, delta)| (text.to_owned(), delta))));
 }
@@ -259,11 +233,7 @@ fn an_interrupt_is_asked_for_and_cancels_what_is_open() {
     rig.lines(&[init(ID), permission("r1")].join("\n"));
     let outputs = rig.interrupt();
     assert_eq!(written(&outputs)[0]["request"], json!({"subtype":"interrupt"}));
-    assert!(
-        outputs
-            .iter()
-            .any(|o| matches!(o, Output::Resolved { outcome: PermissionOutcome::Expired, .. }))
-    );
+    assert!(has_expired(&outputs));
     let outputs = rig.lines(&format!(
         "{}\n{ABORTED}",
         r#"{"type":"control_response","response":{"subtype":"success","request_id":"interrupt-1"}}"#
@@ -321,16 +291,6 @@ fn a_refused_resume_begins_anew_once_with_the_same_prompt() {
     let outputs = rig.lines(&[init(OTHER), result("Fresh.", 0.1)].join("\n"));
     assert_eq!(outputs[0], Output::Conversation(OTHER.to_owned()));
     assert_eq!(end(&outputs).text.as_deref(), Some("Fresh."));
-}
-
-#[test]
-fn a_resume_refused_on_the_error_output_alone_begins_anew_too() {
-    let mut rig = Rig::resuming("claude", ID);
-    rig.start("go on");
-    rig.stderr("No conversation found with session ID: 4f1c0a52\n");
-    let outputs = rig.exit(1);
-    assert_eq!(ends(&outputs), []);
-    assert!(!super::rig::launch_in(&outputs).args.iter().any(|arg| arg.starts_with("--resume")));
 }
 
 #[test]

@@ -3,7 +3,10 @@
 use protocol::workspace::{AgentEvent, TurnOutcome};
 use serde_json::json;
 
-use super::rig::{Rig, SECOND, end, ends, events, failure, launch_in, notices, settings};
+use super::rig::{
+    Rig, SECOND, completed, end, ends, events, failure, launch_in, notices, settings, text,
+    tool_finished, tool_started,
+};
 use crate::agent::{Gateway, Output, Settings, Signal, Usage};
 
 const ID: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
@@ -18,14 +21,14 @@ fn message(text: &str) -> String {
     )
 }
 
-fn completed(input: u64, output: u64) -> String {
+fn turn_completed(input: u64, output: u64) -> String {
     format!(
         r#"{{"type":"turn.completed","usage":{{"input_tokens":{input},"cached_input_tokens":0,"output_tokens":{output}}}}}"#
     )
 }
 
 fn whole_turn(input: u64, output: u64) -> String {
-    [started(ID), message("Done."), completed(input, output)].join("\n")
+    [started(ID), message("Done."), turn_completed(input, output)].join("\n")
 }
 
 #[test]
@@ -44,37 +47,26 @@ fn a_whole_turn_with_tools_becomes_events_in_order() {
         r#"{"type":"item.completed","item":{"id":"item_3","type":"mcp_tool_call","server":"team","tool":"send","arguments":{"to":"x"},"status":"failed","error":{"message":"no such member"}}}"#.into(),
         r#"{"type":"item.updated","item":{"id":"item_4","type":"todo_list","items":[]}}"#.into(),
         message("Two files."),
-        completed(500, 20),
+        turn_completed(500, 20),
     ];
     let outputs = rig.lines(&lines.join("\n"));
     assert_eq!(outputs[0], Output::Conversation(ID.to_owned()));
-    let tool = |id: &str, name: &str, input| AgentEvent::ToolStarted {
-        id: id.into(),
-        name: name.into(),
-        input,
-    };
-    let done = |id: &str, ok, output: &str| AgentEvent::ToolFinished {
-        id: id.into(),
-        ok,
-        output: output.into(),
-    };
     assert_eq!(
         events(&outputs),
         [
             AgentEvent::Thinking { text: "hm".into() },
-            tool("item_1", "command_execution", json!({"command":"ls"})),
-            done("item_1", true, "a\nb\n"),
-            tool("item_2", "file_change", json!({"changes":[{"path":"a","kind":"update"}]})),
-            done("item_2", true, ""),
-            tool("item_3", "team.send", json!({"to":"x"})),
-            done("item_3", false, "no such member"),
-            AgentEvent::Text { text: "Two files.".into(), delta: false, unasked: false },
-            AgentEvent::TurnEnded {
-                turn: 1,
-                outcome: TurnOutcome::Completed,
-                error: None,
-                text: Some("Two files.".into())
-            },
+            tool_started("item_1", "command_execution", json!({"command":"ls"})),
+            tool_finished("item_1", true, "a\nb\n"),
+            tool_started(
+                "item_2",
+                "file_change",
+                json!({"changes":[{"path":"a","kind":"update"}]})
+            ),
+            tool_finished("item_2", true, ""),
+            tool_started("item_3", "team.send", json!({"to":"x"})),
+            tool_finished("item_3", false, "no such member"),
+            text("Two files.", false),
+            completed("Two files."),
         ]
     );
     assert_eq!(end(&outputs).usage, Usage { input_tokens: 500, output_tokens: 20, cost_usd: None });
@@ -147,6 +139,8 @@ fn an_error_of_its_models_server_is_told_without_the_json_around_it() {
     rig.start("hello");
     let failed = r#"{"type":"turn.failed","error":{"message":"{\"error\":{\"message\":\"no such model\",\"type\":\"x\",\"param\":null,\"code\":null}}"}}"#;
     assert_eq!(failure(&rig.lines(&[&started(ID), failed].join("\n"))), "no such model");
+    // Its exit changes nothing.
+    assert_eq!(ends(&rig.exit(1)), []);
 }
 
 #[test]
@@ -187,20 +181,6 @@ fn reconnecting_for_ever_is_no_life() {
     }
     assert!(failure(&outputs).contains("600 s"));
     assert!(outputs.contains(&Output::Signal(Signal::Term)));
-}
-
-#[test]
-fn a_failed_turn_says_why() {
-    let mut rig = Rig::new("codex");
-    rig.start("one");
-    let outputs = rig.lines(&format!(
-        "{}\n{}",
-        started(ID),
-        r#"{"type":"turn.failed","error":{"message":"model not found"}}"#
-    ));
-    assert_eq!(failure(&outputs), "model not found");
-    // Its exit changes nothing.
-    assert_eq!(ends(&rig.exit(1)), []);
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! Gemini CLI, as recorded of 0.61, and its traps.
 
-use protocol::workspace::{AgentEvent, TurnOutcome};
 use serde_json::json;
 
-use super::rig::{Rig, SECOND, end, ends, events, failure, launch_in, notices};
-use crate::agent::{Output, Signal, Usage};
+use super::rig::{
+    Rig, completed, end, events, failure, notices, text, tool_finished, tool_started,
+};
+use crate::agent::{Output, Usage};
 
 const ID: &str = "7c1f5a3e-1111-4222-8333-444455556666";
 
@@ -41,26 +42,16 @@ fn a_whole_turn_with_a_tool_becomes_events_in_order() {
     ];
     let outputs = rig.lines(&lines.join("\n"));
     assert_eq!(outputs[0], Output::Conversation(ID.to_owned()));
-    let delta = |text: &str| AgentEvent::Text { text: text.into(), delta: true, unasked: false };
     assert_eq!(
         events(&outputs),
         [
-            delta("I shall "),
-            delta("read."),
-            AgentEvent::ToolStarted {
-                id: "read-1".into(),
-                name: "read_file".into(),
-                input: json!({"path":"a"})
-            },
-            AgentEvent::ToolFinished { id: "read-1".into(), ok: true, output: "hello".into() },
-            delta("It says "),
-            delta("hello."),
-            AgentEvent::TurnEnded {
-                turn: 1,
-                outcome: TurnOutcome::Completed,
-                error: None,
-                text: Some("It says hello.".into())
-            },
+            text("I shall ", true),
+            text("read.", true),
+            tool_started("read-1", "read_file", json!({"path":"a"})),
+            tool_finished("read-1", true, "hello"),
+            text("It says ", true),
+            text("hello.", true),
+            completed("It says hello."),
         ]
     );
     assert_eq!(end(&outputs).usage, Usage { input_tokens: 100, output_tokens: 20, cost_usd: None });
@@ -84,23 +75,4 @@ fn a_result_that_is_an_error_fails_the_turn() {
     rig.start("hello");
     let line = r#"{"type":"result","timestamp":"t","status":"error","error":{"type":"Error","message":"quota exceeded"},"stats":{}}"#;
     assert_eq!(failure(&rig.line(line)), "quota exceeded");
-}
-
-#[test]
-fn an_unknown_session_begins_anew() {
-    let mut rig = Rig::resuming("gemini", ID);
-    rig.start("go on");
-    rig.stderr("Error resuming session: Invalid session identifier \"7c1f\".\n");
-    let outputs = rig.exit(42);
-    assert_eq!(ends(&outputs), []);
-    assert!(!launch_in(&outputs).args.iter().any(|arg| arg.starts_with("--resume")));
-}
-
-#[test]
-fn one_that_answers_but_never_exits_is_ended() {
-    let mut rig = Rig::new("gemini");
-    rig.start("hello");
-    rig.lines(&[init(), chunk("Hi."), RESULT.to_owned()].join("\n"));
-    assert_eq!(rig.pass(10 * SECOND), [Output::Signal(Signal::Term)]);
-    assert_eq!(rig.pass(5 * SECOND), [Output::Kill]);
 }

@@ -2,14 +2,12 @@
 //!
 //! - `rig`: a session, its clock and its outputs
 //! - `claude`, `codex`, `gemini`, `opencode`, `acp`: the recorded output of each, and its traps
-//! - `unasked`: turns that no prompt began; `frozen`: a session that begins no further turn
-//! - `rules`: the rules for all dialects; `bounds`: each bound; `histories`: inputs in any order
+//! - `unasked`: turns that no prompt began; `rules`: the rules for all dialects; `bounds`: each bound; `histories`: inputs in any order
 
 mod acp;
 mod bounds;
 mod claude;
 mod codex;
-mod frozen;
 mod gemini;
 mod histories;
 mod opencode;

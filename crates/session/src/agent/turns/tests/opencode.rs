@@ -1,9 +1,9 @@
 //! opencode, as recorded of 1.18, and its traps.
 
-use protocol::workspace::{AgentEvent, TurnOutcome};
+use protocol::workspace::TurnOutcome;
 use serde_json::json;
 
-use super::rig::{Rig, SECOND, end, ends, events, failure, launch_in};
+use super::rig::{Rig, SECOND, end, events, failure, text, tool_finished, tool_started};
 use crate::agent::{Output, Signal, Usage};
 
 const ID: &str = "ses_4d1bc9ffbffeXYZ";
@@ -19,7 +19,7 @@ fn step_finish(reason: &str) -> String {
     line("step_finish", &part)
 }
 
-fn text(text: &str) -> String {
+fn said(text: &str) -> String {
     line(
         "text",
         &format!(r#"{{"id":"prt_2","type":"text","text":"{text}","time":{{"start":1,"end":2}}}}"#),
@@ -39,7 +39,7 @@ fn a_whole_turn_with_a_tool_ends_with_the_process() {
             r#"{"id":"prt_1","callID":"call_1","type":"tool","tool":"bash","state":{"status":"completed","input":{"command":"ls"},"output":"a\n","title":"ls"}}"#,
         ),
         step_finish("tool-calls"),
-        text("One file."),
+        said("One file."),
         step_finish("stop"),
     ];
     let outputs = rig.lines(&lines.join("\n"));
@@ -47,13 +47,9 @@ fn a_whole_turn_with_a_tool_ends_with_the_process() {
     assert_eq!(
         events(&outputs),
         [
-            AgentEvent::ToolStarted {
-                id: "call_1".into(),
-                name: "bash".into(),
-                input: json!({"command":"ls"})
-            },
-            AgentEvent::ToolFinished { id: "call_1".into(), ok: true, output: "a\n".into() },
-            AgentEvent::Text { text: "One file.".into(), delta: false, unasked: false },
+            tool_started("call_1", "bash", json!({"command":"ls"})),
+            tool_finished("call_1", true, "a\n"),
+            text("One file.", false),
         ]
     );
     let outputs = rig.exit(0);
@@ -67,7 +63,7 @@ fn a_whole_turn_with_a_tool_ends_with_the_process() {
 fn an_answer_without_an_exit_ends_the_turn_after_ten_seconds() {
     let mut rig = Rig::new("opencode");
     rig.start("hello");
-    rig.lines(&[text("Hi."), step_finish("stop")].join("\n"));
+    rig.lines(&[said("Hi."), step_finish("stop")].join("\n"));
     assert_eq!(rig.pass(9 * SECOND), []);
     let outputs = rig.pass(SECOND);
     assert_eq!(end(&outputs).outcome, TurnOutcome::Completed);
@@ -79,7 +75,7 @@ fn an_answer_without_an_exit_ends_the_turn_after_ten_seconds() {
 fn a_step_after_the_last_one_takes_its_time() {
     let mut rig = Rig::new("opencode");
     rig.start("hello");
-    rig.lines(&[text("Hi."), step_finish("stop")].join("\n"));
+    rig.lines(&[said("Hi."), step_finish("stop")].join("\n"));
     rig.pass(9 * SECOND);
     rig.line(&line("step_start", r#"{"type":"step-start"}"#));
     assert_eq!(rig.pass(60 * SECOND), []);
@@ -99,14 +95,4 @@ fn an_error_is_the_reason() {
     rig.start("hello");
     rig.line(&format!(r#"{{"type":"error","timestamp":1,"sessionID":"{ID}","error":{{"name":"ProviderAuthError","data":{{"message":"no key"}}}}}}"#));
     assert_eq!(failure(&rig.exit(1)), "ProviderAuthError: no key (it ended with code 1)");
-}
-
-#[test]
-fn an_unknown_session_begins_anew() {
-    let mut rig = Rig::resuming("opencode", ID);
-    rig.start("go on");
-    rig.stderr("Error: Session not found: ses_4d1b\n");
-    let outputs = rig.exit(1);
-    assert_eq!(ends(&outputs), []);
-    assert_eq!(launch_in(&outputs).args, ["run", "--format=json"]);
 }

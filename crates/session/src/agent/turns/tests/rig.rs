@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use protocol::workspace::{AgentEvent, TurnOutcome};
+use protocol::workspace::{AgentEvent, PermissionOutcome, TurnOutcome};
 use serde_json::Value;
 
 use crate::agent::{
@@ -142,6 +142,25 @@ pub(super) fn begun(turn: u64, prompt: &str) -> AgentEvent {
     AgentEvent::TurnStarted { turn, prompt: Some(prompt.to_owned()) }
 }
 
+/// A text of the agent that answers a prompt.
+pub(super) fn text(text: &str, delta: bool) -> AgentEvent {
+    AgentEvent::Text { text: text.to_owned(), delta, unasked: false }
+}
+
+pub(super) fn tool_started(id: &str, name: &str, input: Value) -> AgentEvent {
+    AgentEvent::ToolStarted { id: id.to_owned(), name: name.to_owned(), input }
+}
+
+pub(super) fn tool_finished(id: &str, ok: bool, output: &str) -> AgentEvent {
+    AgentEvent::ToolFinished { id: id.to_owned(), ok, output: output.to_owned() }
+}
+
+/// The event with which the first turn ends, with this answer.
+pub(super) fn completed(text: &str) -> AgentEvent {
+    let (outcome, text) = (TurnOutcome::Completed, Some(text.to_owned()));
+    AgentEvent::TurnEnded { turn: 1, outcome, error: None, text }
+}
+
 pub(super) fn notices(outputs: &[Output]) -> Vec<String> {
     let notices = events(outputs).into_iter().filter_map(|event| match event {
         AgentEvent::Notice { message } => Some(message),
@@ -182,6 +201,13 @@ pub(super) fn json_lines(bytes: &[u8]) -> Vec<Value> {
     assert_eq!(bytes.last(), Some(&b'\n'), "a line has an end");
     let text = std::str::from_utf8(bytes).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Whether a permission request expired.
+pub(super) fn has_expired(outputs: &[Output]) -> bool {
+    let is_expired =
+        |o: &Output| matches!(o, Output::Resolved { outcome: PermissionOutcome::Expired, .. });
+    outputs.iter().any(is_expired)
 }
 
 /// The ids of the permission requests among these outputs.

@@ -5,12 +5,12 @@ use std::time::Duration;
 use protocol::workspace::{PermissionOutcome, TurnOutcome};
 
 use super::rig::{
-    MINUTE, Rig, SECOND, asks, begun, end, ends, events, failure, launch_in, notices, settings,
-    written,
+    MINUTE, Rig, SECOND, asks, begun, end, ends, events, failure, has_expired, launch_in, notices,
+    settings, written,
 };
 use crate::agent::{
-    AgentOutput, Config, Dialect, Exit, Halt, Input, Launch, Output, ParsedLine, Signal, Start,
-    TurnsError, open,
+    AgentOutput, Config, Dialect, Exit, Halt, Input, Launch, MAX_QUEUED, Output, ParsedLine,
+    Signal, Start, TurnsError, open,
 };
 
 const DONE: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"Done.","session_id":"id-1","usage":{}}"#;
@@ -18,6 +18,10 @@ const ASK: &str = r#"{"type":"control_request","request_id":"r1","request":{"sub
 
 fn configured(config: &Config) -> Rig {
     Rig::of(open("claude", &[], settings()).unwrap(), config, None)
+}
+
+fn waiting(rig: &Rig) -> Vec<String> {
+    rig.turns.waiting().map(str::to_owned).collect()
 }
 
 fn claude() -> Rig {
@@ -121,11 +125,7 @@ fn permissions_end_with_their_turn_and_their_names_are_never_used_again() {
     let mut rig = claude();
     rig.line(ASK);
     let outputs = rig.line(DONE);
-    assert!(
-        outputs
-            .iter()
-            .any(|o| matches!(o, Output::Resolved { outcome: PermissionOutcome::Expired, .. }))
-    );
+    assert!(has_expired(&outputs));
     let late = Input::Permission { request_id: "s.1.1".into(), allow: true, message: None };
     let unknown = TurnsError::UnknownRequest { request_id: "s.1.1".into() };
     assert_eq!(rig.handle(late), Err(unknown));
@@ -184,7 +184,7 @@ impl Dialect for Forgetful {
         Launch::default()
     }
 
-    fn heard(&mut self, _line: &serde_json::Value) -> ParsedLine {
+    fn parse(&mut self, _line: &serde_json::Value) -> ParsedLine {
         ParsedLine { outputs: vec![AgentOutput::ResumeRefused], is_progress: true }
     }
 
@@ -210,6 +210,24 @@ fn a_conversation_that_is_refused_again_and_again_is_begun_anew_once() {
     let outputs = rig.line("{}");
     failure(&outputs);
     assert_eq!(outputs.last(), Some(&Output::Signal(Signal::Term)));
+}
+
+/// The words of each program, as recorded, and its flag to resume a conversation.
+#[test]
+fn a_conversation_that_is_unknown_on_the_error_output_alone_is_begun_anew() {
+    for (provider, words, flag) in [
+        ("claude", "No conversation found with session ID: 4f1c0a52\n", "--resume"),
+        ("gemini", "Error resuming session: Invalid session identifier \"7c1f\".\n", "--resume"),
+        ("opencode", "Error: Session not found: ses_4d1b\n", "--session"),
+    ] {
+        let mut rig = Rig::resuming(provider, "id-1");
+        assert!(rig.start("go on").args.iter().any(|arg| arg.starts_with(flag)), "{provider}");
+        rig.stderr(words);
+        let outputs = rig.exit(1);
+        assert_eq!(ends(&outputs), [], "{provider}");
+        let anew = launch_in(&outputs);
+        assert!(!anew.args.iter().any(|arg| arg.starts_with(flag)), "{provider}");
+    }
 }
 
 #[test]
@@ -306,4 +324,49 @@ fn an_id_that_could_be_a_flag_is_never_resumed() {
     assert!(!rig.start("x").args.contains(&"resume".to_owned()));
     let line = r#"{"type":"thread.started","thread_id":"--yolo"}"#;
     assert_eq!(rig.line(line), []);
+}
+
+#[test]
+fn the_running_turn_ends_and_its_process_too_and_prompts_wait() {
+    let mut rig = claude();
+    rig.prompt("two");
+    assert_eq!(rig.handle(Input::Freeze).unwrap(), []);
+    rig.prompt("three");
+    assert!(!rig.turns.is_at_rest());
+    let outputs = rig.line(DONE);
+    assert_eq!(end(&outputs).turn, 1);
+    assert_eq!(outputs.last(), Some(&Output::CloseStdin), "{outputs:?}");
+    assert!(!rig.turns.is_at_rest(), "the process has not ended");
+    assert_eq!(rig.exit(0), []);
+    assert!(rig.turns.is_at_rest());
+    assert_eq!(waiting(&rig), ["two", "three"]);
+}
+
+#[test]
+fn the_idle_process_of_a_frozen_session_is_closed_at_once() {
+    let mut rig = claude();
+    rig.line(DONE);
+    assert_eq!(rig.handle(Input::Freeze).unwrap(), [Output::CloseStdin]);
+    rig.exit(0);
+    assert!(rig.turns.is_at_rest());
+}
+
+#[test]
+fn a_session_that_is_frozen_no_more_goes_on_with_what_waits() {
+    let mut rig = Rig::new("claude");
+    rig.handle(Input::Freeze).unwrap();
+    assert!(rig.turns.is_at_rest());
+    assert_eq!(rig.prompt("one"), []);
+    let outputs = rig.handle(Input::Thaw).unwrap();
+    assert_eq!(events(&outputs), [begun(1, "one")]);
+    assert!(!rig.turns.is_at_rest() && waiting(&rig).is_empty());
+}
+
+#[test]
+fn no_more_prompts_wait_in_a_frozen_session_than_in_any_other() {
+    let mut rig = Rig::new("claude");
+    rig.handle(Input::Freeze).unwrap();
+    (0..MAX_QUEUED).for_each(|_| drop(rig.prompt("x")));
+    let more = rig.handle(Input::Prompt { text: "x".to_owned() });
+    assert_eq!(more, Err(TurnsError::QueueFull));
 }

@@ -9,7 +9,7 @@ use alacritty_terminal::vte::ansi::{ClearMode, LineClearMode};
 
 use super::{Emulator, cells};
 
-/// Which erasures spare protected cells: the last way of protecting cells decides.
+/// Which erasures spare protected cells. The way in which a program last protected cells decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Guard {
     /// Nothing was protected yet.

@@ -45,15 +45,6 @@ const LONGEST_ADDRESS: usize = 2083;
 const LONGEST_NAME: usize = 250;
 
 impl Emulator {
-    fn input_carefully(&mut self, character: char) {
-        match width::of(character) {
-            None => {}
-            Some(0) if self.has_all_marks() => {}
-            Some(0) => self.term.input(character),
-            Some(width) => self.print(character, width),
-        }
-    }
-
     /// Whether the character before the cursor already has the most marks allowed.
     fn has_all_marks(&self) -> bool {
         let grid = self.term.grid();
@@ -91,9 +82,13 @@ impl Emulator {
 }
 
 impl Handler for Emulator {
-    #[inline]
     fn input(&mut self, c: char) {
-        self.input_carefully(c);
+        match width::of(c) {
+            None => {}
+            Some(0) if self.has_all_marks() => {}
+            Some(0) => self.term.input(c),
+            Some(width) => self.print(c, width),
+        }
     }
 
     fn goto(&mut self, line: i32, col: usize) {
@@ -218,7 +213,7 @@ impl Handler for Emulator {
     fn decaln(&mut self) {
         self.term.decaln();
         self.margins = 0..self.rows();
-        self.keep_margins(Line(0), Column(0));
+        self.set_engine_margins(Line(0), Column(0));
         self.end_wrap();
     }
 
@@ -248,6 +243,7 @@ impl Handler for Emulator {
     }
 
     fn set_tabs(&mut self, _: u16) {
+        // The engine sets a stop only where its cursor is.
         let column = self.term.grid().cursor.point.column;
         self.clear_tabs(TabulationClearMode::All);
         for (stop, _) in default_tabs(self.cols()).enumerate().filter(|(_, is)| *is) {
@@ -267,12 +263,12 @@ impl Handler for Emulator {
         self.saved_charsets = Charsets::default();
         self.charset_in_use = 0;
         self.guard = Guard::Off;
-        self.left_cursor = None;
+        self.alternate_cursor = None;
         self.keys = Keys::default();
         self.modify_other_keys = 0;
         self.titles = Titles::default();
         self.passed_modes.clear();
-        self.styled_cursor = false;
+        self.has_cursor_style = false;
         self.blinking = None;
     }
 
@@ -280,8 +276,9 @@ impl Handler for Emulator {
     fn terminal_attribute(&mut self, _: Attr) {}
 
     fn set_hyperlink(&mut self, link: Option<Hyperlink>) {
-        let link = link.filter(|link| is_kept(&link.uri, LONGEST_ADDRESS)).map(|link| {
-            let name = link.id.filter(|id| is_kept(id, LONGEST_NAME) && !id.contains([':', ';']));
+        let link = link.filter(|link| fits_snapshot(&link.uri, LONGEST_ADDRESS)).map(|link| {
+            let name =
+                link.id.filter(|id| fits_snapshot(id, LONGEST_NAME) && !id.contains([':', ';']));
             Hyperlink { id: Some(name.unwrap_or_default()), uri: link.uri }
         });
         self.term.set_hyperlink(link);
@@ -336,6 +333,7 @@ impl Handler for Emulator {
 
     fn set_scrolling_region(&mut self, top: usize, bottom: Option<usize>) {
         let bottom = bottom.unwrap_or(self.rows()).min(self.rows());
+        // Margins around a single row are ignored, as in xterm, unless that row is the whole screen.
         if (1..bottom).contains(&top) || (top, bottom) == (1, self.rows()) {
             self.margins = top - 1..bottom;
             self.term.set_scrolling_region(top, Some(bottom));
@@ -359,7 +357,7 @@ impl Handler for Emulator {
     fn configure_charset(&mut self, _: CharsetIndex, _: StandardCharset) {}
 
     fn set_color(&mut self, index: usize, color: Rgb) {
-        self.painted = true;
+        self.has_palette = true;
         self.term.set_color(index, color);
     }
 
@@ -368,12 +366,12 @@ impl Handler for Emulator {
     }
 
     fn set_cursor_style(&mut self, style: Option<CursorStyle>) {
-        self.styled_cursor = style.is_some();
+        self.has_cursor_style = style.is_some();
         self.term.set_cursor_style(style);
     }
 
     fn set_cursor_shape(&mut self, shape: CursorShape) {
-        self.styled_cursor = true;
+        self.has_cursor_style = true;
         self.term.set_cursor_shape(shape);
     }
 
@@ -431,6 +429,6 @@ impl Handler for Emulator {
 
 /// Whether a part of a link is short enough and has no control characters, so that a snapshot can write
 /// it.
-fn is_kept(text: &str, longest: usize) -> bool {
+fn fits_snapshot(text: &str, longest: usize) -> bool {
     text.len() <= longest && !text.chars().any(char::is_control)
 }

@@ -3,14 +3,13 @@
 //! - [`Emulator`]: the two pages, margins, tab stops and the rest
 //! - `handler`: each control sequence, noted and passed on
 //! - `controls`: sequences that the engine's parser does not know; `pen`: the look of what is printed
-//! - `print`: printing characters; `erase`: erasing and moving cells of a row
-//! - `columns`: inserting, deleting and moving columns; `guard`: cells that are not erased
+//! - `print`: printing characters; `erase`: erasing and moving cells and columns; `guard`: cells that are not
+//!   erased
 //! - `pages`: the two pages, and the saved cursors; `charsets`: the character sets
 //! - `moves`: relative moves of the cursor; `modes`: modes that the engine does not know
 //! - `keys`: the flags for reporting keys; `titles`: the present title and the saved ones
 
 mod charsets;
-mod columns;
 mod controls;
 mod erase;
 mod guard;
@@ -65,24 +64,25 @@ pub(super) struct Emulator {
     pub(super) guard: Guard,
     /// The cursor that was saved on the alternate page, and its character sets, while that page is not
     /// shown.
-    pub(super) left_cursor: Option<Box<(Cursor<Cell>, Charsets)>>,
+    pub(super) alternate_cursor: Option<Box<(Cursor<Cell>, Charsets)>>,
     pub(super) keys: Keys,
     pub(super) modify_other_keys: u8,
     pub(super) titles: Titles,
-    /// The modes that have no effect here, but one in a viewer's terminal: a snapshot sets them.
+    /// Modes that have no effect here but have one in a viewer's terminal. A snapshot sets them.
     pub(super) passed_modes: Vec<u16>,
     /// Whether a program chose the cursor's look: its shape, and whether it blinks.
-    pub(super) styled_cursor: bool,
+    pub(super) has_cursor_style: bool,
     /// Whether the cursor blinks, if a program set this apart from the shape. Many programs do so when
     /// they show the cursor again; the cursor must then keep the shape that the user has chosen.
     pub(super) blinking: Option<bool>,
     /// Whether a program changed the palette.
-    pub(super) painted: bool,
+    pub(super) has_palette: bool,
 }
 
 /// The page that is not shown.
 pub(super) struct Hidden {
-    /// Its cursor is the saved one: the other cursor is on the page that is shown.
+    /// Its `cursor` is the one that was saved on this page. The terminal's own cursor is on the page that
+    /// is shown.
     pub(super) grid: Grid<Cell>,
     pub(super) saved_charsets: Charsets,
     pub(super) keys: Keys,
@@ -103,6 +103,7 @@ impl Timeout for Immediate {
 
 impl Emulator {
     pub(super) fn new(size: Size) -> Self {
+        // The log has the history. `Keys` has the keyboard's flags, since the engine shows its own to nobody.
         let config = Config { scrolling_history: 0, kitty_keyboard: false, ..Config::default() };
         let mut emulator = Self {
             term: Term::new(config, &size, VoidListener),
@@ -113,14 +114,14 @@ impl Emulator {
             charset_in_use: 0,
             saved_charsets: Charsets::default(),
             guard: Guard::Off,
-            left_cursor: None,
+            alternate_cursor: None,
             keys: Keys::default(),
             modify_other_keys: 0,
             titles: Titles::default(),
             passed_modes: Vec::new(),
-            styled_cursor: false,
+            has_cursor_style: false,
             blinking: None,
-            painted: false,
+            has_palette: false,
         };
         emulator.choose_defaults();
         emulator
@@ -161,8 +162,8 @@ impl Emulator {
         self.margins == (0..self.rows())
     }
 
-    /// The number of line feeds that push out everything on the screen and everything written between
-    /// them; `None` if line feeds do not scroll the whole screen.
+    /// The number of line feeds after which the screen shows nothing of its present text, nor of text that is
+    /// written between them. `None` if line feeds do not scroll the whole screen.
     pub(super) fn rows_to_flush(&self) -> Option<usize> {
         let below = (2 * self.rows()).saturating_sub(1 + cells::line_of(&self.grid().cursor));
         self.has_full_margins().then_some(below)
@@ -173,6 +174,8 @@ impl Emulator {
             return;
         }
         let old = self.cols();
+        // The engine wraps lines again in its own grid, so the primary page is put there for the time of the call.
+        // The alternate page is never wrapped again.
         let shown =
             self.hidden.as_mut().map(|hidden| mem::replace(self.term.grid_mut(), take(hidden)));
         self.term.resize(size);
@@ -183,7 +186,7 @@ impl Emulator {
             hidden.grid = mem::replace(self.term.grid_mut(), alternate);
             hidden.grid.saved_cursor = hidden.grid.cursor.clone();
         }
-        self.clamp_left_cursor();
+        self.clamp_alternate_cursor();
         self.resize_tabs(old);
         self.margins = 0..self.rows();
     }
@@ -210,20 +213,20 @@ impl Emulator {
         grid.cursor = Cursor { point, ..Cursor::default() };
         grid.saved_cursor = Cursor::default();
         self.margins = 0..self.rows();
-        self.keep_margins(point.line, point.column);
+        self.set_engine_margins(point.line, point.column);
     }
 
     /// Sets the engine's margins to ours, then puts the cursor at this position: setting margins moves the
     /// cursor.
-    fn keep_margins(&mut self, line: Line, column: Column) {
+    fn set_engine_margins(&mut self, line: Line, column: Column) {
         let Range { start, end } = self.margins.clone();
         self.term.set_scrolling_region(start + 1, Some(end));
         self.term.grid_mut().cursor.point.line = line;
         self.term.grid_mut().cursor.point.column = column;
     }
 
-    /// Switches off two modes that the engine begins with, but a reset terminal does not: so a mode that is
-    /// on was set by a program.
+    /// Switches off two modes that are on in a new engine and off in a reset terminal. Where one is on after
+    /// that, a program set it.
     fn choose_defaults(&mut self) {
         for mode in [NamedPrivateMode::AlternateScroll, NamedPrivateMode::UrgencyHints] {
             self.term.unset_private_mode(PrivateMode::Named(mode));

@@ -37,10 +37,12 @@ impl Emulator {
         let mut alternate = Grid::new(self.rows(), self.cols(), 0);
         let primary = self.term.grid_mut();
         alternate.cursor = mem::replace(&mut primary.cursor, primary.saved_cursor.clone());
+        // Only now: a blank page has the background of its cursor's pen.
         alternate.reset_region(..);
         cells::settle(primary);
         let saved_charsets = self.saved_charsets;
-        let (saved, charsets) = self.left_cursor.take().map(|left| *left).unwrap_or_default();
+        let (saved, charsets) =
+            self.alternate_cursor.take().map(|cursor| *cursor).unwrap_or_default();
         (alternate.saved_cursor, self.saved_charsets) = (saved, charsets);
         let grid = mem::replace(self.term.grid_mut(), alternate);
         let keys = mem::take(&mut self.keys);
@@ -53,7 +55,7 @@ impl Emulator {
         let Hidden { grid, saved_charsets, keys } = *hidden;
         let alternate = mem::replace(self.term.grid_mut(), grid);
         let charsets = mem::replace(&mut self.saved_charsets, saved_charsets);
-        self.keep_left_cursor(alternate.saved_cursor, charsets);
+        self.keep_alternate_cursor(alternate.saved_cursor, charsets);
         self.keys = keys;
         self.term.grid_mut().cursor = alternate.cursor;
         cells::settle(self.term.grid_mut());
@@ -69,22 +71,22 @@ impl Emulator {
     }
 
     /// Keeps the cursor of the alternate page within the screen after its size has changed.
-    pub(super) fn clamp_left_cursor(&mut self) {
+    pub(super) fn clamp_alternate_cursor(&mut self) {
         let (bottom, last) = (self.rows() - 1, self.term.last_column());
-        if let Some(left) = &mut self.left_cursor {
-            let cursor = &mut left.0;
+        if let Some(saved) = &mut self.alternate_cursor {
+            let cursor = &mut saved.0;
             cursor.point.line = cursor.point.line.min(cells::at(bottom));
             cursor.point.column = cursor.point.column.min(last);
             cursor.input_needs_wrap = false;
         }
     }
 
-    fn keep_left_cursor(&mut self, cursor: Cursor<cells::Cell>, charsets: super::Charsets) {
+    fn keep_alternate_cursor(&mut self, cursor: Cursor<cells::Cell>, charsets: super::Charsets) {
         let is_home = cursor.point.line == cells::at(0) && cursor.point.column == Column(0);
         let is_default = is_home
             && !cursor.input_needs_wrap
             && cursor.template == cells::Cell::default()
             && charsets == super::Charsets::default();
-        self.left_cursor = (!is_default).then(|| Box::new((cursor, charsets)));
+        self.alternate_cursor = (!is_default).then(|| Box::new((cursor, charsets)));
     }
 }

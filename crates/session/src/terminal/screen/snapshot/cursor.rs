@@ -42,19 +42,19 @@ impl Painter {
         let cursor = &grid.cursor;
         let line = cells::line_of(cursor);
         if cursor.input_needs_wrap {
-            self.stand_behind(grid, line, top);
+            self.place_cursor_behind(grid, line, top);
         } else {
             self.go(line.saturating_sub(top), cursor.point.column.0);
         }
-        self.take(Pen::of(&cursor.template));
-        self.at = At::Nowhere;
+        self.set_pen(Pen::of(&cursor.template));
+        self.at = At::Unknown;
     }
 
     /// Puts the cursor into `column` of its row, and sets its pen.
-    pub(super) fn stand_at(&mut self, grid: &Grid<Cell>, column: usize, top: usize) {
+    pub(super) fn place_cursor_at(&mut self, grid: &Grid<Cell>, column: usize, top: usize) {
         self.go(cells::line_of(&grid.cursor).saturating_sub(top), column);
-        self.take(Pen::of(&grid.cursor.template));
-        self.at = At::Nowhere;
+        self.set_pen(Pen::of(&grid.cursor.template));
+        self.at = At::Unknown;
     }
 
     /// Deletes the cells of the character under the cursor, since the character is inserted again next.
@@ -65,12 +65,12 @@ impl Painter {
 
     /// Puts the cursor behind the last column. Only printing gets it there, so the last character is
     /// printed again.
-    fn stand_behind(&mut self, grid: &Grid<Cell>, line: usize, top: usize) {
+    fn place_cursor_behind(&mut self, grid: &Grid<Cell>, line: usize, top: usize) {
         let row = cells::row(grid, line);
         let last = row.len() - 1;
         let column = last - usize::from(cells::is_spacer(&row[last]));
         self.go(line.saturating_sub(top), column);
-        self.dip(&row[column]);
+        self.match_pen(&row[column]);
         self.out.push(row[column].c);
         self.out.extend(row[column].zerowidth().unwrap_or_default());
         // This sequence has no effect. It separates the character from the output that follows, which
@@ -86,22 +86,22 @@ impl Painter {
         }
         let line = cells::line_of(saved);
         if saved.input_needs_wrap {
-            self.take(Pen::default());
+            self.set_pen(Pen::default());
             self.go(line, self.cols - 1);
             self.out.push(' ');
         } else {
             self.go(line, saved.point.column.0);
         }
-        self.take(Pen::of(&saved.template));
+        self.set_pen(Pen::of(&saved.template));
         self.designate(charsets);
         self.out.push_str("\x1b7");
         self.undesignate(charsets);
-        self.take(Pen::default());
-        self.at = At::Nowhere;
+        self.set_pen(Pen::default());
+        self.at = At::Unknown;
     }
 
     /// Saves the cursor of the alternate page, which is not shown.
-    pub(super) fn save_left(&mut self, saved: &Cursor<Cell>, charsets: Charsets) {
+    pub(super) fn save_alternate(&mut self, saved: &Cursor<Cell>, charsets: Charsets) {
         if !is_default(saved, charsets) {
             self.out.push_str("\x1b[?1049h");
             self.save(saved, charsets);
@@ -111,16 +111,17 @@ impl Painter {
 
     /// Shows the alternate page, blank and with a plain pen. Its cursor begins where that of the primary
     /// page is.
-    pub(super) fn alternate(&mut self, cursor: &Cursor<Cell>, charsets: Charsets) {
+    pub(super) fn show_alternate(&mut self, cursor: &Cursor<Cell>, charsets: Charsets) {
         self.designate(charsets);
         self.out.push_str("\x1b[?1049h");
         self.undesignate(charsets);
         let coloured = cursor.template.bg != Cell::default().bg;
-        self.take(Pen::default());
+        self.set_pen(Pen::default());
         if coloured {
+            // The page was blanked in the pen's background.
             self.out.push_str("\x1b[2J");
         }
-        self.at = At::Nowhere;
+        self.at = At::Unknown;
     }
 
     /// Names the character sets, in a terminal that has the default sets.

@@ -34,7 +34,7 @@ struct Painter {
 /// The position of the cursor, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum At {
-    Nowhere,
+    Unknown,
     /// Somewhere in a row: terminals disagree on the width of the text that was printed there.
     Row(usize),
     /// In a row and a column.
@@ -64,14 +64,14 @@ pub(super) fn of(screen: &mut Screen) -> String {
 }
 
 fn pages(painter: &mut Painter, emulator: &Emulator) {
-    if let Some((cursor, charsets)) = emulator.left_cursor.as_deref() {
-        painter.save_left(cursor, *charsets);
+    if let Some((cursor, charsets)) = emulator.alternate_cursor.as_deref() {
+        painter.save_alternate(cursor, *charsets);
     }
     if let Some(hidden) = emulator.hidden() {
         painter.paint(&hidden.grid);
         painter.place_cursor(&hidden.grid, 0);
         modes::keys(painter, &hidden.keys);
-        painter.alternate(&hidden.grid.cursor, hidden.saved_charsets);
+        painter.show_alternate(&hidden.grid.cursor, hidden.saved_charsets);
         // Some terminals have a set of tab stops for each page, others one for both.
         modes::tabs(painter, &emulator.tabs);
     }
@@ -92,7 +92,7 @@ fn last(
     let grid = emulator.grid();
     let cell = printed.and_then(|character| cursor::printed(grid, emulator, character));
     match cell {
-        Some((column, _)) => painter.stand_at(grid, column, top),
+        Some((column, _)) => painter.place_cursor_at(grid, column, top),
         None => painter.place_cursor(grid, top),
     }
     painter.designate(emulator.charsets);
@@ -116,7 +116,7 @@ pub(super) fn pen_numbers(emulator: &Emulator) -> String {
 
 /// The number of the cursor's look; 0 if no program chose it.
 pub(super) fn cursor_number(emulator: &Emulator) -> u8 {
-    if emulator.styled_cursor { modes::style_number(emulator) } else { 0 }
+    if emulator.has_cursor_style { modes::style_number(emulator) } else { 0 }
 }
 
 impl Painter {

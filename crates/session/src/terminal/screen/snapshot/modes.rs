@@ -14,7 +14,7 @@ use super::{At, Painter};
 const KEYPAD: TermMode = TermMode::APP_KEYPAD;
 
 pub(super) fn colours(painter: &mut Painter, emulator: &Emulator) {
-    if !emulator.painted {
+    if !emulator.has_palette {
         return;
     }
     for index in 0..COUNT {
@@ -56,7 +56,7 @@ pub(super) fn tabs(painter: &mut Painter, tabs: &[bool]) {
     for (column, _) in tabs.iter().enumerate().filter(|(_, is)| **is) {
         painter.put(format_args!("\x1b[{}G\x1bH", column + 1));
     }
-    painter.at = At::Nowhere;
+    painter.at = At::Unknown;
 }
 
 pub(super) fn keys(painter: &mut Painter, keys: &Keys) {
@@ -95,7 +95,7 @@ fn cursor_style(painter: &mut Painter, emulator: &Emulator) {
     if let Some(blinks) = emulator.blinking {
         painter.out.push_str(if blinks { "\x1b[?12h" } else { "\x1b[?12l" });
     }
-    if !emulator.styled_cursor {
+    if !emulator.has_cursor_style {
         return;
     }
     painter.put(format_args!("\x1b[{} q", style_number(emulator)));

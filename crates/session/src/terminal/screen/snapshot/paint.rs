@@ -29,7 +29,7 @@ impl Painter {
     fn paint_row(&mut self, row: &[Cell], line: usize, end: usize, continued: bool) {
         let mut column = 0;
         if continued {
-            column = self.print_on(&row[0], line);
+            column = self.print_wrapped(&row[0], line);
         }
         while column < end {
             let cell = &row[column];
@@ -65,17 +65,17 @@ impl Painter {
 
     /// Prints the first cell of a row while the cursor is behind the end of the row above. So the terminal
     /// wraps, and marks the row above as one that goes on.
-    fn print_on(&mut self, cell: &Cell, line: usize) -> usize {
-        let known = self.at != At::Nowhere;
+    fn print_wrapped(&mut self, cell: &Cell, line: usize) -> usize {
+        let known = self.at != At::Unknown;
         let next = self.print_here(cell, line, 0);
         if !known {
-            self.at = At::Nowhere;
+            self.at = At::Unknown;
         }
         next
     }
 
     fn print_here(&mut self, cell: &Cell, line: usize, column: usize) -> usize {
-        self.dip(cell);
+        self.match_pen(cell);
         self.out.push(cell.c);
         self.out.extend(cell.zerowidth().unwrap_or_default());
         let next = column + cells::width(cell);
@@ -83,20 +83,20 @@ impl Painter {
             true => At::Cell(line, next),
             false if next < self.cols => At::Row(line),
             // Where the terminal thinks the character is wider, the cursor may be in the next row.
-            false => At::Nowhere,
+            false => At::Unknown,
         };
         next
     }
 
     fn erase(&mut self, cell: &Cell, line: usize, column: usize, len: usize) {
         self.reach(line, column);
-        self.take(Pen::erasing(cell.bg));
+        self.set_pen(Pen::erasing(cell.bg));
         self.put(format_args!("\x1b[{len}X"));
     }
 
     fn erase_rest(&mut self, cell: &Cell, line: usize, column: usize) {
         self.reach(line, column);
-        self.take(Pen::erasing(cell.bg));
+        self.set_pen(Pen::erasing(cell.bg));
         self.out.push_str("\x1b[K");
     }
 

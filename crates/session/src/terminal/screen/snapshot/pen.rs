@@ -112,10 +112,10 @@ impl Pen {
     fn change(&self, new: &Self, numbers: &mut Numbers<'_>) {
         let mut flags = self.flags;
         for (group, off) in OFF {
-            let gone = flags.intersection(group).difference(new.flags);
+            let ended = flags.intersection(group).difference(new.flags);
             // A new underline replaces the old one.
             let replaced = group == cells::UNDERLINES && new.kind() > 0;
-            if !gone.is_empty() && !replaced {
+            if !ended.is_empty() && !replaced {
                 numbers.add(format_args!("{off}"));
                 flags.remove(group);
             }
@@ -141,13 +141,13 @@ impl Pen {
 
 impl Painter {
     /// Changes the pen to the look of a cell.
-    pub(super) fn dip(&mut self, cell: &Cell) {
+    pub(super) fn match_pen(&mut self, cell: &Cell) {
         if !self.pen.suits(cell) {
-            self.take(Pen::of(cell));
+            self.set_pen(Pen::of(cell));
         }
     }
 
-    pub(super) fn take(&mut self, pen: Pen) {
+    pub(super) fn set_pen(&mut self, pen: Pen) {
         let start = self.out.len();
         self.pen.change(&pen, &mut Numbers::new(&mut self.out));
         if start < self.out.len() {
@@ -155,7 +155,7 @@ impl Painter {
                 self.out.truncate(start);
                 self.out.push_str("\x1b[");
             } else if self.pen.has_more_than(&pen) {
-                self.begin_afresh(start, &pen);
+                self.begin_with_reset(start, &pen);
             }
             self.out.push('m');
         }
@@ -178,7 +178,7 @@ impl Painter {
 
     /// Replaces the sequence that begins at `start` with one that begins with a reset, if that is
     /// shorter.
-    fn begin_afresh(&mut self, start: usize, pen: &Pen) {
+    fn begin_with_reset(&mut self, start: usize, pen: &Pen) {
         let mut afresh = String::new();
         let mut numbers = Numbers::new(&mut afresh);
         numbers.add(format_args!("0"));

@@ -203,12 +203,6 @@ fn a_title_is_kept_until_a_reset() {
 }
 
 #[test]
-fn half_a_wide_character_becomes_a_blank() {
-    assert_eq!(fed(10, 1, "a漢b\x1b[1;3H\x1b[X").text(), "a  b");
-    assert_eq!(fed(10, 1, "a漢b\x1b[1;1H\x1b[2P").text(), " b");
-}
-
-#[test]
 fn a_soft_reset_leaves_the_text_and_clears_the_modes() {
     let mut soft = fed(20, 4, "\x1b[2;3r\x1b[?6h\x1b[4h\x1b[31mtext\x1b[!p");
     assert_eq!(soft.text(), "\ntext");

@@ -14,7 +14,7 @@ pub(super) struct ScreenState {
     size: Size,
     shown: Page,
     hidden: Option<(Page, Keys, Charsets)>,
-    left_cursor: (CursorState, Charsets),
+    alternate_cursor: (CursorState, Charsets),
     mode: TermMode,
     tabs: Vec<bool>,
     margins: std::ops::Range<usize>,
@@ -37,14 +37,14 @@ impl ScreenState {
     pub(super) fn of(screen: &Screen) -> Self {
         let emulator = &screen.emulator;
         let colours = emulator.term().colors();
-        let left = emulator.left_cursor.as_deref().cloned().unwrap_or_default();
+        let saved = emulator.alternate_cursor.as_deref().cloned().unwrap_or_default();
         Self {
             size: screen.size(),
             shown: Page::of(emulator.grid()),
             hidden: emulator
                 .hidden()
                 .map(|hidden| (Page::of(&hidden.grid), hidden.keys.clone(), hidden.saved_charsets)),
-            left_cursor: (CursorState::of(&left.0), left.1),
+            alternate_cursor: (CursorState::of(&saved.0), saved.1),
             mode: *emulator.term().mode(),
             tabs: emulator.tabs.clone(),
             margins: emulator.margins.clone(),
@@ -55,7 +55,7 @@ impl ScreenState {
             modify_other_keys: emulator.modify_other_keys,
             titles: emulator.titles.clone(),
             passed_modes: emulator.passed_modes.clone(),
-            cursor_style: emulator.styled_cursor.then(|| emulator.term().cursor_style()),
+            cursor_style: emulator.has_cursor_style.then(|| emulator.term().cursor_style()),
             blinking: emulator.blinking,
             colours: (0..COUNT).filter_map(|n| colours[n].map(|colour| (n, colour))).collect(),
             half_read: screen.scanner.tail().into_owned(),
