@@ -39,9 +39,9 @@ use crate::{
     running::{self, ServerFile},
     settings::Settings,
     signals::{HangUps, Stop},
-    stopping::{Pending, RunningSessions, StopCell},
+    stopping::{PendingWork, RunningSessions, StopCell},
     storage,
-    stores::{Sharing, Stores},
+    stores::{SharingTasks, Stores},
     telemetry::{metrics::Metrics, traced_jobs::TracedJobs, tracing_export::TraceSettings},
     whereabouts::Here,
     workspace_part::WorkspacePart,
@@ -101,7 +101,7 @@ pub struct Server {
     hang_ups: Option<HangUps>,
     /// The cell that ends it, once it runs.
     stop: StopCell,
-    pending: Pending,
+    pending: PendingWork,
 }
 
 impl Server {
@@ -123,10 +123,10 @@ impl Server {
         let metrics = Arc::new(Metrics::new());
         let usage = Arc::clone(&stores.usage);
         let retention = Live::new(settings.usage_retention);
-        let kept = Retention { time: retention.clone(), ages: Arc::clone(&ages) };
+        let row_retention = Retention { time: retention.clone(), ages: Arc::clone(&ages) };
         let kept_responses = Live::new(settings.kept_responses);
         let responses = ResponseKeeper::open(&stores, &keys, kept_responses.clone(), &ages)?;
-        let ledger = Arc::new(Ledger::new(Arc::clone(&usage), kept, metrics.ledger()));
+        let ledger = Arc::new(Ledger::new(Arc::clone(&usage), row_retention, metrics.ledger()));
         let requests = Arc::new(RecentRequests::default());
         let series = Arc::new(RecentSeries::default());
         let by_message = Arc::<MessageJobs>::default();
@@ -191,7 +191,7 @@ impl Server {
         });
         let (of_workers, of_participants) = (workers.clone(), participants.clone());
         let sessions = RunningSessions::new(workspace.clone());
-        let (stop, pending) = (StopCell::default(), Pending::new(&scheduler, &sessions));
+        let (stop, pending) = (StopCell::default(), PendingWork::new(&scheduler, &sessions));
         let patience = Live::new(settings.dispatch.idle_timeout);
         let changed = reload::Parts {
             api: api.clone(),
@@ -398,7 +398,7 @@ impl Server {
         let degraded = self.metrics.database_degraded().clone();
         let invitations = self.api.joining().invitations.clone();
         let shared_rooms = self.rooms_of_fleet.is_some().then(|| self.rooms.clone());
-        let sharing = Sharing::start(
+        let sharing = SharingTasks::start(
             &self.stores,
             &self.keys,
             &invitations,

@@ -330,6 +330,12 @@ pub(crate) async fn text(response: Response<Body>) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
+/// The status and the JSON of a response.
+pub(crate) async fn json_of(response: Response<Body>) -> (u16, Value) {
+    let (status, text) = (response.status().as_u16(), text(response).await);
+    (status, serde_json::from_str(&text).unwrap_or_else(|bad| panic!("{text}: {bad}")))
+}
+
 /// The only address of the server of these tests.
 pub(crate) const OWN: &str = "192.0.2.7:9178";
 

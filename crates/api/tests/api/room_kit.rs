@@ -19,7 +19,7 @@ use scheduler::{Assignment, CancelReason, Distance, Membership, Offer, Provider,
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use crate::kit::{Kit, text};
+use crate::kit::{Kit, json_of};
 
 pub(crate) const EVENTS: (&str, &str) = ("content-type", "text/event-stream");
 pub(crate) const JSON: (&str, &str) = ("content-type", "application/json");
@@ -127,16 +127,15 @@ impl Kit {
     }
 
     /// The status and the JSON of what a request is answered with.
-    pub(crate) async fn told(&self, request: Request<Body>) -> (u16, Value) {
-        told(self.send(request).await).await
+    pub(crate) async fn answer(&self, request: Request<Body>) -> (u16, Value) {
+        answer_of(self.send(request).await).await
     }
 }
 
 /// The status and the JSON of a response.
-pub(crate) async fn told(response: Response<Body>) -> (u16, Value) {
+pub(crate) async fn answer_of(response: Response<Body>) -> (u16, Value) {
     assert_eq!(response.headers()[header::CONTENT_TYPE], "application/json");
-    let status = response.status().as_u16();
-    (status, serde_json::from_str(&text(response).await).unwrap())
+    json_of(response).await
 }
 
 fn padded(id: &str) -> [u8; 8] {
@@ -154,6 +153,10 @@ pub(crate) fn path(room: &Room, rest: &str) -> String {
 pub(crate) fn chat(room: &Room, model: &str) -> Request<Body> {
     let body = format!(r#"{{"model":"{model}","messages":[{{"role":"user","content":"hi"}}]}}"#);
     post(&path(room, "/v1/chat/completions"), body)
+}
+
+pub(crate) fn get(path: &str) -> Request<Body> {
+    Request::get(path).body(Body::empty()).unwrap()
 }
 
 pub(crate) fn post(path: &str, body: impl Into<Body>) -> Request<Body> {

@@ -29,7 +29,10 @@ mod event;
 mod request;
 mod tools;
 
-use crate::{answer::Answer, chat::chat_answer, context::Context};
+use crate::{
+    answer::{Answer, Context},
+    chat::chat_answer,
+};
 
 pub use request::{DEFAULT_TOKENS, request};
 

@@ -25,7 +25,10 @@ mod request;
 
 pub use request::request;
 
-use crate::{answer::Answer, chat::chat_answer, context::Context};
+use crate::{
+    answer::{Answer, Context},
+    chat::chat_answer,
+};
 
 /// Where an Ollama is asked.
 pub const PATH: &str = "/api/chat";

@@ -21,7 +21,10 @@ mod event;
 mod input;
 mod request;
 
-use crate::{answer::Answer, chat::chat_answer, context::Context};
+use crate::{
+    answer::{Answer, Context},
+    chat::chat_answer,
+};
 
 pub use request::request;
 

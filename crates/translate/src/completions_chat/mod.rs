@@ -18,7 +18,10 @@ mod request;
 
 pub use request::request;
 
-use crate::{answer::Answer, chat::FromChat, context::Context};
+use crate::{
+    answer::{Answer, Context},
+    chat::FromChat,
+};
 
 /// Reads the provider's answer. `request` is the client's own body.
 pub fn answer(context: &Context, request: &[u8]) -> impl Answer + use<> {

@@ -9,8 +9,8 @@ use serde_json::Value;
 use super::candidate::{Seals, UsageMetadata, call_id, call_part, finish_reason, origin};
 use crate::{
     answer::Body,
+    answer::Context,
     chat::{Outcome, Part, Writer},
-    context::Context,
     errors,
 };
 

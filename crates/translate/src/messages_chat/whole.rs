@@ -11,8 +11,8 @@ use serde_json::value::RawValue;
 use super::{MessageUsage, Stops, call_id, message_id, request_id};
 use crate::{
     answer::Body,
+    answer::Context,
     chat::{Outcome, Part, Writer},
-    context::Context,
     errors,
 };
 

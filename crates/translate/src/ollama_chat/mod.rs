@@ -23,9 +23,8 @@ mod request;
 pub use request::request;
 
 use crate::{
-    answer::Answer,
+    answer::{Answer, Context},
     chat::FromChat,
-    context::Context,
     ollama::{Form, OllamaWriter},
     refusal::ClientNames,
 };

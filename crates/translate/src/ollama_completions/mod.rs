@@ -17,9 +17,8 @@ pub use request::request;
 
 use self::reading::TextReading;
 use crate::{
-    answer::Answer,
+    answer::{Answer, Context},
     chat::FromProvider,
-    context::Context,
     ollama::{Form, OllamaWriter},
 };
 

@@ -16,9 +16,8 @@ mod request;
 pub use request::request;
 
 use crate::{
-    answer::Answer,
+    answer::{Answer, Context},
     chat::FromChat,
-    context::Context,
     ollama::{Form, OllamaWriter},
     ollama_chat,
     refusal::ClientNames,

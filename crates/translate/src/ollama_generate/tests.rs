@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{answer, request};
 use crate::{
     answer::Body,
-    context::Context,
+    answer::Context,
     kit::{answered, with_fields},
 };
 

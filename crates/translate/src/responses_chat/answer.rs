@@ -14,8 +14,8 @@ use super::{
 };
 use crate::{
     answer::Body,
+    answer::Context,
     chat::{Finish, Outcome, Part, Usage, Writer, chunk::PromptTokens},
-    context::Context,
     errors,
 };
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::answer;
 use crate::{
     answer::Body,
-    context::Context,
+    answer::Context,
     kit::{self, delta},
 };
 
