@@ -13,6 +13,7 @@ use crate::{rounds::Rounds, storage::aged, stores::Stores};
 const LOOK: Duration = Duration::from_secs(60);
 
 /// Deletes old responses, and those of revoked keys.
+#[derive(Clone)]
 pub(crate) struct ResponseKeeper {
     store: Arc<dyn ResponseStore>,
     keys: Keys,
