@@ -64,24 +64,19 @@ impl Base {
         let ages = storage::age_clock(&stores.ages)?;
         let keys = parts::keys(&stores, tokens.client.as_ref(), &settings.prices)?;
         parts::add_page_sessions(&keys, &stores, &tokens.admin)?;
-        let invitations = Invitations::open(Arc::clone(&stores.invitations), keys.clone())?;
-        let here = Arc::new(Here::open(&data, settings.fingerprint)?);
-        let models = Arc::new(KnownModels::open(&stores.own, &ages)?);
-        let rooms = parts::rooms(&settings, &stores)?;
         let kept_responses = Live::new(settings.kept_responses);
-        let responses = ResponseKeeper::open(&stores, &keys, kept_responses.clone(), &ages)?;
         let base = Self {
+            invitations: Invitations::open(Arc::clone(&stores.invitations), keys.clone())?,
+            here: Arc::new(Here::open(&data, settings.fingerprint)?),
+            models: Arc::new(KnownModels::open(&stores.own, &ages)?),
+            rooms: parts::rooms(&settings, &stores)?,
+            responses: ResponseKeeper::open(&stores, &keys, kept_responses.clone(), &ages)?,
+            kept_responses,
             settings,
             data,
             stores,
             ages,
             keys,
-            invitations,
-            here,
-            models,
-            rooms,
-            responses,
-            kept_responses,
         };
         Ok((base, tokens))
     }
@@ -121,9 +116,8 @@ impl Jobs {
         observers.extend(fleet.observers(settings));
         let (traces, export) = traces(settings)?.unzip();
         observers.extend(traces.clone().map(|traces| Arc::new(TracedJobs::new(traces)) as _));
-        let scheduler = parts::scheduler(settings, observers);
         Ok(Self {
-            scheduler,
+            scheduler: parts::scheduler(settings, observers),
             metrics,
             ledger,
             retention,

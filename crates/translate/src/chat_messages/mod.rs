@@ -29,10 +29,7 @@ mod event;
 mod request;
 mod tools;
 
-use crate::{
-    answer::{Answer, Context},
-    chat::chat_answer,
-};
+use crate::{Context, answer::Answer, chat::chat_answer};
 
 pub use request::{DEFAULT_TOKENS, request};
 

@@ -25,10 +25,7 @@ mod request;
 
 pub use request::request;
 
-use crate::{
-    answer::{Answer, Context},
-    chat::chat_answer,
-};
+use crate::{Context, answer::Answer, chat::chat_answer};
 
 /// Where an Ollama is asked.
 pub const PATH: &str = "/api/chat";

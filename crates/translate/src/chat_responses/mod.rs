@@ -21,10 +21,7 @@ mod event;
 mod input;
 mod request;
 
-use crate::{
-    answer::{Answer, Context},
-    chat::chat_answer,
-};
+use crate::{Context, answer::Answer, chat::chat_answer};
 
 pub use request::request;
 

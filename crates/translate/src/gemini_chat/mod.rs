@@ -47,10 +47,7 @@ use serde_json::value::RawValue;
 pub use request::request;
 
 use crate::{
-    answer::{Answer, Context},
-    chat::FromChat,
-    gemini_chat::stream::Framing,
-    refusal::ClientNames,
+    Context, answer::Answer, chat::FromChat, gemini_chat::stream::Framing, refusal::ClientNames,
 };
 
 /// The fates of a request's fields, for refusals of a second step.

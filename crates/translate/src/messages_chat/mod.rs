@@ -35,7 +35,8 @@ mod whole;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    answer::{Answer, Context},
+    Context,
+    answer::Answer,
     chat::{Finish, FromChat, Outcome, Usage},
     refusal::ClientNames,
 };

@@ -23,7 +23,8 @@ mod request;
 pub use request::request;
 
 use crate::{
-    answer::{Answer, Context},
+    Context,
+    answer::Answer,
     chat::FromChat,
     ollama::{Form, OllamaWriter},
     refusal::ClientNames,

@@ -17,7 +17,8 @@ pub use request::request;
 
 use self::reading::TextReading;
 use crate::{
-    answer::{Answer, Context},
+    Context,
+    answer::Answer,
     chat::FromProvider,
     ollama::{Form, OllamaWriter},
 };

@@ -16,7 +16,8 @@ mod request;
 pub use request::request;
 
 use crate::{
-    answer::{Answer, Context},
+    Context,
+    answer::Answer,
     chat::FromChat,
     ollama::{Form, OllamaWriter},
     ollama_chat,

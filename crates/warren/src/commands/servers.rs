@@ -19,7 +19,7 @@ use daemon::{
 
 /// The address of the server if nothing names one and none runs here.
 pub(crate) static DEFAULT_SERVER: LazyLock<String> =
-    LazyLock::new(|| format!("http://127.0.0.1:{}", PORT));
+    LazyLock::new(|| format!("http://127.0.0.1:{PORT}"));
 
 /// The longest time of a connection to the usual address. It is on this machine.
 const KNOCK: Duration = Duration::from_millis(500);
