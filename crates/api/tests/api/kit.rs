@@ -290,7 +290,8 @@ impl Kit {
     }
 }
 
-fn offer(models: &[&str]) -> Offer {
+/// The offer of a provider on this machine.
+pub(crate) fn offer(models: &[&str]) -> Offer {
     Offer {
         scope: Scope::server(),
         models: models.iter().map(|&model| model.into()).collect(),

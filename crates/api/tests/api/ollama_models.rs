@@ -13,7 +13,7 @@ use scheduler::{Assignment, CancelReason, Membership, Offer, Provider};
 use serde_json::{Value, json};
 
 use crate::{
-    kit::{Kit, json_of, text},
+    kit::{Kit, json_of, offer, text},
     room_kit::path,
 };
 
@@ -35,24 +35,8 @@ impl Provider for Knowing {
 }
 
 fn join(kit: &Kit, models: &[&str], facts: FactsByModel) -> Membership {
-    let offer = Offer { models: models.iter().map(|&model| model.into()).collect(), ..kit_offer() };
+    let offer = Offer { max_concurrent: 1, ..offer(models) };
     kit.scheduler.join(ProviderId::from_random(9), offer, Arc::new(Knowing(Arc::new(facts))))
-}
-
-fn kit_offer() -> Offer {
-    Offer {
-        scope: base::Scope::server(),
-        models: Vec::new(),
-        unloaded: Vec::new(),
-        max_concurrent: 1,
-        load: 0,
-        max_size: u64::MAX,
-        endpoints: base::Endpoints::ASSUMED,
-        distance: scheduler::Distance::Here,
-        lingers: false,
-        acknowledges: false,
-        borrowed: false,
-    }
 }
 
 fn known() -> FactsByModel {

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::{conversation, tools};
 use crate::{
-    answer::Context,
+    Context,
     chat_body::ChatBody,
     from_chat::ResponseFormat,
     ids,

@@ -8,7 +8,7 @@ use protocol::{
 };
 
 use super::{Order, stop::StopScan};
-use crate::{answer::Body, answer::Context};
+use crate::{Context, answer::Body};
 
 /// Turns a node's text into the client's answer.
 ///

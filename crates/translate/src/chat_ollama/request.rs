@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::message::{self, Message};
 use crate::{
-    answer::Context,
+    Context,
     chat_body::ChatBody,
     chat_request::FunctionTool,
     from_chat::{ResponseFormat, forced_function},

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::input::{Item, items};
 use crate::{
-    answer::Context,
+    Context,
     chat_body::ChatBody,
     chat_request::FunctionTool,
     from_chat::{JsonSchema, ResponseFormat, forced_function},

@@ -7,8 +7,8 @@ use protocol::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    Context,
     answer::Body,
-    answer::Context,
     chat::{Finish, Outcome, Part, Usage, Writer},
     errors,
 };

@@ -6,7 +6,7 @@ use serde_json::{Value, value::RawValue};
 
 use super::signature;
 use crate::{
-    answer::Context,
+    Context,
     chat::{Finish, Usage},
 };
 

@@ -13,7 +13,7 @@ use super::{
     tools::{self, Choice},
 };
 use crate::{
-    answer::Context,
+    Context,
     chat_request::{ChatRequest, StreamOptions},
 };
 

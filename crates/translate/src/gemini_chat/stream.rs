@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::candidate::{Seals, UsageMetadata, call_id, call_part, finish_reason, origin};
 use crate::{
+    Context,
     answer::Body,
-    answer::Context,
     chat::{Outcome, Part, Writer},
     errors,
 };

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::{conversation, tools};
 use crate::{
-    answer::Context,
+    Context,
     chat_request::{ChatRequest, JsonSchema, ResponseFormat, StreamOptions},
     ids,
 };

@@ -8,8 +8,8 @@ use protocol::{
 
 use super::{MessageUsage, Stops, call_id, message_id, request_id};
 use crate::{
+    Context,
     answer::Body,
-    answer::Context,
     chat::{Outcome, Part, Usage, Writer},
     errors,
 };

@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 
 use super::{MessageUsage, Stops, call_id, message_id, request_id};
 use crate::{
+    Context,
     answer::Body,
-    answer::Context,
     chat::{Outcome, Part, Writer},
     errors,
 };

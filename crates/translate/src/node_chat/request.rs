@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::{
-    answer::Context,
+    Context,
     chat_request::{ChatRequest, Content, Message, Role, StreamOptions},
 };
 

@@ -15,8 +15,8 @@ use super::{
     settings::shows_thoughts,
 };
 use crate::{
+    Context,
     answer::Body,
-    answer::Context,
     chat::{Finish, Outcome, Part, Writer},
 };
 

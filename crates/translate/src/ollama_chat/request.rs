@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::conversation;
 use crate::{
-    answer::Context,
+    Context,
     chat_request::{ChatRequest, FunctionTool, StreamOptions, Tool},
     ollama::{
         options::Options,

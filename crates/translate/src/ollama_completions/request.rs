@@ -9,7 +9,7 @@ use protocol::json::{
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{answer::Context, chat_request::StreamOptions, ollama::options::Options};
+use crate::{Context, chat_request::StreamOptions, ollama::options::Options};
 
 /// The most tokens of an answer to a request that sets no limit.
 const DEFAULT_TOKENS: u64 = 1024;

@@ -9,7 +9,7 @@ use protocol::json::{
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::answer::Context;
+use crate::Context;
 
 /// Makes an Embeddings request of a request to `/api/embed`.
 ///

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{embed_answer, embed_request, embeddings_answer, embeddings_request};
-use crate::{answer::Body, answer::Context, kit::answered};
+use crate::{Context, answer::Body, kit::answered};
 
 fn context() -> Context {
     Context { id: "ab".into(), created: 5, model: "m:latest".into(), streaming: true }

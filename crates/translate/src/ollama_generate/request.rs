@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::{
-    answer::Context,
+    Context,
     chat_request::{ChatRequest, Content, Message, Role, StreamOptions},
     ollama::{
         options::Options,

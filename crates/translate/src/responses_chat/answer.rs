@@ -13,8 +13,8 @@ use super::{
     item::{Item, Status},
 };
 use crate::{
+    Context,
     answer::Body,
-    answer::Context,
     chat::{Finish, Outcome, Part, Usage, Writer, chunk::PromptTokens},
     errors,
 };

@@ -14,7 +14,7 @@ use super::{
     tools::{Tools, chat_name, is_hosted},
 };
 use crate::{
-    answer::Context,
+    Context,
     chat_request::{ChatRequest, JsonSchema, ResponseFormat, StreamOptions, ToolChoice},
     ids,
 };
