@@ -29,7 +29,7 @@ use crate::{
 pub(crate) const RESUME: &str = "x-warren-resume";
 
 /// A request that is admitted and has become a job.
-pub(crate) struct Accepted {
+pub(crate) struct AdmittedJob {
     pub(crate) shape: &'static dyn Shape,
     pub(crate) job: Job,
     pub(crate) admission: Admission,
@@ -47,7 +47,7 @@ pub(crate) struct Accepted {
     pub(crate) plan: Option<Box<Plan>>,
 }
 
-impl Accepted {
+impl AdmittedJob {
     /// One whose request says nothing about its answer.
     pub(crate) fn new(
         shape: &'static dyn Shape,
@@ -82,10 +82,10 @@ impl Accepted {
 }
 
 /// Submits a job and returns the response to its client, or the failure of a job whose answer never began.
-pub(crate) async fn answer(api: &Api, accepted: Accepted) -> Result<Response, ApiError> {
+pub(crate) async fn answer(api: &Api, accepted: AdmittedJob) -> Result<Response, ApiError> {
     let (names_workers, makes) = (accepted.names_workers(), accepted.makes_response());
     let every = if accepted.may_be_early { api.limits().keepalive } else { Duration::ZERO };
-    let Accepted { shape, job, admission, room, plan, takes_trailers, .. } = accepted;
+    let AdmittedJob { shape, job, admission, room, plan, takes_trailers, .. } = accepted;
     let (id, model) = (job.id, job.model.clone());
     let search = Search::of(api, shape, &job, admission.key(), room.clone());
     let mut answer: Answer = api.scheduler().submit(job);
@@ -148,7 +148,7 @@ struct Search<'a> {
     api: &'a Api,
     model: ModelName,
     known: Known<'a>,
-    untranslated: Untranslated,
+    untranslated: Lookup,
 }
 
 impl<'a> Search<'a> {
@@ -160,7 +160,7 @@ impl<'a> Search<'a> {
         room: Option<Arc<Room>>,
     ) -> Self {
         let known = Known { api, key, room };
-        Self { api, model: job.model.clone(), known, untranslated: Untranslated::of(shape, job) }
+        Self { api, model: job.model.clone(), known, untranslated: Lookup::of(shape, job) }
     }
 
     /// The error of a job that failed before its answer began.
@@ -182,9 +182,9 @@ impl<'a> Search<'a> {
 }
 
 /// Where a request that is never translated looked for a provider.
-struct Untranslated(Option<(Endpoint, Scope, Vec<ModelName>, Route)>);
+struct Lookup(Option<(Endpoint, Scope, Vec<ModelName>, Route)>);
 
-impl Untranslated {
+impl Lookup {
     fn of(shape: &dyn Shape, job: &Job) -> Self {
         let endpoint = Some(shape.endpoint()).filter(|endpoint| endpoint.is_untranslated());
         let all = |endpoint| (endpoint, job.scope.clone(), job.targets.clone(), job.route);

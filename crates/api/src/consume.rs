@@ -10,7 +10,7 @@ use protocol::via::VIA;
 use scheduler::{Answer, JobRequest};
 
 use crate::{
-    answer::{Accepted, answer},
+    answer::{AdmittedJob, answer},
     blocking::{INLINE_LIMIT, off_thread},
     content::Content,
     count_tokens,
@@ -24,7 +24,10 @@ use crate::{
     paths, read,
     refuse::refuse,
     request_scope::RequestScope,
-    responses::{background, plan},
+    responses::{
+        background,
+        plan::{self, Plan},
+    },
     shape::{self, Shape},
     state::Api,
     uploads::HeldBody,
@@ -107,7 +110,7 @@ pub(crate) async fn chat(
         body,
     };
     let draft = Draft { shape, id, scope, peeked, handling: Handling::usual(api) };
-    let Accepted { job, admission, .. } = draft.accept(api, request, &mut held).await?;
+    let AdmittedJob { job, admission, .. } = draft.accept(api, request, &mut held).await?;
     let answer = api.scheduler().submit(job);
     admission.submitted();
     Ok(answer)
@@ -129,7 +132,7 @@ struct Incoming<'a> {
 #[expect(clippy::large_enum_variant, reason = "most are jobs, and none is kept")]
 enum Taken {
     /// A job.
-    Job(Accepted),
+    Job(AdmittedJob),
     /// It needs none.
     Answered(Response),
 }
@@ -171,13 +174,8 @@ impl Incoming<'_> {
         // It is unpacked from here on.
         self.parts.headers.remove(header::CONTENT_ENCODING);
         let body = if content.is_form() { body } else { self.completed(body).await? };
+        let (body, plan) = self.settled(&scope, body).await?;
         let (shape, endpoint) = (self.shape, self.shape.endpoint());
-        let (body, plan) = match endpoint {
-            Endpoint::Responses if scope.room().is_none() => {
-                plan::settle(api, &scope, body, &mut self.held).await?
-            }
-            _ => (body, None),
-        };
         let (body, peeked) = content.peek(shape, body, limits.affinity).await?;
         let model = ModelName::from(&*peeked.peek.model);
         if let Some(mut response) = without_job(api, &scope, endpoint, &model, &body)? {
@@ -199,7 +197,21 @@ impl Incoming<'_> {
         let draft = Draft { shape, id, scope, peeked, handling };
         let accepted = draft.accept(api, request, &mut self.held).await?;
         let may_be_early = may_be_early(&accepted.job.request, endpoint, passed_on);
-        Ok(Taken::Job(Accepted { may_be_early, takes_trailers, plan, ..accepted }))
+        Ok(Taken::Job(AdmittedJob { may_be_early, takes_trailers, plan, ..accepted }))
+    }
+
+    /// The body for the provider, and the plan for the response, if that has a state here.
+    async fn settled(
+        &mut self,
+        scope: &RequestScope,
+        body: Bytes,
+    ) -> Result<(Bytes, Option<Box<Plan>>), ApiError> {
+        match self.shape.endpoint() {
+            Endpoint::Responses if scope.room().is_none() => {
+                plan::settle(self.api, scope, body, &mut self.held).await
+            }
+            _ => Ok((body, None)),
+        }
     }
 
     /// Finds the shape that the body shows, and completes the body for it.

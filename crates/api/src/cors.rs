@@ -99,7 +99,7 @@ where
 {
     type Response = Response<Body>;
     type Error = S::Error;
-    type Future = Answered<S::Future>;
+    type Future = CorsAnswer<S::Future>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
         self.inner.poll_ready(cx)
@@ -108,7 +108,7 @@ where
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
         if *request.method() == Method::OPTIONS && is_preflight(&request) {
             let preflight = Some(preflight(request.headers()));
-            return Answered { asked: None, reader: None, page: None, preflight };
+            return CorsAnswer { future: None, reader: None, page: None, preflight };
         }
         let reader = reader(&self.rules.get(), &request);
         let page = request.headers().get(header::ORIGIN).cloned();
@@ -116,16 +116,16 @@ where
         if let Some(cookie) = &self.cookie {
             cookie.present(&mut request);
         }
-        Answered { asked: Some(self.inner.call(request)), reader, page, preflight: None }
+        CorsAnswer { future: Some(self.inner.call(request)), reader, page, preflight: None }
     }
 }
 
 pin_project! {
     /// A pending answer, and the origin that may read it.
-    pub struct Answered<F> {
+    pub struct CorsAnswer<F> {
         // The service's answer; `None` for a preflight.
         #[pin]
-        asked: Option<F>,
+        future: Option<F>,
         // The origin whose pages may read it.
         reader: Option<HeaderValue>,
         // The origin that the request comes from. Its pages may read why they are refused.
@@ -135,7 +135,7 @@ pin_project! {
     }
 }
 
-impl<F, E> Future for Answered<F>
+impl<F, E> Future for CorsAnswer<F>
 where
     F: Future<Output = Result<Response<Body>, E>>,
 {
@@ -143,14 +143,14 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
-        let Some(asked) = this.asked.as_pin_mut() else {
+        let Some(future) = this.future.as_pin_mut() else {
             // A future is not polled again after it was ready.
             return this
                 .preflight
                 .take()
                 .map_or(Poll::Pending, |response| Poll::Ready(Ok(response)));
         };
-        let mut answer = ready!(asked.poll(cx));
+        let mut answer = ready!(future.poll(cx));
         if let Ok(response) = &mut answer {
             let page = response.extensions().get::<OpenToPage>().and_then(|_| this.page.take());
             if let Some(reader) = this.reader.take().or(page) {
@@ -189,22 +189,22 @@ fn is_preflight<B>(request: &Request<B>) -> bool {
 }
 
 /// Allows any page: the credential of the request itself decides.
-fn preflight(asked: &HeaderMap) -> Response<Body> {
+fn preflight(request: &HeaderMap) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
     let headers = response.headers_mut();
     let_read(headers, HeaderValue::from_static("*"));
     headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(METHODS));
-    headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, allowed_headers(asked));
+    headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, allowed_headers(request));
     headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
     response
 }
 
-fn allowed_headers(asked: &HeaderMap) -> HeaderValue {
-    let asked = asked.get(header::ACCESS_CONTROL_REQUEST_HEADERS);
-    let asked = asked.and_then(|asked| asked.to_str().ok()).unwrap_or_default();
+fn allowed_headers(request: &HeaderMap) -> HeaderValue {
+    let names = request.get(header::ACCESS_CONTROL_REQUEST_HEADERS);
+    let names = names.and_then(|names| names.to_str().ok()).unwrap_or_default();
     let always = |name: &&str| HEADERS.split(", ").any(|known| known.eq_ignore_ascii_case(name));
-    let more = asked.split(',').map(str::trim).filter(|name| !name.is_empty() && !always(name));
+    let more = names.split(',').map(str::trim).filter(|name| !name.is_empty() && !always(name));
     let all: Vec<&str> = std::iter::once(HEADERS).chain(more).collect();
     HeaderValue::try_from(all.join(", ")).unwrap_or(HeaderValue::from_static(HEADERS))
 }

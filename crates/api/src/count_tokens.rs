@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use translate::{BadRequest, Context, gemini_count};
 
 use crate::{
-    answer::{Accepted, answer},
+    answer::{AdmittedJob, answer},
     blocking::off_thread,
     error::ApiError,
     head,
@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Counts the tokens of one prompt. If the model's server cannot count, the answer is an estimate, because
 /// clients ask often and continue with any number.
-pub(crate) async fn count(api: &Api, accepted: Accepted) -> Result<Response, ApiError> {
+pub(crate) async fn count(api: &Api, accepted: AdmittedJob) -> Result<Response, ApiError> {
     let (shape, id, body) = (accepted.shape, accepted.job.id, accepted.job.request.body.clone());
     let len = body.len();
     if can_count(api, &accepted.job)
@@ -69,11 +69,11 @@ fn is_no_count(status: StatusCode) -> bool {
 }
 
 fn estimated(shape: &dyn Shape, id: JobId, tokens: u64) -> Response {
-    let told = match shape.endpoint() {
-        Endpoint::GeminiCountTokens => gemini_count::told(tokens),
+    let text = match shape.endpoint() {
+        Endpoint::GeminiCountTokens => gemini_count::total(tokens),
         _ => format!("{{\"input_tokens\":{tokens}}}"),
     };
-    let body = Bytes::from(told);
+    let body = Bytes::from(text);
     let mut response = Response::new(axum::body::Body::from(body));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -11,7 +11,7 @@ use translate::{BadRequest, served_as};
 
 use crate::{
     admission::Admission,
-    answer::Accepted,
+    answer::AdmittedJob,
     blocking::off_thread,
     content::{PeekedRequest, wire_size},
     error::ApiError,
@@ -43,7 +43,7 @@ impl Draft {
         api: &Api,
         mut request: JobRequest,
         held: &mut HeldBody<'_>,
-    ) -> Result<Accepted, ApiError> {
+    ) -> Result<AdmittedJob, ApiError> {
         let targets = self.scope.resolve(api, &request.model)?;
         let (charge, now) = (self.charge(api, &targets.models), Moment::now());
         // Before the work on the body, which a key that is over its limits is not given.
@@ -62,7 +62,10 @@ impl Draft {
         }
         let job = self.job(targets, prepared, &translation);
         let translation = Some(translation);
-        Ok(Accepted { translation, ..Accepted::new(shape, job, admission, held.take(), room) })
+        Ok(AdmittedJob {
+            translation,
+            ..AdmittedJob::new(shape, job, admission, held.take(), room)
+        })
     }
 
     /// The most that it may cost, wherever it is served. What members of a room lend costs nothing.
@@ -77,10 +80,10 @@ impl Draft {
         self.scope.admitted().key.as_ref().is_none_or(|key| key.may_use_clouds())
     }
 
-    fn job(self, targets: Targets, prepared: Prepared, translation: &Arc<Translation>) -> Job {
+    fn job(self, targets: Targets, prepared: Preparation, translation: &Arc<Translation>) -> Job {
         let endpoint = self.shape.endpoint();
         let Handling { pinned, route, resumes, trace } = self.handling;
-        let Prepared { request, body } = prepared;
+        let Preparation { request, body } = prepared;
         let sent = body.map_or(0, |body| wire_size(&body));
         Job {
             id: self.id,
@@ -119,7 +122,7 @@ async fn with_defaults(api: &Api, model: &ModelName, body: Bytes) -> Result<Byte
 }
 
 /// A request, and the translated body for its most likely provider, if it needs one.
-struct Prepared {
+struct Preparation {
     request: JobRequest,
     body: Option<Bytes>,
 }
@@ -131,18 +134,18 @@ async fn prepare(
     translation: &Arc<Translation>,
     request: JobRequest,
     targets: &[ModelName],
-) -> Result<Prepared, ApiError> {
+) -> Result<Preparation, ApiError> {
     // The model name that a participant is asked for is known only at its assignment.
     let targets = targets.iter().filter(|target| !target.as_str().starts_with(RESERVED));
     let scope = draft.scope.scope();
     let endpoints =
         |target| (target, api.scheduler().endpoints(scope, target, draft.handling.route));
     let served = targets.map(endpoints).find(|(_, endpoints)| !endpoints.is_empty());
-    let Some((model, endpoints)) = served else { return Ok(Prepared { request, body: None }) };
+    let Some((model, endpoints)) = served else { return Ok(Preparation { request, body: None }) };
     let (translation, model, len) = (Arc::clone(translation), model.clone(), request.body.len());
     let preparing = move || {
         let body = translation.prepare(&request, &model, endpoints)?;
-        Ok(Prepared { request, body })
+        Ok(Preparation { request, body })
     };
     off_thread(len, preparing).await?.map_err(|bad: BadRequest| ApiError::from(bad))
 }
@@ -192,10 +195,10 @@ mod tests {
         let chat = Endpoint::ChatCompletions;
         let delta = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n";
         assert_eq!(used(chat, &delta.repeat(3)), (Some(9), Some(3), true));
-        let told = format!(
+        let text = format!(
             "{delta}data: {{\"usage\":{{\"prompt_tokens\":0,\"completion_tokens\":0}}}}\n\n"
         );
-        assert_eq!(used(chat, &told), (Some(0), Some(0), false));
+        assert_eq!(used(chat, &text), (Some(0), Some(0), false));
         let half = r#"{"type":"message_start","message":{"usage":{"input_tokens":5}}}"#;
         assert_eq!(
             used(Endpoint::Messages, &format!("data: {half}\n\n")),

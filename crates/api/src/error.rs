@@ -113,85 +113,74 @@ impl ApiError {
 
     /// How a job failed (relay protocol, walkthroughs 5, 6, 7, 10 and 11).
     pub fn of_failure(failure: &Failure, model: &str) -> Self {
-        use StatusCode as S;
-        let server = |status, words: String| Self::new(status, Kind::Server, words);
-        match &failure.ending {
-            Ending::QueueFull { retry_after } => {
-                Self::new(S::TOO_MANY_REQUESTS, Kind::Overload, "queue full")
-                    .code("queue_full")
-                    .retry_after(*retry_after)
-            }
-            // No other job than a fellow's ends as not lent.
-            Ending::NoProvider | Ending::NotLent => {
-                let words = format!("no provider for model {model}");
-                Self::new(S::NOT_FOUND, Kind::NotFound, words).code("model_not_found")
-            }
-            Ending::NotServed => {
-                let words = format!("no worker that serves {model} serves this endpoint");
-                Self::new(S::NOT_FOUND, Kind::NotFound, words).code("endpoint_not_served")
-            }
-            Ending::Untranslatable => {
-                let why = failure.detail.as_deref().unwrap_or("the request has no other form");
-                Self::new(S::BAD_REQUEST, Kind::Invalid, why.to_owned()).code("not_translatable")
-            }
-            Ending::Revoked => {
-                Self::new(S::UNAUTHORIZED, Kind::Authentication, "the API key was revoked")
-                    .code("invalid_api_key")
-            }
-            Ending::SignedOut => Self::new(
-                S::UNAUTHORIZED,
-                Kind::Authentication,
-                "the session of this browser has ended",
-            )
-            .code("invalid_api_key"),
-            Ending::Closed => {
-                Self::new(S::GONE, Kind::NotFound, "the room was closed").code("room_closed")
-            }
-            Ending::TooLarge { limit } => {
-                let words = format!(
-                    "the request is too large for the workers that serve {model}: they take up \
-                     to {limit} bytes"
-                );
-                Self::new(S::PAYLOAD_TOO_LARGE, Kind::TooLarge, words).code("request_too_large")
-            }
-            Ending::QueueTimeout => {
-                let words = with_detail(QUEUE_TIMEOUT.to_owned(), failure);
-                Self::new(S::GATEWAY_TIMEOUT, Kind::Timeout, words).code("queue_timeout")
-            }
-            Ending::BusyTimeout { waited, wait } => {
-                let words = with_detail(too_busy(model, *waited, *wait), failure);
-                Self::new(S::GATEWAY_TIMEOUT, Kind::Timeout, words).code("busy_timeout")
-            }
-            Ending::RequestTimeout => {
-                Self::new(S::GATEWAY_TIMEOUT, Kind::Timeout, "request timeout")
-                    .code("request_timeout")
-            }
-            Ending::IdleTimeout => {
-                let words = "request timeout: the answer stopped coming";
-                Self::new(S::GATEWAY_TIMEOUT, Kind::Timeout, words).code("idle_timeout")
-            }
-            Ending::ClientStalled => {
-                let words = "the answer was not read for too long";
-                Self::new(S::REQUEST_TIMEOUT, Kind::Timeout, words).code("client_stalled")
-            }
-            Ending::RequeueExhausted => {
-                server(S::SERVICE_UNAVAILABLE, "requeue attempts exhausted".to_owned())
-                    .code("requeue_exhausted")
-            }
-            Ending::ProviderLost => {
-                server(S::BAD_GATEWAY, "the worker was lost while it answered".to_owned())
-                    .code("worker_lost")
-            }
-            Ending::ProviderFailed => {
-                let why = detail(failure).unwrap_or_else(|| "it gave no reason".to_owned());
-                server(S::BAD_GATEWAY, format!("the worker failed: {why}")).code("worker_failed")
-            }
-            Ending::ShuttingDown => {
-                server(S::SERVICE_UNAVAILABLE, "the server is shutting down".to_owned())
-                    .code("shutting_down")
-                    .retry_after(Duration::from_secs(5))
-            }
+        let (status, kind, code) = class(&failure.ending);
+        let error = Self::new(status, kind, words(failure, model)).code(code);
+        match failure.ending {
+            Ending::QueueFull { retry_after } => error.retry_after(retry_after),
+            Ending::ShuttingDown => error.retry_after(Duration::from_secs(5)),
+            _ => error,
         }
+    }
+}
+
+/// The status, kind and code of a failed job.
+fn class(ending: &Ending) -> (StatusCode, Kind, &'static str) {
+    use StatusCode as S;
+    match ending {
+        Ending::QueueFull { .. } => (S::TOO_MANY_REQUESTS, Kind::Overload, "queue_full"),
+        // No other job than a fellow's ends as not lent.
+        Ending::NoProvider | Ending::NotLent => (S::NOT_FOUND, Kind::NotFound, "model_not_found"),
+        Ending::NotServed => (S::NOT_FOUND, Kind::NotFound, "endpoint_not_served"),
+        Ending::Untranslatable => (S::BAD_REQUEST, Kind::Invalid, "not_translatable"),
+        Ending::Revoked | Ending::SignedOut => {
+            (S::UNAUTHORIZED, Kind::Authentication, "invalid_api_key")
+        }
+        Ending::Closed => (S::GONE, Kind::NotFound, "room_closed"),
+        Ending::TooLarge { .. } => (S::PAYLOAD_TOO_LARGE, Kind::TooLarge, "request_too_large"),
+        Ending::QueueTimeout => (S::GATEWAY_TIMEOUT, Kind::Timeout, "queue_timeout"),
+        Ending::BusyTimeout { .. } => (S::GATEWAY_TIMEOUT, Kind::Timeout, "busy_timeout"),
+        Ending::RequestTimeout => (S::GATEWAY_TIMEOUT, Kind::Timeout, "request_timeout"),
+        Ending::IdleTimeout => (S::GATEWAY_TIMEOUT, Kind::Timeout, "idle_timeout"),
+        Ending::ClientStalled => (S::REQUEST_TIMEOUT, Kind::Timeout, "client_stalled"),
+        Ending::RequeueExhausted => (S::SERVICE_UNAVAILABLE, Kind::Server, "requeue_exhausted"),
+        Ending::ProviderLost => (S::BAD_GATEWAY, Kind::Server, "worker_lost"),
+        Ending::ProviderFailed => (S::BAD_GATEWAY, Kind::Server, "worker_failed"),
+        Ending::ShuttingDown => (S::SERVICE_UNAVAILABLE, Kind::Server, "shutting_down"),
+    }
+}
+
+/// The words for the client of a failed job.
+fn words(failure: &Failure, model: &str) -> Cow<'static, str> {
+    match &failure.ending {
+        Ending::QueueFull { .. } => "queue full".into(),
+        Ending::NoProvider | Ending::NotLent => format!("no provider for model {model}").into(),
+        Ending::NotServed => format!("no worker that serves {model} serves this endpoint").into(),
+        Ending::Untranslatable => {
+            let why = failure.detail.as_deref().unwrap_or("the request has no other form");
+            why.to_owned().into()
+        }
+        Ending::Revoked => "the API key was revoked".into(),
+        Ending::SignedOut => "the session of this browser has ended".into(),
+        Ending::Closed => "the room was closed".into(),
+        Ending::TooLarge { limit } => format!(
+            "the request is too large for the workers that serve {model}: they take up to {limit} \
+             bytes"
+        )
+        .into(),
+        Ending::QueueTimeout => with_detail(QUEUE_TIMEOUT.to_owned(), failure).into(),
+        Ending::BusyTimeout { waited, wait } => {
+            with_detail(too_busy(model, *waited, *wait), failure).into()
+        }
+        Ending::RequestTimeout => "request timeout".into(),
+        Ending::IdleTimeout => "request timeout: the answer stopped coming".into(),
+        Ending::ClientStalled => "the answer was not read for too long".into(),
+        Ending::RequeueExhausted => "requeue attempts exhausted".into(),
+        Ending::ProviderLost => "the worker was lost while it answered".into(),
+        Ending::ProviderFailed => {
+            let why = detail(failure).unwrap_or_else(|| "it gave no reason".to_owned());
+            format!("the worker failed: {why}").into()
+        }
+        Ending::ShuttingDown => "the server is shutting down".into(),
     }
 }
 
@@ -350,7 +339,7 @@ pub(crate) fn nothing_at(uri: &Uri) -> ApiError {
 mod tests {
     use super::*;
 
-    fn told(ending: Ending) -> (u16, String) {
+    fn status_and_words(ending: Ending) -> (u16, String) {
         let error = ApiError::of_failure(&ending.into(), "llama3-8b");
         (error.status.as_u16(), error.message.into_owned())
     }
@@ -366,7 +355,7 @@ mod tests {
             let wait = Wait { providers, ahead };
             let waited = Duration::from_millis(600_400);
             let words = format!("{QUEUE_TIMEOUT}; waited 600 s for llama3-8b: {words}");
-            assert_eq!(told(Ending::BusyTimeout { waited, wait }), (504, words));
+            assert_eq!(status_and_words(Ending::BusyTimeout { waited, wait }), (504, words));
         }
     }
 
@@ -391,7 +380,7 @@ mod tests {
             (Ending::RequestTimeout, 504, "request timeout"),
         ];
         for (ending, status, words) in table {
-            assert_eq!(told(ending), (status, words.to_owned()));
+            assert_eq!(status_and_words(ending), (status, words.to_owned()));
         }
     }
 }

@@ -131,14 +131,15 @@ pub(crate) fn keep_content_only(headers: &mut HeaderMap) {
         header::RETRY_AFTER,
         USAGE_HEADER,
     ];
-    let kept = KEPT.into_iter().filter_map(|name| headers.remove(&name).map(|value| (name, value)));
-    let mut kept: HeaderMap = kept.collect();
-    if !kept.get(header::CONTENT_TYPE).is_some_and(is_data) {
-        kept.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    let content =
+        KEPT.into_iter().filter_map(|name| headers.remove(&name).map(|value| (name, value)));
+    let mut content: HeaderMap = content.collect();
+    if !content.get(header::CONTENT_TYPE).is_some_and(is_data) {
+        content.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     }
     let nosniff = HeaderValue::from_static("nosniff");
-    kept.insert(header::X_CONTENT_TYPE_OPTIONS, nosniff);
-    *headers = kept;
+    content.insert(header::X_CONTENT_TYPE_OPTIONS, nosniff);
+    *headers = content;
 }
 
 /// Whether a content type is plain data: browsers do not show it as a page.
@@ -180,16 +181,16 @@ mod tests {
 
     #[test]
     fn a_length_that_is_none_is_dropped() {
-        let kept = |lengths: &[&'static str]| {
+        let is_kept = |lengths: &[&'static str]| {
             let length = |value: &&'static str| HeaderValue::from_static(value);
             let mut headers: HeaderMap =
                 lengths.iter().map(|value| (header::CONTENT_LENGTH, length(value))).collect();
             drop_bad_length(&mut headers);
             !headers.is_empty()
         };
-        assert!(kept(&["2"]));
+        assert!(is_kept(&["2"]));
         for bad in [&["abc"][..], &["2, 2"], &["+2"], &[""], &["99999999999999999999"]] {
-            assert!(!kept(bad), "{bad:?}");
+            assert!(!is_kept(bad), "{bad:?}");
         }
         let mut twice = HeaderMap::new();
         twice.append(header::CONTENT_LENGTH, HeaderValue::from_static("2"));

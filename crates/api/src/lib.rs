@@ -4,8 +4,8 @@
 //! knows no provider: it meets them through the scheduler only.
 //!
 //! - [`state`]: what every handler needs
-//! - [`consume`]: from a request to a job, the same for every API; `handling`: the handling that its headers ask for;
-//!   `draft`: one that is read, admitted and made a job
+//! - [`consume`]: from a request to a job, the same for every API; `handling`: the provider, route and trace that its
+//!   headers ask for; `draft`: a request that is read, and is admitted and made a job
 //! - `answer`: from a job to its response
 //! - `early`: the head of a streamed answer that is sent before the provider's
 //! - `request_scope`: where a request is served: the server, or one room
@@ -22,7 +22,7 @@
 //! - [`head`]: headers on their way in and out
 //! - [`body`]: the answer on its way out
 //! - [`shape`]: the APIs, a file each: their errors, and how they keep a stream alive
-//! - [`error`]: the error table; [`respond`]: errors as responses; [`fallback`]: paths that no route has
+//! - [`error`]: the error table; [`respond`]: errors as responses, and paths that no route has
 //! - [`paths`]: a path without its room, and what one means that was put together from a wrong base URL
 //! - [`room`]: rooms: their management, messages, events and inference
 //! - `responses`: responses with state: kept, continued, made while nobody waits, and conversations
@@ -34,7 +34,6 @@
 //! - [`joining`]: the codes by which machines join
 //! - `nearest`: the names most like an unknown one
 //! - [`cors`]: pages of other origins, in browsers
-//! - `trace`: which requests are traced
 //! - `web`: the web page
 
 pub mod admin;
@@ -52,7 +51,6 @@ mod draft;
 mod early;
 pub mod elsewhere;
 pub mod error;
-pub mod fallback;
 mod gemini;
 mod handling;
 pub mod head;
@@ -72,7 +70,6 @@ mod responses;
 pub mod room;
 pub mod shape;
 pub mod state;
-mod trace;
 mod translation;
 mod unpack;
 mod uploads;
@@ -113,8 +110,8 @@ pub fn router(api: Api) -> Router {
         .merge(administration())
         .merge(web::routes())
         .merge(room::router())
-        .fallback(fallback::not_found)
-        .method_not_allowed_fallback(fallback::method_not_allowed)
+        .fallback(respond::not_found)
+        .method_not_allowed_fallback(respond::method_not_allowed)
         .with_state(api)
 }
 
@@ -125,8 +122,8 @@ pub fn consumers(api: Api) -> Router {
     });
     router
         .merge(gemini::calls())
-        .fallback(fallback::not_found)
-        .method_not_allowed_fallback(fallback::method_not_allowed)
+        .fallback(respond::not_found)
+        .method_not_allowed_fallback(respond::method_not_allowed)
         .with_state(api)
 }
 

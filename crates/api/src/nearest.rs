@@ -109,24 +109,24 @@ fn likeness(wanted: &str, name: &str) -> f64 {
 mod tests {
     use super::*;
 
-    fn told<'a>(wanted: &str, names: &[&'a str]) -> Vec<&'a str> {
+    fn names_near<'a>(wanted: &str, names: &[&'a str]) -> Vec<&'a str> {
         nearest(wanted, names.iter().copied())
     }
 
     #[test]
     fn the_names_most_like_the_wanted_one_are_told() {
         let names = ["llama3.2:3b", "llama3.1:8b", "qwen3:8b", "nomic-embed-text", "llama3.2:1b"];
-        let near = told("llama3.2", &names);
+        let near = names_near("llama3.2", &names);
         assert_eq!(near.len(), TOLD);
         assert!(
             near[..2].contains(&"llama3.2:3b") && near[..2].contains(&"llama3.2:1b"),
             "{near:?}"
         );
-        assert_eq!(told("Qwen3", &names)[0], "qwen3:8b");
-        assert_eq!(told("meta-llama/Llama3.1:8b", &names)[0], "llama3.1:8b");
-        assert!(told("gpt-4o", &names).is_empty(), "none is near");
-        assert!(told("m", &[]).is_empty());
-        assert!(told("llama3-8b", &["m"]).is_empty(), "a letter in common is nothing");
+        assert_eq!(names_near("Qwen3", &names)[0], "qwen3:8b");
+        assert_eq!(names_near("meta-llama/Llama3.1:8b", &names)[0], "llama3.1:8b");
+        assert!(names_near("gpt-4o", &names).is_empty(), "none is near");
+        assert!(names_near("m", &[]).is_empty());
+        assert!(names_near("llama3-8b", &["m"]).is_empty(), "a letter in common is nothing");
     }
 
     #[test]

@@ -142,9 +142,9 @@ async fn next(body: &mut Body, pace: &mut Pace) -> Result<Option<Bytes>, ApiErro
         let (frame, waited) = match here {
             Poll::Ready(frame) => (frame, Duration::ZERO),
             Poll::Pending => {
-                let asked = Instant::now();
+                let start = Instant::now();
                 let frame = timeout(pace.left(), body.frame()).await.map_err(late)?;
-                (frame, asked.elapsed())
+                (frame, start.elapsed())
             }
         };
         let Some(frame) = frame else { return Ok(None) };

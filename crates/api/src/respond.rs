@@ -1,18 +1,20 @@
-//! Errors as responses.
+//! Errors as responses, and the answers at paths and methods that no route has.
 
 use axum::{
     body::Body,
     response::{IntoResponse, Response},
 };
 use base::JobId;
-use http::{HeaderName, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 
 use crate::{
     admission, cors,
-    error::{ApiError, Kind, retry_after},
+    error::{ApiError, Kind, nothing_at, retry_after},
     head::{self, new_id},
+    ollama, room,
     shape::{self, Shape},
     unpack::{self, Coding},
+    web,
 };
 
 /// Tells the official clients whether to retry.
@@ -62,6 +64,28 @@ impl IntoResponse for ApiError {
 /// Answers an ambiguous request with an error in the form of its path.
 pub fn ambiguous(path: &str, words: &'static str) -> Response {
     let error = ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, words);
+    error.response(shape::of_path(path), new_id())
+}
+
+/// Answers a path that no route has.
+pub(crate) async fn not_found(uri: Uri, method: Method, headers: HeaderMap) -> Response {
+    if let Some(file) = web::files::answer(&uri, &method, &headers) {
+        return file;
+    }
+    if let Some(running) = ollama::is_running(&uri, &method, &headers) {
+        return running;
+    }
+    room::no_route(&uri).unwrap_or_else(|| nothing_at(&uri).into_response())
+}
+
+/// Answers a method that a path does not have.
+pub async fn method_not_allowed(uri: Uri, method: Method) -> Response {
+    if let Some(response) = room::no_route(&uri) {
+        return response;
+    }
+    let path = uri.path();
+    let words = format!("{method} is not a method of {path}");
+    let error = ApiError::new(StatusCode::METHOD_NOT_ALLOWED, Kind::Invalid, words);
     error.response(shape::of_path(path), new_id())
 }
 

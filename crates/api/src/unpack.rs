@@ -179,8 +179,8 @@ impl Unpacker {
             Self::Gzip(decoder) => decoder.get_ref(),
             Self::Zstd(decoder) => {
                 let frame = &decoder.decoder;
-                let told = frame.get_checksum_from_data();
-                if told.is_some() && told != frame.get_calculated_checksum() {
+                let expected = frame.get_checksum_from_data();
+                if expected.is_some() && expected != frame.get_calculated_checksum() {
                     return Err(Wrong::Damaged);
                 }
                 decoder.get_ref()

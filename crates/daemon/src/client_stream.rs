@@ -24,7 +24,7 @@ pub(crate) struct ClientStream<S> {
     stream: S,
     /// How long a write may wait without any progress.
     patience: Duration,
-    /// Runs from the first write that had to wait to the next that did not.
+    /// Runs from a write that has to wait until the next write that does not.
     blocked: Option<Pin<Box<Sleep>>>,
 }
 
@@ -57,12 +57,12 @@ impl<S: AsyncRead + Unpin> AsyncRead for ClientStream<S> {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        let again = &this.first[this.at..];
-        if again.is_empty() {
+        let rest = &this.first[this.at..];
+        if rest.is_empty() {
             return Pin::new(&mut this.stream).poll_read(cx, buf);
         }
-        let taken = again.len().min(buf.remaining());
-        buf.put_slice(&again[..taken]);
+        let taken = rest.len().min(buf.remaining());
+        buf.put_slice(&rest[..taken]);
         this.at += taken;
         if this.at == this.first.len() {
             // A connection may live for hours; this buffer need not.

@@ -101,8 +101,8 @@ impl ClusterPart {
     }
 
     async fn is_member(&self) -> anyhow::Result<bool> {
-        let kept = self.0.kept();
-        let is_stored = task::spawn_blocking(move || cluster::is_member(&*kept)).await??;
+        let store = self.0.store();
+        let is_stored = task::spawn_blocking(move || cluster::is_member(&*store)).await??;
         Ok(self.0.settings.cluster.member.token.is_some() || is_stored)
     }
 
@@ -119,7 +119,7 @@ impl ClusterPart {
 }
 
 impl Inner {
-    fn kept(&self) -> Arc<dyn WorkspaceStore> {
+    fn store(&self) -> Arc<dyn WorkspaceStore> {
         Arc::<SqliteStore>::clone(&self.store)
     }
 
@@ -134,7 +134,7 @@ impl Inner {
         let parts = Parts {
             node_id: self.workspace.node_id(),
             identity: mesh_identity(&self.settings.data_dir)?,
-            store: self.kept(),
+            store: self.store(),
         };
         let (member, port) = (of_cluster.member.clone(), address.port());
         let member = cluster::Settings { addresses: reachable(address), port, ..member };

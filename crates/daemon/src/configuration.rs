@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::{
     options::{
         ConfigFile, flag_ids,
-        listed::{Listed, Setting, list},
+        listed::{ListedSetting, Setting, list},
     },
     reload::Reloading,
 };
@@ -93,7 +93,7 @@ impl Origins {
         let shares = take_share(&mut all).zip(given(SHARE.0));
         let marked = all.into_iter().map(|listed| match &shares {
             Some((value, source)) if listed.name == SHARE.1 => {
-                setting(Listed { value: Some(value.clone()), ..listed }, *source, defaults)
+                setting(ListedSetting { value: Some(value.clone()), ..listed }, *source, defaults)
             }
             _ => {
                 let source = given(&listed.name).unwrap_or_else(|| self.in_file(&listed.name));
@@ -156,18 +156,18 @@ async fn reload(
     let reloaded = reloading.reload().await.map_err(|error| {
         ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, format!("{error:#}"))
     });
-    operator.did(&api, "reload", "configuration", &reloaded).await;
+    operator.record(&api, "reload", "configuration", &reloaded).await;
     Ok(Json(reloaded?))
 }
 
 /// Takes out the word that the command line has for sharing.
-fn take_share(all: &mut Vec<Listed>) -> Option<Value> {
+fn take_share(all: &mut Vec<ListedSetting>) -> Option<Value> {
     let place = all.iter().position(|listed| listed.name == SHARE.0)?;
     all.remove(place).value
 }
 
-fn setting(listed: Listed, source: SettingSource, defaults: &Defaults) -> MarkedSetting {
-    let Listed { name, value, secret, mark } = listed;
+fn setting(listed: ListedSetting, source: SettingSource, defaults: &Defaults) -> MarkedSetting {
+    let ListedSetting { name, value, secret, mark } = listed;
     let default = || defaults.get(&of_table(&name)).cloned().unwrap_or_default();
     let value = value.unwrap_or_else(default);
     MarkedSetting { json: SettingJson { name, value, source, secret }, mark }
@@ -202,8 +202,8 @@ mod tests {
         let options = flags.or(file.serve.clone());
         let server = ServeOptions { data_dir: Some("/data".into()), ..options.clone() };
         let defaults = Settings::new(server, false).unwrap().values();
-        let told = Origins::new(&file, &found).settings("", &options, &defaults);
-        told.into_iter().map(|setting| setting.json).collect()
+        let settings = Origins::new(&file, &found).settings("", &options, &defaults);
+        settings.into_iter().map(|setting| setting.json).collect()
     }
 
     #[track_caller]

@@ -58,9 +58,9 @@ mod tests {
         client.write_all(said).await.unwrap();
         drop(client);
         let (version, first) = version(&mut server).await.unwrap();
-        let mut again = ClientStream::new(first, server, Duration::MAX);
+        let mut stream = ClientStream::new(first, server, Duration::MAX);
         let mut all = Vec::new();
-        again.read_to_end(&mut all).await.unwrap();
+        stream.read_to_end(&mut all).await.unwrap();
         assert_eq!(all, said, "nothing is lost");
         version
     }

@@ -1,6 +1,7 @@
 //! TCP, TLS and HTTP connections.
 
 use std::{
+    convert::Infallible,
     io,
     net::{IpAddr, SocketAddr},
     sync::{Arc, Once},
@@ -10,9 +11,12 @@ use std::{
 use access::LocalRules;
 use anyhow::Context;
 use api::Cors;
-use axum::Router;
+use axum::{Router, response::Response};
 use base::Live;
-use hyper::server::conn::{http1, http2};
+use hyper::{
+    body::Incoming,
+    server::conn::{http1, http2},
+};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     service::TowerToHyperService,
@@ -27,7 +31,7 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use tower::ServiceExt;
+use tower::{Service, ServiceExt};
 use wire::{Acknowledging, Io, PromptAcks};
 
 use crate::{
@@ -272,7 +276,7 @@ impl Client {
         let Self { router, peer, acks, stop, patience } = self;
         let io = TokioIo::new(stream);
         let rules = router.rules().clone();
-        let from = move |mut request: http::Request<hyper::body::Incoming>| {
+        let from = move |mut request: http::Request<Incoming>| {
             let rules = rules.get();
             let client = rules.client(peer.ip(), request.uri(), request.headers());
             if client.is_by_proxy() {
@@ -286,12 +290,13 @@ impl Client {
         };
         let service = Strict(router.map_request(from)).map_response(api::head::with_request_id);
         let served = match version {
+            // In line: as a call of its own it would take the room of its arguments twice.
             Version::Http1 => {
                 let mut http = http1::Builder::new();
                 http.timer(TokioTimer::new()).header_read_timeout(IDLE).max_buf_size(BUFFER);
                 let service = TowerToHyperService::new(service);
-                let connection = http.serve_connection(io, service).with_upgrades();
-                let mut connection = std::pin::pin!(connection);
+                let mut connection =
+                    std::pin::pin!(http.serve_connection(io, service).with_upgrades());
                 tokio::select! {
                     served = connection.as_mut() => served,
                     () = stop.cancelled() => {
@@ -301,35 +306,48 @@ impl Client {
                     }
                 }
             }
-            Version::Http2 => {
-                let mut http = http2::Builder::new(TokioExecutor::new());
-                http.timer(TokioTimer::new()).keep_alive_interval(IDLE);
-                http.max_send_buf_size(BUFFER);
-                let streams = Streams::new();
-                let counting = streams.clone();
-                let service = service.map_future(move |answering| counting.answered(answering));
-                let service = TowerToHyperService::new(service);
-                // Boxed: it is large, and most connections are of the other kind.
-                Box::pin(async move {
-                    let mut connection = std::pin::pin!(http.serve_connection(io, service));
-                    tokio::select! {
-                        served = connection.as_mut() => served,
-                        () = stop.cancelled() => {
-                            connection.as_mut().graceful_shutdown();
-                            connection.await
-                        }
-                        () = streams.end(IDLE, patience) => {
-                            connection.as_mut().graceful_shutdown();
-                            // The end of an answer may still be on its way.
-                            timeout(patience, connection).await.unwrap_or(Ok(()))
-                        }
-                    }
-                })
-                .await
-            }
+            // Boxed: it is large, and most connections are of the other kind.
+            Version::Http2 => Box::pin(serve_http2(io, service, stop, patience)).await,
         };
         if let Err(error) = served {
             tracing::debug!(%peer, %error, "a connection broke");
+        }
+    }
+}
+
+/// Serves a connection of HTTP/2 until it ends, which is also when its client has had no stream for a while. After `stop`
+/// it takes no more requests.
+async fn serve_http2<S, T>(
+    io: TokioIo<ClientStream<S>>,
+    service: T,
+    stop: CancellationToken,
+    patience: Duration,
+) -> hyper::Result<()>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    T: Service<http::Request<Incoming>, Response = Response, Error = Infallible, Future: Send>
+        + Clone
+        + Send
+        + 'static,
+{
+    let mut http = http2::Builder::new(TokioExecutor::new());
+    http.timer(TokioTimer::new()).keep_alive_interval(IDLE);
+    http.max_send_buf_size(BUFFER);
+    let streams = Streams::new();
+    let counting = streams.clone();
+    let service = service.map_future(move |answering| counting.answered(answering));
+    let service = TowerToHyperService::new(service);
+    let mut connection = std::pin::pin!(http.serve_connection(io, service));
+    tokio::select! {
+        served = connection.as_mut() => served,
+        () = stop.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+        () = streams.end(IDLE, patience) => {
+            connection.as_mut().graceful_shutdown();
+            // The end of an answer may still be on its way.
+            timeout(patience, connection).await.unwrap_or(Ok(()))
         }
     }
 }

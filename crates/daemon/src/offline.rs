@@ -90,16 +90,16 @@ impl OfflineServer {
     ///
     /// # Errors
     /// When it cannot be made.
-    pub fn create(&self, asked: CreateKey) -> Result<KeyJson, KeyError> {
-        let key = self.make(asked);
+    pub fn create(&self, request: CreateKey) -> Result<KeyJson, KeyError> {
+        let key = self.make(request);
         let id = key.as_ref().map_or("", |key| key.id.as_str());
         self.record("key.create", id, key.as_ref().err());
         key
     }
 
-    fn make(&self, asked: CreateKey) -> Result<KeyJson, KeyError> {
-        let rooms = if asked.room.is_some() { self.rooms()? } else { RoomNames::default() };
-        made(&self.keys, asked, &rooms, Moment::now()).map(|key| rooms.show(key))
+    fn make(&self, request: CreateKey) -> Result<KeyJson, KeyError> {
+        let rooms = if request.room.is_some() { self.rooms()? } else { RoomNames::default() };
+        made(&self.keys, request, &rooms, Moment::now()).map(|key| rooms.show(key))
     }
 
     fn rooms(&self) -> Result<RoomNames, StoreError> {
@@ -135,9 +135,9 @@ impl OfflineServer {
     ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub fn usage(&self, asked: &UsageParameters) -> anyhow::Result<UsageReport> {
+    pub fn usage(&self, parameters: &UsageParameters) -> anyhow::Result<UsageReport> {
         let currency = self.keys.prices().currency;
-        Ok(report(self.stores.usage.usage(&asked.query)?, &asked.query.by, currency))
+        Ok(report(self.stores.usage.usage(&parameters.query)?, &parameters.query.by, currency))
     }
 
     fn record(&self, what: &str, target: &str, failed: Option<&KeyError>) {

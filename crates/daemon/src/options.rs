@@ -48,11 +48,11 @@ macro_rules! section {
         }
 
         impl $crate::options::listed::Setting for $name {
-            fn list(&self, name: &str, into: &mut Vec<$crate::options::listed::Listed>) {
+            fn list(&self, name: &str, into: &mut Vec<$crate::options::listed::ListedSetting>) {
                 $(self.$field.list(&$crate::options::listed::below(name, stringify!($field)), into);)+
             }
 
-            fn list_absent(name: &str, into: &mut Vec<$crate::options::listed::Listed>) {
+            fn list_absent(name: &str, into: &mut Vec<$crate::options::listed::ListedSetting>) {
                 $(<$kind as $crate::options::listed::Setting>::list_absent(
                     &$crate::options::listed::below(name, stringify!($field)), into,
                 );)+

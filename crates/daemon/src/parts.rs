@@ -70,11 +70,11 @@ impl Tokens {
                 let file = data.path().join(name);
                 let was_there = file.exists();
                 let secret = data.token(name, prefix)?;
-                let kept = match was_there {
+                let source = match was_there {
                     true => SecretSource::Before { file },
                     false => SecretSource::New { secret: secret.clone(), file },
                 };
-                Ok((secret, kept))
+                Ok((secret, source))
             }
         };
         let client = match (settings.keep_client_token, &settings.client_token) {
@@ -102,10 +102,10 @@ pub(crate) fn keys(
     prices: &Arc<Prices>,
 ) -> anyhow::Result<Keys> {
     let now = Moment::now();
-    let kept = Arc::clone(&stores.keys);
+    let store = Arc::clone(&stores.keys);
     let keys = match &stores.desk {
-        Some(desk) => Keys::open_shared(kept, desk.clone(), now)?,
-        None => Keys::open(kept, now)?,
+        Some(desk) => Keys::open_shared(store, desk.clone(), now)?,
+        None => Keys::open(store, now)?,
     };
     keys.set_prices(Arc::clone(prices));
     if stores.desk.is_none() {
@@ -123,10 +123,10 @@ pub(crate) fn add_page_sessions(
     stores: &Stores,
     admin_token: &Secret,
 ) -> Result<(), StoreError> {
-    let (kept, owner) = (Arc::clone(&stores.page_sessions), Token::new(admin_token));
+    let (store, owner) = (Arc::clone(&stores.page_sessions), Token::new(admin_token));
     let sessions = match stores.shared.is_some() {
-        true => PageSessions::open_shared(kept, owner)?,
-        false => PageSessions::open(kept, owner)?,
+        true => PageSessions::open_shared(store, owner)?,
+        false => PageSessions::open(store, owner)?,
     };
     keys.set_page_sessions(sessions);
     Ok(())

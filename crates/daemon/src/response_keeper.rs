@@ -13,6 +13,7 @@ use crate::{rounds::Rounds, storage::aged, stores::Stores};
 const LOOK: Duration = Duration::from_secs(60);
 
 /// Deletes old responses, and those of revoked keys.
+#[derive(Clone)]
 pub(crate) struct ResponseKeeper {
     store: Arc<dyn ResponseStore>,
     keys: Keys,
@@ -116,14 +117,14 @@ mod tests {
             scopes: vec![KeyScope::Inference],
             ..NewKey::default()
         };
-        let (kept, revoked) =
+        let (valid, revoked) =
             (keys.create(new("a"), now).unwrap().0.id, keys.create(new("b"), now).unwrap().0.id);
         let most = KeptBounds { number: 100, bytes: 1 << 20 };
         let save = |id: &str, owner: &KeyId, age: u64| {
             store.save_response(&record(id, owner, now.wall_ms - age), most).unwrap();
         };
-        save("old", &kept, 31 * DAY);
-        save("new", &kept, 29 * DAY);
+        save("old", &valid, 31 * DAY);
+        save("new", &valid, 29 * DAY);
         save("local", &KeyId::local(), 0);
         save("revoked", &revoked, 0);
         let is_there = |id: &str, owner: &KeyId| store.find_response(owner, id).unwrap().is_some();
@@ -135,12 +136,14 @@ mod tests {
             ages: Arc::new(ages.unwrap()),
         };
         keeper.forget(now).unwrap();
-        assert!(!is_there("old", &kept) && is_there("new", &kept) && is_there("revoked", &revoked));
+        assert!(
+            !is_there("old", &valid) && is_there("new", &valid) && is_there("revoked", &revoked)
+        );
         keys.revoke(&revoked, now).unwrap();
         keeper.forget(now).unwrap();
         assert!(!is_there("revoked", &revoked) && is_there("local", &KeyId::local()));
         keeper.retention.set(Duration::ZERO);
         keeper.forget(now.after(Duration::from_secs(1))).unwrap();
-        assert!(!is_there("new", &kept) && !is_there("local", &KeyId::local()));
+        assert!(!is_there("new", &valid) && !is_there("local", &KeyId::local()));
     }
 }

@@ -24,7 +24,7 @@ use crate::{
     peering::{self, Relay},
     reload::Reloading,
     sockets,
-    stopping::{self, Pending, StopCell},
+    stopping::{self, PendingWork, StopCell},
     telemetry::{log_requests, metrics::Metrics, tracing_export},
     workspace_part::{self, WorkspacePart},
 };
@@ -54,7 +54,7 @@ pub(crate) struct Acceptors {
     pub(crate) fleet: FleetCell,
     pub(crate) workspace: Option<WorkspacePart>,
     pub(crate) stop: StopCell,
-    pub(crate) pending: Pending,
+    pub(crate) pending: PendingWork,
     pub(crate) reloading: Reloading,
     pub(crate) traces: Option<Traces>,
 }
@@ -81,28 +81,34 @@ pub(crate) fn router(
         workspace: workspace.clone(),
         traces: acceptors.traces,
     };
-    let connect = get(async move |mut request: Request| {
-        let from = Client::of(request.extensions());
-        upgrade(workers.connect(&mut request, from).await.map(Body::from))
-    });
     let socket = get(async move |request: Request| {
         upgrade(sockets::answer(&nodes, relay.as_ref(), workspace.as_ref(), request).await)
     });
-    let tunnel =
-        get(async move |Path((code, id)): Path<(String, String)>, mut request: Request| {
-            let from = Client::of(request.extensions());
-            participants.connect(&mut request, &code, &id, from).map(Body::from)
-        });
     api::router(api)
-        .route("/v1/worker/connect", connect)
-        .route("/v1/rooms/{code}/participants/{id}/tunnel", tunnel)
+        .merge(of_lenders(workers, participants))
         .route(sockets::PATH, socket)
         .route("/metrics", get(show_metrics).with_state(operator))
         .merge(of_mesh)
         .merge(of_stop)
         .merge(of_log)
         .merge(of_configuration)
-        .method_not_allowed_fallback(api::fallback::method_not_allowed)
+        .method_not_allowed_fallback(api::respond::method_not_allowed)
+}
+
+/// The paths at which workers and participants connect.
+fn of_lenders(workers: RelayWorkers, participants: Participants) -> Router {
+    let connect = get(async move |mut request: Request| {
+        let from = Client::of(request.extensions());
+        upgrade(workers.connect(&mut request, from).await.map(Body::from))
+    });
+    let tunnel =
+        get(async move |Path((code, id)): Path<(String, String)>, mut request: Request| {
+            let from = Client::of(request.extensions());
+            participants.connect(&mut request, &code, &id, from).map(Body::from)
+        });
+    Router::new()
+        .route("/v1/worker/connect", connect)
+        .route("/v1/rooms/{code}/participants/{id}/tunnel", tunnel)
 }
 
 /// The same for clients. `local`: the pages that may use the server without a key. `has_fellows`: requests about rooms of

@@ -1,50 +1,41 @@
 //! A running server, from start to drain.
+//!
+//! - `assembly`: its parts, in the order in which they are made
+//! - `tasks`: its tasks, and how they end
 
-use std::{hash::RandomState, net::SocketAddr, sync::Arc, time::Duration};
+mod assembly;
+mod tasks;
 
-use access::{Invitations, Keys, Moment, Token};
-use anyhow::Context;
-use api::{
-    Administration, Api, Elsewhere, Identity, Joining, MessageJobs, Whereabouts,
-    admin::{RecentRequests, RecentSeries},
-};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use access::Moment;
+use api::{Api, Whereabouts as _};
 use base::{Live, Secret};
-use protocol::{admin::stop::StopProgress, via::Marks};
-use providers::{Participants, RelayWorkers};
-use rooms::Rooms;
-use scheduler::{Observer, Scheduler};
-use store::AgeClock;
-use tokio::time::{Instant, MissedTickBehavior, timeout};
+use protocol::admin::stop::StopProgress;
+use providers::RelayWorkers;
+use scheduler::Scheduler;
+use tokio::time::{Instant, timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use traces::{Export, Traces};
+use traces::Traces;
 
+use self::{
+    assembly::{Base, Jobs, Links, api, cluster_models, reloadable},
+    tasks::Tasks,
+};
 use crate::{
-    VERSION,
     announcement::Announcement,
     cluster_models::ClusterModels,
     cluster_part::ClusterPart,
-    data::DataDir,
     fleet_part::{FleetCell, FleetObserver, FleetPart, RoomsOfFleet},
-    health::Health,
-    key_keeper,
-    known_models::KnownModels,
-    ledger::{Ledger, Retention},
     listener::Listener,
-    parts::{self, LenderSecrets, SecretSources, Tokens},
-    peering::{MeshPart, Relay},
-    reload::{self, Reloading, Source},
-    response_keeper::ResponseKeeper,
-    room_keeper::{self, RoomEvents},
+    parts::SecretSources,
+    peering::{MeshPart, RunningMesh},
+    reload::{Reloading, Source},
     routes::{self, Acceptors},
     running::{self, ServerFile},
     settings::Settings,
     signals::{HangUps, Stop},
-    stopping::{Pending, RunningSessions, StopCell},
-    storage,
-    stores::{Sharing, Stores},
-    telemetry::{metrics::Metrics, traced_jobs::TracedJobs, tracing_export::TraceSettings},
-    whereabouts::Here,
-    workspace_part::WorkspacePart,
+    stopping::{PendingWork, RunningSessions, StopCell},
 };
 
 /// How often a draining server checks whether it is idle.
@@ -56,33 +47,19 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// How long the code that is shown at the start is good for.
 const INVITED_FOR: Duration = Duration::from_secs(60 * 60);
 
-/// How long the last rows of usage may take to be written.
-const FLUSH_WITHIN: Duration = Duration::from_secs(10);
-
 /// A server that is bound and ready, and serves once it is [`Server::run`].
 pub struct Server {
-    settings: Settings,
-    /// Holds the directory's lock.
-    data: DataDir,
-    here: Arc<Here>,
-    secrets: SecretSources,
-    stores: Stores,
-    ages: Arc<AgeClock>,
-    metrics: Arc<Metrics>,
-    scheduler: Scheduler,
-    workers: RelayWorkers,
-    models: Arc<KnownModels>,
-    keys: Keys,
-    rooms: Rooms,
-    participants: Participants,
-    ledger: Arc<Ledger>,
-    responses: ResponseKeeper,
-    series: Arc<RecentSeries>,
-    api: Api,
     listener: Listener,
-    mesh: Option<MeshPart>,
-    relay: Option<Relay>,
-    workspace: Option<WorkspacePart>,
+    parts: Parts,
+}
+
+/// The parts of a server beside its listener.
+struct Parts {
+    base: Base,
+    jobs: Jobs,
+    links: Links,
+    api: Api,
+    secrets: SecretSources,
     sessions: RunningSessions,
     /// Held here: the other parts refer to it weakly, since it refers to them.
     _cluster_models: Option<Arc<ClusterModels>>,
@@ -91,17 +68,12 @@ pub struct Server {
     rooms_of_fleet: Option<RoomsOfFleet>,
     /// Cancelled when no port takes new connections.
     closing: CancellationToken,
-    /// The links of workers, nodes, participants and nodes of the mesh at the relay.
-    links: TaskTracker,
     reloading: Reloading,
-    traces: Option<Traces>,
-    /// The task that sends spans, once the server runs.
-    export: Option<Export>,
     /// The signals by which it reads its configuration again.
     hang_ups: Option<HangUps>,
     /// The cell that ends it, once it runs.
     stop: StopCell,
-    pending: Pending,
+    pending: PendingWork,
 }
 
 impl Server {
@@ -110,187 +82,53 @@ impl Server {
     /// # Errors
     /// When any of that fails; the text says what to do.
     pub async fn start(settings: Settings) -> anyhow::Result<Self> {
-        let data = DataDir::open(&settings.data_dir)?;
-        let tokens = Tokens::load(&settings, &data)?;
-        let stores = Stores::open(settings.database.as_ref(), &data)?;
-        let ages = storage::age_clock(&stores.ages)?;
-        let keys = parts::keys(&stores, tokens.client.as_ref(), &settings.prices)?;
-        parts::add_page_sessions(&keys, &stores, &tokens.admin)?;
-        let invitations = Invitations::open(Arc::clone(&stores.invitations), keys.clone())?;
-        let here = Arc::new(Here::open(&data, settings.fingerprint)?);
-        let models = Arc::new(KnownModels::open(&stores.own, &ages)?);
-        let rooms = parts::rooms(&settings, &stores)?;
-        let metrics = Arc::new(Metrics::new());
-        let usage = Arc::clone(&stores.usage);
-        let retention = Live::new(settings.usage_retention);
-        let kept = Retention { time: retention.clone(), ages: Arc::clone(&ages) };
-        let kept_responses = Live::new(settings.kept_responses);
-        let responses = ResponseKeeper::open(&stores, &keys, kept_responses.clone(), &ages)?;
-        let ledger = Arc::new(Ledger::new(Arc::clone(&usage), kept, metrics.ledger()));
-        let requests = Arc::new(RecentRequests::default());
-        let series = Arc::new(RecentSeries::default());
-        let by_message = Arc::<MessageJobs>::default();
-        let counting: [Arc<dyn Observer>; 4] = [
-            Arc::<Metrics>::clone(&metrics),
-            Arc::<RecentRequests>::clone(&requests),
-            Arc::<RecentSeries>::clone(&series),
-            Arc::new(RoomEvents::new(rooms.clone(), Arc::clone(&by_message))),
-        ];
-        let mut observers = parts::observers(&settings, &keys, &models, &ledger, counting);
-        let fleet_observer = FleetObserver::default();
-        observers.extend(fleet_observer.observers(&settings));
-        let (traces, export) = traces(&settings)?.unzip();
-        observers.extend(traces.clone().map(|traces| Arc::new(TracedJobs::new(traces)) as _));
-        let scheduler = parts::scheduler(&settings, observers);
-        let links = TaskTracker::new();
-        let lenders = LenderSecrets::default();
-        lenders.set(&settings, &tokens.worker);
-        let workers = parts::relay_workers(&settings, &lenders, keys.clone(), &scheduler, &rooms)
-            .tracked_by(links.clone());
-        let nodes =
-            parts::model_nodes(&lenders, keys.clone(), &scheduler).tracked_by(links.clone());
-        let participants =
-            Participants::new(rooms.clone(), scheduler.clone()).tracked_by(links.clone());
-        let marks = Marks::new(RandomState::new());
-        let part =
-            MeshPart::start(&settings, &scheduler, Arc::clone(&usage), marks.clone()).await?;
-        let mesh = part.as_ref().map(MeshPart::mesh);
-        let relay = Relay::of(&settings, &links)?;
-        let workspace = WorkspacePart::of(&settings, &tokens.admin, &keys, &stores);
-        let token = Token::new(&tokens.admin);
-        let audit = Arc::clone(&stores.audit);
-        let joining = Joining::new(invitations, Arc::<Here>::clone(&here));
-        let fleet_cell = FleetCell::default();
-        let condition = Health {
-            stores: stores.clone(),
-            ledger: Arc::clone(&ledger),
-            mesh: mesh.clone(),
-            fleet: Arc::clone(&fleet_cell),
-            workspace: workspace.clone(),
-        };
-        let api = Api::new(
-            scheduler.clone(),
-            parts::consumer_rules(&settings, keys.clone()),
-            Administration { token, usage, audit, requests, series: Arc::clone(&series), joining },
-            Arc::new(condition),
-            parts::names(&settings, &models, &rooms, by_message),
-            parts::limits(&settings),
-            Identity {
-                marks,
-                version: VERSION,
-                sampler: settings.tracing.as_ref().map(TraceSettings::sampler),
-            },
-        );
-        api.keep_responses(Arc::clone(&stores.responses));
-        let cluster_models = workspace.as_ref().map(|workspace| {
-            let models = Arc::new(ClusterModels::of(&api, &keys));
-            workspace.set_models(&models);
-            let elsewhere: Arc<dyn Elsewhere> = Arc::<ClusterModels>::clone(&models);
-            api.set_elsewhere(Arc::downgrade(&elsewhere));
-            models
-        });
-        let (of_workers, of_participants) = (workers.clone(), participants.clone());
-        let sessions = RunningSessions::new(workspace.clone());
-        let (stop, pending) = (StopCell::default(), Pending::new(&scheduler, &sessions));
-        let patience = Live::new(settings.dispatch.idle_timeout);
-        let changed = reload::Parts {
-            api: api.clone(),
-            keys: keys.clone(),
-            rooms: rooms.clone(),
-            scheduler: scheduler.clone(),
-            here: Arc::clone(&here),
-            lenders,
-            retention,
-            kept_responses,
-            patience: patience.clone(),
-        };
-        let reloading = Reloading::new(settings.clone(), changed);
-        let router = routes::router(
-            api.clone(),
-            Acceptors {
-                workers: of_workers,
-                nodes,
-                participants: of_participants,
-                mesh,
-                relay: relay.clone(),
-                fleet: Arc::clone(&fleet_cell),
-                workspace: workspace.clone(),
-                stop: Arc::clone(&stop),
-                pending: pending.clone(),
-                traces: traces.clone(),
-                reloading: reloading.clone(),
-            },
-            scheduler.clone(),
-            Arc::clone(&metrics),
-        );
-        let (local, of_fleet) = (settings.local.clone(), settings.shares_rooms());
-        let for_clients = routes::for_clients(&api, router.clone(), local, of_fleet);
-        let (listen, tls) = (settings.listen, settings.tls.clone());
-        let listener = Listener::bind(listen, tls, for_clients, Arc::clone(&metrics), patience)?;
-        let closing = CancellationToken::new();
-        let of_mesh = part.as_ref().map(MeshPart::mesh);
-        let (of_workspace, closes) = (workspace.as_ref(), closing.clone());
-        let cluster =
-            ClusterPart::start(&settings, &stores.own, of_workspace, &metrics, of_mesh, closes)
-                .await?;
-        let fleet =
-            FleetPart::start(&settings, &tokens, &scheduler, fleet_observer, listener.address()?)?;
-        if let Some(fleet) = &fleet {
-            // It is set here only.
-            let _earlier = fleet_cell.set(fleet.clone());
-        }
-        let rooms_of_fleet = match fleet.as_ref().filter(|_| settings.shares_rooms()) {
+        let (base, tokens) = Base::open(settings)?;
+        let (observer, fleet_cell) = (FleetObserver::default(), FleetCell::default());
+        let jobs = Jobs::new(&base, &observer)?;
+        let links = Links::start(&base, &jobs, &tokens).await?;
+        let api = api(&base, &tokens, &jobs, &links, &fleet_cell);
+        let models = links.workspace.as_ref().map(|it| cluster_models(&api, &base.keys, it));
+        let sessions = RunningSessions::new(links.workspace.clone());
+        let (stop, closing) = (StopCell::default(), CancellationToken::new());
+        let pending = PendingWork::new(&jobs.scheduler, &sessions);
+        let patience = Live::new(base.settings.dispatch.idle_timeout);
+        let changed = reloadable(&base, &jobs, &links, &api, &patience);
+        let reloading = Reloading::new(base.settings.clone(), changed);
+        let ends = (Arc::clone(&stop), pending.clone());
+        let acceptors = acceptors(&jobs, &links, &fleet_cell, ends, &reloading);
+        let (scheduler, metrics) = (&jobs.scheduler, &jobs.metrics);
+        let router = routes::router(api.clone(), acceptors, scheduler.clone(), Arc::clone(metrics));
+        let listener = listener(&base.settings, &api, router.clone(), &jobs, patience)?;
+        let address = listener.address()?;
+        let cluster = cluster(&base, &jobs, &links, closing.clone()).await?;
+        let fleet = FleetPart::start(&base.settings, &tokens, &jobs.scheduler, observer, address)?;
+        let rooms_of_fleet = match &fleet {
             Some(fleet) => {
-                let stored = (&rooms, &stores);
-                Some(fleet.share_rooms(&api, router, stored, &scheduler, links.clone()).await)
+                // It is set here only.
+                let _earlier = fleet_cell.set(fleet.clone());
+                share_rooms(fleet, &base, &jobs, &links, &api, router).await
             }
             None => None,
         };
-        api.listening(listener.address()?);
-        here.listening(listener.address()?);
-        if let Some(workspace) = &workspace {
-            workspace.listening(listener.address()?, settings.tls.is_some());
-        }
-        let own = ServerFile::own(listener.address()?, settings.tls_certificate.as_deref());
-        if let Err(error) = own.write(data.path()) {
-            tracing::warn!(%error, "commands of this machine cannot look up where the server is");
-        }
-        Ok(Self {
-            settings,
-            data,
-            here,
-            stores,
-            ages,
-            metrics,
-            secrets: tokens.sources,
-            scheduler,
-            workers,
-            models,
-            keys,
-            rooms,
-            participants,
-            ledger,
-            responses,
-            series,
+        let parts = Parts {
+            base,
+            jobs,
+            links,
             api,
-            listener,
-            mesh: part,
-            relay,
+            secrets: tokens.sources,
             sessions,
-            workspace,
-            _cluster_models: cluster_models,
+            _cluster_models: models,
             cluster,
             fleet,
             rooms_of_fleet,
             closing,
-            links,
             reloading,
-            traces,
-            export,
             hang_ups: None,
             stop,
             pending,
-        })
+        };
+        parts.listening(address);
+        Ok(Self { listener, parts })
     }
 
     /// The same server, which reads its configuration again at SIGHUP and when it is asked over HTTP.
@@ -298,8 +136,9 @@ impl Server {
     /// # Errors
     /// When the process cannot listen to the signal.
     pub fn reloaded_from(self, source: Source) -> std::io::Result<Self> {
-        self.reloading.read_from(source);
-        Ok(Self { hang_ups: Some(HangUps::new()?), ..self })
+        self.parts.reloading.read_from(source);
+        let parts = Parts { hang_ups: Some(HangUps::new()?), ..self.parts };
+        Ok(Self { parts, ..self })
     }
 
     /// Where it listens.
@@ -315,7 +154,7 @@ impl Server {
     /// # Errors
     /// When the socket does not tell.
     pub fn urls(&self) -> std::io::Result<Vec<String>> {
-        Ok(running::urls(self.address()?, self.settings.tls.is_some()))
+        Ok(running::urls(self.address()?, self.parts.base.settings.tls.is_some()))
     }
 
     /// The URL of the server for this machine.
@@ -323,17 +162,17 @@ impl Server {
     /// # Errors
     /// When the socket does not tell.
     pub fn own_url(&self) -> std::io::Result<String> {
-        Ok(running::own_url(self.address()?, self.settings.tls.is_some()))
+        Ok(running::own_url(self.address()?, self.parts.base.settings.tls.is_some()))
     }
 
     /// Where the secrets that other machines need come from.
     pub fn secrets(&self) -> &SecretSources {
-        &self.secrets
+        &self.parts.secrets
     }
 
     /// Lists the models and aliases that are served at the time of a call.
     pub fn served(&self) -> impl Fn() -> Vec<String> + use<> {
-        let api = self.api.clone();
+        let api = self.parts.api.clone();
         move || api.served().iter().map(ToString::to_string).collect()
     }
 
@@ -346,34 +185,34 @@ impl Server {
         if self.address()?.ip().is_loopback() {
             return Ok(None);
         }
-        let (_, code) = self.api.joining().invite(None, INVITED_FOR, None, false)?;
+        let (_, code) = self.parts.api.joining().invite(None, INVITED_FOR, None, false)?;
         Ok(Some(code.text))
     }
 
     /// A code by which one browser signs in at the page as the server's owner, once and within ten minutes. `None` when
     /// too many are open.
     pub fn login_code(&self) -> Option<Secret> {
-        let sessions = self.keys.page_sessions();
+        let sessions = self.parts.base.keys.page_sessions();
         sessions.codes().create(sessions.owner()?, Moment::now()).ok()
     }
 
     /// The terminals and agents, for the caller that stops the server.
     pub fn sessions(&self) -> RunningSessions {
-        self.sessions.clone()
+        self.parts.sessions.clone()
     }
 
     /// The links to workers, for one in this process.
     pub fn workers(&self) -> RelayWorkers {
-        self.workers.clone()
+        self.parts.links.workers.clone()
     }
 
     /// Where spans go, for a worker in this process.
     pub fn traces(&self) -> Option<Traces> {
-        self.traces.clone()
+        self.parts.jobs.traces.clone()
     }
 
-    /// Serves until `ending` is asked for, by a signal or over HTTP, then drains: nothing new is taken, and jobs in flight may finish
-    /// within the drain time-out. `tell` first gets the work that the server waits for.
+    /// Serves until `ending` is asked for, by a signal or over HTTP, then drains: nothing new is taken, and jobs in flight
+    /// may finish within the drain time-out. `tell` first gets the work that the server waits for.
     ///
     /// # Errors
     /// When a part cannot write its state at the end.
@@ -382,141 +221,153 @@ impl Server {
         ending: Stop,
         tell: impl FnOnce(&StopProgress) + Send,
     ) -> anyhow::Result<()> {
+        let Self { listener, mut parts } = self;
         // It runs once, so there is no earlier one.
-        let _earlier = self.stop.set(ending.clone());
-        let stop = ending.drain().clone();
-        let timers = tokio::spawn(self.scheduler.clone().run());
-        let steps = tokio::spawn(end_steps(self.series, self.scheduler.clone()));
-        let keeping =
-            tokio::spawn(Arc::clone(&self.models).keep(self.scheduler.clone(), stop.clone()));
-        let keeper = key_keeper::keep(self.keys.clone(), self.scheduler.clone(), stop.clone());
-        let keeper = tokio::spawn(keeper);
-        let (rooms, ages) = (self.rooms.clone(), Arc::clone(&self.ages));
-        let caretaker = room_keeper::keep(rooms, ages, self.scheduler.clone(), stop.clone());
-        let caretaker = tokio::spawn(caretaker);
-        let deleting = tokio::spawn(self.responses.keep(stop.clone()));
-        let degraded = self.metrics.database_degraded().clone();
-        let invitations = self.api.joining().invitations.clone();
-        let shared_rooms = self.rooms_of_fleet.is_some().then(|| self.rooms.clone());
-        let sharing = Sharing::start(
-            &self.stores,
-            &self.keys,
-            &invitations,
-            &self.scheduler,
-            shared_rooms,
-            &stop,
-        );
-        let homes = self.rooms_of_fleet.clone().map(|homes| tokio::spawn(homes.keep(stop.clone())));
-        let watcher = storage::watch(self.stores, self.ages, degraded, stop.clone());
-        let watcher = tokio::spawn(watcher);
-        let caller = tokio::spawn(self.participants.clone().call_endpoints());
-        let ledger = Arc::clone(&self.ledger);
-        let writer = tokio::task::spawn_blocking(move || ledger.write());
-        let closing = self.closing;
-        let announced = Announcement::start(
-            &self.settings,
-            self.listener.address(),
-            self.here.id(),
-            invitations,
-        );
-        let connections = tokio::spawn(self.listener.run(closing.clone()));
-        let mesh = self.mesh.map(MeshPart::run);
-        let exported = CancellationToken::new();
-        let exporting = self.export.map(|export| tokio::spawn(export.run(exported.clone())));
-        let following = self.hang_ups.map(|hang_ups| {
-            tokio::spawn(reload::follow(hang_ups, self.reloading.clone(), ending.clone()))
-        });
-        stop.cancelled().await;
+        let _earlier = parts.stop.set(ending.clone());
+        let tasks = Tasks::start(&mut parts, &ending);
+        let Base { settings, here, invitations, .. } = &parts.base;
+        let announced =
+            Announcement::start(settings, listener.address(), here.id(), invitations.clone());
+        let connections = tokio::spawn(listener.run(parts.closing.clone()));
+        let mesh = parts.links.mesh.take().map(MeshPart::run);
+        ending.drain().cancelled().await;
         tracing::info!("stopping: what is in flight may finish");
-        tell(&self.pending.now());
-        let drain_time = self.reloading.settings().drain;
+        tell(&parts.pending.now());
+        let drain_time = parts.reloading.settings().drain;
         let drained = Instant::now() + drain_time;
         let withdrawing = tokio::spawn(announced.withdraw());
-        self.api.start_draining();
-        if let Some(fleet) = &self.fleet {
+        parts.api.start_draining();
+        if let Some(fleet) = &parts.fleet {
             fleet.drain();
         }
         // Clients and workers that hear of the end must find the listener closed.
-        closing.cancel();
+        parts.closing.cancel();
         let connections = connections.await;
-        self.scheduler.shut_down("the server is shutting down", drain_time);
-        drain(&self.scheduler, drain_time, ending.at_once()).await;
-        // They have ended with their jobs, but for what they note.
-        let _ = timeout(FAREWELL, self.api.background_ended()).await;
-        self.pending.drained();
+        parts.finish_jobs(drain_time, ending.at_once()).await;
         if let Ok(connections) = connections {
             let left = if ending.at_once().is_cancelled() { Instant::now() } else { drained };
             see_off(&connections, left).await;
         }
-        if let Some(rooms) = self.rooms_of_fleet {
-            rooms.see_off(FAREWELL).await;
-        }
-        if let Some(fleet) = self.fleet {
-            fleet.shut_down().await;
-        }
-        // Long-lived connections are closed last: until here they could finish their requests.
-        if let Some(mesh) = mesh {
-            mesh.end().await;
-        }
-        if let Some(relay) = self.relay {
-            relay.shut_down();
-        }
-        if let Some(workspace) = self.workspace {
-            workspace.shut_down(self.sessions.fate()).await;
-        }
-        if let Some(cluster) = self.cluster {
-            cluster.shut_down().await;
-        }
-        self.links.close();
-        let _ = timeout(FAREWELL, self.links.wait()).await;
-        if let Some(following) = following {
-            following.abort();
-        }
-        timers.abort();
-        steps.abort();
-        caller.abort();
-        // All jobs have ended, so the ledger has every row.
-        self.ledger.close(FLUSH_WITHIN);
-        writer.await?;
-        exported.cancel();
-        if let Some(exporting) = exporting {
-            exporting.await?;
-        }
-        if let Some(sharing) = sharing {
-            sharing.end().await;
-        }
-        keeper.await?;
-        caretaker.await?;
-        deleting.await?;
-        if let Some(homes) = homes {
-            homes.await?;
-        }
-        watcher.await?;
-        keeping.await?;
+        parts.close_links(mesh).await;
+        tasks.end(&parts.jobs.ledger).await?;
         withdrawing.await?;
-        running::forget(self.data.path());
+        running::forget(parts.base.data.path());
         Ok(())
     }
 }
 
-/// The queue for spans, if requests are traced, and what sends them.
-fn traces(settings: &Settings) -> anyhow::Result<Option<(Traces, Export)>> {
-    let Some(tracing) = &settings.tracing else { return Ok(None) };
-    let started = tracing.start("warren-server");
-    started.map(Some).context("spans cannot be sent: see SSL_CERT_FILE")
+impl Parts {
+    /// Says to the parts, and to commands of this machine, where the server listens.
+    fn listening(&self, address: SocketAddr) {
+        let settings = &self.base.settings;
+        self.api.listening(address);
+        self.base.here.listening(address);
+        if let Some(workspace) = &self.links.workspace {
+            workspace.listening(address, settings.tls.is_some());
+        }
+        let own = ServerFile::own(address, settings.tls_certificate.as_deref());
+        if let Err(error) = own.write(self.base.data.path()) {
+            tracing::warn!(%error, "commands of this machine cannot look up where the server is");
+        }
+    }
+
+    /// Waits until all jobs have ended, within the drain time-out.
+    async fn finish_jobs(&self, within: Duration, at_once: &CancellationToken) {
+        self.jobs.scheduler.shut_down("the server is shutting down", within);
+        drain(&self.jobs.scheduler, within, at_once).await;
+        // They have ended with their jobs, but for what they note.
+        let _ = timeout(FAREWELL, self.api.background_ended()).await;
+        self.pending.drained();
+    }
+
+    /// Closes long-lived connections. They come last: until here they could finish their requests.
+    async fn close_links(&self, mesh: Option<RunningMesh>) {
+        if let Some(rooms) = &self.rooms_of_fleet {
+            rooms.see_off(FAREWELL).await;
+        }
+        if let Some(fleet) = &self.fleet {
+            fleet.shut_down().await;
+        }
+        if let Some(mesh) = mesh {
+            mesh.end().await;
+        }
+        if let Some(relay) = &self.links.relay {
+            relay.shut_down();
+        }
+        if let Some(workspace) = &self.links.workspace {
+            workspace.shut_down(self.sessions.fate()).await;
+        }
+        if let Some(cluster) = &self.cluster {
+            cluster.shut_down().await;
+        }
+        self.links.tracker.close();
+        let _ = timeout(FAREWELL, self.links.tracker.wait()).await;
+    }
 }
 
-/// Ends the steps of the series in time, forever.
-async fn end_steps(series: Arc<RecentSeries>, scheduler: Scheduler) {
-    let mut steps = tokio::time::interval(RecentSeries::STEP);
-    steps.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    // The first tick is at once.
-    steps.tick().await;
-    loop {
-        steps.tick().await;
-        let (queued, in_flight) = scheduler.counts();
-        series.end_step(Moment::now().seconds(), queued, in_flight);
+/// The acceptors of connections. `ends`: what ends the server, and the work that it then waits for.
+fn acceptors(
+    jobs: &Jobs,
+    links: &Links,
+    fleet: &FleetCell,
+    (stop, pending): (StopCell, PendingWork),
+    reloading: &Reloading,
+) -> Acceptors {
+    Acceptors {
+        workers: links.workers.clone(),
+        nodes: links.nodes.clone(),
+        participants: links.participants.clone(),
+        mesh: links.mesh(),
+        relay: links.relay.clone(),
+        fleet: Arc::clone(fleet),
+        workspace: links.workspace.clone(),
+        stop,
+        pending,
+        traces: jobs.traces.clone(),
+        reloading: reloading.clone(),
     }
+}
+
+/// This machine's part in a workspace cluster, if it has one. `closing` ends it.
+async fn cluster(
+    base: &Base,
+    jobs: &Jobs,
+    links: &Links,
+    closing: CancellationToken,
+) -> anyhow::Result<Option<ClusterPart>> {
+    let (settings, store, metrics) = (&base.settings, &base.stores.own, &jobs.metrics);
+    let workspace = links.workspace.as_ref();
+    ClusterPart::start(settings, store, workspace, metrics, links.mesh(), closing).await
+}
+
+/// The rooms that this server has together with its fellows, if it shares them.
+async fn share_rooms(
+    fleet: &FleetPart,
+    base: &Base,
+    jobs: &Jobs,
+    links: &Links,
+    api: &Api,
+    router: axum::Router,
+) -> Option<RoomsOfFleet> {
+    if !base.settings.shares_rooms() {
+        return None;
+    }
+    let (stored, tracker) = ((&base.rooms, &base.stores), links.tracker.clone());
+    Some(fleet.share_rooms(api, router, stored, &jobs.scheduler, tracker).await)
+}
+
+/// Binds the address. `patience`: how long a client may read nothing.
+fn listener(
+    settings: &Settings,
+    api: &Api,
+    router: axum::Router,
+    jobs: &Jobs,
+    patience: Live<Duration>,
+) -> anyhow::Result<Listener> {
+    let (local, of_fleet) = (settings.local.clone(), settings.shares_rooms());
+    let for_clients = routes::for_clients(api, router, local, of_fleet);
+    let (listen, tls) = (settings.listen, settings.tls.clone());
+    Listener::bind(listen, tls, for_clients, Arc::clone(&jobs.metrics), patience)
 }
 
 /// Waits until `until` for connections that still write a response.

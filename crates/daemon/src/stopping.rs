@@ -41,13 +41,13 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// The work that a server would have to wait for if it ended now. Clones share it.
 #[derive(Clone)]
-pub(crate) struct Pending {
+pub(crate) struct PendingWork {
     scheduler: Scheduler,
     sessions: RunningSessions,
     drained: CancellationToken,
 }
 
-impl Pending {
+impl PendingWork {
     pub(crate) fn new(scheduler: &Scheduler, sessions: &RunningSessions) -> Self {
         let (scheduler, sessions) = (scheduler.clone(), sessions.clone());
         Self { scheduler, sessions, drained: CancellationToken::new() }
@@ -149,11 +149,11 @@ pub(crate) type StopCell = Arc<OnceLock<Stop>>;
 struct StopAdmin {
     api: Api,
     stop: StopCell,
-    pending: Pending,
+    pending: PendingWork,
 }
 
 /// The route of `/admin/stop`.
-pub(crate) fn router(api: Api, stop: StopCell, pending: Pending) -> Router {
+pub(crate) fn router(api: Api, stop: StopCell, pending: PendingWork) -> Router {
     let state = StopAdmin { api, stop, pending };
     Router::new().route("/admin/stop", post(ask)).with_state(state)
 }
@@ -165,7 +165,7 @@ async fn ask(State(state): State<StopAdmin>, request: Request) -> Result<Respons
     // A server takes connections only while it runs, and it runs with a stop.
     let stop = state.stop.get().cloned().unwrap_or_default();
     let target = if request.now { "server, at once" } else { "server" };
-    operator.did(&state.api, "stop", target, &Ok(())).await;
+    operator.record(&state.api, "stop", target, &Ok(())).await;
     state.pending.sessions.decide(if request.keep_sessions {
         SessionsFate::Keep
     } else {
@@ -192,7 +192,7 @@ fn read(body: &[u8]) -> Result<StopRequest, ApiError> {
 
 /// The first line, and one for each change until all answers have ended.
 fn lines(
-    pending: Pending,
+    pending: PendingWork,
     first: StopProgress,
 ) -> impl Stream<Item = serde_json::Result<Bytes>> + Send {
     let begin = (pending, None);
@@ -214,8 +214,8 @@ mod tests {
     fn a_body_is_nothing_or_says_whether_at_once() {
         assert_eq!(read(b" ").unwrap(), StopRequest::default());
         assert_eq!(read(b"{}").unwrap(), StopRequest::default());
-        let asked = read(br#"{"now":true,"keep_sessions":true}"#).unwrap();
-        assert_eq!(asked, StopRequest { now: true, keep_sessions: true });
+        let request = read(br#"{"now":true,"keep_sessions":true}"#).unwrap();
+        assert_eq!(request, StopRequest { now: true, keep_sessions: true });
         assert_eq!(read(b"now").unwrap_err().status, StatusCode::BAD_REQUEST);
     }
 }

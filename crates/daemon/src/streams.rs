@@ -45,7 +45,7 @@ impl Streams {
             let response = answering.await?;
             // The body is not polled until the client has room for more.
             stream.waits_for_us(false);
-            Ok(response.map(|body| Body::new(Counted { body, stream })))
+            Ok(response.map(|body| Body::new(CountedBody { body, stream })))
         }
     }
 
@@ -123,12 +123,12 @@ impl Streams {
 }
 
 /// The body of an answer. It is asked for more only when the client takes more.
-struct Counted {
+struct CountedBody {
     body: Body,
     stream: Stream,
 }
 
-impl HttpBody for Counted {
+impl HttpBody for CountedBody {
     type Data = Bytes;
     type Error = axum::Error;
 

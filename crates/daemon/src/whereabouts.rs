@@ -25,8 +25,8 @@ pub(crate) struct Here {
 impl Here {
     /// The server of a data directory. Its id is made at the first start.
     pub(crate) fn open(data: &DataDir, fingerprint: Option<Fingerprint>) -> anyhow::Result<Self> {
-        let kept = data.token(SERVER_ID, "")?;
-        let id = kept.expose().get(..2 * ServerId::BYTES).and_then(|id| id.parse().ok());
+        let stored = data.token(SERVER_ID, "")?;
+        let id = stored.expose().get(..2 * ServerId::BYTES).and_then(|id| id.parse().ok());
         let id = id.with_context(|| {
             format!("{SERVER_ID} in the data directory is not as Warren wrote it: remove it")
         })?;

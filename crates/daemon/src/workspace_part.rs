@@ -58,11 +58,11 @@ struct Inner {
     cluster: RwLock<Option<Cluster>>,
     memberships: OnceLock<Weak<dyn Memberships>>,
     models: OnceLock<Weak<ClusterModels>>,
-    running: OnceCell<Running>,
+    running: OnceCell<RunningWorkspace>,
 }
 
 /// The workspace with its teams and its clients' socket.
-struct Running {
+struct RunningWorkspace {
     workspace: Workspace,
     teams: Arc<Teams>,
     socket: ClientSocket,
@@ -178,7 +178,7 @@ impl WorkspacePart {
 
     /// Its counts, if it runs.
     pub(crate) fn counts(&self) -> Option<WorkspaceCounts> {
-        self.0.running.get().map(Running::counts)
+        self.0.running.get().map(RunningWorkspace::counts)
     }
 
     /// The same for `/health`.
@@ -201,15 +201,16 @@ impl WorkspacePart {
     }
 
     /// Starts it if necessary. A failed start is tried again for the next client.
-    async fn running(&self) -> Result<&Running, StartError> {
-        self.0.running.get_or_try_init(|| Running::start(&self.0)).await
+    async fn running(&self) -> Result<&RunningWorkspace, StartError> {
+        self.0.running.get_or_try_init(|| RunningWorkspace::start(&self.0)).await
     }
 
     async fn has_stored_sessions(&self) -> bool {
         let store = Arc::clone(&self.0.store);
-        let kept = task::spawn_blocking(move || store.load_facts(SESSION_FACTS)).await;
-        let any = |kept: Result<Vec<_>, StoreError>| kept.is_ok_and(|kept| !kept.is_empty());
-        kept.is_ok_and(any)
+        let stored = task::spawn_blocking(move || store.load_facts(SESSION_FACTS)).await;
+        let any =
+            |stored: Result<Vec<_>, StoreError>| stored.is_ok_and(|stored| !stored.is_empty());
+        stored.is_ok_and(any)
     }
 }
 
@@ -223,7 +224,7 @@ impl Inner {
     }
 }
 
-impl Running {
+impl RunningWorkspace {
     async fn start(inner: &Inner) -> Result<Self, StartError> {
         let Inner { settings, store, audit, keys, local, gateway, memberships, .. } = inner;
         let teams = Arc::<Teams>::default();

@@ -12,7 +12,7 @@ use scheduler::LeaveReason;
 use tokio::time::{Instant, sleep, sleep_until};
 use wire::{Frame, Link, LinkError, until};
 
-use crate::notes::{Assigned, Note, Notes};
+use crate::notes::{AssignedJob, Note, Notes};
 
 /// How many frames are taken in one go before anything else is looked at.
 const AT_ONCE: usize = 32;
@@ -23,7 +23,7 @@ pub(crate) type Close = (u16, &'static str);
 /// A protocol on one link: interprets its frames, and sends the scheduler's decisions.
 pub(crate) trait Codec {
     /// A job as this protocol's [`scheduler::Provider`] hands it to the link's task.
-    type Job: Assigned;
+    type Job: AssignedJob;
 
     /// The provider's name in the log.
     const NAME: &'static str;

@@ -24,14 +24,14 @@ pub(crate) enum Note<J = Assignment> {
 }
 
 /// A job on its way from the scheduler's lock to the link's task.
-pub(crate) trait Assigned {
+pub(crate) trait AssignedJob {
     fn id(&self) -> JobId;
 
     /// Abandons the job: the link's task will no longer take it.
     fn abandon(self);
 }
 
-impl Assigned for Assignment {
+impl AssignedJob for Assignment {
     fn id(&self) -> JobId {
         self.job
     }
@@ -49,7 +49,7 @@ pub(crate) struct Notes<J = Assignment> {
     wake: Notify,
 }
 
-impl<J: Assigned> Notes<J> {
+impl<J: AssignedJob> Notes<J> {
     pub(crate) fn new() -> Self {
         Self { notes: Mutex::default(), wake: Notify::new() }
     }

@@ -131,8 +131,9 @@ impl ServedEndpoints {
         now: Instant,
     ) -> Judgement {
         let endpoint = shape.endpoint;
-        let told = body.filter(|_| self.assumed).map(|body| shape.missing(status.as_u16(), body));
-        let sure = match (told, body) {
+        let missing =
+            body.filter(|_| self.assumed).map(|body| shape.missing(status.as_u16(), body));
+        let sure = match (missing, body) {
             (Some(Missing::Surely), _) => true,
             (Some(Missing::Perhaps), Some(body)) => self.doubts_twice(shape, body),
             _ => false,
@@ -193,13 +194,13 @@ impl ServedEndpoints {
     fn doubts_twice(&mut self, shape: &RequestShape, body: &[u8]) -> bool {
         let RequestShape { endpoint, request, .. } = *shape;
         let doubt = Doubt { endpoint, request, answer: hashed(&body) };
-        let again = self.doubts.iter().any(|before| {
+        let is_second = self.doubts.iter().any(|before| {
             (before.endpoint, before.answer) == (endpoint, doubt.answer)
                 && before.request != request
         });
         self.doubts.retain(|before| before.endpoint != endpoint);
         self.doubts.push(doubt);
-        again && !self.proven.contains(endpoint)
+        is_second && !self.proven.contains(endpoint)
     }
 }
 

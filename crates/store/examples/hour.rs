@@ -119,7 +119,7 @@ fn main() {
     let path = directory.path().join("warren.db");
     let store = SqliteStore::open(&path).unwrap();
     let (over, done) = (AtomicBool::new(false), AtomicU64::new(0));
-    let (mut changes, mut asked, mut largest) = (Calls::default(), Calls::default(), 0);
+    let (mut changes, mut questions, mut largest) = (Calls::default(), Calls::default(), 0);
     let begun = Instant::now();
     let [add, forget] = thread::scope(|scope| {
         let writing = scope.spawn(|| {
@@ -137,7 +137,7 @@ fn main() {
             }
         });
         while !over.load(Ordering::Relaxed) {
-            asked.time(|| sums(&store));
+            questions.time(|| sums(&store));
             thread::sleep(Duration::from_millis(250));
         }
         writing.join().unwrap()
@@ -146,6 +146,6 @@ fn main() {
     add.tell("rows are added");
     forget.tell("old rows are forgotten");
     changes.tell("a key is changed");
-    asked.tell("sums of all keys are asked for");
+    questions.tell("sums of all keys are asked for");
     eprintln!("  the write-ahead log had {} KiB at most", largest / 1024);
 }

@@ -33,7 +33,7 @@ pub struct Taken {
 
 /// The records that were taken of each table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Imported {
+pub struct ImportCounts {
     /// Keys.
     pub keys: Taken,
     /// Invitations.

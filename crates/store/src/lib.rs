@@ -46,7 +46,7 @@ pub mod workspace;
 
 pub use age::{AgeClock, AgeStore};
 pub use audit::{Action, AuditStore};
-pub use changes::{Changes, Waiting};
+pub use changes::{Changes, WaitingRows};
 pub use error::StoreError;
 pub use examination::Examination;
 pub use invitations::{InvitationRecord, InvitationStore};

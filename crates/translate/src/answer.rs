@@ -1,10 +1,23 @@
-//! The trait of an answer's translation, for every pair of shapes.
+//! The trait of an answer's translation, for every pair of shapes, and the context of a translation.
 
 use std::time::Duration;
 
 use protocol::failure::{BadAnswer, Failure, MAX_KEPT};
 
 use crate::errors;
+
+/// The context of a translation, beside the bytes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Context {
+    /// 32 hex digits, unique to the job: ids of answers and of their parts are made of it.
+    pub id: String,
+    /// When the job was accepted, in seconds since 1970.
+    pub created: u64,
+    /// The model by the name that the client used, which the answer repeats.
+    pub model: String,
+    /// Whether the client asked for a stream. It gets one even of a provider that answers whole.
+    pub streaming: bool,
+}
 
 /// Turns a provider's answer into the client's, piece by piece. One for each attempt.
 ///
@@ -127,9 +140,9 @@ impl<W: Fn(&[u8], Duration) -> Result<String, BadAnswer> + Send> Answer for Whol
 }
 
 /// Keeps more bytes of an answer.
-pub(crate) fn keep(kept: &mut Vec<u8>, chunk: &[u8]) -> Result<(), BadAnswer> {
-    check_length(kept.len() + chunk.len())?;
-    kept.extend_from_slice(chunk);
+pub(crate) fn keep(body: &mut Vec<u8>, chunk: &[u8]) -> Result<(), BadAnswer> {
+    check_length(body.len() + chunk.len())?;
+    body.extend_from_slice(chunk);
     Ok(())
 }
 

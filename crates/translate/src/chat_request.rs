@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     ids,
-    order::{NO_RESULT, Ordered},
+    order::{NO_RESULT, OrderedMessage},
     schema::Schema,
 };
 
@@ -91,7 +91,7 @@ pub(crate) struct Message<'a> {
     /// put into their templates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reasoning_content: Option<Cow<'a, str>>,
-    /// The same with what their provider needs to know them again, where the client has kept that.
+    /// The same with the fields by which their provider recognises them, if the client has kept those.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reasoning_details: Option<Box<RawValue>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -148,7 +148,7 @@ impl<'a> Message<'a> {
     }
 }
 
-impl Ordered for Message<'_> {
+impl OrderedMessage for Message<'_> {
     fn calls(&self) -> Vec<&str> {
         self.tool_calls.iter().map(|call| &*call.id).collect()
     }

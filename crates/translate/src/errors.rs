@@ -16,7 +16,7 @@ const TOO_LONG: &str = "context_length_exceeded";
 
 /// The body of an error for a client of this endpoint; `None` where the backend's own is as good: it has
 /// nothing that agents act on, or has it in the words of this API.
-pub fn told_anew(endpoint: Endpoint, status: u16, body: &[u8], request_id: &str) -> Option<String> {
+pub fn api_error(endpoint: Endpoint, status: u16, body: &[u8], request_id: &str) -> Option<String> {
     let failure = Failure::read(body);
     failure.overflow()?;
     match endpoint {
@@ -164,25 +164,25 @@ mod tests {
 
     #[test]
     fn an_error_in_the_words_of_its_api_stays_as_it_is() {
-        let told = |endpoint, error: Value| {
-            let text = told_anew(endpoint, 400, error.to_string().as_bytes(), "r-1")?;
+        let restated = |endpoint, error: Value| {
+            let text = api_error(endpoint, 400, error.to_string().as_bytes(), "r-1")?;
             Some(serde_json::from_str::<Value>(&text).unwrap()["error"].clone())
         };
         let vllm = json!({"message": "This model's maximum context length is 8 tokens. However, your request has 9 input tokens.", "type": "BadRequestError", "code": 400});
         let words = "prompt is too long: 9 tokens > 8 maximum";
         let expected = json!({"type": "invalid_request_error", "message": words});
-        assert_eq!(told(Endpoint::Messages, vllm.clone()), Some(expected));
+        assert_eq!(restated(Endpoint::Messages, vllm.clone()), Some(expected));
         for endpoint in [Endpoint::ChatCompletions, Endpoint::Completions, Endpoint::Responses] {
-            let error = told(endpoint, vllm.clone()).unwrap();
+            let error = restated(endpoint, vllm.clone()).unwrap();
             assert_eq!((&error["code"], &error["message"]), (&json!(TOO_LONG), &vllm["message"]));
             let openai = json!({"error": {"message": "x", "code": TOO_LONG}});
-            assert_eq!(told(endpoint, openai), None);
-            assert_eq!(told(endpoint, json!({"error": "no such model"})), None);
+            assert_eq!(restated(endpoint, openai), None);
+            assert_eq!(restated(endpoint, json!({"error": "no such model"})), None);
         }
         let anthropic =
             json!({"type": "error", "error": {"type": "invalid_request_error", "message": words}});
-        assert_eq!(told(Endpoint::Messages, anthropic), None);
-        assert_eq!(told(Endpoint::Embeddings, vllm), None);
+        assert_eq!(restated(Endpoint::Messages, anthropic), None);
+        assert_eq!(restated(Endpoint::Embeddings, vllm), None);
     }
 
     #[test]

@@ -16,10 +16,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::{
-    answer::{Answer, WholeAnswer},
-    chat_messages,
-    context::Context,
-    gemini_chat,
+    answer::{Answer, Context, WholeAnswer},
+    chat_messages, gemini_chat,
     schema::Members,
 };
 
@@ -31,9 +29,9 @@ const COUNTED: [&str; 5] = ["model", "system", "messages", "tools", "tool_choice
 /// # Errors
 /// [`BadRequest`] for what cannot be carried over.
 pub fn request(body: &[u8], context: &Context) -> Result<Vec<u8>, BadRequest> {
-    let asked: Asked<'_> = fields::body(body)?;
-    let prompt = match asked.generate_content_request {
-        Some(raw) => Cow::Owned(named(raw, asked.model)?.into_bytes()),
+    let request: CountRequest<'_> = fields::body(body)?;
+    let prompt = match request.generate_content_request {
+        Some(raw) => Cow::Owned(named(raw, request.model)?.into_bytes()),
         None => Cow::Borrowed(body),
     };
     let chat = gemini_chat::request(&prompt, context)?;
@@ -47,7 +45,7 @@ pub fn request(body: &[u8], context: &Context) -> Result<Vec<u8>, BadRequest> {
 
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
-struct Asked<'a> {
+struct CountRequest<'a> {
     model: Option<Text<'a>>,
     #[serde(rename = "generateContentRequest", alias = "generate_content_request")]
     generate_content_request: Option<&'a RawValue>,
@@ -64,20 +62,20 @@ fn named(raw: &RawValue, model: Option<Text<'_>>) -> Result<String, BadRequest> 
 }
 
 /// The client's answer for this number of tokens.
-pub fn told(tokens: u64) -> String {
+pub fn total(tokens: u64) -> String {
     format!("{{\"totalTokens\":{tokens}}}")
 }
 
 /// Reads the provider's answer.
 pub fn answer(_: &Context, _: &[u8]) -> impl Answer + use<> {
-    WholeAnswer::for_gemini(|kept, _| {
+    WholeAnswer::for_gemini(|body, _| {
         let unread = |_| BadAnswer("the backend's count is not understood".to_owned());
-        Ok(told(serde_json::from_slice::<Counted>(kept).map_err(unread)?.input_tokens))
+        Ok(total(serde_json::from_slice::<TokenCount>(body).map_err(unread)?.input_tokens))
     })
 }
 
 #[derive(Deserialize)]
-struct Counted {
+struct TokenCount {
     input_tokens: u64,
 }
 
@@ -113,11 +111,11 @@ mod tests {
 
     #[test]
     fn a_count_and_an_error_are_told_in_googles_form() {
-        let told = |status, text: &str| {
+        let answer_of = |status, text: &str| {
             answered(answer(&context(), b""), status, Body::Json, &[text.as_bytes()])
         };
-        assert_eq!(told(200, r#"{"input_tokens":12}"#).unwrap(), r#"{"totalTokens":12}"#);
-        assert!(told(200, "{}").is_err());
-        assert!(told(404, r#"{"error":{"message":"no"}}"#).unwrap().contains("NOT_FOUND"));
+        assert_eq!(answer_of(200, r#"{"input_tokens":12}"#).unwrap(), r#"{"totalTokens":12}"#);
+        assert!(answer_of(200, "{}").is_err());
+        assert!(answer_of(404, r#"{"error":{"message":"no"}}"#).unwrap().contains("NOT_FOUND"));
     }
 }

@@ -22,10 +22,7 @@ use protocol::{
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{
-    answer::{Answer, WholeAnswer},
-    context::Context,
-};
+use crate::answer::{Answer, Context, WholeAnswer};
 
 /// The most contents of one request, as Google has it.
 pub const MAX_CONTENTS: usize = 100;
@@ -35,10 +32,10 @@ pub const MAX_CONTENTS: usize = 100;
 /// # Errors
 /// [`BadRequest`] for what cannot be carried over.
 pub fn request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
-    let asked: Asked<'_> = fields::body(body)?;
-    let dimensions = asked.dimensions("")?;
-    let model = asked.model.as_ref().map(|Text(model)| &**model).unwrap_or_default();
-    let input = vec![asked.text("content")?];
+    let request: EmbedRequest<'_> = fields::body(body)?;
+    let dimensions = request.dimensions("")?;
+    let model = request.model.as_ref().map(|Text(model)| &**model).unwrap_or_default();
+    let input = vec![request.text("content")?];
     Ok(made(model, input, dimensions))
 }
 
@@ -47,10 +44,10 @@ pub fn request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
 /// # Errors
 /// As [`request`].
 pub fn batch_request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
-    let asked: AskedBatch<'_> = fields::body(body)?;
-    let model = asked.model.as_ref().map(|Text(model)| &**model).unwrap_or_default();
+    let batch: EmbedBatch<'_> = fields::body(body)?;
+    let model = batch.model.as_ref().map(|Text(model)| &**model).unwrap_or_default();
     let missing = || BadRequest::new("requests", "`requests` must hold at least one request");
-    let requests: Vec<&RawValue> = fields::value(asked.requests.ok_or_else(missing)?, "requests")?;
+    let requests: Vec<&RawValue> = fields::value(batch.requests.ok_or_else(missing)?, "requests")?;
     if requests.is_empty() {
         return Err(missing());
     }
@@ -61,14 +58,14 @@ pub fn batch_request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
     let (mut input, mut dimensions) = (Vec::with_capacity(requests.len()), None);
     for (at, raw) in requests.into_iter().enumerate() {
         let path = format!("requests[{at}]");
-        let one: Asked<'_> = fields::value(raw, &path)?;
+        let one: EmbedRequest<'_> = fields::value(raw, &path)?;
         one.is_for(model, &path)?;
-        let asked = one.dimensions(&format!("{path}."))?;
-        if at > 0 && asked != dimensions {
+        let wanted = one.dimensions(&format!("{path}."))?;
+        if at > 0 && wanted != dimensions {
             let path = format!("{path}.outputDimensionality");
             return Err(BadRequest::new(&*path, format!("`{path}` must be that of the others")));
         }
-        dimensions = asked;
+        dimensions = wanted;
         input.push(one.text(&format!("{path}.content"))?);
     }
     Ok(made(model, input, dimensions))
@@ -90,14 +87,14 @@ struct EmbeddingRequest<'a> {
 
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
-struct AskedBatch<'a> {
+struct EmbedBatch<'a> {
     model: Option<Text<'a>>,
     requests: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"), rename_all = "camelCase")]
-struct Asked<'a> {
+struct EmbedRequest<'a> {
     model: Option<Text<'a>>,
     content: Option<&'a RawValue>,
     #[serde(alias = "output_dimensionality")]
@@ -113,7 +110,7 @@ struct AskedConfig<'a> {
     output_dimensionality: Option<&'a RawValue>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> EmbedRequest<'a> {
     /// Each of several may name the model again.
     fn is_for(&self, model: &str, path: &str) -> Result<(), BadRequest> {
         match &self.model {
@@ -163,8 +160,8 @@ struct AskedPart<'a> {
 
 /// Reads the provider's answer for one content.
 pub fn answer(_: &Context, _: &[u8]) -> impl Answer + use<> {
-    WholeAnswer::for_gemini(|kept, _| {
-        whole(kept, |vectors| match vectors {
+    WholeAnswer::for_gemini(|body, _| {
+        whole(body, |vectors| match vectors {
             [only] => Some(format!("{{\"embedding\":{only}}}")),
             _ => None,
         })
@@ -173,15 +170,15 @@ pub fn answer(_: &Context, _: &[u8]) -> impl Answer + use<> {
 
 /// Reads the provider's answer for several contents.
 pub fn batch_answer(_: &Context, _: &[u8]) -> impl Answer + use<> {
-    WholeAnswer::for_gemini(|kept, _| {
-        whole(kept, |vectors| Some(format!("{{\"embeddings\":[{}]}}", vectors.join(","))))
+    WholeAnswer::for_gemini(|body, _| {
+        whole(body, |vectors| Some(format!("{{\"embeddings\":[{}]}}", vectors.join(","))))
     })
 }
 
 /// The client's answer. `write` makes it of vectors in JSON, if their number is right.
-fn whole(kept: &[u8], write: fn(&[String]) -> Option<String>) -> Result<String, BadAnswer> {
+fn whole(body: &[u8], write: fn(&[String]) -> Option<String>) -> Result<String, BadAnswer> {
     let unread = || BadAnswer("the backend's embeddings are not understood".to_owned());
-    let list: List<'_> = serde_json::from_slice(kept).map_err(|_| unread())?;
+    let list: List<'_> = serde_json::from_slice(body).map_err(|_| unread())?;
     let mut data = list.data;
     // The order of the texts, whatever the order of the vectors.
     data.sort_by_key(|one| one.index.unwrap_or(0));
@@ -275,14 +272,14 @@ mod tests {
     #[test]
     fn vectors_come_in_the_order_of_their_texts() {
         let data = r#"{"data":[{"index":1,"embedding":[2.50]},{"index":0,"embedding":[1]}]}"#;
-        let told = |status, text: &str| {
+        let answer_of = |status, text: &str| {
             answered(batch_answer(&context(), b""), status, Body::Json, &[text.as_bytes()])
         };
         let expected = r#"{"embeddings":[{"values":[1]},{"values":[2.50]}]}"#;
-        assert_eq!(told(200, data).unwrap(), expected);
+        assert_eq!(answer_of(200, data).unwrap(), expected);
         let text = r#"{"data":[{"index":0,"embedding":"AAAA"}]}"#;
-        assert!(told(200, text).is_err() && told(200, "{}").is_err());
-        let refused = told(400, r#"{"error":{"message":"no"}}"#).unwrap();
+        assert!(answer_of(200, text).is_err() && answer_of(200, "{}").is_err());
+        let refused = answer_of(400, r#"{"error":{"message":"no"}}"#).unwrap();
         assert!(refused.contains("INVALID_ARGUMENT"));
         let one = answered(answer(&context(), b""), 200, Body::Json, &[data.as_bytes()]);
         assert!(one.is_err(), "one was asked for");

@@ -24,8 +24,8 @@ pub(crate) fn at_most(text: Cow<'_, str>, max: usize) -> Cow<'_, str> {
     if text.len() <= max {
         return text;
     }
-    let kept = text.floor_char_boundary(max.saturating_sub(MARK));
-    marked(&text[..kept], &text)
+    let end = text.floor_char_boundary(max.saturating_sub(MARK));
+    marked(&text[..end], &text)
 }
 
 /// The text in letters, digits, `_` and `-`, of which Messages makes its ids; with a mark if it had others.

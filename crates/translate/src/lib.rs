@@ -53,7 +53,6 @@ pub mod chat_ollama;
 mod chat_request;
 pub mod chat_responses;
 pub mod completions_chat;
-mod context;
 pub mod continuation;
 mod errors;
 mod from_chat;
@@ -82,9 +81,8 @@ mod schema;
 mod thoughts;
 mod turns;
 
-pub use answer::{Answer, Body};
-pub use context::Context;
-pub use errors::told_anew;
+pub use answer::{Answer, Body, Context};
+pub use errors::api_error;
 pub use protocol::{
     failure::{BadAnswer, MAX_KEPT},
     json::BadRequest,

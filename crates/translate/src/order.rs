@@ -13,7 +13,7 @@ use std::collections::HashMap;
 pub(crate) const NO_RESULT: &str = "No result was recorded.";
 
 /// A message, as far as its order is concerned.
-pub(crate) trait Ordered: Sized {
+pub(crate) trait OrderedMessage: Sized {
     /// The ids of its calls.
     fn calls(&self) -> Vec<&str>;
 
@@ -34,7 +34,7 @@ struct Round<T> {
 }
 
 /// The messages in the order that providers demand.
-pub(crate) fn in_order<T: Ordered>(messages: Vec<T>) -> Vec<T> {
+pub(crate) fn in_order<T: OrderedMessage>(messages: Vec<T>) -> Vec<T> {
     let mut rounds: Vec<Round<T>> = Vec::with_capacity(messages.len());
     // Some backends begin to count again with each answer: of calls with one id, the latest counts.
     let mut latest: HashMap<String, Vec<(usize, usize)>> = HashMap::new();
@@ -56,7 +56,7 @@ fn free<T>(calls: Option<&Vec<(usize, usize)>>, rounds: &[Round<T>]) -> Option<(
     calls?.iter().copied().find(|&(round, call)| rounds[round].results[call].is_none())
 }
 
-fn opened<T: Ordered>(
+fn opened<T: OrderedMessage>(
     message: T,
     round: usize,
     latest: &mut HashMap<String, Vec<(usize, usize)>>,
@@ -71,7 +71,7 @@ fn opened<T: Ordered>(
     Round { message, results }
 }
 
-impl<T: Ordered> Round<T> {
+impl<T: OrderedMessage> Round<T> {
     /// A conversation may end with calls that have no result: it is the provider's to say so.
     fn into_messages(self, is_last: bool) -> Vec<T> {
         let Self { message, results } = self;
@@ -101,7 +101,7 @@ mod tests {
         Words,
     }
 
-    impl Ordered for Said {
+    impl OrderedMessage for Said {
         fn calls(&self) -> Vec<&str> {
             match self {
                 Self::Calls(ids) => ids.clone(),

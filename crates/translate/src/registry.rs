@@ -8,11 +8,10 @@ use base::{Endpoint, Endpoints};
 use protocol::{failure::BadAnswer, json::BadRequest};
 
 use crate::{
-    answer::{Answer, Body},
-    chat_messages, chat_ollama, chat_responses, completions_chat,
-    context::Context,
-    gemini_chat, gemini_count, gemini_embed, messages_chat, node_chat, ollama_chat,
-    ollama_completions, ollama_embeddings, ollama_generate,
+    answer::{Answer, Body, Context},
+    chat_messages, chat_ollama, chat_responses, completions_chat, gemini_chat, gemini_count,
+    gemini_embed, messages_chat, node_chat, ollama_chat, ollama_completions, ollama_embeddings,
+    ollama_generate,
     refusal::ClientNames,
     responses_chat,
 };
@@ -88,7 +87,7 @@ pub fn answer(
             // succeeded before, or there would be no answer.
             let between = (outer.request)(body, context).unwrap_or_default();
             let (outer, inner) = ((outer.answer)(context, body), (inner.answer)(context, &between));
-            Some(Box::new(Composed { inner, outer, between: Vec::new() }))
+            Some(Box::new(AnswerPair { inner, outer, between: Vec::new() }))
         }
         _ => None,
     }
@@ -118,7 +117,7 @@ pub fn ollama_answer(from: Endpoint, context: &Context, body: &[u8]) -> Box<dyn 
     let between = request(from, to, body, context).unwrap_or_default();
     let inner: Box<dyn Answer> = Box::new(chat_ollama::answer(context, &between));
     match answer(from, to, context, body) {
-        Some(outer) => Box::new(Composed { inner, outer, between: Vec::new() }),
+        Some(outer) => Box::new(AnswerPair { inner, outer, between: Vec::new() }),
         None => inner,
     }
 }
@@ -253,7 +252,7 @@ fn steps(from: Endpoint, to: Endpoint) -> Option<Vec<&'static Pair>> {
 }
 
 /// Two maps, one behind the other.
-struct Composed {
+struct AnswerPair {
     /// Reads the provider's answer.
     inner: Box<dyn Answer>,
     /// Writes the client's answer.
@@ -262,7 +261,7 @@ struct Composed {
     between: Vec<u8>,
 }
 
-impl Answer for Composed {
+impl Answer for AnswerPair {
     fn head(&mut self, status: u16, body: Body) -> (u16, Body) {
         let (status, body) = self.inner.head(status, body);
         self.outer.head(status, body)
@@ -291,7 +290,7 @@ impl Answer for Composed {
     }
 }
 
-impl Composed {
+impl AnswerPair {
     /// Writes everything that was read before an error, too.
     fn pass_on(&mut self, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
         let written = match self.between.as_slice() {
@@ -399,8 +398,11 @@ mod tests {
         let mut out = Vec::new();
         map.feed(br#"{"message":{"content":"hi"},"done":true,"eval_count":1}"#, &mut out).unwrap();
         map.end(&mut out).unwrap();
-        let told: serde_json::Value = serde_json::from_slice(&out).unwrap();
-        assert_eq!((&told["type"], &told["content"][0]["text"]), (&"message".into(), &"hi".into()));
+        let answer: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        assert_eq!(
+            (&answer["type"], &answer["content"][0]["text"]),
+            (&"message".into(), &"hi".into())
+        );
         let picture = br#"{"model":"m","max_tokens":5,"messages":[{"role":"user","content":[{"type":"image","source":{"type":"url","url":"https://x/y"}}]}]}"#;
         let refused = ollama_request(Endpoint::Messages, picture, &context(), 9).unwrap_err();
         assert_eq!(refused.param.as_deref(), Some("messages[0].content"));

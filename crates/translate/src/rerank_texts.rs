@@ -23,43 +23,40 @@ use protocol::{
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{
-    answer::{Answer, WholeAnswer},
-    context::Context,
-};
+use crate::answer::{Answer, Context, WholeAnswer};
 
 /// The request in the provider's shape.
 ///
 /// # Errors
 /// [`BadRequest`] for what cannot be carried over.
 pub fn request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
-    let asked: Asked<'_> = fields::body(body)?;
-    asked.top()?;
-    let (query, texts) = (fields::text(asked.query, "query")?, asked.texts()?);
+    let given: RerankRequest<'_> = fields::body(body)?;
+    given.top()?;
+    let (query, texts) = (fields::text(given.query, "query")?, given.texts()?);
     Ok(json::write(&TextsRequest { query, texts, truncate: true }).into_bytes())
 }
 
 /// Translates the answer; `request` is the client's own body.
 pub fn answer(context: &Context, request: &[u8]) -> impl Answer + use<> {
-    let asked = fields::body::<Asked<'_>>(request).unwrap_or_default();
+    let given = fields::body::<RerankRequest<'_>>(request).unwrap_or_default();
     // What could not be read was refused before.
-    let most = asked.top().unwrap_or_default().unwrap_or(usize::MAX);
-    let texts = asked.returns().then(|| asked.texts().unwrap_or_default());
+    let most = given.top().unwrap_or_default().unwrap_or(usize::MAX);
+    let texts = given.returns().then(|| given.texts().unwrap_or_default());
     let texts = texts.map(|texts| texts.into_iter().map(Cow::into_owned).collect());
     let ranking = Ranking { model: context.model.clone(), most, texts };
-    WholeAnswer::new(|_, error| error, move |kept, _| ranking.write(kept))
+    WholeAnswer::new(|_, error| error, move |body, _| ranking.write(body))
 }
 
 #[derive(Deserialize, Default)]
 #[serde(bound(deserialize = "'de: 'a"))]
-struct Asked<'a> {
+struct RerankRequest<'a> {
     query: Option<&'a RawValue>,
     documents: Option<&'a RawValue>,
     top_n: Option<&'a RawValue>,
     return_documents: Option<&'a RawValue>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> RerankRequest<'a> {
     fn top(&self) -> Result<Option<usize>, BadRequest> {
         self.top_n.map_or(Ok(None), |raw| fields::value(raw, "top_n"))
     }
@@ -112,7 +109,7 @@ impl Ranking {
             .map_err(|error| BadAnswer(format!("the answer is no list of ranks: {error}")))?;
         let results = ranks.iter().take(self.most).map(|rank| self.result(rank));
         let results = results.collect::<Result<_, _>>()?;
-        Ok(json::write(&Ranked { model: &self.model, object: "list", results }))
+        Ok(json::write(&RankingAnswer { model: &self.model, object: "list", results }))
     }
 
     fn result<'a>(&'a self, rank: &Rank<'a>) -> Result<RankedDocument<'a>, BadAnswer> {
@@ -133,7 +130,7 @@ struct Rank<'a> {
 }
 
 #[derive(Serialize)]
-struct Ranked<'a> {
+struct RankingAnswer<'a> {
     model: &'a str,
     object: &'static str,
     results: Vec<RankedDocument<'a>>,
@@ -169,8 +166,8 @@ mod tests {
         Ok(serde_json::from_slice(&body).unwrap())
     }
 
-    fn told(asked: &Value, status: u16, answer: &str) -> Result<String, BadAnswer> {
-        let mut map = super::answer(&context(), asked.to_string().as_bytes());
+    fn answer_to(given: &Value, status: u16, answer: &str) -> Result<String, BadAnswer> {
+        let mut map = super::answer(&context(), given.to_string().as_bytes());
         assert_eq!(map.head(status, Body::Json), (status, Body::Json));
         let mut out = Vec::new();
         for byte in answer.bytes() {
@@ -183,22 +180,23 @@ mod tests {
 
     #[test]
     fn documents_become_texts_and_ranks_results() {
-        let mut asked = json!({
+        let mut given = json!({
             "model": "m", "query": "q", "documents": ["a", {"text": "b", "id": 7}], "top_n": 1, "max_tokens_per_doc": 9,
         });
         let expected = json!({"query": "q", "texts": ["a", "b"], "truncate": true});
-        assert_eq!(sent(&asked).unwrap(), expected);
+        assert_eq!(sent(&given).unwrap(), expected);
         let answer = r#"[{"index":1,"score":0.99750},{"index":0,"score":0.1}]"#;
         let results =
             r#"{"model":"m","object":"list","results":[{"index":1,"relevance_score":0.99750}]}"#;
-        assert_eq!(told(&asked, 200, answer).unwrap(), results);
-        asked["return_documents"] = json!(true);
-        asked["top_n"] = Value::Null;
-        let results: Value = serde_json::from_str(&told(&asked, 200, answer).unwrap()).unwrap();
+        assert_eq!(answer_to(&given, 200, answer).unwrap(), results);
+        given["return_documents"] = json!(true);
+        given["top_n"] = Value::Null;
+        let results: Value =
+            serde_json::from_str(&answer_to(&given, 200, answer).unwrap()).unwrap();
         let document = json!({"index": 0, "relevance_score": 0.1, "document": {"text": "a"}});
         assert_eq!(results["results"][1], document);
         let error = r#"{"error":"`texts` cannot be empty","error_type":"Empty"}"#;
-        assert_eq!(told(&asked, 400, error).unwrap(), error);
+        assert_eq!(answer_to(&given, 400, error).unwrap(), error);
     }
 
     #[test]
@@ -212,16 +210,16 @@ mod tests {
             (json!({"query": "q", "documents": [{"image": "x"}]}), "documents[0].text"),
             (json!({"query": "q", "documents": ["a"], "top_n": -1}), "top_n"),
         ];
-        for (asked, param) in cases {
-            assert_eq!(sent(&asked).unwrap_err().param.as_deref(), Some(param), "{asked}");
+        for (given, param) in cases {
+            assert_eq!(sent(&given).unwrap_err().param.as_deref(), Some(param), "{given}");
         }
     }
 
     #[test]
     fn an_answer_of_another_shape_is_none() {
-        let asked = json!({"query": "q", "documents": ["a"], "return_documents": true});
+        let given = json!({"query": "q", "documents": ["a"], "return_documents": true});
         for answer in ["{}", "[{\"index\":0}]", "[{\"index\":1,\"score\":1}]", "", "[7]"] {
-            assert!(told(&asked, 200, answer).is_err(), "{answer}");
+            assert!(answer_to(&given, 200, answer).is_err(), "{answer}");
         }
     }
 }

@@ -43,11 +43,11 @@ pub(crate) fn of_object<'a>(
 }
 
 /// The fields that a schema must have, and their least values.
-struct Added([(&'static str, &'static str); 2]);
+struct AddedFields([(&'static str, &'static str); 2]);
 
-const ADDED: Added = Added([("type", r#""object""#), ("properties", "{}")]);
+const ADDED: AddedFields = AddedFields([("type", r#""object""#), ("properties", "{}")]);
 
-impl Added {
+impl AddedFields {
     fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
         self.0.iter().map(|(name, _)| *name)
     }

@@ -26,12 +26,12 @@ pub(crate) struct Thought<'a> {
     /// Anthropic's signature of the text.
     pub(crate) signature: Option<Cow<'a, str>>,
     /// The thought in a form that only its provider can read.
-    pub(crate) sealed: Option<Sealed<'a>>,
+    pub(crate) sealed: Option<SealedThought<'a>>,
 }
 
 /// An encrypted thought, by the provider that can read it.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Sealed<'a> {
+pub(crate) enum SealedThought<'a> {
     /// The `data` of a `redacted_thinking` block.
     Anthropic(Cow<'a, str>),
     /// The `encrypted_content` of a `reasoning` item.
@@ -122,9 +122,9 @@ impl<'a> Entry<'a> {
         let of_anthropic = kind.ends_with("thinking") || self.format.0.starts_with("anthropic");
         let data = Some(self.data.0).filter(|data| !data.is_empty());
         let sealed = match data {
-            Some(data) if of_anthropic => Some(Sealed::Anthropic(data)),
+            Some(data) if of_anthropic => Some(SealedThought::Anthropic(data)),
             Some(data) if self.format.0.starts_with("openai-responses") => {
-                Some(Sealed::OpenAi { data })
+                Some(SealedThought::OpenAi { data })
             }
             _ => None,
         };

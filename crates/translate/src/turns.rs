@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     from_chat::{Call, Message},
-    order::{NO_RESULT, Ordered, in_order},
+    order::{NO_RESULT, OrderedMessage, in_order},
 };
 
 /// A message, its calls, and the call whose result it is.
@@ -47,7 +47,7 @@ impl<'a> Turn<'a> {
     }
 }
 
-impl Ordered for Turn<'_> {
+impl OrderedMessage for Turn<'_> {
     fn calls(&self) -> Vec<&str> {
         self.calls.iter().map(|call| &*call.id).collect()
     }

@@ -41,16 +41,17 @@ pub(crate) async fn create(
     State(api): State<Api>,
     request: Request,
 ) -> Result<impl IntoResponse, ApiError> {
-    let (operator, asked) = asked::<CreateInvitation>(&api, request).await?;
-    let lasts = asked.expires_in_secs.map_or(A_DAY, Duration::from_secs);
+    let (operator, request) = operator_and_request::<CreateInvitation>(&api, request).await?;
+    let lasts = request.expires_in_secs.map_or(A_DAY, Duration::from_secs);
     let of = api.clone();
-    let made = blocking(move || of.joining().invite(asked.name, lasts, asked.url, true)).await?;
+    let made =
+        blocking(move || of.joining().invite(request.name, lasts, request.url, true)).await?;
     let made = made.map_err(ApiError::from).map(|(record, code)| {
         let shown = shown(&api, &(record, None));
         InvitationJson { code: Some(code.text.expose().to_owned()), urls: code.urls, ..shown }
     });
     let target = made.as_ref().map_or("", |made| made.id.as_str());
-    operator.did(&api, "invitation.create", target, &made).await;
+    operator.record(&api, "invitation.create", target, &made).await;
     Ok((StatusCode::CREATED, Json(made?)))
 }
 
@@ -59,7 +60,7 @@ pub(crate) async fn create_for_room(
     request: Request,
 ) -> Result<impl IntoResponse, ApiError> {
     let caller = Caller { from: Client::of(request.extensions()), token: None };
-    let (_, InviteToRoom { room, password, url }) = asked(&api, request).await?;
+    let (_, InviteToRoom { room, password, url }) = operator_and_request(&api, request).await?;
     let password = password.filter(|password| !password.is_empty());
     let found = spoken_code(&api, &room, password.as_deref(), caller).await;
     let found = found.map_err(|refused| {
@@ -101,21 +102,21 @@ pub(crate) async fn revoke(
     let revoked = revoked.map_err(ApiError::from);
     let key = revoked.as_ref().ok().and_then(|(record, _)| record.key.as_ref());
     key.into_iter().for_each(|key| api.scheduler().revoke(key));
-    operator.did(&api, "invitation.revoke", protocol::json::clip(&meant, 64), &revoked).await;
+    operator.record(&api, "invitation.revoke", protocol::json::clip(&meant, 64), &revoked).await;
     Ok(Json(shown(&api, &revoked?)))
 }
 
-async fn asked<T: DeserializeOwned>(
+async fn operator_and_request<T: DeserializeOwned>(
     api: &Api,
     request: Request,
 ) -> Result<(Operator, T), ApiError> {
     let (operator, body) = posted(api, request, LONGEST).await?;
     let body = if body.is_empty() { b"{}".as_slice() } else { &body };
-    let asked = serde_json::from_slice(body).map_err(|error| {
+    let request = serde_json::from_slice(body).map_err(|error| {
         let words = format!("that is no invitation to be made: {error}");
         ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, words)
     })?;
-    Ok((operator, asked))
+    Ok((operator, request))
 }
 
 fn shown(api: &Api, (record, key): &WithKey) -> InvitationJson {

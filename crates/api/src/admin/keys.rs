@@ -56,33 +56,33 @@ pub(crate) async fn create(
     request: Request,
 ) -> Result<impl IntoResponse, ApiError> {
     let (parts, mut body) = request.into_parts();
-    let (operator, asked) = match asked(&api, &parts.headers, &mut body).await {
-        Ok(asked) => asked,
+    let (operator, request) = match operator_and_request(&api, &parts.headers, &mut body).await {
+        Ok(request) => request,
         Err(error) => {
             read::discard(&parts.headers, body).await;
             return Err(error);
         }
     };
     let rooms = rooms(&api);
-    let made = change(&api, move |keys| made(&keys, asked, &rooms, Moment::now())).await;
+    let made = change(&api, move |keys| made(&keys, request, &rooms, Moment::now())).await;
     let target = made.as_ref().map_or("", |key| key.id.as_str());
-    operator.did(&api, "key.create", target, &made).await;
+    operator.record(&api, "key.create", target, &made).await;
     Ok((StatusCode::CREATED, Json(made?)))
 }
 
 /// Checks the caller's rights before it reads the body: a stranger's body is not read.
-async fn asked(
+async fn operator_and_request(
     api: &Api,
     headers: &HeaderMap,
     body: &mut Body,
 ) -> Result<(Operator, CreateKey), ApiError> {
     let operator = operator(api, headers)?;
     let body = read::read(headers, body, LONGEST, &mut api.uploads().hold()).await?;
-    let asked = serde_json::from_slice(&body).map_err(|error| {
+    let request = serde_json::from_slice(&body).map_err(|error| {
         let words = format!("that is no key to be made: {error}");
         ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, words)
     })?;
-    Ok((operator, asked))
+    Ok((operator, request))
 }
 
 pub(crate) async fn rotate(
@@ -94,7 +94,7 @@ pub(crate) async fn rotate(
     let id = key_id(id)?;
     let target = id.clone();
     let rotated = change(&api, move |keys| rotated(&keys, &target)).await;
-    operator.did(&api, "key.rotate", id.as_str(), &rotated).await;
+    operator.record(&api, "key.rotate", id.as_str(), &rotated).await;
     Ok(Json(rotated?))
 }
 
@@ -109,7 +109,7 @@ pub(crate) async fn revoke(
     let revoked = change(&api, move |keys| revoked(&keys, &target, Moment::now())).await;
     // Also when the store failed: in memory the key is already revoked.
     api.scheduler().revoke(&id);
-    operator.did(&api, "key.revoke", id.as_str(), &revoked).await;
+    operator.record(&api, "key.revoke", id.as_str(), &revoked).await;
     Ok(Json(revoked?))
 }
 
@@ -119,17 +119,17 @@ pub(crate) async fn revoke(
 /// [`KeyError`] when it cannot be created, or its room does not exist.
 pub fn made(
     keys: &Keys,
-    asked: CreateKey,
+    request: CreateKey,
     rooms: &RoomNames,
     now: Moment,
 ) -> Result<KeyJson, KeyError> {
-    let room = asked.room.map(|code| rooms.meant(&code)).transpose()?;
+    let room = request.room.map(|code| rooms.meant(&code)).transpose()?;
     let new = NewKey {
-        name: asked.name,
-        scopes: asked.scopes.unwrap_or_else(|| vec![KeyScope::Inference]),
-        models: asked.models.unwrap_or_default(),
-        limits: asked.limits.unwrap_or_default(),
-        expires: asked.expires_at.map(seconds),
+        name: request.name,
+        scopes: request.scopes.unwrap_or_else(|| vec![KeyScope::Inference]),
+        models: request.models.unwrap_or_default(),
+        limits: request.limits.unwrap_or_default(),
+        expires: request.expires_at.map(seconds),
         room,
     };
     let (record, text) = keys.create(new, now)?;

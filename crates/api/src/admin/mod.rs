@@ -124,7 +124,7 @@ impl Operator {
     }
 
     /// Writes an action and its outcome to the audit log. A failed write does not stop the action.
-    pub async fn did<T>(&self, api: &Api, what: &str, target: &str, went: &Result<T, ApiError>) {
+    pub async fn record<T>(&self, api: &Api, what: &str, target: &str, went: &Result<T, ApiError>) {
         let outcome = went.as_ref().map_or_else(|error| error.message.to_string(), |_| done());
         let action = action(&self.who, what, target, outcome);
         tracing::info!(who = action.who, what, target, outcome = action.outcome, "administration");

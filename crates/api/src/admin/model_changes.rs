@@ -58,7 +58,7 @@ async fn change(
     let id = worker(Ok(Path(id)))?;
     let done = changed(api, id, &model, loads).await;
     let what = if loads { "model.load" } else { "model.unload" };
-    operator.did(api, what, &format!("{id} {model}"), &done).await;
+    operator.record(api, what, &format!("{id} {model}"), &done).await;
     done.map(Json)
 }
 

@@ -17,7 +17,7 @@ pub struct RecentRequests(Mutex<Ring>);
 
 struct Ring {
     /// The oldest first, [`KEPT`] at most.
-    kept: VecDeque<EndedRequest>,
+    requests: VecDeque<EndedRequest>,
     /// The number of requests ever added.
     count: u64,
 }
@@ -48,7 +48,7 @@ impl RecentRequests {
     pub fn list(&self, after: u64, limit: usize) -> Vec<RequestJson> {
         let ring = self.lock();
         let after = if after > ring.count { 0 } else { after };
-        let newer = ring.kept.iter().rev().take_while(|kept| kept.n > after);
+        let newer = ring.requests.iter().rev().take_while(|request| request.n > after);
         newer.take(limit).map(EndedRequest::shown).collect()
     }
 
@@ -56,8 +56,8 @@ impl RecentRequests {
         let mut ring = self.lock();
         ring.count += 1;
         new.n = ring.count;
-        let oldest = if ring.kept.len() < KEPT { None } else { ring.kept.pop_front() };
-        ring.kept.push_back(new);
+        let oldest = if ring.requests.len() < KEPT { None } else { ring.requests.pop_front() };
+        ring.requests.push_back(new);
         drop(ring);
         // Freed outside the lock.
         drop(oldest);
@@ -70,7 +70,7 @@ impl RecentRequests {
 
 impl Default for RecentRequests {
     fn default() -> Self {
-        Self(Mutex::new(Ring { kept: VecDeque::with_capacity(KEPT), count: 0 }))
+        Self(Mutex::new(Ring { requests: VecDeque::with_capacity(KEPT), count: 0 }))
     }
 }
 
@@ -219,9 +219,9 @@ mod tests {
     fn the_last_five_hundred_are_kept() {
         let (recent, answered) = (RecentRequests::default(), ended(Outcome::ClientGone));
         (0..KEPT + 10).for_each(|_| recent.ended(&facts(Scope::server()), &answered));
-        let kept = numbers(&recent, 0, usize::MAX);
-        assert_eq!((kept.len(), kept[0], kept[KEPT - 1]), (KEPT, 510, 11));
-        assert_eq!(recent.lock().kept.capacity(), KEPT);
+        let newest = numbers(&recent, 0, usize::MAX);
+        assert_eq!((newest.len(), newest[0], newest[KEPT - 1]), (KEPT, 510, 11));
+        assert_eq!(recent.lock().requests.capacity(), KEPT);
     }
 
     #[test]

@@ -25,14 +25,15 @@ use crate::{
 pub(crate) async fn show(State(api): State<Api>, request: Request) -> Result<Response, ApiError> {
     operator(&api, request.headers())?;
     let bad = |words| ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, words);
-    let asked = UsageParameters::parse(request.uri().query(), Timestamp::now()).map_err(bad)?;
-    let (ledger, query) = (Arc::clone(&api.administration().usage), asked.query.clone());
+    let parameters =
+        UsageParameters::parse(request.uri().query(), Timestamp::now()).map_err(bad)?;
+    let (ledger, query) = (Arc::clone(&api.administration().usage), parameters.query.clone());
     let answer = blocking(move || ledger.usage(&query)).await?.map_err(|error| failed(&error))?;
-    let report = report(answer, &asked.query.by, api.keys().prices().currency);
-    Ok(match asked.csv {
+    let report = report(answer, &parameters.query.by, api.keys().prices().currency);
+    Ok(match parameters.csv {
         true => {
             let kind = [(header::CONTENT_TYPE, "text/csv; charset=utf-8")];
-            (kind, report.to_csv(&asked.query.by)).into_response()
+            (kind, report.to_csv(&parameters.query.by)).into_response()
         }
         false => Json(report).into_response(),
     })
@@ -53,11 +54,11 @@ impl UsageParameters {
     /// # Errors
     /// The fault of the query.
     pub fn parse(query: Option<&str>, now: Timestamp) -> Result<Self, String> {
-        let mut asked = Self::default();
+        let mut all = Self::default();
         for (name, value) in parameters(query).filter(|(_, value)| !value.is_empty()) {
-            asked.take(&name, &value, now).map_err(|why| format!("{name}={value}: {why}"))?;
+            all.take(&name, &value, now).map_err(|why| format!("{name}={value}: {why}"))?;
         }
-        Ok(asked)
+        Ok(all)
     }
 
     fn take(&mut self, name: &str, value: &str, now: Timestamp) -> Result<(), String> {
@@ -150,12 +151,15 @@ mod tests {
     #[test]
     fn a_query_is_read() {
         let query = "by=key,%20day,key&since=1970-01-02&until=1h&model=a%20b&provider=&format=csv";
-        let asked = parse(query).unwrap();
-        assert_eq!(asked.query.by, [UsageBy::Key, UsageBy::Day]);
-        assert_eq!(asked.query.since_ms, Some(86_400_000));
-        assert_eq!(asked.query.until_ms, Some(1_795_186_800_000));
-        assert_eq!((asked.query.model.as_deref(), asked.query.provider), (Some("a b"), None));
-        assert!(asked.csv);
+        let parameters = parse(query).unwrap();
+        assert_eq!(parameters.query.by, [UsageBy::Key, UsageBy::Day]);
+        assert_eq!(parameters.query.since_ms, Some(86_400_000));
+        assert_eq!(parameters.query.until_ms, Some(1_795_186_800_000));
+        assert_eq!(
+            (parameters.query.model.as_deref(), parameters.query.provider),
+            (Some("a b"), None)
+        );
+        assert!(parameters.csv);
         assert_eq!(
             UsageParameters::parse(None, Timestamp::UNIX_EPOCH),
             Ok(UsageParameters::default())

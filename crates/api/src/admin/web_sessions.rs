@@ -43,11 +43,11 @@ pub(crate) async fn revoke(
     api.scheduler().sign_out(&PageSessionId::from(id.as_str()));
     let revoked = revoked.map_err(|error| failed(&error));
     let revoked = revoked.and_then(|session| session.ok_or_else(|| unknown(&id)));
-    operator.did(&api, "web.session.revoke", protocol::json::clip(&id, 64), &revoked).await;
+    operator.record(&api, "web.session.revoke", protocol::json::clip(&id, 64), &revoked).await;
     Ok(Json(json_of(&api, &*revoked?, None, Moment::now())))
 }
 
-/// A session as it is shown, unless its holder's key has ended, and it with that.
+/// A session as it is shown. `None` when the key of its holder has ended: then the session has ended, too.
 fn shown(
     api: &Api,
     session: &PageSession,

@@ -104,7 +104,7 @@ pub(crate) async fn drain(
     let found = worker(id)?;
     let there = api.scheduler().drain(found, "maintenance", grace);
     let answer = answer(found, there, "draining");
-    operator.did(&api, "worker.drain", &found.to_string(), &answer).await;
+    operator.record(&api, "worker.drain", &found.to_string(), &answer).await;
     answer
 }
 
@@ -117,7 +117,7 @@ pub(crate) async fn refresh(
     let operator = operator(&api, &headers)?;
     let found = worker(id)?;
     let answer = answer(found, api.scheduler().refresh(found, "requested"), "refreshing");
-    operator.did(&api, "worker.refresh", &found.to_string(), &answer).await;
+    operator.record(&api, "worker.refresh", &found.to_string(), &answer).await;
     answer
 }
 

@@ -38,8 +38,8 @@ async fn reader(path: &str, given: &[(&str, &str)]) -> Option<String> {
 #[tokio::test]
 async fn any_page_is_told_that_it_may_ask() {
     for path in ["/v1/models", "/nowhere", "/v1/rooms/SWIFT1"] {
-        let asked = ("access-control-request-headers", "content-type,x-api-key, X-Stainless-OS");
-        let (status, headers) = ask("OPTIONS", path, &[FOREIGN, POSTS, asked]).await;
+        let names = ("access-control-request-headers", "content-type,x-api-key, X-Stainless-OS");
+        let (status, headers) = ask("OPTIONS", path, &[FOREIGN, POSTS, names]).await;
         assert_eq!((status, &headers["access-control-allow-origin"]), (204, &"*".parse().unwrap()));
         assert_eq!(headers["access-control-allow-methods"], METHODS);
         let allowed = "Content-Type, Authorization, x-api-key, X-Stainless-OS";

@@ -35,8 +35,8 @@ fn without_key(uri: &Uri) -> Uri {
         let mut parsed = form_urlencoded::parse(pair.as_bytes());
         !parsed.next().is_some_and(|(name, _)| is_key(&name))
     };
-    let kept: Vec<&str> = uri.query().unwrap_or_default().split('&').filter(is_kept).collect();
-    let query = if kept.is_empty() { String::new() } else { format!("?{}", kept.join("&")) };
+    let others: Vec<&str> = uri.query().unwrap_or_default().split('&').filter(is_kept).collect();
+    let query = if others.is_empty() { String::new() } else { format!("?{}", others.join("&")) };
     let mut parts = uri.clone().into_parts();
     // Pieces of a path and a query are a path and a query, too.
     parts.path_and_query = PathAndQuery::try_from(format!("{}{query}", uri.path())).ok();

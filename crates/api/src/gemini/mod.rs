@@ -143,15 +143,15 @@ mod tests {
 
     #[test]
     fn what_is_not_served_is_said_by_its_name() {
-        let told = |method: Method, uri: &'static str| {
+        let refusal = |method: Method, uri: &'static str| {
             let error = no_such_thing(&method, &Uri::from_static(uri));
             (error.status.as_u16(), error.message.into_owned())
         };
-        let (status, words) = told(Method::POST, "/v1beta/models/m:streamEmbedContent");
+        let (status, words) = refusal(Method::POST, "/v1beta/models/m:streamEmbedContent");
         assert!(status == 404 && words.starts_with("`streamEmbedContent` is not served here; "));
-        let (status, _) = told(Method::GET, "/v1beta/models/m:generateContent");
+        let (status, _) = refusal(Method::GET, "/v1beta/models/m:generateContent");
         assert_eq!(status, 405);
-        let (status, words) = told(Method::POST, "/v1beta/cachedContents");
+        let (status, words) = refusal(Method::POST, "/v1beta/cachedContents");
         assert_eq!((status, &*words), (404, "there is nothing at /v1beta/cachedContents"));
     }
 }

@@ -176,22 +176,22 @@ fn number(name: &'static str, text: &str) -> Result<usize, ApiError> {
 
 fn shown(api: &Api, parts: &Parts) -> Result<Model, ApiError> {
     let scope = RequestScope::of_plain(api, parts)?;
-    let asked = asked_name(paths::path(&parts.uri));
+    let wanted = wanted_name(paths::path(&parts.uri));
     let models = known(api, &scope);
-    let other = asked.with_or_without_latest();
-    let names = std::iter::once(&asked).chain(&other);
+    let other = wanted.with_or_without_latest();
+    let names = std::iter::once(&wanted).chain(&other);
     let found = names.into_iter().find_map(|name| models.get_key_value(name));
     if let Some((name, facts)) = found {
         return Ok(Model::new(name, facts));
     }
     let (key, room) = (scope.admitted().key.clone(), scope.room().cloned());
-    let near = Known { api, key, room }.nearest(&asked);
-    let words = format!("no provider for model {asked}{near}");
+    let near = Known { api, key, room }.nearest(&wanted);
+    let words = format!("no provider for model {wanted}{near}");
     Err(ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words))
 }
 
 /// The model that a path names.
-fn asked_name(path: &str) -> ModelName {
+fn wanted_name(path: &str) -> ModelName {
     // A call's path has the name before a colon, and decodes it.
     let as_call = format!("{path}:generateContent");
     let named = Call::of(&as_call, None).and_then(|call| call.model);
@@ -226,9 +226,9 @@ mod tests {
     #[test]
     fn a_model_says_what_is_known_of_it() {
         let facts = ModelFacts { context_tokens: Some(4096), ..ModelFacts::default() };
-        let told = protocol::json::write(&Model::new(&"a/b:8b".into(), &facts));
-        assert!(told.starts_with(r#"{"name":"models/a/b:8b","baseModelId":"a/b:8b","#), "{told}");
-        assert!(told.contains(r#""inputTokenLimit":4096,"outputTokenLimit":4096"#), "{told}");
+        let json = protocol::json::write(&Model::new(&"a/b:8b".into(), &facts));
+        assert!(json.starts_with(r#"{"name":"models/a/b:8b","baseModelId":"a/b:8b","#), "{json}");
+        assert!(json.contains(r#""inputTokenLimit":4096,"outputTokenLimit":4096"#), "{json}");
         let embeds = Model::new(&"nomic-embed-text".into(), &ModelFacts::default());
         assert_eq!(embeds.supported_generation_methods, EMBEDS);
     }
@@ -240,7 +240,7 @@ mod tests {
             ("/v1beta/tunedModels/t", "t"),
             ("/v1beta/models/m", "m"),
         ] {
-            assert_eq!(asked_name(path).as_str(), name);
+            assert_eq!(wanted_name(path).as_str(), name);
         }
     }
 }

@@ -63,19 +63,19 @@ pub(crate) async fn prove(
     State(api): State<Api>,
     request: Request,
 ) -> Result<Json<ProofAnswer>, ApiError> {
-    let asked: ProofRequest = body(&api, request).await?;
+    let request: ProofRequest = body(&api, request).await?;
     let mut nonce = [0; proof::NONCE];
-    hex::decode_to_slice(&asked.nonce, &mut nonce).map_err(|_| {
+    hex::decode_to_slice(&request.nonce, &mut nonce).map_err(|_| {
         ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, "the nonce is 32 hexadecimal digits")
     })?;
     let joining = api.joining();
-    let address = asked.address.parse::<SocketAddr>().ok();
+    let address = request.address.parse::<SocketAddr>().ok();
     let own = address.filter(|address| joining.whereabouts.is_own(*address));
     let own = own.ok_or_else(|| {
         let words = "this server has no such address: somebody may stand between it and you";
         ApiError::new(StatusCode::MISDIRECTED_REQUEST, Kind::Invalid, words)
     })?;
-    let digest = joining.invitations.digest(&asked.of, Moment::now()).ok_or_else(|| {
+    let digest = joining.invitations.digest(&request.of, Moment::now()).ok_or_else(|| {
         let words = "this server knows no such machine, or has taken back its key: join again by a new \
                      invitation";
         ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words)

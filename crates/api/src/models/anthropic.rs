@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use protocol::json;
 use serde::Serialize;
 
-use super::details::Listed;
+use super::details::ModelEntry;
 use crate::error::{ApiError, Kind};
 
 /// The most models of a page, and how many a client gets that does not say.
@@ -17,20 +17,20 @@ const MAX_PAGE: usize = 1_000;
 ///
 /// # Errors
 /// 400 when the query is no page's.
-pub(super) fn page(models: &[Listed], query: &str) -> Result<String, ApiError> {
-    let asked = Asked::read(query)?;
-    let is_within = |model: &&Listed| {
-        asked.after.as_ref().is_none_or(|after| model.id.as_str() > &**after)
-            && asked.before.as_ref().is_none_or(|before| model.id.as_str() < &**before)
+pub(super) fn page(models: &[ModelEntry], query: &str) -> Result<String, ApiError> {
+    let parameters = PageParameters::read(query)?;
+    let is_within = |model: &&ModelEntry| {
+        parameters.after.as_ref().is_none_or(|after| model.id.as_str() > &**after)
+            && parameters.before.as_ref().is_none_or(|before| model.id.as_str() < &**before)
     };
-    let all: Vec<&Listed> = models.iter().filter(is_within).collect();
-    let count = all.len().min(asked.limit);
+    let all: Vec<&ModelEntry> = models.iter().filter(is_within).collect();
+    let count = all.len().min(parameters.limit);
     // What comes before a model ends with the one before it.
-    let page = match asked.before {
+    let page = match parameters.before {
         Some(_) => &all[all.len() - count..],
         None => &all[..count],
     };
-    let id = |model: Option<&&'_ Listed>| model.map(|model| model.id.to_string());
+    let id = |model: Option<&&'_ ModelEntry>| model.map(|model| model.id.to_string());
     Ok(json::write(&Page {
         first_id: id(page.first()),
         last_id: id(page.last()),
@@ -40,31 +40,31 @@ pub(super) fn page(models: &[Listed], query: &str) -> Result<String, ApiError> {
 }
 
 /// One model.
-pub(super) fn one(model: &Listed) -> String {
+pub(super) fn one(model: &ModelEntry) -> String {
     json::write(&Model::of(model))
 }
 
-struct Asked<'a> {
+struct PageParameters<'a> {
     limit: usize,
     after: Option<Cow<'a, str>>,
     before: Option<Cow<'a, str>>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> PageParameters<'a> {
     fn read(query: &'a str) -> Result<Self, ApiError> {
-        let mut asked = Self { limit: MAX_PAGE, after: None, before: None };
+        let mut parameters = Self { limit: MAX_PAGE, after: None, before: None };
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
             match &*name {
-                "limit" => asked.limit = limit(&value)?,
-                "after_id" => asked.after = Some(value).filter(|id| !id.is_empty()),
-                "before_id" => asked.before = Some(value).filter(|id| !id.is_empty()),
+                "limit" => parameters.limit = limit(&value)?,
+                "after_id" => parameters.after = Some(value).filter(|id| !id.is_empty()),
+                "before_id" => parameters.before = Some(value).filter(|id| !id.is_empty()),
                 _ => {}
             }
         }
-        if asked.after.is_some() && asked.before.is_some() {
+        if parameters.after.is_some() && parameters.before.is_some() {
             return Err(invalid("before_id", "only one of before_id and after_id may be given"));
         }
-        Ok(asked)
+        Ok(parameters)
     }
 }
 
@@ -96,7 +96,7 @@ struct Model<'a> {
 }
 
 impl<'a> Model<'a> {
-    fn of(Listed { id, created, .. }: &'a Listed) -> Self {
+    fn of(ModelEntry { id, created, .. }: &'a ModelEntry) -> Self {
         let created = i64::try_from(*created).unwrap_or_default();
         let created_at = Timestamp::from_second(created).unwrap_or_default().to_string();
         Self { kind: "model", id: id.as_str(), display_name: id.as_str(), created_at }
@@ -110,17 +110,18 @@ mod tests {
     use super::*;
     use crate::models::details::Details;
 
-    fn models() -> Vec<Listed> {
-        let model = |id: &str| Listed { id: id.into(), created: 5, details: Details::default() };
+    fn models() -> Vec<ModelEntry> {
+        let model =
+            |id: &str| ModelEntry { id: id.into(), created: 5, details: Details::default() };
         ["a", "b", "c", "d"].map(model).into()
     }
 
     fn paged(query: &str) -> (String, bool, Value, Value) {
-        let told: Value = serde_json::from_str(&page(&models(), query).unwrap()).unwrap();
+        let answer: Value = serde_json::from_str(&page(&models(), query).unwrap()).unwrap();
         let ids =
-            told["data"].as_array().unwrap().iter().map(|model| model["id"].as_str().unwrap());
-        let (first, last) = (told["first_id"].clone(), told["last_id"].clone());
-        (ids.collect(), told["has_more"] == true, first, last)
+            answer["data"].as_array().unwrap().iter().map(|model| model["id"].as_str().unwrap());
+        let (first, last) = (answer["first_id"].clone(), answer["last_id"].clone());
+        (ids.collect(), answer["has_more"] == true, first, last)
     }
 
     #[test]
@@ -143,9 +144,9 @@ mod tests {
 
     #[test]
     fn a_model_has_anthropics_fields() {
-        let told: Value = serde_json::from_str(&one(&models()[0])).unwrap();
+        let answer: Value = serde_json::from_str(&one(&models()[0])).unwrap();
         let expected = json!({"type": "model", "id": "a", "display_name": "a",
             "created_at": "1970-01-01T00:00:05Z"});
-        assert_eq!(told, expected);
+        assert_eq!(answer, expected);
     }
 }

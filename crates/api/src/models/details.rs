@@ -19,7 +19,7 @@ pub(crate) struct Details {
 }
 
 /// A model as it is listed.
-pub(super) struct Listed {
+pub(super) struct ModelEntry {
     pub(super) id: ModelName,
     /// When it was first seen, in seconds since 1970.
     pub(super) created: u64,

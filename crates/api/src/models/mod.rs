@@ -20,7 +20,7 @@ use base::ModelName;
 use http::{HeaderMap, HeaderName, StatusCode, header, request::Parts};
 
 use self::{
-    details::{Details, Listed},
+    details::{Details, ModelEntry},
     served::{served, served_in, served_since},
 };
 use crate::{
@@ -86,13 +86,13 @@ pub(crate) async fn show(
 }
 
 /// The models that the caller may use.
-fn all(api: &Api, parts: &Parts) -> Result<Vec<Listed>, ApiError> {
+fn all(api: &Api, parts: &Parts) -> Result<Vec<ModelEntry>, ApiError> {
     let scope = RequestScope::of_plain(api, parts)?;
     let models = scope.room().map_or_else(|| served(api), |room| served_in(room));
     let known = known(api, &scope, parts);
     let models = models.into_iter().filter(|(model, _)| may_use(&scope, model));
     let listed =
-        |(id, created)| Listed { details: details::of(api, &scope, &known, &id), id, created };
+        |(id, created)| ModelEntry { details: details::of(api, &scope, &known, &id), id, created };
     Ok(models.map(listed).collect())
 }
 
@@ -100,20 +100,20 @@ fn one(
     api: &Api,
     id: Result<Path<String>, PathRejection>,
     parts: &Parts,
-) -> Result<Listed, ApiError> {
+) -> Result<ModelEntry, ApiError> {
     let scope = RequestScope::of_plain(api, parts)?;
     let Path(id) = id.map_err(|_| error::nothing_at(&parts.uri))?;
-    let asked = ModelName::from(id);
+    let wanted = ModelName::from(id);
     let in_room = scope.room().map(|room| served_in(room));
     let since = |model: &ModelName| match &in_room {
         Some(served) => served.get(model).copied(),
         None => served_since(api, model),
     };
-    let other = asked.with_or_without_latest().filter(|other| since(other).is_some());
-    let model = other.filter(|_| since(&asked).is_none()).unwrap_or(asked);
+    let other = wanted.with_or_without_latest().filter(|other| since(other).is_some());
+    let model = other.filter(|_| since(&wanted).is_none()).unwrap_or(wanted);
     if let Some(created) = since(&model).filter(|_| may_use(&scope, &model)) {
         let details = details::of(api, &scope, &known(api, &scope, parts), &model);
-        return Ok(Listed { id: model, created, details });
+        return Ok(ModelEntry { id: model, created, details });
     }
     let (key, room) = (scope.admitted().key.clone(), scope.room().cloned());
     let near = Known { api, key, room }.nearest(&model);

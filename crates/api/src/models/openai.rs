@@ -5,18 +5,18 @@ use base::{Capabilities, Capability, Continuation, LoadState};
 use protocol::json;
 use serde::Serialize;
 
-use super::details::{Details, Listed};
+use super::details::{Details, ModelEntry};
 
 /// The owner of a model in the list. A Warren recognises another one by it.
 const OWNER: &str = "warren";
 
 /// The list of models.
-pub(super) fn list(models: &[Listed]) -> String {
+pub(super) fn list(models: &[ModelEntry]) -> String {
     json::write(&List { object: "list", data: models.iter().map(Model::of).collect() })
 }
 
 /// One model.
-pub(super) fn one(model: &Listed) -> String {
+pub(super) fn one(model: &ModelEntry) -> String {
     json::write(&Model::of(model))
 }
 
@@ -67,7 +67,7 @@ struct Model<'a> {
 }
 
 impl<'a> Model<'a> {
-    fn of(Listed { id, created, details }: &'a Listed) -> Self {
+    fn of(ModelEntry { id, created, details }: &'a ModelEntry) -> Self {
         let Details { facts, machines, .. } = details;
         Self {
             id: id.as_str(),
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     fn read(details: Details) -> Value {
-        serde_json::from_str(&one(&Listed { id: "m".into(), created: 5, details })).unwrap()
+        serde_json::from_str(&one(&ModelEntry { id: "m".into(), created: 5, details })).unwrap()
     }
 
     #[test]
@@ -145,17 +145,17 @@ mod tests {
         };
         let endpoints = Endpoints::only(Endpoint::Messages);
         let machines = ["box".to_owned()].into();
-        let told = read(Details { facts, endpoints, machines });
+        let model = read(Details { facts, endpoints, machines });
         assert_eq!(
-            (&told["context_length"], &told["max_model_len"]),
+            (&model["context_length"], &model["max_model_len"]),
             (&json!(8_192), &json!(8_192))
         );
-        assert_eq!((&told["state"], &told["machines"]), (&json!("loaded"), &json!(["box"])));
-        assert_eq!(told["continuation"], "final_message");
+        assert_eq!((&model["state"], &model["machines"]), (&json!("loaded"), &json!(["box"])));
+        assert_eq!(model["continuation"], "final_message");
         let reads = json!({"input_modalities": ["text", "image"], "output_modalities": ["text"],
             "modality": "text+image->text"});
-        assert_eq!(told["architecture"], reads);
-        assert!(told["endpoints"].as_array().unwrap().contains(&json!("/v1/chat/completions")));
+        assert_eq!(model["architecture"], reads);
+        assert!(model["endpoints"].as_array().unwrap().contains(&json!("/v1/chat/completions")));
         let embeds = Architecture::of(Capabilities::of_names(["embedding"]));
         assert_eq!(embeds.modality, "text->embeddings");
     }

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// A model that a request may use.
-pub(super) struct Listed {
+pub(super) struct ListedModel {
     /// Its name with its tag, as Ollama lists it.
     pub(super) name: String,
     /// When it was first seen here, as a timestamp.
@@ -42,7 +42,7 @@ pub(super) struct Details {
 }
 
 /// All that a request may use, by the names that they are served by.
-pub(super) fn all(api: &Api, request_scope: &RequestScope) -> BTreeMap<ModelName, Listed> {
+pub(super) fn all(api: &Api, request_scope: &RequestScope) -> BTreeMap<ModelName, ListedModel> {
     let served = match request_scope.room() {
         Some(room) => served::served_in(room),
         None => served::served(api),
@@ -52,7 +52,7 @@ pub(super) fn all(api: &Api, request_scope: &RequestScope) -> BTreeMap<ModelName
         let known = details::of(api, request_scope, &known, &model);
         let (facts, endpoints) = (known.facts, known.endpoints);
         let (name, modified_at) = (with_tag(&model), timestamp(seconds, 0));
-        (model, Listed { name, modified_at, facts, endpoints })
+        (model, ListedModel { name, modified_at, facts, endpoints })
     };
     let usable = served.into_iter().filter(|(model, _)| may_use(request_scope, model));
     usable.map(listed).collect()
@@ -66,7 +66,7 @@ pub(super) fn named(
     api: &Api,
     request_scope: &RequestScope,
     body: &[u8],
-) -> Result<Listed, ApiError> {
+) -> Result<ListedModel, ApiError> {
     let missing = || {
         let words = "the request body names no `model`";
         ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, words)
@@ -94,7 +94,7 @@ fn with_tag(model: &ModelName) -> String {
     longer.unwrap_or_else(|| model.clone()).to_string()
 }
 
-impl Listed {
+impl ListedModel {
     pub(super) fn digest(&self) -> String {
         digest(&self.name)
     }

@@ -1,12 +1,13 @@
-//! `/api/tags`: the models; `/api/ps`: those of them that are in memory.
+//! `/api/tags`: the models; `/api/ps`: those of them that are in memory; `/api/show`: what is known of one.
 
 use axum::response::Response;
-use base::LoadState;
+use base::{Capabilities, LoadState};
 use protocol::ollama::reply::timestamp;
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::{
-    listed::{self, Details, Listed},
+    listed::{self, Details, ListedModel},
     reply::json,
 };
 use crate::{error::ApiError, request_scope::RequestScope, state::Api};
@@ -30,7 +31,7 @@ struct Model {
 }
 
 #[derive(Serialize)]
-struct Loaded {
+struct RunningModel {
     name: String,
     model: String,
     size: u64,
@@ -55,11 +56,11 @@ pub(super) fn tags(
 pub(super) fn ps(api: &Api, request_scope: &RequestScope, _: &[u8]) -> Result<Response, ApiError> {
     let all = listed::all(api, request_scope).into_values();
     let loaded = all.filter(|model| model.facts.load == Some(LoadState::Loaded));
-    Ok(json(api, &List { models: loaded.map(Loaded::of).collect() }))
+    Ok(json(api, &List { models: loaded.map(RunningModel::of).collect() }))
 }
 
 impl Model {
-    fn of(listed: Listed) -> Self {
+    fn of(listed: ListedModel) -> Self {
         Self {
             size: listed.size(),
             digest: listed.digest(),
@@ -71,8 +72,8 @@ impl Model {
     }
 }
 
-impl Loaded {
-    fn of(listed: Listed) -> Self {
+impl RunningModel {
+    fn of(listed: ListedModel) -> Self {
         let size = listed.facts.memory_bytes.unwrap_or_else(|| listed.size());
         Self {
             size,
@@ -85,4 +86,56 @@ impl Loaded {
             context_length: listed.facts.context_tokens,
         }
     }
+}
+
+/// The architecture of a model whose backends do not say it.
+const UNKNOWN: &str = "unknown";
+
+#[derive(Serialize)]
+struct ModelFacts {
+    license: &'static str,
+    modelfile: String,
+    parameters: String,
+    template: &'static str,
+    details: Details,
+    model_info: Map<String, Value>,
+    capabilities: Capabilities,
+    modified_at: String,
+}
+
+pub(super) fn show(
+    api: &Api,
+    request_scope: &RequestScope,
+    body: &[u8],
+) -> Result<Response, ApiError> {
+    let listed = listed::named(api, request_scope, body)?;
+    Ok(json(api, &ModelFacts::of(listed)))
+}
+
+impl ModelFacts {
+    fn of(listed: ListedModel) -> Self {
+        let context = listed.facts.context_tokens;
+        Self {
+            license: "",
+            modelfile: format!("# A model of a Warren server.\nFROM {}\n", listed.name),
+            // Some editors read the length of the context here.
+            parameters: context.map(|tokens| format!("num_ctx {tokens}")).unwrap_or_default(),
+            template: "{{ .Prompt }}",
+            details: listed.details(),
+            model_info: model_info(&listed),
+            capabilities: listed.capabilities(),
+            modified_at: listed.modified_at,
+        }
+    }
+}
+
+fn model_info(listed: &ListedModel) -> Map<String, Value> {
+    let architecture = listed.facts.family.as_deref().unwrap_or(UNKNOWN);
+    let known = [
+        ("general.architecture".to_owned(), Some(Value::from(architecture))),
+        ("general.basename".to_owned(), Some(Value::from(&*listed.name))),
+        ("general.parameter_count".to_owned(), listed.facts.parameters.map(Value::from)),
+        (format!("{architecture}.context_length"), listed.facts.context_tokens.map(Value::from)),
+    ];
+    known.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }

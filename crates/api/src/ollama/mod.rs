@@ -1,8 +1,7 @@
 //! Ollama's API beside its jobs.
 //!
 //! - `listed`: the models that a request may use, and what is known of them
-//! - `lists`: `/api/tags` and `/api/ps`
-//! - `show`: `/api/show`
+//! - `lists`: `/api/tags`, `/api/ps` and `/api/show`
 //! - `reply`: answers that show that this is a Warren
 //! - `unserved`: paths that change models, which are refused, and `/api/pull`, which reports what is there
 //! - [`without_job`]: requests that ask nothing, and raw prompts that nobody takes
@@ -10,7 +9,6 @@
 mod listed;
 mod lists;
 mod reply;
-mod show;
 mod unserved;
 pub(crate) mod without_job;
 
@@ -53,7 +51,7 @@ const SPOKEN: &str = "0.12.6";
 const ANSWERED: [(&str, bool, Answerer); 4] = [
     ("/api/tags", true, lists::tags),
     ("/api/ps", true, lists::ps),
-    ("/api/show", false, show::show),
+    ("/api/show", false, lists::show),
     ("/api/pull", false, unserved::pull),
 ];
 

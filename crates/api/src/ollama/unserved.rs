@@ -60,7 +60,7 @@ async fn refused(api: &Api, request: Request, doing: &str) -> Response {
 const STEPS: [&str; 2] = ["pulling manifest", "success"];
 
 #[derive(Default, Deserialize)]
-struct Asked {
+struct PullRequest {
     stream: Option<bool>,
 }
 
@@ -75,8 +75,8 @@ pub(super) fn pull(
     body: &[u8],
 ) -> Result<Response, ApiError> {
     listed::named(api, request_scope, body).map_err(unfetched)?;
-    let asked: Asked = serde_json::from_slice(body).unwrap_or_default();
-    if asked.stream == Some(false) {
+    let request: PullRequest = serde_json::from_slice(body).unwrap_or_default();
+    if request.stream == Some(false) {
         return Ok(json(api, &Step { status: "success" }));
     }
     let lines = STEPS.map(|status| protocol::json::write(&Step { status }) + "\n");

@@ -20,7 +20,7 @@ use super::{
     caller::Reply, failure, keeping::Keeping, members::Members, plan::Plan, running::Place,
 };
 use crate::{
-    answer::{Accepted, answer},
+    answer::{AdmittedJob, answer},
     blocking::{blocking, off_thread},
     error::{ApiError, Kind},
     head,
@@ -47,7 +47,7 @@ const MAX_REASON: usize = 16 * 1024;
 pub(crate) async fn begin(
     api: &Api,
     keeping: &Keeping,
-    accepted: Accepted,
+    accepted: AdmittedJob,
 ) -> Result<Response, ApiError> {
     let Some(plan) = accepted.plan.clone() else {
         return Err(failure::not_kept_here("background"));
@@ -100,7 +100,7 @@ struct Reason {
 }
 
 impl Task {
-    async fn run(self, accepted: Accepted, queued: String) {
+    async fn run(self, accepted: AdmittedJob, queued: String) {
         let job = accepted.job.id;
         let making = async {
             let mut making = pin!(self.make(accepted));
@@ -125,7 +125,7 @@ impl Task {
     }
 
     /// Makes it. Returns why it has no end, if its provider said so.
-    async fn make(&self, accepted: Accepted) -> Option<Reason> {
+    async fn make(&self, accepted: AdmittedJob) -> Option<Reason> {
         let answered = answer(&self.api, accepted).await;
         let response = match answered {
             Ok(response) => response,
@@ -196,7 +196,7 @@ impl Task {
     }
 }
 
-/// Keeps the end of what has passed.
+/// Adds a chunk to the last bytes of an answer, and drops what is over [`MAX_REASON`].
 fn keep_end(last: &mut Vec<u8>, chunk: &Bytes) {
     let from = chunk.len().saturating_sub(MAX_REASON);
     last.extend_from_slice(&chunk[from..]);

@@ -59,10 +59,10 @@ pub(crate) fn without_references(
     own: Vec<String>,
 ) -> Result<Vec<String>, ApiError> {
     let mut known: Option<HashSet<String>> = None;
-    let mut kept = Vec::with_capacity(own.len());
+    let mut rest = Vec::with_capacity(own.len());
     for item in own {
         match items::reference(&item) {
-            None => kept.push(item),
+            None => rest.push(item),
             Some(id) => {
                 let known = known
                     .get_or_insert_with(|| before.iter().filter_map(|it| items::id(it)).collect());
@@ -72,11 +72,11 @@ pub(crate) fn without_references(
             }
         }
     }
-    Ok(kept)
+    Ok(rest)
 }
 
-/// The request with these items in front of its own, and nothing that only this server can mean. Its response is kept
-/// here or nowhere, so no provider is asked to keep it.
+/// The request with these items in front of its own, and without the fields that refer to this server's state. No
+/// provider is asked to keep its response: that is kept here or not at all.
 pub(crate) fn stateless(request: &Members<'_>, before: &[String], own: &[String]) -> String {
     let said = before.iter().filter(|item| items::is_for_others(item));
     let input = items::list(said.chain(own));

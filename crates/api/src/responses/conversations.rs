@@ -29,15 +29,15 @@ pub(super) async fn create(caller: Caller, (): ()) -> Answer {
         return Err(failure::not_kept_here("conversation"));
     }
     let text = posted(&caller)?;
-    let asked = Members::read(text).ok_or_else(no_object)?;
-    let items = new_items(&asked, 0)?;
+    let members = Members::read(text).ok_or_else(no_object)?;
+    let items = new_items(&members, 0)?;
     let now = Moment::now().wall_ms;
     let conversation = ConversationRecord {
         id: new_id("conv"),
         owner: caller.owner.clone(),
         created: now,
         used: now,
-        metadata: metadata(&asked)?.unwrap_or_else(|| "{}".to_owned()),
+        metadata: metadata(&members)?.unwrap_or_else(|| "{}".to_owned()),
     };
     let shown = shown(&conversation);
     caller.keeping.begin(conversation, items).await?;
@@ -51,8 +51,8 @@ pub(super) async fn show(caller: Caller, id: String) -> Answer {
 
 /// Replaces what the client noted about a conversation.
 pub(super) async fn change(caller: Caller, id: String) -> Answer {
-    let asked = Members::read(posted(&caller)?).ok_or_else(no_object)?;
-    if let Some(metadata) = metadata(&asked)? {
+    let members = Members::read(posted(&caller)?).ok_or_else(no_object)?;
+    if let Some(metadata) = metadata(&members)? {
         let (owner, name) = (caller.owner.clone(), id.clone());
         let change = move |store: &dyn store::ResponseStore| {
             store.change_conversation(&owner, &name, &metadata)
@@ -82,8 +82,8 @@ pub(super) async fn list_items(caller: Caller, id: String) -> Answer {
 /// Adds items to a conversation.
 pub(super) async fn add_items(caller: Caller, id: String) -> Answer {
     let before = caller.keeping.said(&caller.owner, &id, caller.limits.max_body).await?;
-    let asked = Members::read(posted(&caller)?).ok_or_else(no_object)?;
-    let items = new_items(&asked, before.len())?;
+    let members = Members::read(posted(&caller)?).ok_or_else(no_object)?;
+    let items = new_items(&members, before.len())?;
     if items.is_empty() {
         return Err(failure::invalid("items", "must have an item at least"));
     }
@@ -132,8 +132,8 @@ fn no_object() -> ApiError {
 }
 
 /// The items of a request for a conversation that has this many.
-fn new_items(asked: &Members<'_>, before: usize) -> Result<Vec<ItemRecord>, ApiError> {
-    let Some(list) = asked.get("items") else { return Ok(Vec::new()) };
+fn new_items(members: &Members<'_>, before: usize) -> Result<Vec<ItemRecord>, ApiError> {
+    let Some(list) = members.get("items") else { return Ok(Vec::new()) };
     let list: Option<Vec<&RawValue>> = serde_json::from_str(list.get()).ok();
     let list = list.filter(|list| list.iter().all(|item| item.get().starts_with('{')));
     let list = list.ok_or_else(|| failure::invalid("items", "must be a list of items"))?;
@@ -150,8 +150,8 @@ fn new_items(asked: &Members<'_>, before: usize) -> Result<Vec<ItemRecord>, ApiE
 }
 
 /// The notes of a request about a conversation.
-fn metadata(asked: &Members<'_>) -> Result<Option<String>, ApiError> {
-    let Some(raw) = asked.get("metadata") else { return Ok(None) };
+fn metadata(members: &Members<'_>) -> Result<Option<String>, ApiError> {
+    let Some(raw) = members.get("metadata") else { return Ok(None) };
     let notes: Option<BTreeMap<String, String>> = serde_json::from_str(raw.get()).ok();
     let (most, name, text) = METADATA;
     let fits = |notes: &BTreeMap<String, String>| {
@@ -182,8 +182,8 @@ fn shown_item(item: &ItemRecord) -> (String, String) {
 mod tests {
     use super::*;
 
-    fn items(asked: &str, before: usize) -> Result<usize, ApiError> {
-        new_items(&Members::read(asked).unwrap(), before).map(|items| items.len())
+    fn items(text: &str, before: usize) -> Result<usize, ApiError> {
+        new_items(&Members::read(text).unwrap(), before).map(|items| items.len())
     }
 
     #[test]
@@ -192,7 +192,7 @@ mod tests {
         use super::items;
         assert_eq!(self::items(&list(20), 0), Ok(20));
         assert_eq!(self::items("{}", 0), Ok(0));
-        let refused = |asked: &str, before| self::items(asked, before).unwrap_err();
+        let refused = |text: &str, before| self::items(text, before).unwrap_err();
         assert_eq!(refused(&list(21), 0).param.as_deref(), Some("items"));
         assert_eq!(refused(r#"{"items":["a"]}"#, 0).param.as_deref(), Some("items"));
         assert_eq!(self::items(&list(1), MOST_ITEMS - 1), Ok(1));

@@ -38,25 +38,25 @@ pub(crate) fn not_kept_here(param: &'static str) -> ApiError {
 
 /// No response of this key has this id.
 pub(crate) fn no_response(id: &str) -> ApiError {
-    let id = told(id);
+    let id = quote(id);
     not_found(format!("Response with id '{id}' not found."))
 }
 
 /// No conversation of this key has this id.
 pub(crate) fn no_conversation(id: &str) -> ApiError {
-    let id = told(id);
+    let id = quote(id);
     not_found(format!("Conversation with id '{id}' not found."))
 }
 
 /// No item of this conversation has this id.
 pub(crate) fn no_item(id: &str) -> ApiError {
-    let id = told(id);
+    let id = quote(id);
     not_found(format!("Item with id '{id}' not found."))
 }
 
 /// The response to continue is not there.
 pub(crate) fn no_previous(id: &str) -> ApiError {
-    let id = told(id);
+    let id = quote(id);
     previous(format!(
         "Previous response with id '{id}' not found. It was not stored (send `store: true` with each request to continue), has expired or was deleted, or is another key's."
     ))
@@ -64,7 +64,7 @@ pub(crate) fn no_previous(id: &str) -> ApiError {
 
 /// A response that it continues in turn is not there any more.
 pub(crate) fn broken_chain(id: &str, missing: &str) -> ApiError {
-    let (id, missing) = (told(id), told(missing));
+    let (id, missing) = (quote(id), quote(missing));
     previous(format!(
         "Previous response with id '{id}' cannot be continued: '{missing}', which it goes on from, has expired or was \
          deleted. Send the whole conversation in `input`."
@@ -73,7 +73,7 @@ pub(crate) fn broken_chain(id: &str, missing: &str) -> ApiError {
 
 /// The response to continue is not made yet, or was never completed.
 pub(crate) fn unfinished(id: &str, status: &str) -> ApiError {
-    let (id, status) = (told(id), told(status));
+    let (id, status) = (quote(id), quote(status));
     let words =
         format!("Previous response with id '{id}' cannot be continued: its status is {status}.");
     let error = of_param(StatusCode::BAD_REQUEST, "previous_response_id", words);
@@ -89,7 +89,7 @@ pub(crate) fn chain_too_long(most: u64) -> ApiError {
     ApiError { code: Some("chain_too_long"), ..error }
 }
 
-/// A request that is too large with what it continues.
+/// A request that is too large once the items that it continues are in front of it.
 pub(crate) fn too_large_together(param: &'static str, limit: usize) -> ApiError {
     let words = format!(
         "the request is over this server's limit of {limit} bytes together with what `{param}` puts in front of it"
@@ -98,7 +98,7 @@ pub(crate) fn too_large_together(param: &'static str, limit: usize) -> ApiError 
     ApiError { code: Some("request_too_large"), param: Some(param.into()), ..error }
 }
 
-/// A request that is too large for its response to be kept.
+/// A request that is too large: the response to it could not be kept.
 pub(crate) fn too_large_to_keep(most: usize) -> ApiError {
     let words = format!("a response is kept of requests up to {most} bytes: send `store: false`");
     let error = ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, Kind::TooLarge, words);
@@ -107,7 +107,7 @@ pub(crate) fn too_large_to_keep(most: usize) -> ApiError {
 
 /// A reference to an item that is not among what the request continues.
 pub(crate) fn no_such_reference(id: &str) -> ApiError {
-    let id = told(id);
+    let id = quote(id);
     of_param(StatusCode::NOT_FOUND, "input", format!("Item with id '{id}' not found."))
 }
 
@@ -160,6 +160,6 @@ fn of_param(status: StatusCode, param: &'static str, words: String) -> ApiError 
 }
 
 /// A client's text, as errors repeat it.
-fn told(id: &str) -> String {
+fn quote(id: &str) -> String {
     plain::line(clip(id, LONGEST))
 }

@@ -126,12 +126,12 @@ fn split(events: &Bytes) -> impl Iterator<Item = Bytes> {
 /// The sequence number of an event.
 fn number(event: &[u8]) -> Option<u64> {
     #[derive(Deserialize)]
-    struct Numbered {
+    struct EventNumber {
         sequence_number: u64,
     }
     let text = std::str::from_utf8(event).ok()?;
     let data = text.lines().find_map(|line| line.strip_prefix("data:"))?;
-    serde_json::from_str::<Numbered>(data).ok().map(|event| event.sequence_number)
+    serde_json::from_str::<EventNumber>(data).ok().map(|event| event.sequence_number)
 }
 
 /// A reader of a log.

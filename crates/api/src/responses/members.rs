@@ -38,10 +38,10 @@ impl<'a> Members<'a> {
     /// The object with these members instead of those of their names; `None`: without one. What it does not have comes
     /// at its end.
     pub(crate) fn with(&self, changes: &[(&str, Option<&str>)]) -> String {
-        let kept: usize = self.0.iter().map(|(name, raw)| name.len() + raw.get().len() + 4).sum();
+        let length: usize = self.0.iter().map(|(name, raw)| name.len() + raw.get().len() + 4).sum();
         let added: usize =
             changes.iter().map(|(name, to)| name.len() + to.map_or(0, str::len) + 4).sum();
-        let mut out = String::with_capacity(kept + added + 2);
+        let mut out = String::with_capacity(length + added + 2);
         out.push('{');
         for (at, (name, raw)) in self.0.iter().enumerate() {
             let is_last = !self.0[at + 1..].iter().any(|(other, _)| other == name);

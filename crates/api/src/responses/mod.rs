@@ -5,9 +5,9 @@
 //!
 //! - `wishes`: what a request asks of stored responses
 //! - `chain`: what it continues, in front of its own input; `items`: the items of both
-//! - `plan`: what becomes of its response; `kept_body`, `response_state`: its answer on the way out
-//! - `background`: responses that are made while nobody waits; `running`: those at once; `log`: their streams
-//! - `keeping`: where all of it is kept
+//! - `plan`: how its response is made and kept; `stored_body`, `response_state`: its answer on the way out
+//! - `background`: responses that are made while nobody waits; `running`: which of them run now; `log`: their streams
+//! - `keeping`: the store of responses and conversations
 //! - `stored`, `conversations`: the paths of stored responses and conversations; `caller`: the key behind a request to
 //!   them; `page`: the pages of their lists
 //! - `members`: the members of a JSON object; `failure`: errors
@@ -19,7 +19,6 @@ mod conversations;
 mod failure;
 mod items;
 pub(crate) mod keeping;
-mod kept_body;
 mod log;
 mod members;
 mod page;
@@ -27,6 +26,7 @@ pub(crate) mod plan;
 mod response_state;
 mod running;
 mod stored;
+mod stored_body;
 mod wishes;
 
 use axum::{Router, routing::MethodFilter};

@@ -12,9 +12,9 @@ use super::{
     chain, failure,
     items::{self, item_record, new_id},
     keeping::Keeping,
-    kept_body::KeptBody,
     members::Members,
     response_state::ResponseState,
+    stored_body::StoredBody,
     wishes::Wishes,
 };
 use crate::{
@@ -46,11 +46,11 @@ pub(crate) struct Plan {
     input: Vec<String>,
 }
 
-/// Settles a request's state: what it continues comes in front of its input, so that any provider can answer it. Returns
-/// the request for the provider, and the plan for a response that is not the provider's alone.
+/// Puts the items that a request continues in front of its input, so that any provider can answer it. Returns the request
+/// for the provider, and the plan for its response, if that has a state here.
 ///
 /// # Errors
-/// 400 when it asks for what cannot be, 404 when its conversation is not there, 413 when it becomes too large, 503 when
+/// 400 when its fields contradict each other or this server, 404 when its conversation is not there, 413 when it becomes too large, 503 when
 /// the database is away.
 pub(crate) async fn settle(
     api: &Api,
@@ -80,15 +80,14 @@ pub(crate) async fn settle(
         Some(keeping) => before(keeping, &owner, &wishes, limit).await?,
         None => Vec::new(),
     };
-    let size: usize = before.iter().map(String::len).sum();
-    if size + body.len() > limit {
+    let size = before.iter().map(String::len).sum::<usize>() + body.len();
+    if size > limit {
         let param = wishes.needs_store().unwrap_or("input");
         return Err(failure::too_large_together(param, limit));
     }
     // Twice: the items before and after they are put together are there at once.
-    held.grow(2 * (size + body.len())).await?;
-    let making = move || stateless(&body, &before);
-    let (body, input) = off_thread(size + len, making).await??;
+    held.grow(2 * size).await?;
+    let (body, input) = off_thread(size, move || stateless(&body, &before)).await??;
     let state = ResponseState {
         id: keeps.then(|| new_id("resp")),
         store: keeps,
@@ -111,7 +110,7 @@ impl Plan {
         self.state.id.as_deref().unwrap_or_default()
     }
 
-    /// The answer on its way to the client: with the response's state here, and kept at its end.
+    /// The answer for the client: it gets the response's state as it passes, and is kept at its end.
     pub(crate) fn around(
         self: Box<Self>,
         api: &Api,
@@ -127,7 +126,7 @@ impl Plan {
             return axum::body::Body::new(body);
         }
         head.headers.remove(header::CONTENT_LENGTH);
-        KeptBody::around(body, api.clone(), self, is_stream)
+        StoredBody::around(body, api.clone(), self, is_stream)
     }
 
     /// Keeps the response, and adds its items to its conversation. Returns whether it is kept; the log says why not.
@@ -136,8 +135,8 @@ impl Plan {
             return false;
         }
         let (plan, keeping) = (self.clone(), keeping.clone());
-        let kept = tokio::task::spawn_blocking(move || plan.write(&keeping, response)).await;
-        match kept {
+        let stored = tokio::task::spawn_blocking(move || plan.write(&keeping, response)).await;
+        match stored {
             Ok(Ok(is_kept)) => is_kept,
             Ok(Err(error)) => {
                 tracing::warn!(id = self.id(), problem = %error.message, "a response is not kept");
@@ -202,7 +201,8 @@ fn read(body: Bytes) -> Result<Option<(Bytes, Wishes)>, ApiError> {
     wishes(&mended).transpose().map(|found| found.map(|wishes| (mended, wishes)))
 }
 
-/// The request of a client that does not ask for its response to be kept: its provider is told not to keep it either.
+/// The request with `store: false`: its client does not ask to keep the response, so its provider is not to keep it
+/// either.
 fn not_stored(body: &Bytes) -> Bytes {
     let defaults = Defaults::new([("store".to_owned(), serde_json::Value::Bool(false))]);
     defaults.map_or_else(|_| body.clone(), |defaults| defaults.complete(body))

@@ -17,11 +17,11 @@ const MOST: usize = 256;
 
 /// The responses that are made in the background here.
 pub(crate) struct Background {
-    running: Mutex<HashMap<String, Running>>,
+    running: Mutex<HashMap<String, RunningResponse>>,
     count: watch::Sender<usize>,
 }
 
-struct Running {
+struct RunningResponse {
     owner: KeyId,
     end: Arc<Notify>,
     /// The events so far, of a response that is a stream.
@@ -94,13 +94,13 @@ impl Background {
             return Err(failure::too_many_in_background(false, MOST));
         }
         let (end, log) = (Arc::<Notify>::default(), streams.then(Arc::<Log>::default));
-        let one = Running { owner: owner.clone(), end: Arc::clone(&end), log: log.clone() };
+        let one = RunningResponse { owner: owner.clone(), end: Arc::clone(&end), log: log.clone() };
         running.insert(id.to_owned(), one);
         self.count.send_replace(running.len());
         Ok(Place { background: Arc::clone(self), id: id.to_owned(), end, log })
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Running>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, RunningResponse>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

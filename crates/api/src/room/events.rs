@@ -22,7 +22,7 @@ use super::{
     access::{Viewer, enter, enter_by_id, parameter},
     failure::Failure,
     stream::{EventStream, Frames},
-    watchers::{TooManyWatchers, Watching},
+    watchers::{TooManyWatchers, WatcherPlace},
 };
 use crate::state::Api;
 
@@ -126,7 +126,7 @@ fn after(parts: &Parts) -> Option<u64> {
 
 struct Watch {
     subscription: Subscription,
-    _watching: Watching,
+    _watching: WatcherPlace,
 }
 
 impl Frames for Watch {

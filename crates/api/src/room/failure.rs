@@ -94,18 +94,18 @@ impl Failure {
     /// The response `{"error": TEXT}`, used by the paths below `/rooms`.
     pub(super) fn plain(self) -> Response {
         let text = self.error.message.trim_end_matches('.');
-        self.told(json!({ "error": text }))
+        self.response(json!({ "error": text }))
     }
 
     /// The response as the spec's `room:error`.
     pub(super) fn message(self) -> Response {
         let message = ServerMessage::RoomError(RoomErrorMessage { error: self.text() });
-        self.told(message)
+        self.response(message)
     }
 
     /// The response with this form as its JSON. The log line has no path, because the path holds a
     /// room's code.
-    pub(super) fn told(&self, form: impl serde::Serialize) -> Response {
+    pub(super) fn response(&self, form: impl serde::Serialize) -> Response {
         let (status, message) = (self.status.as_u16(), &self.error.message);
         tracing::info!(target: "request", outcome = "refused", status, %message, "rooms");
         let mut response = (self.status, Json(form)).into_response();
@@ -123,7 +123,7 @@ impl Failure {
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
         let meta = Meta { request_id: rooms::uuid() };
-        self.told(ErrorEnvelope { error: self.error.clone(), meta })
+        self.response(ErrorEnvelope { error: self.error.clone(), meta })
     }
 }
 

@@ -124,8 +124,8 @@ mod tests {
     fn a_room_has_each_request_id_once_at_a_time() {
         let jobs = Arc::new(MessageJobs::default());
         let first = jobs.take(&room("a"), "r1", JobId::from_random(1));
-        let again = jobs.take(&room("a"), "r1", JobId::from_random(2));
-        assert_eq!(again.err(), Some(NotTaken::Twice));
+        let second = jobs.take(&room("a"), "r1", JobId::from_random(2));
+        assert_eq!(second.err(), Some(NotTaken::Twice));
         let elsewhere = jobs.take(&room("b"), "r1", JobId::from_random(3));
         assert!(elsewhere.is_ok(), "another room's ids are its own");
         drop((first, elsewhere));

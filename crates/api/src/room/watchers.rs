@@ -28,7 +28,7 @@ struct Counts {
 pub(super) struct TooManyWatchers;
 
 /// A watcher's place, until this is dropped.
-pub(super) struct Watching {
+pub(super) struct WatcherPlace {
     watchers: Arc<Watchers>,
     room: Option<RoomId>,
 }
@@ -37,7 +37,7 @@ impl Watchers {
     pub(super) fn add(
         self: &Arc<Self>,
         room: Option<&RoomId>,
-    ) -> Result<Watching, TooManyWatchers> {
+    ) -> Result<WatcherPlace, TooManyWatchers> {
         let mut counts = self.lock();
         let of_room = room.and_then(|room| counts.of_rooms.get(room)).copied().unwrap_or(0);
         if counts.all >= IN_ALL || of_room >= OF_A_ROOM {
@@ -48,7 +48,7 @@ impl Watchers {
             counts.of_rooms.insert(room.clone(), of_room + 1);
         }
         drop(counts);
-        Ok(Watching { watchers: Arc::clone(self), room: room.cloned() })
+        Ok(WatcherPlace { watchers: Arc::clone(self), room: room.cloned() })
     }
 
     fn lock(&self) -> MutexGuard<'_, Counts> {
@@ -56,7 +56,7 @@ impl Watchers {
     }
 }
 
-impl Drop for Watching {
+impl Drop for WatcherPlace {
     fn drop(&mut self) {
         let mut counts = self.watchers.lock();
         counts.all -= 1;

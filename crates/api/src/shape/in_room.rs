@@ -123,7 +123,7 @@ mod tests {
 
     use super::*;
 
-    fn told(ending: Ending, detail: Option<&str>) -> String {
+    fn body(ending: Ending, detail: Option<&str>) -> String {
         let failure = Failure { ending, detail: detail.map(str::to_owned) };
         let error = ApiError::of_failure(&failure, "*");
         ALL[0].error_body(&error, JobId::from_random(0))
@@ -148,7 +148,7 @@ mod tests {
             (Ending::RequestTimeout, None, "request timeout"),
         ];
         for (ending, detail, words) in table {
-            assert_eq!(told(ending, detail), format!("{{\"error\":\"{words}\"}}"));
+            assert_eq!(body(ending, detail), format!("{{\"error\":\"{words}\"}}"));
         }
     }
 

@@ -121,7 +121,7 @@ mod tests {
 
     use super::*;
 
-    fn told(error: &ApiError) -> String {
+    fn text(error: &ApiError) -> String {
         NodeChat.error_body(error, JobId::from_random(0))
     }
 
@@ -129,12 +129,12 @@ mod tests {
     fn errors_have_the_stock_words_and_ours_where_there_is_none() {
         let unknown = ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, "no provider for \"m\"");
         assert_eq!(
-            told(&unknown),
+            text(&unknown),
             "{\"err\":\"unknown model\",\"message\":\"no provider for \\\"m\\\"\",\
              \"error\":\"no provider for \\\"m\\\"\"}\n"
         );
         let full = ApiError::new(StatusCode::TOO_MANY_REQUESTS, Kind::Overload, "queue full");
-        assert_eq!(told(&full), "{\"err\":\"queue full\",\"error\":\"queue full\"}\n");
+        assert_eq!(text(&full), "{\"err\":\"queue full\",\"error\":\"queue full\"}\n");
         let line = NodeChat.error_event(&full, JobId::from_random(0), 0);
         assert_eq!(line, "{\"err\":\"queue full\"}\n");
     }

@@ -45,12 +45,12 @@ mod tests {
     fn every_client_of_rankings_finds_the_words() {
         let error = ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, "no");
         let error = ApiError { param: Some("model".into()), ..error };
-        let told: Value =
+        let answer: Value =
             serde_json::from_str(&Rerank.error_body(&error, JobId::from_random(0))).unwrap();
-        assert_eq!((&told["message"], &told["detail"]), (&"no".into(), &"no".into()));
+        assert_eq!((&answer["message"], &answer["detail"]), (&"no".into(), &"no".into()));
         let openais = json!({
             "message": "no", "type": "invalid_request_error", "param": "model", "code": null,
         });
-        assert_eq!(told["error"], openais);
+        assert_eq!(answer["error"], openais);
     }
 }

@@ -183,8 +183,8 @@ impl AnswerMap for PassedOn {
             Kind::Stream { usage, .. } => usage.as_mut().map(UsageFilter::end).unwrap_or_default(),
             Kind::Error { status, body } => {
                 let request_id = self.job.to_string();
-                let told = translate::told_anew(self.endpoint, *status, body, &request_id);
-                told.map_or_else(|| std::mem::take(body).into(), Bytes::from)
+                let text = translate::api_error(self.endpoint, *status, body, &request_id);
+                text.map_or_else(|| std::mem::take(body).into(), Bytes::from)
             }
         })
     }

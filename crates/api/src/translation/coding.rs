@@ -15,7 +15,7 @@ const MAX_DECODED: usize = 8 * 1024 * 1024;
 const PIECE: usize = 1024;
 
 /// An answer's map that is given the answer without its coding.
-pub(super) struct Uncoded<M> {
+pub(super) struct Decoder<M> {
     map: M,
     coding: Coding,
 }
@@ -28,13 +28,13 @@ enum Coding {
     Other(String),
 }
 
-impl<M> Uncoded<M> {
+impl<M> Decoder<M> {
     pub(super) fn new(map: M) -> Self {
         Self { map, coding: Coding::None }
     }
 }
 
-impl<M: AnswerMap> AnswerMap for Uncoded<M> {
+impl<M: AnswerMap> AnswerMap for Decoder<M> {
     fn head(&mut self, head: Head) -> Head {
         self.coding = Coding::of(&head.headers);
         self.map.head(head)
@@ -175,7 +175,7 @@ mod tests {
     fn read(coding: &'static str, pieces: &[&[u8]]) -> Result<Vec<u8>, String> {
         let coding = (header::CONTENT_ENCODING, HeaderValue::from_static(coding));
         let headers = HeaderMap::from_iter([coding]);
-        let mut map = Uncoded::new(Same);
+        let mut map = Decoder::new(Same);
         map.head(Head { status: StatusCode::OK, headers });
         let mut all = Vec::new();
         for piece in pieces {

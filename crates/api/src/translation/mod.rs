@@ -26,7 +26,7 @@ use translate::{self, BadRequest, Context};
 
 use self::{
     answer::{PassedOn, TranslatedAnswer},
-    coding::Uncoded,
+    coding::Decoder,
     rest::AnswerRecord,
 };
 use crate::{blocking::INLINE_LIMIT, uploads::RoomLeft};
@@ -172,7 +172,7 @@ impl Translation {
         let since = self.origin.accepted.steady;
         let answer = answer
             .map(|map| TranslatedAnswer::new(map, since))
-            .map(|map| Box::new(Uncoded::new(map)) as Box<dyn AnswerMap>);
+            .map(|map| Box::new(Decoder::new(map)) as Box<dyn AnswerMap>);
         Ok(ProviderRequest {
             model: model.clone(),
             to,
@@ -183,8 +183,8 @@ impl Translation {
 }
 
 impl Translation {
-    /// The client's body as it was read, and what it became. A body that strict readers refuse is read
-    /// mended.
+    /// The client's body as it was read, and its translation. A body that strict readers refuse is
+    /// mended before it is read.
     fn translated_body(
         &self,
         given: &Bytes,
@@ -236,8 +236,8 @@ impl Translator for Translation {
     }
 
     fn record(&self, _: &JobRequest, endpoint: Endpoint) -> Option<Box<dyn Record>> {
-        let kept = self.origin.streaming && self.room.is_ample();
-        let record = kept.then(|| AnswerRecord::new(endpoint, self.origin.context()));
+        let is_recorded = self.origin.streaming && self.room.is_ample();
+        let record = is_recorded.then(|| AnswerRecord::new(endpoint, self.origin.context()));
         Some(Box::new(record??))
     }
 }
@@ -333,8 +333,8 @@ mod tests {
             translated.map(|translated| translated.request.body.clone()).unwrap()
         };
         assert_eq!(sent("m").as_ptr(), ready.as_ptr());
-        let again = sent("m");
-        assert!(again == ready && again.as_ptr() != ready.as_ptr(), "it was given away");
+        let second = sent("m");
+        assert!(second == ready && second.as_ptr() != ready.as_ptr(), "it was given away");
         assert_eq!(openai::peek(&sent("other")).unwrap().model, "other");
     }
 

@@ -27,7 +27,7 @@ pub struct SessionCookie {
 }
 
 /// The content of a cookie.
-pub(super) struct Kept<'a> {
+pub(super) struct CookieContent<'a> {
     /// The text of a session.
     text: &'a str,
     /// The path that it is set for.
@@ -54,20 +54,22 @@ impl SessionCookie {
         if access::presented(headers).is_some() || !is_from_own_page(uri, headers) {
             return;
         }
-        let Some(bearer) = self.kept(headers).and_then(|kept| kept.bearer()) else { return };
+        let Some(bearer) = self.content(headers).and_then(|content| content.bearer()) else {
+            return;
+        };
         // Not appended: a proxy's own sign-in, such as `Basic`, is not for this server.
         request.headers_mut().insert(header::AUTHORIZATION, bearer);
     }
 
     /// The content of the first cookie of this name.
-    pub(super) fn kept<'a>(&self, headers: &'a HeaderMap) -> Option<Kept<'a>> {
+    pub(super) fn content<'a>(&self, headers: &'a HeaderMap) -> Option<CookieContent<'a>> {
         let lines = headers.get_all(header::COOKIE).into_iter();
         let cookies = lines.filter_map(|line| line.to_str().ok()).flat_map(|line| line.split(';'));
         let mut pairs = cookies.filter_map(|cookie| cookie.trim().split_once('='));
         let (_, value) = pairs.find(|(name, _)| **name == *self.name)?;
         let (text, path) = value.split_once(':').unwrap_or((value, "/"));
         let path = PagePath::of(path).unwrap_or_default();
-        has_session_form(text).then_some(Kept { text, path })
+        has_session_form(text).then_some(CookieContent { text, path })
     }
 
     /// The header that sets it. `secure`: browsers are to send it over TLS only.
@@ -105,7 +107,7 @@ impl SessionCookie {
     }
 }
 
-impl Kept<'_> {
+impl CookieContent<'_> {
     pub(super) const fn text(&self) -> &str {
         self.text
     }
@@ -209,8 +211,8 @@ mod tests {
         );
         let value = set.to_str().unwrap().split(';').next().unwrap().parse().unwrap();
         let headers = HeaderMap::from_iter([(header::COOKIE, value)]);
-        let kept = cookie().kept(&headers).map(|kept| kept.path);
-        assert_eq!(kept, Some(path.clone()));
+        let content = cookie().content(&headers).map(|content| content.path);
+        assert_eq!(content, Some(path.clone()));
         let deleted = cookie().deleted(&path, false).unwrap();
         assert_eq!(
             deleted,

@@ -2,11 +2,9 @@
 //!
 //! - `files`: its files
 //! - `cookie`: the cookie of a session, and when it counts
-//! - `session`: tells who is signed in, signs a browser in, and signs it out
-//! - `code`: `POST /web/code`: login codes
+//! - `session`: tells who is signed in, signs a browser in, and signs it out; login codes
 //! - `state`: what signing in needs
 
-mod code;
 pub(crate) mod cookie;
 pub(crate) mod files;
 mod session;
@@ -29,7 +27,7 @@ const OWNER: &str = "owner";
 /// The paths of signing in.
 pub(crate) fn routes() -> Router<Api> {
     let session = get(session::show).post(session::sign_in).delete(session::sign_out);
-    Router::new().route("/web/session", session).route(CODE, post(code::create))
+    Router::new().route("/web/session", session).route(CODE, post(session::create_code))
 }
 
 /// The id of a holder's key, or `owner`.

@@ -1,16 +1,19 @@
-//! `/web/session` tells who is signed in, signs a browser in, and signs it out.
+//! `/web/session` tells who is signed in, signs a browser in, and signs it out; `POST /web/code` makes a login code, by
+//! which another browser signs in with the same rights.
 
 use std::{sync::Arc, time::Duration};
 
-use access::{Denied, Holder, Key, Moment, PageSession, has_session_form, is_from_own_page};
+use access::{
+    Denied, Holder, Key, Moment, PageSession, TooManyCodes, has_session_form, is_from_own_page,
+};
 use axum::{
     Json,
     extract::{Request, State},
     response::{IntoResponse, Response},
 };
 use base::{ClientAddress, KeyScope, Secret};
-use http::{StatusCode, header, request::Parts};
-use protocol::admin::web::SignedIn;
+use http::{HeaderMap, StatusCode, header, request::Parts};
+use protocol::admin::web::{LoginCode, SignedIn};
 use serde::Deserialize;
 use tokio::time::Instant;
 
@@ -68,16 +71,16 @@ pub(crate) async fn sign_in(
     }
     let mut held = api.uploads().hold();
     let words = "that is no way to sign in: send {\"token\": …} or {\"code\": …}";
-    let asked: SignIn = read::json(&parts.headers, body, LONGEST, &mut held, words).await?;
-    let path = asked.path.as_deref().map_or_else(|| Some(PagePath::default()), PagePath::of);
-    let (credential, path) = credential(asked.token, asked.code)
+    let sign_in: SignIn = read::json(&parts.headers, body, LONGEST, &mut held, words).await?;
+    let path = sign_in.path.as_deref().map_or_else(|| Some(PagePath::default()), PagePath::of);
+    let (credential, path) = credential(sign_in.token, sign_in.code)
         .zip(path)
         .ok_or_else(|| ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, words))?;
     let now = Moment::now();
     let (holder, key) = known(&api, Client::of(&parts.extensions), &credential, now)?;
     let made = begin(&api, &parts, &holder, key.as_deref(), now).await;
     let target = made.as_ref().map_or("", |(session, _)| session.id().as_str());
-    Operator::of(&holder, None).did(&api, credential.action(), target, &made).await;
+    Operator::of(&holder, None).record(&api, credential.action(), target, &made).await;
     let (session, text) = made?;
     let lasts = session.record().expires.saturating_sub(now.seconds());
     let (cookie, secure) = (&api.web().cookie, is_secure(&api, &parts));
@@ -130,7 +133,7 @@ async fn end(api: &Api, parts: &Parts) -> Result<(), ApiError> {
     // Also when the store failed: in memory the session has already ended.
     api.scheduler().sign_out(session.id());
     let by = Operator::of(&session.holder(), Some(session.id().as_str()));
-    by.did(api, "web.session.end", session.id().as_str(), &ended).await;
+    by.record(api, "web.session.end", session.id().as_str(), &ended).await;
     ended.map(drop)
 }
 
@@ -199,8 +202,11 @@ fn credential(token: Option<Secret>, code: Option<Secret>) -> Option<Credential>
 /// Has the browser delete the cookie that a request came by, whose session has ended: it would be sent again and again.
 fn without_cookie(api: &Api, parts: &Parts, mut answer: Response) -> Response {
     let (cookie, presented) = (&api.web().cookie, access::presented(&parts.headers));
-    let kept = cookie.kept(&parts.headers).filter(|kept| presented == Some(kept.text()));
-    if let Some(line) = kept.and_then(|kept| cookie.deleted(kept.path(), is_secure(api, parts))) {
+    let content =
+        cookie.content(&parts.headers).filter(|content| presented == Some(content.text()));
+    if let Some(line) =
+        content.and_then(|content| cookie.deleted(content.path(), is_secure(api, parts)))
+    {
         answer.headers_mut().insert(header::SET_COOKIE, line);
     }
     kept_private(answer)
@@ -244,4 +250,32 @@ fn wrong_code() -> ApiError {
 fn too_many() -> ApiError {
     let words = "too many wrong tokens and codes came from your address: try again later";
     ApiError::new(StatusCode::TOO_MANY_REQUESTS, Kind::Overload, words)
+}
+
+/// Makes a login code.
+pub(crate) async fn create_code(
+    State(api): State<Api>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let presented = access::presented(&headers).ok_or_else(no_credential)?;
+    let (keys, now) = (api.keys(), Moment::now());
+    let holder = keys.holder(presented, now)?;
+    let session = keys.page_sessions().find(presented, now);
+    let by = Operator::of(&holder, session.as_ref().map(|session| session.id().as_str()));
+    let made = keys.page_sessions().codes().create(holder, now).map_err(ApiError::from);
+    by.record(&api, "web.code.create", "", &made).await;
+    let expires = timestamp(now.after(access::page_sessions::GOOD_FOR).seconds());
+    let code = LoginCode { code: Secret::expose(&made?).to_owned(), expires };
+    Ok(kept_private(Json(code).into_response()))
+}
+
+fn no_credential() -> ApiError {
+    let words = "a login code is made by the administrator's token, a key or a session of the page";
+    ApiError::new(StatusCode::UNAUTHORIZED, Kind::Authentication, words)
+}
+
+impl From<TooManyCodes> for ApiError {
+    fn from(error: TooManyCodes) -> Self {
+        Self::new(StatusCode::TOO_MANY_REQUESTS, Kind::Overload, error.to_string())
+    }
 }

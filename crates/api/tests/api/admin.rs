@@ -110,8 +110,8 @@ async fn a_key_in_place_of_its_id_is_not_repeated() {
     let kit = Kit::new();
     let key = format!("wk_{}", "0f".repeat(32));
     let token = [("authorization", "Bearer admin")];
-    let (status, told) = get(&kit, &format!("/admin/keys/{key}"), &token).await;
-    assert!(status == 404 && told.contains("not its id") && !told.contains(&key), "{told}");
+    let (status, answer) = get(&kit, &format!("/admin/keys/{key}"), &token).await;
+    assert!(status == 404 && answer.contains("not its id") && !answer.contains(&key), "{answer}");
     let delete = Request::delete(format!("/admin/keys/{key}"));
     let delete = delete.header("authorization", "Bearer admin").body(Body::empty()).unwrap();
     assert_eq!(kit.send(delete).await.status(), 404);

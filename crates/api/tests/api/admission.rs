@@ -4,14 +4,13 @@ use axum::body::Body;
 use http::{Method, Request};
 use serde_json::Value;
 
-use crate::kit::{Kit, text};
+use crate::kit::{Kit, json_of, text};
 
 async fn refused(kit: &Kit, path: &str, body: &str) -> (u16, Value) {
     let request = Request::post(path).body(Body::from(body.to_owned())).unwrap();
     let response = kit.send(request).await;
     assert!(response.headers().contains_key("x-request-id"));
-    let status = response.status().as_u16();
-    (status, serde_json::from_str(&text(response).await).unwrap())
+    json_of(response).await
 }
 
 #[tokio::test(start_paused = true)]

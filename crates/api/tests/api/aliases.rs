@@ -88,16 +88,16 @@ async fn a_model_is_asked_for_with_the_tag_latest_or_without() {
     let aliases = Aliases::new([("fast".to_owned(), targets, serde_json::Map::new())]).unwrap();
     let mut kit = Kit::with_aliases(aliases, |_, _| {});
     kit.serves(&["big:latest", "small"], &[Endpoint::ChatCompletions]);
-    for (asked, served) in [
+    for (name, served) in [
         ("big", "big:latest"),
         ("big:latest", "big:latest"),
         ("fast", "big:latest"),
         ("small:latest", "small"),
     ] {
-        let body = format!(r#"{{"model":"{asked}"}}"#);
+        let body = format!(r#"{{"model":"{name}"}}"#);
         let (_response, assignment) = kit.post("/v1/chat/completions", &body).await;
-        assert_eq!(sent(&assignment)["model"], served, "{asked}");
-        assert_eq!(shown(&kit, asked).await, 200, "{asked}");
+        assert_eq!(sent(&assignment)["model"], served, "{name}");
+        assert_eq!(shown(&kit, name).await, 200, "{name}");
     }
     assert_eq!(listed(&kit).await, ["big:latest", "fast", "small"]);
     assert_eq!(shown(&kit, "big:8b").await, 404, "another tag is another model");

@@ -144,13 +144,13 @@ async fn a_stream_goes_on_without_its_client_and_is_read_again_from_any_event() 
     drop(body);
     assignment.answer.chunk(event("response.in_progress", 1, &running).into()).unwrap();
     let path = format!("/v1/responses/{id}");
-    let again =
+    let resumed =
         keeper.request(Method::GET, &format!("{path}?stream=true&starting_after=0"), &Value::Null);
-    let again = keeper.kit.send(again).await;
-    assert_eq!(again.headers()["content-type"], "text/event-stream");
+    let resumed = keeper.kit.send(resumed).await;
+    assert_eq!(resumed.headers()["content-type"], "text/event-stream");
     assignment.answer.chunk(event("response.completed", 2, &answer("a")).into()).unwrap();
     assignment.answer.end();
-    let rest = text(again).await;
+    let rest = text(resumed).await;
     assert!(!rest.contains("response.created") && rest.contains("response.in_progress"), "{rest}");
     let last = responses(&rest).pop().unwrap();
     assert_eq!((&last["id"], &last["status"]), (&json!(id), &json!("completed")));

@@ -4,10 +4,10 @@ use api::Aliases;
 use axum::body::Body;
 use base::Endpoint;
 use bytes::Bytes;
-use http::{Request, Response, header};
+use http::{Request, header};
 use serde_json::{Map, Value, json};
 
-use crate::kit::{Kit, head, next, text};
+use crate::kit::{Kit, head, json_of, next, text};
 
 const TRANSCRIPTIONS: &str = "/v1/audio/transcriptions";
 const KIND: &str = "multipart/form-data; boundary=\"b 1\"";
@@ -36,11 +36,6 @@ fn upload(model: &str) -> Vec<u8> {
 fn posted(path: &str, kind: &str, body: impl Into<Bytes>) -> Request<Body> {
     let request = Request::post(path).header(header::CONTENT_TYPE, kind);
     request.body(Body::from(body.into())).unwrap()
-}
-
-async fn told(response: Response<Body>) -> (u16, Value) {
-    let status = response.status().as_u16();
-    (status, serde_json::from_str(&text(response).await).unwrap())
 }
 
 fn serving(kit: &Kit) {
@@ -92,8 +87,8 @@ async fn bytes_stay_bytes_with_their_type_and_length() {
         let (response, mut assignment) = kit.send_for(request, head(&headers)).await;
         assert_eq!(assignment.request.body, body);
         assert_eq!(response.headers()["content-type"], "audio/mpeg");
-        let told = response.headers().get("content-length").map(|it| it.to_str().unwrap());
-        assert_eq!(told, length);
+        let length = response.headers().get("content-length").map(|it| it.to_str().unwrap());
+        assert_eq!(length, length);
         let mut body = response.into_body();
         for piece in [sound.slice(..5), sound.slice(5..)] {
             assignment.answer.chunk(piece.clone()).unwrap();
@@ -167,7 +162,7 @@ async fn a_bad_form_is_refused_in_openais_words_and_nothing_of_it_is_kept() {
         [TRANSCRIPTIONS, "/v1/audio/translations", "/v1/images/edits", "/v1/images/variations"]
     {
         for (kind, body, words, param) in &cases {
-            let (status, error) = told(kit.send(posted(path, kind, body.clone())).await).await;
+            let (status, error) = json_of(kit.send(posted(path, kind, body.clone())).await).await;
             let message = error["error"]["message"].as_str().unwrap();
             assert!(status == 400 && message.contains(words), "{path}: {status} {message}");
             assert_eq!(error["error"]["type"], "invalid_request_error");
@@ -185,7 +180,7 @@ async fn a_form_over_the_bound_is_refused_before_it_is_read() {
     let kit = Kit::with(|_, limits| limits.max_body = 1000);
     serving(&kit);
     let big = form(&[("name=file; filename=a", &[0; 1000]), ("name=model", b"m")]);
-    let (status, error) = told(kit.send(posted(TRANSCRIPTIONS, KIND, big)).await).await;
+    let (status, error) = json_of(kit.send(posted(TRANSCRIPTIONS, KIND, big)).await).await;
     assert_eq!(status, 413);
     let message = error["error"]["message"].as_str().unwrap();
     assert!(message.contains("limit of 1000 bytes"), "{message}");
@@ -197,11 +192,11 @@ async fn a_form_is_taken_where_files_are_and_json_everywhere() {
     let mut kit = Kit::new();
     serving(&kit);
     let form = posted("/v1/audio/speech", KIND, upload("m"));
-    let (status, error) = told(kit.send(form).await).await;
+    let (status, error) = json_of(kit.send(form).await).await;
     let words = "the content type must be application/json, not multipart/form-data";
     assert_eq!((status, &error["error"]["message"]), (415, &words.into()));
     let text = posted(TRANSCRIPTIONS, "audio/wav", "RIFF");
-    let (status, error) = told(kit.send(text).await).await;
+    let (status, error) = json_of(kit.send(text).await).await;
     let words = "the content type must be application/json or multipart/form-data, not audio/wav";
     assert_eq!((status, &error["error"]["message"]), (415, &words.into()));
     let body = r#"{"model":"m","images":["data:,"]}"#;
@@ -218,7 +213,7 @@ async fn only_a_provider_that_says_so_is_asked_and_the_error_tells_what_there_is
             continue;
         };
         let request = posted(path, "application/json", r#"{"model":"m"}"#);
-        let (status, error) = told(kit.send(request).await).await;
+        let (status, error) = json_of(kit.send(request).await).await;
         let error = &error["error"];
         assert_eq!((status, &error["code"]), (404, &"endpoint_not_served".into()), "{path}");
         let message = error["message"].as_str().unwrap();
@@ -248,7 +243,7 @@ async fn every_path_of_json_passes_unchanged_both_ways() {
 async fn the_errors_of_rankings_are_read_by_each_of_its_clients() {
     let kit = Kit::new();
     let (status, error) =
-        told(kit.send(posted("/v1/rerank", "application/json", "{}")).await).await;
+        json_of(kit.send(posted("/v1/rerank", "application/json", "{}")).await).await;
     let words = Value::from("the request body has no `model`");
     assert_eq!(status, 400);
     let all = [&error["message"], &error["detail"], &error["error"]["message"]];

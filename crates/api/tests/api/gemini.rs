@@ -3,10 +3,10 @@
 use axum::body::Body;
 use base::Endpoint;
 use bytes::Bytes;
-use http::{Request, Response};
+use http::Request;
 use serde_json::{Value, json};
 
-use crate::kit::{Kit, head, next, sent, text};
+use crate::kit::{Kit, head, json_of, next, sent, text};
 
 const CHAT: Endpoint = Endpoint::ChatCompletions;
 const WHOLE: &str = "/v1beta/models/m:generateContent";
@@ -30,12 +30,6 @@ fn post(path: &str, body: &str) -> Request<Body> {
     Request::post(path).body(Body::from(body.to_owned())).unwrap()
 }
 
-async fn told(response: Response<Body>) -> (u16, Value) {
-    let status = response.status().as_u16();
-    let text = text(response).await;
-    (status, serde_json::from_str(&text).unwrap_or_else(|bad| panic!("{text}: {bad}")))
-}
-
 /// The answer to a request that is answered whole; what its provider was sent, and where.
 async fn answered(
     kit: &mut Kit,
@@ -49,7 +43,7 @@ async fn answered(
     assignment.answer.chunk(Bytes::from_static(answer.as_bytes())).unwrap();
     let (sent, endpoint) = (sent(&assignment), assignment.endpoint);
     assignment.answer.end();
-    (told(response.await.unwrap()).await, sent, endpoint)
+    (json_of(response.await.unwrap()).await, sent, endpoint)
 }
 
 /// A stream's elements, whichever form it has.
@@ -98,10 +92,10 @@ async fn every_path_leads_to_the_model_that_it_names() {
         "/v1/models/a/b:8b:generateContent",
         "/v1beta/tunedModels/a/b:8b:generateContent",
     ] {
-        let ((status, told), sent, endpoint) = answered(&mut kit, (path, ASK), answer).await;
+        let ((status, answer), sent, endpoint) = answered(&mut kit, (path, ASK), answer).await;
         assert_eq!((status, endpoint, &sent["model"]), (200, CHAT, &json!("a/b:8b")), "{path}");
-        assert_eq!(told["candidates"][0]["content"]["parts"], json!([{"text": "hello"}]));
-        assert_eq!(told["modelVersion"], "a/b:8b");
+        assert_eq!(answer["candidates"][0]["content"]["parts"], json!([{"text": "hello"}]));
+        assert_eq!(answer["modelVersion"], "a/b:8b");
     }
 }
 
@@ -115,12 +109,12 @@ async fn a_key_in_the_query_reaches_nobody() {
     let (_response, assignment) = kit.post(&path, ASK).await;
     let seen = format!("{:?} {:?}", assignment.request.path_and_query, assignment.request.headers);
     assert!(!seen.contains(key) && !seen.contains("x-goog"), "{seen}");
-    let (status, error) = told(kit.send(post(WHOLE, ASK)).await).await;
+    let (status, error) = json_of(kit.send(post(WHOLE, ASK)).await).await;
     assert_eq!((status, &error["error"]["status"]), (401, &json!("UNAUTHENTICATED")));
-    let wrong = told(kit.send(post(&format!("{WHOLE}?key=wk_wrong"), ASK)).await).await;
+    let wrong = json_of(kit.send(post(&format!("{WHOLE}?key=wk_wrong"), ASK)).await).await;
     assert_eq!(wrong.0, 401);
     let header = Request::get("/v1beta/models").header("x-goog-api-key", key);
-    let (status, models) = told(kit.send(header.body(Body::empty()).unwrap()).await).await;
+    let (status, models) = json_of(kit.send(header.body(Body::empty()).unwrap()).await).await;
     assert_eq!((status, &models["models"][0]["name"]), (200, &json!("models/m")));
 }
 
@@ -211,18 +205,18 @@ async fn bad_requests_are_refused_in_googles_envelope() {
     ] {
         let response = kit.send(post(path, body)).await;
         assert!(response.headers().contains_key("x-request-id"));
-        let (status, error) = told(response).await;
+        let (status, error) = json_of(response).await;
         let error = &error["error"];
         assert_eq!(
             (status, &error["code"], &error["status"]),
             (400, &json!(400), &json!("INVALID_ARGUMENT")),
             "{path} {error}"
         );
-        let told = error["details"][0]["fieldViolations"][0]["field"].as_str();
-        assert_eq!(told, field, "{path} {error}");
+        let named = error["details"][0]["fieldViolations"][0]["field"].as_str();
+        assert_eq!(named, field, "{path} {error}");
     }
     let form = Request::post(WHOLE).header("content-type", "text/plain");
-    let (status, _) = told(kit.send(form.body(Body::from(ASK)).unwrap()).await).await;
+    let (status, _) = json_of(kit.send(form.body(Body::from(ASK)).unwrap()).await).await;
     assert_eq!(status, 415);
 }
 
@@ -241,7 +235,7 @@ async fn what_google_has_and_this_server_has_not_is_said_in_googles_envelope() {
         (Request::delete("/v1beta/models/m").body(Body::empty()).unwrap(), 405),
     ] {
         let what = format!("{} {}", request.method(), request.uri());
-        let (status, error) = told(kit.send(request).await).await;
+        let (status, error) = json_of(kit.send(request).await).await;
         assert_eq!((status, &error["error"]["code"]), (code, &json!(code)), "{what}: {error}");
         assert!(error["error"]["status"].is_string(), "{what}: {error}");
     }
@@ -252,17 +246,17 @@ async fn tokens_are_counted_by_a_backend_or_estimated() {
     const PATH: &str = "/v1beta/models/m:countTokens";
     let mut kit = Kit::new();
     let counted = r#"{"input_tokens":5}"#;
-    let (told_it, sent, endpoint) = answered(&mut kit, (PATH, ASK), counted).await;
+    let (answer, sent, endpoint) = answered(&mut kit, (PATH, ASK), counted).await;
     assert_eq!(endpoint, Endpoint::CountTokens);
     assert_eq!(sent["messages"][0]["content"][0]["text"], "hi");
     assert_eq!((sent.get("max_tokens"), sent.get("stream")), (None, None));
-    assert_eq!(told_it, (200, json!({"totalTokens": 5})));
+    assert_eq!(answer, (200, json!({"totalTokens": 5})));
     let kit = chat_only();
     let whole = format!(r#"{{"generateContentRequest":{{"model":"models/m",{}}}"#, &ASK[1..]);
     for body in [ASK, &whole] {
         let response = kit.send(post(PATH, body)).await;
         assert_eq!(response.headers()["x-warren-usage"], "estimated");
-        let (status, counted) = told(response).await;
+        let (status, counted) = json_of(response).await;
         assert!(status == 200 && counted["totalTokens"].as_u64().unwrap() > 0, "{counted}");
     }
 }
@@ -284,9 +278,9 @@ async fn contents_are_embedded_by_a_backend_of_openais() {
             json!({"embeddings": [{"values": [0.5]}]}),
         ),
     ] {
-        let (told, sent, endpoint) = answered(&mut kit, (path, body), vectors).await;
+        let (answer, sent, endpoint) = answered(&mut kit, (path, body), vectors).await;
         assert_eq!((endpoint, &sent["input"]), (Endpoint::Embeddings, &json!(["a"])));
-        assert_eq!(told, (200, expected));
+        assert_eq!(answer, (200, expected));
     }
 }
 
@@ -294,14 +288,14 @@ async fn contents_are_embedded_by_a_backend_of_openais() {
 async fn models_are_told_in_the_form_of_the_client_that_asks() {
     let kit = chat_only();
     let get = |path: &str| Request::get(path).body(Body::empty()).unwrap();
-    let (_, one) = told(kit.send(get("/v1beta/models/m")).await).await;
+    let (_, one) = json_of(kit.send(get("/v1beta/models/m")).await).await;
     assert_eq!((&one["name"], &one["displayName"]), (&json!("models/m"), &json!("m")));
     assert_eq!(one["supportedGenerationMethods"], json!(["generateContent", "countTokens"]));
-    let (_, of_openai) = told(kit.send(get("/v1/models")).await).await;
+    let (_, of_openai) = json_of(kit.send(get("/v1/models")).await).await;
     assert_eq!(of_openai["object"], "list");
     for path in ["/v1/models", "/v1/models/m"] {
         let googles = Request::get(path).header("x-goog-api-client", "google-genai-sdk/1");
-        let (_, models) = told(kit.send(googles.body(Body::empty()).unwrap()).await).await;
+        let (_, models) = json_of(kit.send(googles.body(Body::empty()).unwrap()).await).await;
         let first = if path.ends_with("/m") { &models } else { &models["models"][0] };
         assert_eq!(first["name"], "models/m", "{models}");
     }

@@ -32,8 +32,8 @@ fn join(secret: &str) -> Value {
 }
 
 async fn proof_of(kit: &Kit, of: &str, address: &str) -> Response<Body> {
-    let asked = json!({"of": of, "nonce": hex::encode(NONCE), "address": address});
-    post(kit, "/v1/join/proof", &asked).await
+    let request = json!({"of": of, "nonce": hex::encode(NONCE), "address": address});
+    post(kit, "/v1/join/proof", &request).await
 }
 
 #[tokio::test(start_paused = true)]

@@ -290,7 +290,8 @@ impl Kit {
     }
 }
 
-fn offer(models: &[&str]) -> Offer {
+/// The offer of a provider on this machine.
+pub(crate) fn offer(models: &[&str]) -> Offer {
     Offer {
         scope: Scope::server(),
         models: models.iter().map(|&model| model.into()).collect(),
@@ -328,6 +329,12 @@ pub(crate) async fn next(body: &mut Body) -> Option<Result<Bytes, axum::Error>> 
 pub(crate) async fn text(response: Response<Body>) -> String {
     let bytes = axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap();
     String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// The status and the JSON of a response.
+pub(crate) async fn json_of(response: Response<Body>) -> (u16, Value) {
+    let (status, text) = (response.status().as_u16(), text(response).await);
+    (status, serde_json::from_str(&text).unwrap_or_else(|bad| panic!("{text}: {bad}")))
 }
 
 /// The only address of the server of these tests.

@@ -12,7 +12,6 @@ mod admin;
 mod admission;
 mod aliases;
 mod background;
-mod count_tokens;
 mod forms;
 mod gemini;
 mod joining;

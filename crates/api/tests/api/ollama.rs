@@ -10,7 +10,7 @@ use scheduler::Head;
 use serde_json::{Value, json};
 
 use crate::{
-    kit::{Kit, head, next, sent, text},
+    kit::{Kit, head, json_of, next, sent, text},
     room_kit::{EVENTS, JSON},
 };
 
@@ -22,18 +22,12 @@ fn post(path: &str, body: &Value) -> Request<Body> {
     request.body(Body::from(body.to_string())).unwrap()
 }
 
-fn asked(fields: &[(&str, Value)]) -> Value {
+fn chat(fields: &[(&str, Value)]) -> Value {
     let mut body = json!({"model": "m", "messages": [{"role": "user", "content": "hi"}]});
     for (name, value) in fields {
         body[*name] = value.clone();
     }
     body
-}
-
-async fn object(response: Response<Body>) -> (u16, Value) {
-    let status = response.status().as_u16();
-    let text = text(response).await;
-    (status, serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}")))
 }
 
 fn lines(text: &str) -> Vec<Value> {
@@ -51,7 +45,7 @@ const STREAM: &str = concat!(
 async fn a_chat_streams_unless_it_is_asked_not_to() {
     let mut kit = Kit::new();
     kit.serves(&["m"], CHAT);
-    for body in [asked(&[]), asked(&[("stream", Value::Null)]), asked(&[("stream", true.into())])] {
+    for body in [chat(&[]), chat(&[("stream", Value::Null)]), chat(&[("stream", true.into())])] {
         let (response, mut assignment) =
             kit.send_for(post("/api/chat", &body), head(&[EVENTS])).await;
         assert!(assignment.request.streaming, "{body}");
@@ -66,10 +60,10 @@ async fn a_chat_streams_unless_it_is_asked_not_to() {
         assert_eq!((&lines[2]["done"], &lines[2]["eval_count"]), (&json!(true), &json!(2)));
     }
     let whole = r#"{"choices":[{"message":{"content":"hello"},"finish_reason":"stop"}]}"#;
-    let body = asked(&[("stream", false.into())]).to_string();
+    let body = chat(&[("stream", false.into())]).to_string();
     let response = kit.post_for_all("/api/chat", &body, head(&[JSON]), whole).await;
     assert_eq!(response.headers()["content-type"], "application/json");
-    let (status, object) = object(response).await;
+    let (status, object) = json_of(response).await;
     assert_eq!(
         (status, &object["message"]["content"], &object["done"]),
         (200, &json!("hello"), &json!(true))
@@ -81,12 +75,12 @@ async fn the_body_tells_ollamas_chat_from_the_node_protocols() {
     let mut kit = Kit::new();
     kit.serves(&["m"], CHAT);
     for (body, node) in [
-        (asked(&[("max_new_tokens", 7.into())]), true),
-        (asked(&[("temperature", 0.5.into()), ("system", "".into())]), true),
+        (chat(&[("max_new_tokens", 7.into())]), true),
+        (chat(&[("temperature", 0.5.into()), ("system", "".into())]), true),
         (json!({"model": "m", "messages": ["hi"]}), true),
-        (asked(&[]), false),
-        (asked(&[("options", json!({"temperature": 0.5}))]), false),
-        (asked(&[("temperature", 0.5.into()), ("stream", true.into())]), false),
+        (chat(&[]), false),
+        (chat(&[("options", json!({"temperature": 0.5}))]), false),
+        (chat(&[("temperature", 0.5.into()), ("stream", true.into())]), false),
     ] {
         let (response, mut assignment) =
             kit.send_for(post("/api/chat", &body), head(&[EVENTS])).await;
@@ -106,9 +100,9 @@ async fn a_body_that_nobody_can_read_is_told_to_both() {
     let kit = Kit::new();
     for body in ["", "{", "[]", "7", "\u{1}"] {
         let request = Request::post("/api/chat").body(Body::from(body)).unwrap();
-        let (status, told) = object(kit.send(request).await).await;
-        assert_eq!((status, &told["err"]), (400, &json!("invalid request")), "{body}");
-        assert_eq!(told["error"], told["message"], "{body}");
+        let (status, answer) = json_of(kit.send(request).await).await;
+        assert_eq!((status, &answer["err"]), (400, &json!("invalid request")), "{body}");
+        assert_eq!(answer["error"], answer["message"], "{body}");
     }
 }
 
@@ -145,11 +139,11 @@ async fn a_provider_of_chat_alone_cannot_serve_a_raw_prompt() {
     let kit = Kit::new();
     kit.serves(&["m"], CHAT);
     let body = json!({"model": "m", "prompt": "x", "suffix": "y"});
-    let (status, told) = object(kit.send(post("/api/generate", &body)).await).await;
-    let words = told["error"].as_str().unwrap();
+    let (status, answer) = json_of(kit.send(post("/api/generate", &body)).await).await;
+    let words = answer["error"].as_str().unwrap();
     assert!(
         status == 400 && words.contains("`suffix`") && words.contains("`raw`"),
-        "{status} {told}"
+        "{status} {answer}"
     );
 }
 
@@ -167,9 +161,9 @@ async fn vectors_come_in_both_forms() {
         ),
     ] {
         let response = kit.post_for_all(path, &body.to_string(), head(&[JSON]), answer).await;
-        let (status, told) = object(response).await;
+        let (status, answer) = json_of(response).await;
         let name = if path == "/api/embed" { "embeddings" } else { "embedding" };
-        assert_eq!((status, &told[name]), (200, &expected), "{told}");
+        assert_eq!((status, &answer[name]), (200, &expected), "{answer}");
     }
 }
 
@@ -188,24 +182,27 @@ async fn a_request_that_asks_nothing_is_answered_without_a_job() {
         body["model"] = "m:latest".into();
         let response = kit.send(post(path, &body)).await;
         assert!(response.headers().contains_key("x-request-id"));
-        let (status, told) = object(response).await;
+        let (status, answer) = json_of(response).await;
         assert_eq!(
-            (status, &told["done_reason"], &told["done"]),
+            (status, &answer["done_reason"], &answer["done"]),
             (200, &json!(reason), &json!(true)),
             "{path} {fields}"
         );
-        assert_eq!(told["model"], "m:latest");
+        assert_eq!(answer["model"], "m:latest");
     }
     for (path, name) in [("/api/embed", "embeddings"), ("/api/embeddings", "embedding")] {
-        let (status, told) = object(kit.send(post(path, &json!({"model": "m"}))).await).await;
-        assert_eq!((status, &told[name]), (200, &json!([])));
+        let (status, answer) = json_of(kit.send(post(path, &json!({"model": "m"}))).await).await;
+        assert_eq!((status, &answer[name]), (200, &json!([])));
     }
-    let (status, told) =
-        object(kit.send(post("/api/generate", &json!({"model": "nobody"}))).await).await;
-    assert_eq!((status, &told["error"]), (404, &json!("model 'nobody' not found")));
+    let (status, answer) =
+        json_of(kit.send(post("/api/generate", &json!({"model": "nobody"}))).await).await;
+    assert_eq!((status, &answer["error"]), (404, &json!("model 'nobody' not found")));
     let odd = json!({"model": "m", "keep_alive": {}});
-    let (status, told) = object(kit.send(post("/api/generate", &odd)).await).await;
-    assert!(status == 400 && told["error"].as_str().unwrap().contains("`keep_alive`"), "{told}");
+    let (status, answer) = json_of(kit.send(post("/api/generate", &odd)).await).await;
+    assert!(
+        status == 400 && answer["error"].as_str().unwrap().contains("`keep_alive`"),
+        "{answer}"
+    );
     assert!(kit.scheduler.is_idle());
 }
 
@@ -214,27 +211,27 @@ async fn errors_are_one_text_with_their_status() {
     let mut kit = Kit::new();
     kit.serves(&["m"], CHAT);
     for (path, body, status, words) in [
-        ("/api/chat", asked(&[("model", "nobody".into())]), 404, "no provider for model nobody"),
-        ("/api/chat", asked(&[("format", 7.into())]), 400, "`format`"),
-        ("/api/chat", asked(&[("stream", "yes".into())]), 400, "`stream`"),
+        ("/api/chat", chat(&[("model", "nobody".into())]), 404, "no provider for model nobody"),
+        ("/api/chat", chat(&[("format", 7.into())]), 400, "`format`"),
+        ("/api/chat", chat(&[("stream", "yes".into())]), 400, "`stream`"),
         ("/api/generate", json!({"model": "m", "prompt": "x", "context": [1]}), 400, "`context`"),
         ("/api/generate", json!({"model": 7, "prompt": "x"}), 400, "`model`"),
         ("/api/generate", json!({"prompt": "x"}), 400, "`model`"),
         ("/api/generate", json!([]), 400, "a JSON object"),
         ("/api/embed", json!({"model": "m", "input": "x"}), 404, "this endpoint"),
     ] {
-        let (told_status, told) = object(kit.send(post(path, &body)).await).await;
-        let told = told["error"].as_str().unwrap();
-        assert!(told_status == status && told.contains(words), "{body}: {told_status} {told}");
+        let (actual, answer) = json_of(kit.send(post(path, &body)).await).await;
+        let answer = answer["error"].as_str().unwrap();
+        assert!(actual == status && answer.contains(words), "{body}: {actual} {answer}");
     }
     let busy = Head { status: StatusCode::SERVICE_UNAVAILABLE, ..head(&[JSON]) };
-    let (body, full) = (asked(&[]).to_string(), r#"{"error":{"message":"no room"}}"#);
+    let (body, full) = (chat(&[]).to_string(), r#"{"error":{"message":"no room"}}"#);
     let response = kit.post_for_all("/api/chat", &body, busy, full).await;
-    assert_eq!(object(response).await, (503, json!({"error": "no room"})));
+    assert_eq!(json_of(response).await, (503, json!({"error": "no room"})));
     let kit = Kit::with(|rules, _| rules.require_key = true);
-    let (status, told) =
-        object(kit.send(post("/api/generate", &json!({"model": "m"}))).await).await;
-    assert!(status == 401 && told["error"].is_string(), "{told}");
+    let (status, answer) =
+        json_of(kit.send(post("/api/generate", &json!({"model": "m"}))).await).await;
+    assert!(status == 401 && answer["error"].is_string(), "{answer}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -242,7 +239,7 @@ async fn silence_brings_a_space_and_a_lost_provider_an_error_line() {
     let mut kit = Kit::new();
     kit.serves(&["m"], CHAT);
     let (response, mut assignment) =
-        kit.send_for(post("/api/chat", &asked(&[])), head(&[EVENTS])).await;
+        kit.send_for(post("/api/chat", &chat(&[])), head(&[EVENTS])).await;
     let word = b"data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n";
     assignment.answer.chunk(Bytes::from_static(word)).unwrap();
     let mut body = response.into_body();
@@ -259,7 +256,7 @@ async fn silence_brings_a_space_and_a_lost_provider_an_error_line() {
 async fn a_client_that_waits_gets_lines_from_the_beginning() {
     let mut kit = Kit::with(|_, limits| limits.keepalive = Duration::from_secs(5));
     kit.serves(&["m"], CHAT);
-    let waiting = tokio::spawn(kit.meanwhile(post("/api/chat", &asked(&[]))));
+    let waiting = tokio::spawn(kit.meanwhile(post("/api/chat", &chat(&[]))));
     let mut assignment = kit.assigned().await;
     let response = waiting.await.unwrap();
     assert_eq!(response.headers()["content-type"], "application/x-ndjson");

@@ -13,7 +13,7 @@ use scheduler::{Assignment, CancelReason, Membership, Offer, Provider};
 use serde_json::{Value, json};
 
 use crate::{
-    kit::{Kit, text},
+    kit::{Kit, json_of, offer, text},
     room_kit::path,
 };
 
@@ -35,24 +35,8 @@ impl Provider for Knowing {
 }
 
 fn join(kit: &Kit, models: &[&str], facts: FactsByModel) -> Membership {
-    let offer = Offer { models: models.iter().map(|&model| model.into()).collect(), ..kit_offer() };
+    let offer = Offer { max_concurrent: 1, ..offer(models) };
     kit.scheduler.join(ProviderId::from_random(9), offer, Arc::new(Knowing(Arc::new(facts))))
-}
-
-fn kit_offer() -> Offer {
-    Offer {
-        scope: base::Scope::server(),
-        models: Vec::new(),
-        unloaded: Vec::new(),
-        max_concurrent: 1,
-        load: 0,
-        max_size: u64::MAX,
-        endpoints: base::Endpoints::ASSUMED,
-        distance: scheduler::Distance::Here,
-        lingers: false,
-        acknowledges: false,
-        borrowed: false,
-    }
 }
 
 fn known() -> FactsByModel {
@@ -85,9 +69,7 @@ async fn get(kit: &Kit, path: &str) -> Value {
 }
 
 async fn post(kit: &Kit, path: &str, body: &Value) -> (u16, Value) {
-    let response = ask(kit, Method::POST, path, &body.to_string()).await;
-    let status = response.status().as_u16();
-    (status, serde_json::from_str(&text(response).await).unwrap())
+    json_of(ask(kit, Method::POST, path, &body.to_string()).await).await
 }
 
 #[tokio::test(start_paused = true)]
@@ -146,9 +128,9 @@ async fn a_model_is_shown_by_either_name_and_field() {
         (json!({"model": 7}), 400, "`model`"),
         (json!([]), 400, "`model`"),
     ] {
-        let (told, error) = post(&kit, "/api/show", &body).await;
+        let (actual, error) = post(&kit, "/api/show", &body).await;
         assert!(
-            told == status && error["error"].as_str().unwrap().contains(words),
+            actual == status && error["error"].as_str().unwrap().contains(words),
             "{body}: {error}"
         );
     }
@@ -175,8 +157,8 @@ async fn an_alias_is_a_model_with_and_without_latest() {
         crate::kit::head(&[crate::room_kit::JSON]),
         answer,
     );
-    let told: Value = serde_json::from_str(&text(answering.await).await).unwrap();
-    assert_eq!((&told["model"], &told["response"]), (&json!("fast:latest"), &json!("hello")));
+    let answer: Value = serde_json::from_str(&text(answering.await).await).unwrap();
+    assert_eq!((&answer["model"], &answer["response"]), (&json!("fast:latest"), &json!("hello")));
 }
 
 #[tokio::test(start_paused = true)]
@@ -205,8 +187,8 @@ async fn a_key_sees_what_it_may_use() {
     for path in ["/api/tags", "/api/ps"] {
         let refused = ask(&kit, Method::GET, path, "").await;
         assert_eq!(refused.status(), 401, "{path}");
-        let told: Value = serde_json::from_str(&text(refused).await).unwrap();
-        assert!(told["error"].is_string(), "{told}");
+        let answer: Value = serde_json::from_str(&text(refused).await).unwrap();
+        assert!(answer["error"].is_string(), "{answer}");
     }
     assert_eq!(post(&kit, "/api/copy", &json!({})).await.0, 401);
 }
@@ -220,10 +202,10 @@ async fn pulling_reports_what_is_there() {
     assert_eq!(lines.lines().last(), Some(r#"{"status":"success"}"#));
     let whole = post(&kit, "/api/pull", &json!({"name": "m", "stream": false})).await;
     assert_eq!(whole, (200, json!({"status": "success"})));
-    let (status, told) = post(&kit, "/api/pull", &json!({"model": "llama9"})).await;
+    let (status, answer) = post(&kit, "/api/pull", &json!({"model": "llama9"})).await;
     assert!(
-        status == 404 && told["error"].as_str().unwrap().contains("fetches no models"),
-        "{told}"
+        status == 404 && answer["error"].as_str().unwrap().contains("fetches no models"),
+        "{answer}"
     );
 }
 
@@ -241,10 +223,10 @@ async fn what_changes_models_is_refused_in_words() {
         let refused = ask(&kit, method.clone(), path, r#"{"model":"m"}"#).await;
         assert_eq!(refused.status(), 501, "{method} {path}");
         if method != Method::HEAD {
-            let told: Value = serde_json::from_str(&text(refused).await).unwrap();
+            let answer: Value = serde_json::from_str(&text(refused).await).unwrap();
             assert!(
-                told["error"].as_str().unwrap().contains("models is not possible here"),
-                "{told}"
+                answer["error"].as_str().unwrap().contains("models is not possible here"),
+                "{answer}"
             );
         }
     }
@@ -262,13 +244,13 @@ async fn programs_find_an_ollama_and_browsers_the_page() {
         (response.status().as_u16(), text(response).await)
     };
     for accept in [None, Some("*/*"), Some("application/json")] {
-        let (status, told) = root(Method::GET, accept).await;
-        assert_eq!((status, told.as_str()), (200, "Ollama is running"), "{accept:?}");
+        let (status, answer) = root(Method::GET, accept).await;
+        assert_eq!((status, answer.as_str()), (200, "Ollama is running"), "{accept:?}");
         assert_eq!(root(Method::HEAD, accept).await.0, 200);
     }
     let page = "text/html,application/xhtml+xml,*/*;q=0.8";
-    let (status, told) = root(Method::GET, Some(page)).await;
-    assert!(status == 200 && told.starts_with("<!doctype html>"), "{told}");
+    let (status, answer) = root(Method::GET, Some(page)).await;
+    assert!(status == 200 && answer.starts_with("<!doctype html>"), "{answer}");
     assert_eq!(root(Method::POST, None).await.0, 404);
     let version = get(&kit, "/api/version").await;
     let numbers: Vec<u32> =
@@ -287,10 +269,10 @@ async fn a_room_has_the_same_lists() {
     assert_eq!(names, ["a:8b", "b:latest"]);
     let (status, _) = post(&kit, &path(&room, "/api/show"), &json!({"model": "b:latest"})).await;
     assert_eq!(status, 200);
-    let (status, told) = post(&kit, &path(&room, "/api/show"), &json!({"model": "m"})).await;
-    assert!(status == 404 && told["error"].is_string(), "{told}");
+    let (status, answer) = post(&kit, &path(&room, "/api/show"), &json!({"model": "m"})).await;
+    assert!(status == 404 && answer["error"].is_string(), "{answer}");
     assert!(get(&kit, &path(&room, "/api/version")).await["version"].is_string());
     let load = json!({"model": "b", "messages": []});
-    let (status, told) = post(&kit, &path(&room, "/api/chat"), &load).await;
-    assert_eq!((status, &told["done_reason"]), (200, &json!("load")));
+    let (status, answer) = post(&kit, &path(&room, "/api/chat"), &load).await;
+    assert_eq!((status, &answer["done_reason"]), (200, &json!("load")));
 }

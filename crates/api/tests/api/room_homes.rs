@@ -19,7 +19,7 @@ use store::{Changes, RoomHome, RoomStore, VolatileStore};
 
 use crate::{
     kit::{Kit, head, next, text},
-    room_kit::{JSON, chat, now, path, post, told, with_bearer},
+    room_kit::{JSON, answer_of, chat, get, now, path, post, with_bearer},
 };
 
 const HERE: &str = "10.0.0.1";
@@ -90,10 +90,6 @@ fn of(address: &str, mut request: Request<Body>) -> Request<Body> {
     request
 }
 
-fn get(path: &str) -> Request<Body> {
-    Request::get(path).body(Body::empty()).unwrap()
-}
-
 fn plane(room: &Room, rest: &str) -> String {
     format!("/v1/rooms/{}{rest}", room.spoken_code().to_uppercase().replace('-', "%20"))
 }
@@ -120,24 +116,24 @@ async fn ids(response: Response<Body>, number: usize) -> Vec<u64> {
 async fn a_room_is_entered_joined_and_asked_through_another_server() {
     let mut two = two();
     let room = two.one.room(None);
-    let shown = two.other.told(get(&plane(&room, ""))).await;
+    let shown = two.other.answer(get(&plane(&room, ""))).await;
     assert_eq!((shown.0, &shown.1["data"]["id"]), (200, &json!(room.id().as_str())));
-    let (status, joined) = two.other.told(of(THERE, put(&room, "p"))).await;
+    let (status, joined) = two.other.answer(of(THERE, put(&room, "p"))).await;
     assert_eq!(status, 201, "{joined}");
     let url = joined["data"]["tunnel"]["url"].as_str().unwrap();
     assert!(url.starts_with("ws://localhost/v1/rooms/"), "of the server that was asked: {url}");
     assert_eq!(room.participants().len(), 1);
     let lent = two.one.lends(&room, "q", &["m2"], &[Endpoint::ChatCompletions]);
-    let asked = two.other.meanwhile(chat(&room, "model:m2"));
+    let answering = two.other.meanwhile(chat(&room, "model:m2"));
     let serve = async {
         let mut assignment = two.one.assigned().await;
         assignment.answer.head(head(&[JSON])).unwrap();
         assignment.answer.chunk("{\"answer\":42}".into()).unwrap();
         assignment.answer.end();
     };
-    let (response, ()) = tokio::join!(asked, serve);
+    let (response, ()) = tokio::join!(answering, serve);
     assert!(response.headers().contains_key("x-request-id"));
-    assert_eq!(told(response).await, (200, json!({"answer": 42})));
+    assert_eq!(answer_of(response).await, (200, json!({"answer": 42})));
     drop(lent);
 }
 
@@ -170,7 +166,7 @@ async fn wrong_passwords_count_for_the_client_and_wrong_codes_where_they_are_tri
     let participants = plane(&room, "/participants");
     let tried = async |from: &str, password: &str| {
         let request = with_bearer(get(&participants), password);
-        two.other.told(of(from, request)).await.0
+        two.other.answer(of(from, request)).await.0
     };
     for _ in 0..10 {
         assert_eq!(tried(HERE, "wrong").await, 401);
@@ -180,9 +176,9 @@ async fn wrong_passwords_count_for_the_client_and_wrong_codes_where_they_are_tri
     let third = "10.0.0.3";
     for _ in 0..10 {
         let unknown = get("/v1/rooms/nobody-knows-11/participants");
-        assert_eq!(two.other.told(of(third, unknown)).await.0, 404);
+        assert_eq!(two.other.answer(of(third, unknown)).await.0, 404);
     }
-    let found = two.other.told(of(third, get(&plane(&room, "")))).await;
+    let found = two.other.answer(of(third, get(&plane(&room, "")))).await;
     assert_eq!(found.0, 429, "that code might have been guessed");
     assert_eq!(tried(THERE, "swordfish").await, 200);
 }
@@ -194,16 +190,19 @@ async fn a_home_that_is_away_is_told_in_the_form_of_each_path_and_others_are_not
     two.news();
     two.ways.0.lock().unwrap().remove("one");
     let is_it = |words: &Value| words.as_str().is_some_and(|it| it.contains("The server one"));
-    let (status, answer) = two.other.told(get(&plane(&room, ""))).await;
+    let (status, answer) = two.other.answer(get(&plane(&room, ""))).await;
     assert!(status == 503 && is_it(&answer["error"]["message"]), "{answer}");
-    let (status, answer) = two.other.told(chat(&room, "*")).await;
+    let (status, answer) = two.other.answer(chat(&room, "*")).await;
     assert!(status == 503 && is_it(&answer["error"]), "{answer}");
     let response = two.other.send(get(&path(&room, "/events"))).await;
     assert_eq!(
         (response.status().as_u16(), &response.headers()["retry-after"]),
         (503, &"2".parse().unwrap())
     );
-    assert!(two.one.told(get(&plane(&room, ""))).await.0 == 200, "it goes on for its own clients");
+    assert!(
+        two.one.answer(get(&plane(&room, ""))).await.0 == 200,
+        "it goes on for its own clients"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -217,7 +216,7 @@ async fn a_request_is_passed_on_once() {
     two.one.rooms.give_way(room.id()).unwrap();
     let third = two.ways.0.lock().unwrap().get("one").cloned().unwrap();
     two.ways.0.lock().unwrap().insert("other".to_owned(), third);
-    let (status, answer) = two.one.told(get(&plane(&room, ""))).await;
+    let (status, answer) = two.one.answer(get(&plane(&room, ""))).await;
     assert_eq!(status, 503, "{answer}");
     assert!(answer["error"]["message"].as_str().unwrap().contains("moving"), "{answer}");
 }
@@ -227,7 +226,7 @@ async fn messages_name_rooms_of_other_servers_and_lists_have_them() {
     let two = two();
     let room = two.one.room(None);
     two.one.joins(&room, "p", &["m"]);
-    let say = async |message: Value| two.other.told(post("/messages", message.to_string())).await;
+    let say = async |message: Value| two.other.answer(post("/messages", message.to_string())).await;
     let (status, answer) =
         say(json!({"type": "host:register", "roomId": room.id().as_str()})).await;
     assert_eq!((status, &answer["participants"][0]["id"]), (200, &json!("p")), "{answer}");
@@ -235,7 +234,7 @@ async fn messages_name_rooms_of_other_servers_and_lists_have_them() {
     assert_eq!(answer["participants"][0]["id"], "p", "{answer}");
     let (_, listed) = say(json!({"type": "list:rooms"})).await;
     assert_eq!(listed["rooms"][0]["participantCount"], 1, "{listed}");
-    let (_, listed) = two.other.told(get("/v1/rooms")).await;
+    let (_, listed) = two.other.answer(get("/v1/rooms")).await;
     let mut own = json!(room.summary());
     // The use of a room is written at most once a minute.
     own["expiresAt"] = listed["data"][0]["expiresAt"].clone();
@@ -254,18 +253,18 @@ async fn a_key_that_is_bound_to_a_room_works_at_any_server() {
     let _lent = two.one.lends(&room, "q", &["m2"], &[Endpoint::ChatCompletions]);
     let body = r#"{"model":"m2","messages":[{"role":"user","content":"hi"}]}"#;
     let request = with_bearer(post("/v1/chat/completions", body), key.expose());
-    let asked = two.other.meanwhile(request);
+    let answering = two.other.meanwhile(request);
     let serve = async {
         let mut assignment = two.one.assigned().await;
         assignment.answer.head(head(&[("content-type", "text/event-stream")])).unwrap();
         assignment.answer.chunk("data: 1\n\n".into()).unwrap();
         assignment.answer.end();
     };
-    let (response, ()) = tokio::join!(asked, serve);
+    let (response, ()) = tokio::join!(answering, serve);
     assert_eq!((response.status().as_u16(), &*text(response).await), (200, "data: 1\n\n"));
-    let models = two.other.told(with_bearer(get("/v1/models"), key.expose())).await;
+    let models = two.other.answer(with_bearer(get("/v1/models"), key.expose())).await;
     assert!(models.1.to_string().contains("m2"), "{}", models.1);
     two.ways.0.lock().unwrap().remove("one");
-    let listed = two.other.told(with_bearer(get("/v1/rooms"), key.expose())).await;
+    let listed = two.other.answer(with_bearer(get("/v1/rooms"), key.expose())).await;
     assert_eq!(listed.0, 200, "that is no request about the room");
 }

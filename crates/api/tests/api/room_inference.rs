@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::{
     kit::{Kit, head, sent, text},
-    room_kit::{EVENTS, JSON, chat, nonsense, path, post, told, with_bearer},
+    room_kit::{EVENTS, JSON, answer_of, chat, nonsense, path, post, with_bearer},
 };
 
 const CHAT: &[Endpoint] = &[Endpoint::ChatCompletions];
@@ -62,7 +62,7 @@ async fn a_selector_without_a_match_gets_the_stock_error() {
         (unknown, 404, "Room not found"),
     ];
     for (request, status, error) in cases {
-        assert_eq!(kit.told(request).await, (status, json!({ "error": error })));
+        assert_eq!(kit.answer(request).await, (status, json!({ "error": error })));
     }
     assert!(kit.scheduler.is_idle());
 }
@@ -77,13 +77,13 @@ async fn a_bad_body_is_told_as_json_at_every_api() {
         let models = ["{}", r#"{"model":""}"#, r#"{"model":7}"#, r#"{"model":["*"]}"#];
         for body in models.map(|body| body.as_bytes().to_vec()).into_iter().chain(nonsense()) {
             let shown = String::from_utf8_lossy(&body[..body.len().min(60)]).into_owned();
-            let (status, error) = kit.told(post(path, body)).await;
+            let (status, error) = kit.answer(post(path, body)).await;
             let no_model = status == 404 && path.contains("/v1beta/");
             assert!(status == 400 || no_model, "{path} {shown}: {status}");
             assert!(error["error"].is_string(), "{path} {shown}: {error}");
         }
     }
-    let (status, error) = kit.told(Request::get(&paths[0]).body(Body::empty()).unwrap()).await;
+    let (status, error) = kit.answer(Request::get(&paths[0]).body(Body::empty()).unwrap()).await;
     assert!((404..=405).contains(&status) && error["error"].is_string(), "{status} {error}");
 }
 
@@ -100,7 +100,7 @@ async fn a_participants_failure_before_its_answer_is_told_in_the_stock_words() {
         }
     };
     let error = "Failed to proxy request: Error: connection refused";
-    assert_eq!(told(response).await, (502, json!({ "error": error })));
+    assert_eq!(answer_of(response).await, (502, json!({ "error": error })));
 }
 
 #[tokio::test(start_paused = true)]
@@ -159,15 +159,15 @@ async fn a_password_is_asked_for_use_and_for_the_list() {
     let list = || Request::get(path(&room, "/v1/models")).body(Body::empty()).unwrap();
     let others = ["/v1/responses", "/v1/messages", "/api/chat", "/v1/embeddings"];
     let others = others.map(|api| post(&path(&room, api), r#"{"model":"*","input":"hi"}"#));
-    let again = Request::get(path(&room, "/v1/responses/resp_1")).body(Body::empty()).unwrap();
+    let by_id = Request::get(path(&room, "/v1/responses/resp_1")).body(Body::empty()).unwrap();
     let wrong = with_bearer(chat(&room, "*"), "open");
-    for request in [chat(&room, "*"), wrong, list(), again].into_iter().chain(others) {
+    for request in [chat(&room, "*"), wrong, list(), by_id].into_iter().chain(others) {
         let uri = request.uri().clone();
-        let (status, error) = kit.told(request).await;
+        let (status, error) = kit.answer(request).await;
         assert_eq!(status, 401, "{uri}");
         assert!(error["error"].is_string(), "{error}");
     }
-    let (status, _) = kit.told(with_bearer(list(), "sesame")).await;
+    let (status, _) = kit.answer(with_bearer(list(), "sesame")).await;
     assert_eq!(status, 200);
     assert!(kit.scheduler.is_idle());
 }
@@ -179,7 +179,7 @@ async fn connected_participants_are_listed_as_models() {
     let _lent = kit.lends(&room, "one", &["a", "b"], CHAT);
     kit.joins(&room, "away", &["z"]);
     let list = Request::get(path(&room, "/v1/models")).body(Body::empty()).unwrap();
-    let (status, list) = kit.told(list).await;
+    let (status, list) = kit.answer(list).await;
     let models = list["data"].as_array().unwrap();
     assert_eq!((status, list["object"].as_str(), models.len()), (200, Some("list"), 3));
     let ids: Vec<&str> = models.iter().map(|model| model["id"].as_str().unwrap()).collect();
@@ -214,7 +214,7 @@ async fn a_busy_participant_is_waited_for_and_a_full_queue_is_told() {
         assert!(waiting.len() < 1_000, "a queue has a bound");
     };
     assert!(refused.headers().contains_key("retry-after"));
-    assert_eq!(told(refused).await, (429, json!({ "error": "queue full" })));
+    assert_eq!(answer_of(refused).await, (429, json!({ "error": "queue full" })));
     assignment.answer.end();
     let next = kit.assigned().await;
     assert_eq!(sent(&next)["model"], "a", "the next one is served");
@@ -233,7 +233,7 @@ async fn waiting_requests_end_at_once_when_their_room_closes() {
     let began = tokio::time::Instant::now();
     assert_eq!(kit.send(close).await.status(), 200);
     assert_eq!(
-        told(waiting.await.unwrap()).await,
+        answer_of(waiting.await.unwrap()).await,
         (410, json!({ "error": "the room was closed" }))
     );
     assert!(began.elapsed() < std::time::Duration::from_secs(1));
@@ -260,7 +260,7 @@ async fn responses_are_native_where_they_can_be_and_else_translated() {
     );
     assignment.answer.end();
     let refused = r#"{"model":"one","input":"hi","previous_response_id":"resp_1"}"#;
-    let (status, error) = kit.told(post(&responses, refused)).await;
+    let (status, error) = kit.answer(post(&responses, refused)).await;
     assert_eq!(status, 400);
     assert!(error["error"].as_str().unwrap().contains("previous_response_id"), "{error}");
 }
@@ -271,7 +271,7 @@ async fn messages_are_counted_in_a_room_too() {
     let room = kit.room(None);
     let _lent = kit.lends(&room, "one", &["a"], CHAT);
     let body = r#"{"model":"*","messages":[{"role":"user","content":"hello"}]}"#;
-    let (status, counted) = kit.told(post(&path(&room, "/v1/messages/count_tokens"), body)).await;
+    let (status, counted) = kit.answer(post(&path(&room, "/v1/messages/count_tokens"), body)).await;
     assert_eq!(status, 200);
     assert!(counted["input_tokens"].as_u64().unwrap() > 0, "{counted}");
 }
@@ -301,7 +301,7 @@ async fn every_api_is_served_by_a_participant_that_has_chat_alone() {
     let whole = r#"{"choices":[{"message":{"content":"hello"},"finish_reason":"stop"}]}"#;
     for (api, body, place) in apis {
         let response = kit.post_for_all(&path(&room, api), &body, head(&[JSON]), whole).await;
-        let (status, answer) = told(response).await;
+        let (status, answer) = answer_of(response).await;
         assert_eq!(
             (status, answer.pointer(place)),
             (200, Some(&json!("hello"))),
@@ -315,9 +315,9 @@ async fn geminis_clients_name_their_participant_in_the_path() {
     let mut kit = Kit::new();
     let room = kit.room(None);
     let _lent = kit.lends(&room, "one", &["a"], CHAT);
-    let asked = r#"{"contents":[{"parts":[{"text":"hi"}]}]}"#;
+    let body = r#"{"contents":[{"parts":[{"text":"hi"}]}]}"#;
     let call = |model: &str| {
-        post(&path(&room, &format!("/v1beta/models/{model}:streamGenerateContent")), asked)
+        post(&path(&room, &format!("/v1beta/models/{model}:streamGenerateContent")), body)
     };
     let response = tokio::spawn(kit.meanwhile(call("a")));
     let mut assignment = kit.assigned().await;
@@ -327,9 +327,9 @@ async fn geminis_clients_name_their_participant_in_the_path() {
         "data: {\"choices\":[{\"delta\":{\"content\":\"hello\"},\"finish_reason\":\"stop\"}]}\n\n";
     assignment.answer.chunk(Bytes::from_static(chunk.as_bytes())).unwrap();
     assignment.answer.end();
-    let (status, array) = told(response.await.unwrap()).await;
+    let (status, array) = answer_of(response.await.unwrap()).await;
     let text = &array[0]["candidates"][0]["content"]["parts"][0]["text"];
     assert_eq!((status, text), (200, &json!("hello")), "{array}");
     let nobody = json!({"error": "No available participant for the requested model"});
-    assert_eq!(kit.told(call("nobody")).await, (404, nobody));
+    assert_eq!(kit.answer(call("nobody")).await, (404, nobody));
 }

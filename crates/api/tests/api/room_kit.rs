@@ -15,11 +15,11 @@ use protocol::room::{
     selector::{offered_names, real_model},
 };
 use rooms::{Connection, Joining, Kind, NewRoom, Room};
-use scheduler::{Assignment, CancelReason, Distance, Membership, Offer, Provider, Terms};
+use scheduler::{Assignment, CancelReason, Membership, Offer, Provider, Terms};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use crate::kit::{Kit, text};
+use crate::kit::{Kit, json_of, offer};
 
 pub(crate) const EVENTS: (&str, &str) = ("content-type", "text/event-stream");
 pub(crate) const JSON: (&str, &str) = ("content-type", "application/json");
@@ -96,19 +96,10 @@ impl Kit {
         let names = offered_names(id, &models);
         let provider = ProviderId::from_random(u64::from_le_bytes(padded(id)));
         let connection = room.connect(id, provider, now()).unwrap();
-        let offer = Offer {
-            scope: room.scope(),
-            models: names.into_iter().map(ModelName::from).collect(),
-            unloaded: Vec::new(),
-            max_concurrent: 1,
-            load: 0,
-            max_size: u64::MAX,
-            endpoints: endpoints.iter().copied().collect(),
-            distance: Distance::Here,
-            lingers: false,
-            acknowledges: false,
-            borrowed: false,
-        };
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let endpoints = endpoints.iter().copied().collect();
+        let (scope, max_concurrent) = (room.scope(), 1);
+        let offer = Offer { scope, max_concurrent, endpoints, ..offer(&names) };
         let participant = Participant { sender: self.sender.clone(), id: id.to_owned(), models };
         let membership = self.scheduler.join(provider, offer, Arc::new(participant));
         Lent { provider, _membership: membership, _connection: connection }
@@ -127,16 +118,15 @@ impl Kit {
     }
 
     /// The status and the JSON of what a request is answered with.
-    pub(crate) async fn told(&self, request: Request<Body>) -> (u16, Value) {
-        told(self.send(request).await).await
+    pub(crate) async fn answer(&self, request: Request<Body>) -> (u16, Value) {
+        answer_of(self.send(request).await).await
     }
 }
 
 /// The status and the JSON of a response.
-pub(crate) async fn told(response: Response<Body>) -> (u16, Value) {
+pub(crate) async fn answer_of(response: Response<Body>) -> (u16, Value) {
     assert_eq!(response.headers()[header::CONTENT_TYPE], "application/json");
-    let status = response.status().as_u16();
-    (status, serde_json::from_str(&text(response).await).unwrap())
+    json_of(response).await
 }
 
 fn padded(id: &str) -> [u8; 8] {
@@ -154,6 +144,10 @@ pub(crate) fn path(room: &Room, rest: &str) -> String {
 pub(crate) fn chat(room: &Room, model: &str) -> Request<Body> {
     let body = format!(r#"{{"model":"{model}","messages":[{{"role":"user","content":"hi"}}]}}"#);
     post(&path(room, "/v1/chat/completions"), body)
+}
+
+pub(crate) fn get(path: &str) -> Request<Body> {
+    Request::get(path).body(Body::empty()).unwrap()
 }
 
 pub(crate) fn post(path: &str, body: impl Into<Body>) -> Request<Body> {

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::{
     kit::{Kit, head, text},
-    room_kit::{EVENTS, JSON, path, told},
+    room_kit::{EVENTS, JSON, answer_of, path},
 };
 
 const NATIVE: &[Endpoint] = &[Endpoint::Responses];
@@ -37,13 +37,13 @@ async fn a_response_is_asked_for_again_of_the_participant_that_made_it() {
     make(&mut kit, &room, JSON, r#"{"id":"resp_1","object":"response"}"#).await;
     let stream = "event: response.created\ndata: {\"response\":{\"id\":\"resp_2\"}}\n\n";
     make(&mut kit, &room, EVENTS, stream).await;
-    let asked = [
+    let cases = [
         (Method::GET, "resp_1?include=x&password=y", "/v1/responses/resp_1?include=x"),
         (Method::GET, "resp_2/input_items", "/v1/responses/resp_2/input_items"),
         (Method::POST, "resp_2/cancel", "/v1/responses/resp_2/cancel"),
         (Method::DELETE, "resp_1", "/v1/responses/resp_1"),
     ];
-    for (method, given, sent) in asked {
+    for (method, given, sent) in cases {
         let request = request(&room, method.clone(), given);
         let (response, assignment) = kit.send_for(request, head(&[JSON])).await;
         assert_eq!(
@@ -55,10 +55,10 @@ async fn a_response_is_asked_for_again_of_the_participant_that_made_it() {
         assert_eq!(response.status(), 200);
         assignment.answer.end();
     }
-    let gone = kit.told(request(&room, Method::GET, "resp_1")).await;
+    let gone = kit.answer(request(&room, Method::GET, "resp_1")).await;
     assert_eq!(gone, (404, json!({ "error": "Response not found" })), "it was deleted");
     drop(one);
-    let lost = kit.told(request(&room, Method::GET, "resp_2")).await;
+    let lost = kit.answer(request(&room, Method::GET, "resp_2")).await;
     assert_eq!(lost, (503, json!({ "error": "Participant tunnel is not connected" })));
 }
 
@@ -70,10 +70,10 @@ async fn unknown_responses_and_those_of_other_rooms_are_not_found() {
     let _two = kit.lends(&other, "two", &["a"], NATIVE);
     make(&mut kit, &room, JSON, r#"{"id":"resp_1"}"#).await;
     for (room, id) in [(&room, "resp_9"), (&other, "resp_1"), (&room, "..%2f..%2fapi")] {
-        let told = kit.told(request(room, Method::GET, id)).await;
-        assert_eq!(told, (404, json!({ "error": "Response not found" })), "{id}");
+        let answer = kit.answer(request(room, Method::GET, id)).await;
+        assert_eq!(answer, (404, json!({ "error": "Response not found" })), "{id}");
     }
-    let (status, _) = kit.told(request(&room, Method::PUT, "resp_1")).await;
+    let (status, _) = kit.answer(request(&room, Method::PUT, "resp_1")).await;
     assert!((404..=405).contains(&status));
 }
 
@@ -89,9 +89,9 @@ async fn a_translated_response_is_kept_nowhere_and_says_so() {
     });
     let uri = path(&room, "/v1/responses");
     let response = kit.post_for_all(&uri, ASK, head(&[JSON]), answer.to_string()).await;
-    let (_, made) = told(response).await;
+    let (_, made) = answer_of(response).await;
     let id = made["id"].as_str().unwrap();
-    let (status, error) = kit.told(request(&room, Method::GET, id)).await;
+    let (status, error) = kit.answer(request(&room, Method::GET, id)).await;
     assert_eq!(status, 501);
     assert!(error["error"].as_str().unwrap().contains("chat/completions fallback"), "{error}");
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::{
     kit::{Kit, head, next, sent, text},
-    room_kit::{EVENTS, JSON, Lent, told, with_bearer},
+    room_kit::{EVENTS, JSON, Lent, answer_of, with_bearer},
     rooms_messages::{message, refusal},
 };
 
@@ -87,11 +87,11 @@ async fn a_request_is_accepted_and_its_tokens_are_told_to_the_room() {
     let (room, _lent) = room_with_p1(&kit);
     let mut watching = room.subscribe(Form::Messages, None);
     let (response, assignment) = begun(&mut kit, ask(&room, "r1", "model:m1")).await;
-    let (status, accepted) = told(response).await;
+    let (status, accepted) = answer_of(response).await;
     assert_eq!((status, accepted), (202, json!({ "type": "llm:accepted", "requestId": "r1" })));
-    let asked = sent(&assignment);
-    assert_eq!(asked["messages"], json!([{ "role": "user", "content": "hi" }]));
-    assert_eq!((&asked["stream"], &asked["temperature"]), (&json!(true), &json!(0.1)));
+    let request = sent(&assignment);
+    assert_eq!(request["messages"], json!([{ "role": "user", "content": "hi" }]));
+    assert_eq!((&request["stream"], &request["temperature"]), (&json!(true), &json!(0.1)));
     answer(assignment, DONE);
     let seen = watched(&mut watching).await;
     let token = |text: &str, seq: u64| {
@@ -109,7 +109,7 @@ async fn a_request_is_accepted_and_its_tokens_are_told_to_the_room() {
         assert!(complete["metrics"][time].is_number(), "{complete}");
     }
     assert!(kit.scheduler.is_idle());
-    assert_eq!(kit.told(ask(&room, "r1", "*")).await.0, 202, "its id is free again");
+    assert_eq!(kit.answer(ask(&room, "r1", "*")).await.0, 202, "its id is free again");
 }
 
 #[tokio::test(start_paused = true)]
@@ -216,7 +216,7 @@ async fn an_impossible_question_is_answered_at_once() {
     let room = kit.room(None);
     kit.joins(&room, "away", &["m1"]);
     let of_request = async |request: Request<Body>| {
-        let (status, error) = kit.told(request).await;
+        let (status, error) = kit.answer(request).await;
         assert_eq!((&error["type"], &error["requestId"]), (&json!("llm:error"), &json!("r1")));
         assert_eq!(error["participantId"], "");
         status
@@ -243,16 +243,16 @@ async fn requests_in_flight_are_bounded_and_each_has_an_id_of_its_own() {
     let ids: Vec<String> = (0..16).map(|n| format!("p{n}")).collect();
     let _lent: Vec<_> = ids.iter().map(|id| kit.lends(&room, id, &["m1"], CHAT)).collect();
     for n in 0..64 {
-        assert_eq!(kit.told(ask(&room, &format!("r{n}"), "*")).await.0, 202, "{n}");
+        assert_eq!(kit.answer(ask(&room, &format!("r{n}"), "*")).await.0, 202, "{n}");
     }
-    let (status, error) = kit.told(ask(&room, "r0", "*")).await;
+    let (status, error) = kit.answer(ask(&room, "r0", "*")).await;
     assert_eq!((status, &error["type"]), (409, &json!("llm:error")), "{error}");
     let response = kit.send(ask(&room, "r64", "*")).await;
     assert!(response.headers().contains_key("retry-after"));
-    let (status, error) = told(response).await;
+    let (status, error) = answer_of(response).await;
     assert!(status == 429 && error.to_string().contains("in flight"), "{error}");
     let (other, _lent) = room_with_p1(&kit);
-    assert_eq!(kit.told(ask(&other, "r0", "p1")).await.0, 202, "another room has its own");
+    assert_eq!(kit.answer(ask(&other, "r0", "p1")).await.0, 202, "another room has its own");
 }
 
 #[tokio::test(start_paused = true)]
@@ -261,7 +261,7 @@ async fn a_full_queue_is_told_at_once() {
     let (room, _lent) = room_with_p1(&kit);
     let mut taken = 0;
     let refused = loop {
-        match kit.told(ask(&room, &format!("r{taken}"), "p1")).await {
+        match kit.answer(ask(&room, &format!("r{taken}"), "p1")).await {
             (202, _) => taken += 1,
             refused => break refused,
         }
@@ -278,7 +278,7 @@ async fn a_key_of_the_room_asks_on_its_own_account() {
     let room = kit.room(Some("sesame"));
     let _lent = kit.lends(&room, "p1", &["m1"], CHAT);
     let (key, other) = (kit.key(Some(&room), &[]), kit.key(None, &[]));
-    assert_eq!(kit.told(with_bearer(ask(&room, "r1", "p1"), key.expose())).await.0, 202);
+    assert_eq!(kit.answer(with_bearer(ask(&room, "r1", "p1"), key.expose())).await.0, 202);
     answer_head(kit.assigned().await);
     assert_eq!(kit.send(with_bearer(ask(&room, "r2", "p1"), other.expose())).await.status(), 401);
 }

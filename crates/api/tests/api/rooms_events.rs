@@ -3,20 +3,16 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use http::{Request, Response};
+use http::Response;
 use protocol::room::{RoomEvent, ServerMessage, event::ParticipantRef, message::ParticipantLeft};
 use rooms::{NewRoom, Room};
 use serde_json::{Value, json};
 
 use crate::{
     kit::{Kit, next, text},
-    room_kit::{now, told, with_bearer},
+    room_kit::{answer_of, get, now, with_bearer},
     rooms_plane::from_afar,
 };
-
-fn get(path: &str) -> Request<Body> {
-    Request::get(path).body(Body::empty()).unwrap()
-}
 
 async fn watch(kit: &Kit, path: &str) -> Body {
     let response = kit.send(get(path)).await;
@@ -106,13 +102,13 @@ async fn a_returning_watcher_gets_the_missed_events() {
     drop(body);
     leaves(&room, "p2");
     for query in ["lastEventId", "after"] {
-        let mut again = watch(&kit, &format!("{}?{query}={id}", events_of(&room))).await;
-        assert!(frames(&mut again).await.contains("p2"), "{query}");
+        let mut resumed = watch(&kit, &format!("{}?{query}={id}", events_of(&room))).await;
+        assert!(frames(&mut resumed).await.contains("p2"), "{query}");
     }
     let mut request = get(&events_of(&room));
     request.headers_mut().insert("last-event-id", id.parse().unwrap());
-    let mut again = kit.send(request).await.into_body();
-    assert!(frames(&mut again).await.contains("p2"));
+    let mut resumed = kit.send(request).await.into_body();
+    assert!(frames(&mut resumed).await.contains("p2"));
     let mut stale = watch(&kit, &format!("{}?after=1", events_of(&room))).await;
     let mut all = frames(&mut stale).await;
     while !all.contains("p2") {
@@ -160,8 +156,8 @@ async fn a_host_watches_its_room_by_code_or_id() {
         ("/events?role=king", 400),
         ("/events?role=host&room=ZZZZZZ", 404),
     ] {
-        let (told, error) = kit.told(get(path)).await;
-        assert_eq!((told, &error["type"]), (status, &json!("room:error")), "{path}");
+        let (actual, error) = kit.answer(get(path)).await;
+        assert_eq!((actual, &error["type"]), (status, &json!("room:error")), "{path}");
     }
 }
 
@@ -172,7 +168,7 @@ async fn the_password_guards_what_happens() {
     let plain = events_of(&room);
     let host = format!("/events?role=host&room={}", room.id());
     for path in [plain.clone(), format!("/v1{plain}"), host] {
-        assert_eq!(kit.told(get(&path)).await.0, 401, "{path}");
+        assert_eq!(kit.answer(get(&path)).await.0, 401, "{path}");
         assert_eq!(kit.send(with_bearer(get(&path), "sesame")).await.status(), 200);
         let mark = if path.contains('?') { '&' } else { '?' };
         assert_eq!(kit.send(get(&format!("{path}{mark}password=sesame"))).await.status(), 200);
@@ -183,10 +179,10 @@ async fn the_password_guards_what_happens() {
 async fn an_unknown_room_is_told_in_the_form_of_each_path() {
     let kit = Kit::new();
     assert_eq!(
-        kit.told(get("/rooms/ZZZZZZ/events")).await,
+        kit.answer(get("/rooms/ZZZZZZ/events")).await,
         (404, json!({ "error": "Room not found" }))
     );
-    let (status, envelope) = kit.told(get("/v1/rooms/ZZZZZZ/events")).await;
+    let (status, envelope) = kit.answer(get("/v1/rooms/ZZZZZZ/events")).await;
     assert_eq!((status, &envelope["error"]["code"]), (404, &json!("ROOM_NOT_FOUND")));
 }
 
@@ -228,7 +224,7 @@ async fn there_are_only_so_many_places_in_a_room() {
     }
     let response = kit.send(get(&path)).await;
     assert!(response.headers().contains_key("retry-after"));
-    assert_eq!(told(response).await.0, 503);
+    assert_eq!(answer_of(response).await.0, 503);
     assert_eq!(kit.send(get(&events_of(&other))).await.status(), 200);
     watching.pop();
     assert_eq!(kit.send(get(&path)).await.status(), 200, "the place of one who left is free");

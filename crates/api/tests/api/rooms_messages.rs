@@ -20,12 +20,12 @@ pub(crate) fn message(path: &str, message: &Value) -> Request<Body> {
 
 /// The status, and the message that one posted to `/messages` is answered with.
 async fn say(kit: &Kit, body: Value) -> (u16, Value) {
-    kit.told(message("/messages", &body)).await
+    kit.answer(message("/messages", &body)).await
 }
 
 /// The status and the words of a refusal.
 pub(crate) async fn refusal(kit: &Kit, request: Request<Body>) -> (u16, String) {
-    let (status, error) = kit.told(request).await;
+    let (status, error) = kit.answer(request).await;
     assert_eq!(error["type"], "room:error", "{error}");
     (status, error["error"].as_str().unwrap().to_owned())
 }
@@ -158,7 +158,7 @@ async fn an_endpoint_is_called_only_where_the_servers_owner_allows_it() {
     let any = ruled(rooms::Endpoints::Any);
     let code = any.room(None).spoken_code().to_owned();
     let foreign = from_afar(message("/messages", &join(&code, HERE)));
-    assert_eq!(any.told(foreign).await.0, 201);
+    assert_eq!(any.answer(foreign).await.0, 201);
     let off = ruled(rooms::Endpoints::Off);
     let code = off.room(None).spoken_code().to_owned();
     let (status, words) = refusal(&off, message("/messages", &join(&code, HERE))).await;
@@ -183,11 +183,11 @@ async fn the_password_guards_messages_too() {
         assert!(status == 401 && words.contains("password"), "{body}: {words}");
     }
     for body in &guarded[1..3] {
-        let (status, _) = kit.told(with_bearer(message("/messages", body), "sesame")).await;
+        let (status, _) = kit.answer(with_bearer(message("/messages", body), "sesame")).await;
         assert_eq!(status, 200, "{body}");
     }
     let request = with_bearer(message("/messages", &guarded[3]), "sesame");
-    assert_eq!(kit.told(request).await.0, 202);
+    assert_eq!(kit.answer(request).await.0, 202);
     kit.assigned().await.answer.fail("enough");
     let mut with_password = join(code, HERE);
     with_password["password"] = json!("sesame");
@@ -208,13 +208,13 @@ async fn from_another_machine_only_what_is_public_is_told() {
     kit.joins(&public("open", None), "seen", &["m"]);
     kit.joins(&public("locked", Some("sesame")), "unseen", &["m"]);
     let (_, tui) =
-        kit.told(from_afar(message("/messages", &json!({ "type": "tui:register" })))).await;
+        kit.answer(from_afar(message("/messages", &json!({ "type": "tui:register" })))).await;
     assert_eq!(tui["rooms"].as_array().unwrap().len(), 2, "{tui}");
     let participants = tui["participants"].as_array().unwrap();
     assert_eq!(participants.len(), 1, "{tui}");
     assert_eq!(participants[0]["id"], "seen", "who is behind a password is not told");
     let (_, list) =
-        kit.told(from_afar(message("/messages", &json!({ "type": "list:rooms" })))).await;
+        kit.answer(from_afar(message("/messages", &json!({ "type": "list:rooms" })))).await;
     assert_eq!(list["rooms"].as_array().unwrap().len(), 2);
     let create = json!({ "type": "room:create", "name": "n" });
     assert_eq!(refusal(&kit, from_afar(message("/messages", &create))).await.0, 401);
@@ -232,8 +232,8 @@ async fn the_path_of_one_room_is_about_that_room_alone() {
         (join(one.spoken_code(), HERE), 201),
     ];
     for (body, status) in answers {
-        let (told, answer) = kit.told(message(&path, &body)).await;
-        assert_eq!(told, status, "{answer}");
+        let (actual, answer) = kit.answer(message(&path, &body)).await;
+        assert_eq!(actual, status, "{answer}");
         assert!(!answer.to_string().contains(other.id().as_str()), "{answer}");
     }
     let refused = [

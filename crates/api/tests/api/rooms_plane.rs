@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{
     kit::{Kit, text},
-    room_kit::{nonsense, now, post, told, with_bearer},
+    room_kit::{answer_of, get, nonsense, now, post, with_bearer},
 };
 
 /// Somebody who is not on this machine.
@@ -22,10 +22,6 @@ fn request(method: &str, path: &str, body: &Value) -> Request<Body> {
     Request::builder().method(method).uri(path).body(body).unwrap()
 }
 
-fn get(path: &str) -> Request<Body> {
-    request("GET", path, &Value::Null)
-}
-
 pub(crate) fn from_afar(mut request: Request<Body>) -> Request<Body> {
     request.extensions_mut().insert(AFAR);
     request
@@ -33,7 +29,7 @@ pub(crate) fn from_afar(mut request: Request<Body>) -> Request<Body> {
 
 /// The status, and what the envelope holds, which is checked.
 async fn opened(response: Response<Body>) -> (u16, Value) {
-    let (status, mut envelope) = told(response).await;
+    let (status, mut envelope) = answer_of(response).await;
     let id = envelope["meta"]["requestId"].as_str().unwrap();
     assert_eq!((id.len(), id.split('-').count()), (36, 5), "{id}");
     let part = if status < 300 { "data" } else { "error" };
@@ -77,8 +73,8 @@ async fn health_is_told_in_the_rooms_envelope() {
 async fn a_room_is_made_seen_changed_and_closed() {
     let kit = Kit::new();
     let defaults = json!({ "temperature": 0.2, "max_tokens": 64, "instructions": " Be brief. " });
-    let asked = json!({ "name": " Locked ", "password": "sesame", "defaults": defaults });
-    let created = create(&kit, &asked).await;
+    let room = json!({ "name": " Locked ", "password": "sesame", "defaults": defaults });
+    let created = create(&kit, &room).await;
     let room = &created["room"];
     assert_eq!(room["name"], "Locked");
     assert_eq!(room["hostId"], created["hostId"]);
@@ -232,10 +228,10 @@ async fn a_participant_comes_and_comes_again_and_goes() {
     let short = room.short_code();
     assert_eq!(url, format!("ws://box.lan:9178/v1/rooms/{short}/participants/p%2F1/tunnel"));
 
-    let (status, again) = send(&kit, request("PUT", &path, &ann())).await;
+    let (status, rejoined) = send(&kit, request("PUT", &path, &ann())).await;
     assert_eq!(status, 200);
-    assert_ne!(joined["tunnel"]["token"], again["tunnel"]["token"]);
-    let token = again["tunnel"]["token"].as_str().unwrap();
+    assert_ne!(joined["tunnel"]["token"], rejoined["tunnel"]["token"]);
+    let token = rejoined["tunnel"]["token"].as_str().unwrap();
     assert!(room.redeem("p/1", token, now()).is_ok());
 
     let (_, listed) = send(&kit, get(&format!("/v1/rooms/{short}/participants"))).await;
@@ -364,14 +360,17 @@ async fn paths_and_methods_that_are_none_are_told_as_stock_servers_do() {
     for request in nowhere {
         let uri = request.uri().clone();
         let (status, error) = send(&kit, request).await;
-        let told = (status, error["code"].as_str(), error["message"].as_str());
-        assert_eq!(told, (404, Some("INVALID_REQUEST"), Some("Route not found.")), "{uri}");
+        let refusal = (status, error["code"].as_str(), error["message"].as_str());
+        assert_eq!(refusal, (404, Some("INVALID_REQUEST"), Some("Route not found.")), "{uri}");
     }
     let long = "A".repeat(5_000);
     for odd in ["%00", "..", "%2e%2e", "a%2fb", "%27%20or%201=1", "%f0%9f%90%87", &long] {
         for path in [format!("/v1/rooms/{odd}"), format!("/rooms/{odd}/v1/models")] {
-            let told = told(kit.send(from_afar(get(&path))).await).await;
-            assert!([404, 429].contains(&told.0) && !told.1["error"].is_null(), "{path}: {told:?}");
+            let refusal = answer_of(kit.send(from_afar(get(&path))).await).await;
+            assert!(
+                [404, 429].contains(&refusal.0) && !refusal.1["error"].is_null(),
+                "{path}: {refusal:?}"
+            );
         }
     }
     let elsewhere = kit.send(get("/v1/nothing")).await;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use store::SqliteStore;
 use tempfile::TempDir;
 
-use crate::kit::{Kit, head, next, sent, text};
+use crate::kit::{Kit, head, json_of, next, sent, text};
 
 pub(crate) const JSON: &[(&str, &str)] = &[("content-type", "application/json")];
 pub(crate) const EVENTS: &[(&str, &str)] = &[("content-type", "text/event-stream")];
@@ -56,9 +56,7 @@ impl Keeper {
 
     /// Asks for something that needs no provider: the status, and the JSON.
     pub(crate) async fn ask(&self, method: Method, path: &str, body: &Value) -> (u16, Value) {
-        let response = self.kit.send(self.request(method, path, body)).await;
-        let status = response.status().as_u16();
-        (status, serde_json::from_str(&text(response).await).unwrap())
+        json_of(self.kit.send(self.request(method, path, body)).await).await
     }
 
     pub(crate) async fn get(&self, path: &str) -> (u16, Value) {
@@ -249,10 +247,10 @@ async fn a_stream_has_one_id_and_can_be_continued_when_its_end_is_heard() {
     assignment.answer.end();
     let stream = text(response).await;
     assert!(stream.contains(delta), "{stream}");
-    let told = responses(&stream);
-    let id = told[0]["id"].as_str().unwrap();
-    assert!(told.iter().all(|it| it["id"] == id && it["store"] == true), "{stream}");
-    assert_eq!(keeper.get(&format!("/v1/responses/{id}")).await, (200, told[1].clone()));
+    let states = responses(&stream);
+    let id = states[0]["id"].as_str().unwrap();
+    assert!(states.iter().all(|it| it["id"] == id && it["store"] == true), "{stream}");
+    assert_eq!(keeper.get(&format!("/v1/responses/{id}")).await, (200, states[1].clone()));
 }
 
 #[tokio::test(start_paused = true)]

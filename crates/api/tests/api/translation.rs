@@ -151,22 +151,27 @@ async fn a_provider_of_the_clients_shape_gets_the_clients_bytes() {
 
 #[tokio::test(start_paused = true)]
 async fn a_job_that_moves_to_another_sort_of_provider_is_made_anew() {
-    let mut kit = Kit::new();
-    kit.serves(&["m"], &[Endpoint::Messages]);
-    let _other = kit.join(2, &["m"], &[CHAT]);
-    let request = Request::post("/v1/messages").body(Body::from(ASK)).unwrap();
-    let response = tokio::spawn(kit.meanwhile(request));
-    let native = kit.assigned().await;
-    assert_eq!((native.endpoint, &native.request.body), (Endpoint::Messages, &Bytes::from(ASK)));
-    native.answer.fail("it is out of memory");
-    let mut translated = kit.assigned().await;
-    assert_eq!(translated.endpoint, CHAT);
-    assert_eq!(sent(&translated)["stream_options"], json!({"include_usage": true}));
-    translated.answer.head(head(&[("content-type", "text/event-stream")])).unwrap();
-    let response = response.await.unwrap();
-    drop(translated);
-    let stream = text(response).await;
-    assert!(stream.contains("event: error\ndata: {\"type\":\"error\""), "{stream}");
+    for said in ["hi".to_owned(), "x".repeat(600 * 1024)] {
+        let mut kit = Kit::new();
+        kit.serves(&["m"], &[Endpoint::Messages]);
+        let _other = kit.join(2, &["m"], &[CHAT]);
+        let ask = Bytes::from(ASK.replace("hi", &said));
+        let request = Request::post("/v1/messages").body(Body::from(ask.clone())).unwrap();
+        let response = tokio::spawn(kit.meanwhile(request));
+        let native = kit.assigned().await;
+        assert_eq!((native.endpoint, &native.request.body), (Endpoint::Messages, &ask));
+        native.answer.fail("it is out of memory");
+        let mut translated = kit.assigned().await;
+        assert_eq!((translated.endpoint, translated.attempt), (CHAT, 1));
+        let body = sent(&translated);
+        assert_eq!(body["messages"][0]["content"], said);
+        assert_eq!(body["stream_options"], json!({"include_usage": true}));
+        translated.answer.head(head(&[("content-type", "text/event-stream")])).unwrap();
+        let response = response.await.unwrap();
+        drop(translated);
+        let stream = text(response).await;
+        assert!(stream.contains("event: error\ndata: {\"type\":\"error\""), "{stream}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -193,23 +198,6 @@ async fn a_large_body_is_translated_as_a_small_one_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_large_body_that_moves_to_another_sort_of_provider_is_made_anew() {
-    let mut kit = Kit::new();
-    kit.serves(&["m"], &[Endpoint::Messages]);
-    let _other = kit.join(2, &["m"], &[CHAT]);
-    let long = "x".repeat(600 * 1024);
-    let request = Request::post("/v1/messages").body(Body::from(ASK.replace("hi", &long))).unwrap();
-    let response = tokio::spawn(kit.meanwhile(request));
-    kit.assigned().await.answer.fail("it is out of memory");
-    let mut translated = kit.assigned().await;
-    assert_eq!((translated.endpoint, translated.attempt), (CHAT, 1));
-    assert_eq!(sent(&translated)["messages"][0]["content"], long);
-    translated.answer.head(json_head()).unwrap();
-    translated.answer.fail("enough");
-    response.await.unwrap();
-}
-
-#[tokio::test(start_paused = true)]
 async fn what_came_before_an_unreadable_chunk_reaches_the_client() {
     let good = "data: {\"choices\":[{\"delta\":{\"content\":\"Hello\"}}]}\n\n";
     for pieces in
@@ -232,19 +220,19 @@ async fn a_prompt_that_is_too_long_is_told_in_the_words_of_the_clients_api() {
     let vllm = r#"{"error":{"message":"This model's maximum context length is 8 tokens. However, your request has 9 input tokens.","type":"BadRequestError","param":null,"code":400}}"#;
     let head = || Head { status: StatusCode::BAD_REQUEST, ..json_head() };
     for endpoints in [&[CHAT][..], &[CHAT, Endpoint::Messages, Endpoint::Responses]] {
-        let told = async |path: &str, body: &str| {
+        let error_of = async |path: &str, body: &str| {
             let mut kit = Kit::new();
             kit.serves(&["m"], endpoints);
             let response = kit.post_for_all(path, body, head(), vllm).await;
             assert_eq!(response.status(), StatusCode::BAD_REQUEST);
             serde_json::from_str::<Value>(&text(response).await).unwrap()["error"].clone()
         };
-        let messages = told("/v1/messages", ASK).await;
+        let messages = error_of("/v1/messages", ASK).await;
         assert_eq!(messages["message"], "prompt is too long: 9 tokens > 8 maximum");
         assert_eq!(messages["type"], "invalid_request_error");
         let input = r#"{"model":"m","input":"hi"}"#;
         for (path, body) in [("/v1/chat/completions", ASK), ("/v1/responses", input)] {
-            assert_eq!(told(path, body).await["code"], "context_length_exceeded", "{path}");
+            assert_eq!(error_of(path, body).await["code"], "context_length_exceeded", "{path}");
         }
     }
 }

@@ -1,7 +1,11 @@
-//! Usage is asked of backends, and shown to those clients only that ask for it themselves.
+//! Usage is asked of backends, and shown only to the clients that ask for it themselves; `POST /v1/messages/count_tokens`.
 
+use axum::body::Body;
+use base::Endpoint;
 use bytes::Bytes;
-use serde_json::Value;
+use http::{Request, Response, StatusCode};
+use scheduler::Head;
+use serde_json::{Value, json};
 
 use crate::kit::{Kit, head, next, sent, text};
 
@@ -16,21 +20,21 @@ const DONE: &str = "data: [DONE]\n\n";
 async fn streamed(path: &str, body: &str) -> (Value, String) {
     let mut kit = Kit::new();
     let (response, mut assignment) = kit.post(path, body).await;
-    let asked = sent(&assignment);
+    let request = sent(&assignment);
     for event in [WORD, STOP, USAGE, DONE] {
         assignment.answer.chunk(Bytes::from_static(event.as_bytes())).unwrap();
     }
     assignment.answer.end();
-    (asked, text(response).await)
+    (request, text(response).await)
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_is_asked_for_usage_that_its_client_does_not_see() {
     for path in ["/v1/chat/completions", "/v1/completions"] {
         let body = r#"{"model":"m","stream":true,"stream_options":{"x":1}}"#;
-        let (asked, stream) = streamed(path, body).await;
-        assert_eq!(asked["stream_options"]["include_usage"], true);
-        assert_eq!(asked["stream_options"]["x"], 1, "the client's own options stay");
+        let (request, stream) = streamed(path, body).await;
+        assert_eq!(request["stream_options"]["include_usage"], true);
+        assert_eq!(request["stream_options"]["x"], 1, "the client's own options stay");
         assert_eq!(stream, [WORD, STOP, DONE].concat());
     }
 }
@@ -38,8 +42,8 @@ async fn a_stream_is_asked_for_usage_that_its_client_does_not_see() {
 #[tokio::test(start_paused = true)]
 async fn a_client_that_asks_gets_what_it_asked_for() {
     let body = r#"{"model":"m","stream":true,"stream_options":{"include_usage":true}}"#;
-    let (asked, stream) = streamed("/v1/chat/completions", body).await;
-    assert_eq!(asked, serde_json::from_str::<Value>(body).unwrap());
+    let (request, stream) = streamed("/v1/chat/completions", body).await;
+    assert_eq!(request, serde_json::from_str::<Value>(body).unwrap());
     assert_eq!(stream, [WORD, STOP, USAGE, DONE].concat());
 }
 
@@ -86,4 +90,54 @@ async fn a_stream_that_breaks_in_the_usage_ends_with_the_error_alone() {
     let error = next(&mut body).await.unwrap().unwrap();
     assert!(error.starts_with(b"data: {\"error\":{"), "{error:?}");
     assert!(next(&mut body).await.is_none());
+}
+
+const COUNT: &str = "/v1/messages/count_tokens";
+const PROMPT: &str =
+    r#"{"model":"m","messages":[{"role":"user","content":"how many are these?"}]}"#;
+
+async fn counted(response: Response<Body>) -> (bool, Value) {
+    let estimated =
+        response.headers().get("x-warren-usage").is_some_and(|value| value == "estimated");
+    (estimated, serde_json::from_str(&text(response).await).unwrap())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_backend_that_counts_is_asked() {
+    let mut kit = Kit::new();
+    let json = head(&[("content-type", "application/json")]);
+    let (response, mut assignment) = kit.post_for(COUNT, PROMPT, json).await;
+    assert_eq!(
+        (assignment.endpoint, &*assignment.request.body),
+        (Endpoint::CountTokens, PROMPT.as_bytes())
+    );
+    assignment.answer.chunk(Bytes::from_static(br#"{"input_tokens":5}"#)).unwrap();
+    assignment.answer.end();
+    assert_eq!(counted(response).await, (false, json!({"input_tokens": 5})));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_estimate_is_marked_as_one_where_nobody_counts() {
+    let mut kit = Kit::new();
+    let missing = Head { status: StatusCode::NOT_FOUND, ..head(&[]) };
+    let (response, _assignment) = kit.post_for(COUNT, PROMPT, missing).await;
+    let (estimated, first) = counted(response).await;
+    assert!(estimated && first["input_tokens"].as_u64().unwrap() > 3, "{first}");
+    kit.serves(&["m"], &[Endpoint::ChatCompletions]);
+    let request = || Request::post(COUNT).body(Body::from(PROMPT)).unwrap();
+    assert_eq!(counted(kit.send(request()).await).await, (true, first.clone()));
+    kit.lose_provider();
+    assert_eq!(counted(kit.send(request()).await).await, (true, first), "no model is needed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bad_request_is_refused_in_the_apis_shape() {
+    let mut kit = Kit::new();
+    kit.lose_provider();
+    for bad in [r#"{"model":"m"}"#, r#"{"messages":[]}"#] {
+        let response = kit.send(Request::post(COUNT).body(Body::from(bad)).unwrap()).await;
+        assert_eq!(response.status(), 400, "{bad}");
+        let error: Value = serde_json::from_str(&text(response).await).unwrap();
+        assert_eq!(error["error"]["type"], "invalid_request_error");
+    }
 }

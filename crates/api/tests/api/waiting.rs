@@ -125,10 +125,10 @@ async fn a_plain_request_gets_nothing_before_its_true_status() {
 #[tokio::test(start_paused = true)]
 async fn without_a_provider_the_status_is_true() {
     let mut kit = Kit::new();
-    let asked = sending(&kit, CHAT, STREAM);
+    let pending = sending(&kit, CHAT, STREAM);
     kit.assigned().await.answer.decline();
     let began = Instant::now();
-    let response = asked.await.unwrap();
+    let response = pending.await.unwrap();
     assert_eq!((response.status(), began.elapsed().as_secs()), (StatusCode::GATEWAY_TIMEOUT, 30));
     let error: Value = serde_json::from_str(&text(response).await).unwrap();
     assert_eq!(error["error"]["code"], "queue_timeout");
@@ -137,10 +137,10 @@ async fn without_a_provider_the_status_is_true() {
 #[tokio::test(start_paused = true)]
 async fn a_long_wait_without_a_provider_gets_signs_of_life_too() {
     let mut kit = Kit::with(|_, limits| limits.keepalive = Duration::from_secs(5));
-    let asked = sending(&kit, CHAT, STREAM);
+    let pending = sending(&kit, CHAT, STREAM);
     kit.assigned().await.answer.decline();
     let began = Instant::now();
-    let response = asked.await.unwrap();
+    let response = pending.await.unwrap();
     assert_eq!((response.status(), began.elapsed().as_secs()), (StatusCode::OK, 15));
     let mut body = response.into_body();
     let sign = ": waiting for m: no worker that serves it is connected\n\n";
@@ -171,8 +171,8 @@ async fn a_refusal_after_the_head_is_an_error_event() {
     let body = r#"{"error":{"message":"too long","param":"messages"}}"#;
     let chat = late(CHAT, bad(), body).await;
     let error: Value = serde_json::from_str(chat.strip_prefix("data: ").unwrap()).unwrap();
-    let told = ["message", "type", "param"].map(|field| error["error"][field].as_str().unwrap());
-    assert_eq!(told, ["too long", "invalid_request_error", "messages"]);
+    let fields = ["message", "type", "param"].map(|field| error["error"][field].as_str().unwrap());
+    assert_eq!(fields, ["too long", "invalid_request_error", "messages"]);
     let messages = late("/v1/messages", bad(), body).await;
     assert!(messages.starts_with("event: error\ndata: {") && messages.contains("too long"));
     let whole = late(CHAT, json(), r#"{"choices":[]}"#).await;

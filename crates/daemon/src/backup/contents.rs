@@ -42,7 +42,7 @@ pub struct Source {
 
 /// A file for a backup.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(super) struct BackupFile {
     /// Its path in the archive.
     pub(super) name: String,
     /// Where it is.
@@ -51,12 +51,15 @@ pub(super) struct Wanted {
 
 impl Source {
     /// The files beside the databases, those that are there.
-    pub(super) fn files(&self) -> io::Result<Vec<Wanted>> {
-        let mut all: Vec<Wanted> = FILES.iter().map(|name| self.of_data(name)).collect();
+    pub(super) fn files(&self) -> io::Result<Vec<BackupFile>> {
+        let mut all: Vec<BackupFile> = FILES.iter().map(|name| self.of_data(name)).collect();
         let workspace = self.workspace_dir.clone();
         let workspace = workspace.unwrap_or_else(|| self.data_dir.join(WORKSPACE));
         let below = |path: &str| format!("data/{WORKSPACE}/{path}");
-        all.push(Wanted { name: below(WORKSPACE_FILES), path: workspace.join(WORKSPACE_FILES) });
+        all.push(BackupFile {
+            name: below(WORKSPACE_FILES),
+            path: workspace.join(WORKSPACE_FILES),
+        });
         if self.history {
             add_below(&workspace.join(HISTORY), &below(HISTORY), &mut all)?;
         }
@@ -68,18 +71,18 @@ impl Source {
         Ok(all)
     }
 
-    fn of_data(&self, name: &str) -> Wanted {
-        Wanted { name: format!("data/{name}"), path: self.data_dir.join(name) }
+    fn of_data(&self, name: &str) -> BackupFile {
+        BackupFile { name: format!("data/{name}"), path: self.data_dir.join(name) }
     }
 }
 
-fn outside(path: &Path) -> Option<Wanted> {
+fn outside(path: &Path) -> Option<BackupFile> {
     let name = format!("outside/{}", path.file_name()?.to_str()?);
-    Some(Wanted { name, path: path.to_owned() })
+    Some(BackupFile { name, path: path.to_owned() })
 }
 
 /// Adds the regular files below a directory. Links are not followed. Files that disappear meanwhile are left out.
-fn add_below(directory: &Path, name: &str, into: &mut Vec<Wanted>) -> io::Result<()> {
+fn add_below(directory: &Path, name: &str, into: &mut Vec<BackupFile>) -> io::Result<()> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -94,7 +97,7 @@ fn add_below(directory: &Path, name: &str, into: &mut Vec<Wanted>) -> io::Result
         if kind.is_dir() {
             add_below(&entry.path(), &name, into)?;
         } else if kind.is_file() {
-            into.push(Wanted { name, path: entry.path() });
+            into.push(BackupFile { name, path: entry.path() });
         }
     }
     Ok(())

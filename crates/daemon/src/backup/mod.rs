@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 pub use self::{
     contents::{NOT_IN_IT, Source},
     read::check,
-    restore::{Restored, restore},
+    restore::{Restoration, restore},
     write::{Backup, backup},
 };
 

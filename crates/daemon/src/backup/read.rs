@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use super::{
     Contents, FORMAT, FileEntry, HEAD, Head, MANIFEST, Manifest, hex,
     tar::{BLOCK, Entry, padding},
-    write::Summing,
+    write::SumReader,
 };
 
 /// The longest first entry, in bytes.
@@ -116,7 +116,7 @@ impl<R: io::BufRead> Archive<R> {
         take: &mut impl FnMut(&str, &mut dyn Read) -> anyhow::Result<()>,
     ) -> anyhow::Result<FileEntry> {
         let Entry { path, bytes } = entry;
-        let mut content = Summing { from: self.0.by_ref().take(bytes), sum: Sha256::new() };
+        let mut content = SumReader { from: self.0.by_ref().take(bytes), sum: Sha256::new() };
         take(&path, &mut content).with_context(|| format!("{path} cannot be taken out of it"))?;
         if content.from.limit() > 0 {
             bail!("it is damaged, or was cut, in {path}");

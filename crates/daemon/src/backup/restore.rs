@@ -25,7 +25,7 @@ const OUTSIDE: &str = "restored";
 
 /// A data directory that was restored.
 #[derive(Debug)]
-pub struct Restored {
+pub struct Restoration {
     /// The directory.
     pub data_dir: PathBuf,
     /// The content that was put into it.
@@ -42,7 +42,7 @@ pub struct Restored {
 /// # Errors
 /// When a server uses the directory, there is data in it and no `force`, the backup is damaged or newer than this
 /// Warren, or files cannot be written. Then the directory is as before.
-pub fn restore(archive: &Path, data_dir: &Path, force: bool) -> anyhow::Result<Restored> {
+pub fn restore(archive: &Path, data_dir: &Path, force: bool) -> anyhow::Result<Restoration> {
     let data = DataDir::open(data_dir).context("only a stopped server's data can be restored")?;
     // A link to it stays a link.
     let target = data_dir.canonicalize()?;
@@ -68,7 +68,7 @@ pub fn restore(archive: &Path, data_dir: &Path, force: bool) -> anyhow::Result<R
     }
     drop(data);
     let outside = Some(target.join(OUTSIDE)).filter(|outside| outside.exists());
-    Ok(Restored { data_dir: data_dir.to_owned(), contents, before, outside })
+    Ok(Restoration { data_dir: data_dir.to_owned(), contents, before, outside })
 }
 
 /// The names of former data in a directory. Models do not count, nor does what an earlier restore has moved aside.

@@ -59,7 +59,7 @@ impl Place {
         backup(&self.source(), &self.path("b.tar.gz"), true).unwrap().path
     }
 
-    fn restored(&self, archive: &Path, to: &str, force: bool) -> Result<Restored, String> {
+    fn restored(&self, archive: &Path, to: &str, force: bool) -> Result<Restoration, String> {
         restore(archive, &self.path(to), force).map_err(|error| format!("{error:#}"))
     }
 }
@@ -169,9 +169,9 @@ fn data_is_replaced_only_if_that_is_asked_for_and_kept_beside() {
     assert_eq!(token(&before), "wa_2\n");
     assert!(before.join("workspace/agents/s1/auth.json").exists());
     assert!(place.data().join("models/big.gguf").exists(), "models stay");
-    let again: Vec<_> =
+    let earlier: Vec<_> =
         (0..3).map(|_| place.restored(&archive, "data", true).unwrap().before.unwrap()).collect();
-    assert!(again.iter().chain([&before]).all(|kept| kept.exists()), "none replaces another");
+    assert!(earlier.iter().chain([&before]).all(|path| path.exists()), "none replaces another");
 }
 
 #[test]

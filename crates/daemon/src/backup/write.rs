@@ -136,7 +136,7 @@ impl Archive {
 
     pub(super) fn add(&mut self, name: &str, bytes: u64, content: impl Read) -> anyhow::Result<()> {
         self.out.write_all(&Entry { path: name.to_owned(), bytes }.encode()?)?;
-        let mut summing = Summing { from: content, sum: Sha256::new() };
+        let mut summing = SumReader { from: content, sum: Sha256::new() };
         let copied = io::copy(&mut summing, &mut self.out)?;
         if copied != bytes {
             bail!("it became shorter while it was read: try again");
@@ -168,12 +168,12 @@ impl Archive {
 }
 
 /// A reader that sums up what passes.
-pub(super) struct Summing<R> {
+pub(super) struct SumReader<R> {
     pub(super) from: R,
     pub(super) sum: Sha256,
 }
 
-impl<R: Read> Read for Summing<R> {
+impl<R: Read> Read for SumReader<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let read = self.from.read(into)?;
         self.sum.update(&into[..read]);

@@ -38,20 +38,20 @@ pub(super) struct KeyLender {
     pub(super) router: Router,
     pub(super) keys: Keys,
     pub(super) places: Places,
-    lent: Mutex<HashMap<Borrowing, Lent>>,
+    lent: Mutex<HashMap<Borrower, SessionKey>>,
     next: AtomicU64,
 }
 
 /// A session of another member.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Borrowing {
+pub(super) struct Borrower {
     pub(super) node: String,
     pub(super) session: SessionId,
 }
 
 /// The key of such a session.
 #[derive(Clone)]
-pub(super) struct Lent {
+pub(super) struct SessionKey {
     /// Tells it from the key that replaces it, when its member asks again.
     number: u64,
     pub(super) id: KeyId,
@@ -65,23 +65,23 @@ impl KeyLender {
     }
 
     /// The key of a session.
-    pub(super) fn get(&self, borrowing: &Borrowing) -> Option<Lent> {
+    pub(super) fn get(&self, borrowing: &Borrower) -> Option<SessionKey> {
         self.lock().get(borrowing).cloned()
     }
 
     async fn serve(self: Arc<Self>, mut served: Served, member: String) {
-        let asked = timeout(WITHIN, served.requests.next()).await.ok().flatten();
-        match asked.as_ref().and_then(read) {
+        let request = timeout(WITHIN, served.requests.next()).await.ok().flatten();
+        match request.as_ref().and_then(read) {
             Some(Ask::Find { model }) => {
                 let _gone = served.answers.push(frame(&self.models(&model)));
                 let _in_vain = timeout(WITHIN, until_left(&mut served.requests)).await;
             }
             Some(Ask::Lend { session, model }) => {
-                let borrowing = Borrowing { node: served.from.clone(), session };
+                let borrowing = Borrower { node: served.from.clone(), session };
                 self.lend_while_open(&mut served, borrowing, &member, &model).await;
             }
             Some(Ask::Request { session, path, headers }) => {
-                let borrowing = Borrowing { node: served.from.clone(), session };
+                let borrowing = Borrower { node: served.from.clone(), session };
                 let Served { requests, answers, .. } = served;
                 serve::request(&self, &borrowing, (&path, &headers), requests, answers).await;
             }
@@ -103,7 +103,7 @@ impl KeyLender {
     async fn lend_while_open(
         &self,
         served: &mut Served,
-        borrowing: Borrowing,
+        borrowing: Borrower,
         member: &str,
         model: &str,
     ) {
@@ -124,10 +124,10 @@ impl KeyLender {
     /// Makes a key for a session, which replaces an earlier one.
     pub(super) fn lend(
         &self,
-        borrowing: &Borrowing,
+        borrowing: &Borrower,
         member: &str,
         model: &str,
-    ) -> Result<Lent, Reply> {
+    ) -> Result<SessionKey, Reply> {
         if !self.offers.serves(model) {
             return Err(Reply::refused(format!("it does not have the model {model} any more")));
         }
@@ -138,13 +138,13 @@ impl KeyLender {
         }
         let id = KeyId::from(format!("session:{}@{member}", borrowing.session));
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let lent = Lent { number, id, secret: new_token(PREFIX) };
+        let lent = SessionKey { number, id, secret: new_token(PREFIX) };
         self.keys.add_for_model(lent.id.clone(), &lent.secret, model, Moment::now());
         all.insert(borrowing.clone(), lent.clone());
         Ok(lent)
     }
 
-    fn end(&self, borrowing: &Borrowing, number: u64) {
+    fn end(&self, borrowing: &Borrower, number: u64) {
         let mut all = self.lock();
         if all.get(borrowing).is_some_and(|lent| lent.number == number)
             && let Some(lent) = all.remove(borrowing)
@@ -154,7 +154,7 @@ impl KeyLender {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Borrowing, Lent>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Borrower, SessionKey>> {
         self.lent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -162,7 +162,7 @@ impl KeyLender {
 /// Ends a key, also if its task panics or is aborted.
 struct Ends<'a> {
     lender: &'a KeyLender,
-    borrowing: &'a Borrowing,
+    borrowing: &'a Borrower,
     number: u64,
 }
 

@@ -12,7 +12,7 @@ use wire::{Frame, Outbox, OutboxClosed, OutboxReader};
 
 use super::{
     MOST_REQUESTS,
-    lend::{Borrowing, KeyLender, Lent, until_left},
+    lend::{Borrower, KeyLender, SessionKey, until_left},
     messages::{Ask, Reply, fields, frame, headers, read},
 };
 
@@ -26,7 +26,7 @@ type Piece = Result<Bytes, &'static str>;
 /// left.
 pub(super) async fn request(
     lender: &KeyLender,
-    borrowing: &Borrowing,
+    borrowing: &Borrower,
     head: (&str, &HeaderFields),
     mut requests: OutboxReader,
     answers: Outbox,
@@ -44,7 +44,7 @@ pub(super) async fn request(
 }
 
 /// The request with the session's key, without its body.
-fn made((path, given): (&str, &HeaderFields), lent: &Lent) -> Option<Request<()>> {
+fn made((path, given): (&str, &HeaderFields), lent: &SessionKey) -> Option<Request<()>> {
     let mut request = Request::builder().method(Method::POST).uri(path).body(()).ok()?;
     *request.headers_mut() = headers(given);
     let bearer = format!("Bearer {}", lent.secret.expose());
@@ -54,7 +54,7 @@ fn made((path, given): (&str, &HeaderFields), lent: &Lent) -> Option<Request<()>
 
 async fn serve(
     lender: &KeyLender,
-    lent: &Lent,
+    lent: &SessionKey,
     made: Request<()>,
     requests: OutboxReader,
     answers: &Outbox,

@@ -16,7 +16,7 @@ use futures_util::{StreamExt as _, stream};
 use http::header;
 
 use super::{
-    lend::{Borrowing, MOST_KEYS},
+    lend::{Borrower, MOST_KEYS},
     messages::Reply,
     *,
 };
@@ -74,14 +74,14 @@ impl Side {
         Elsewhere::find(&*self.models, key).await
     }
 
-    async fn post(&self, key: &KeyId, path: &str, body: Body) -> Result<Carried, ApiError> {
+    async fn post(&self, key: &KeyId, path: &str, body: Body) -> Result<Answer, ApiError> {
         let way = self.way(key).await?.expect("another member has it");
         let request = Request::builder().method("POST").uri(path).body(body).unwrap();
         way.carry(request).await
     }
 }
 
-type Carried = axum::response::Response;
+type Answer = axum::response::Response;
 
 /// Answers with the key and what it may be used for, then with the request's body; `/endless` never
 /// ends.
@@ -98,7 +98,7 @@ fn router(keys: &Keys, endless: &Arc<AtomicUsize>) -> Router {
     });
     let never = post(async move |_: Request| {
         endless.fetch_add(1, Relaxed);
-        let counted = Counted(endless);
+        let counted = Count(endless);
         let first = stream::iter([Ok::<_, axum::Error>(Bytes::from_static(b"first"))]);
         Body::from_stream(first.chain(stream::once(async move {
             let _counted = counted;
@@ -108,9 +108,9 @@ fn router(keys: &Keys, endless: &Arc<AtomicUsize>) -> Router {
     Router::new().route(CHAT, echo).route("/endless", never)
 }
 
-struct Counted(Arc<AtomicUsize>);
+struct Count(Arc<AtomicUsize>);
 
-impl Drop for Counted {
+impl Drop for Count {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Relaxed);
     }
@@ -140,7 +140,7 @@ async fn pair() -> (Side, Side) {
     (one, two)
 }
 
-async fn read(response: Carried) -> Result<Bytes, String> {
+async fn read(response: Answer) -> Result<Bytes, String> {
     let mut pieces = response.into_body().into_data_stream();
     let mut whole = Vec::new();
     while let Some(piece) = pieces.next().await {
@@ -149,7 +149,7 @@ async fn read(response: Carried) -> Result<Bytes, String> {
     Ok(whole.into())
 }
 
-async fn first(response: Carried) -> impl futures_util::Stream<Item = Result<Bytes, axum::Error>> {
+async fn first(response: Answer) -> impl futures_util::Stream<Item = Result<Bytes, axum::Error>> {
     let mut pieces = response.into_body().into_data_stream();
     assert_eq!(pieces.next().await.unwrap().unwrap(), "first");
     pieces
@@ -317,7 +317,7 @@ async fn keys_of_a_member_are_bounded_and_a_repeated_request_takes_no_further_pl
     let (_one, two) = pair().await;
     let lend = |number| {
         let (node, session) = ("node-1".to_owned(), SessionId::from_random(number));
-        two.models.lender.lend(&Borrowing { node, session }, "one", "tiny").err()
+        two.models.lender.lend(&Borrower { node, session }, "one", "tiny").err()
     };
     for number in 0..MOST_KEYS as u128 {
         assert_eq!(lend(number), None);

@@ -199,11 +199,11 @@ impl Ledger {
     fn forget(&self, now: Moment) -> Duration {
         let (seldom, most) = FORGET;
         let Retention { time, ages } = &self.retention;
-        let kept = time.copied();
-        if kept.is_zero() {
+        let span = time.copied();
+        if span.is_zero() {
             return seldom;
         }
-        match self.store.forget_usage(aged(ages, now).saturating_sub(millis(kept)), most) {
+        match self.store.forget_usage(aged(ages, now).saturating_sub(millis(span)), most) {
             Ok(forgotten) if forgotten == most => FORGET_MORE,
             Ok(_) => seldom,
             Err(error) => {

@@ -65,11 +65,11 @@ mod tests {
         };
         assert_eq!(resumes(&[]), None);
         let breaks = [broken(Some("b"), BreakOutcome::Resumed), broken(None, BreakOutcome::Closed)];
-        let told: Value = serde_json::from_str(&resumes(&breaks).unwrap()).unwrap();
+        let value: Value = serde_json::from_str(&resumes(&breaks).unwrap()).unwrap();
         let expected = json!([
             {"from": "a", "to": "b", "characters": 7},
             {"from": "a", "to": null, "characters": 7},
         ]);
-        assert_eq!(told, expected);
+        assert_eq!(value, expected);
     }
 }

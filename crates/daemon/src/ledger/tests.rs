@@ -31,10 +31,10 @@ fn entry(at_ms: u64) -> UsageEntry {
     }
 }
 
-fn ledger(kept: Duration) -> (Arc<VolatileStore>, Arc<Ledger>) {
+fn ledger(time: Duration) -> (Arc<VolatileStore>, Arc<Ledger>) {
     let (store, now) = (Arc::new(VolatileStore::default()), Moment::now());
     let ages = AgeClock::open(Arc::<VolatileStore>::clone(&store), now.wall_ms, now.steady);
-    let retention = Retention { time: Live::new(kept), ages: Arc::new(ages.unwrap()) };
+    let retention = Retention { time: Live::new(time), ages: Arc::new(ages.unwrap()) };
     let usage: Arc<dyn UsageStore> = Arc::<VolatileStore>::clone(&store);
     (store, Arc::new(Ledger::new(usage, retention, LedgerMetrics::default())))
 }

@@ -23,7 +23,7 @@ use super::{
 
 /// A setting with the value that was given, if one was.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Listed {
+pub struct ListedSetting {
     /// Its name, with those of its sections before it, such as `mesh.route`.
     pub name: String,
     /// Its value; null for a secret; `None`: none was given.
@@ -37,16 +37,16 @@ pub struct Listed {
 /// A type that a setting, or a section of settings, may have.
 pub trait Setting {
     /// Adds what was given under this name.
-    fn list(&self, name: &str, into: &mut Vec<Listed>);
+    fn list(&self, name: &str, into: &mut Vec<ListedSetting>);
 
-    /// Adds the names of what could be given under this name, and was not.
-    fn list_absent(name: &str, into: &mut Vec<Listed>) {
-        into.push(Listed { name: name.to_owned(), value: None, secret: false, mark: None });
+    /// Adds the names of the settings under this name that were not given.
+    fn list_absent(name: &str, into: &mut Vec<ListedSetting>) {
+        into.push(ListedSetting { name: name.to_owned(), value: None, secret: false, mark: None });
     }
 }
 
 /// All settings of a section. Its name is empty for the top of the file.
-pub fn list(section: &str, options: &impl Setting) -> Vec<Listed> {
+pub fn list(section: &str, options: &impl Setting) -> Vec<ListedSetting> {
     let mut all = Vec::new();
     options.list(section, &mut all);
     all.iter_mut().filter(|listed| may_hold_secrets(&listed.name)).for_each(|listed| {
@@ -94,11 +94,11 @@ fn may_hold_secrets(name: &str) -> bool {
     below("workspace.agents.acp.").is_some() || below("worker.engines.").is_some_and(is_private)
 }
 
-fn secret(name: &str, text: &str) -> Listed {
+fn secret(name: &str, text: &str) -> ListedSetting {
     /// Its numbers are this process's own, so a mark says nothing to anybody else.
     static MARKS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
     let mark = Some(MARKS.hash_one(text));
-    Listed { name: name.to_owned(), value: Some(Value::Null), secret: true, mark }
+    ListedSetting { name: name.to_owned(), value: Some(Value::Null), secret: true, mark }
 }
 
 fn add_names(value: &toml::Value, name: &str, into: &mut BTreeSet<String>) {
@@ -121,10 +121,10 @@ fn add_names(value: &toml::Value, name: &str, into: &mut BTreeSet<String>) {
 macro_rules! values {
     ($($kind:ty: |$value:ident| $json:expr,)+) => {$(
         impl Setting for $kind {
-            fn list(&self, name: &str, into: &mut Vec<Listed>) {
+            fn list(&self, name: &str, into: &mut Vec<ListedSetting>) {
                 let $value = self;
                 let (name, value) = (name.to_owned(), Some($json));
-                into.push(Listed { name, value, secret: false, mark: None });
+                into.push(ListedSetting { name, value, secret: false, mark: None });
             }
         }
     )+};
@@ -162,13 +162,13 @@ values! {
 }
 
 impl Setting for Secret {
-    fn list(&self, name: &str, into: &mut Vec<Listed>) {
+    fn list(&self, name: &str, into: &mut Vec<ListedSetting>) {
         into.push(secret(name, self.expose()));
     }
 }
 
 impl Setting for EngineCommand {
-    fn list(&self, name: &str, into: &mut Vec<Listed>) {
+    fn list(&self, name: &str, into: &mut Vec<ListedSetting>) {
         match self {
             Self::Program(program) => program.list(name, into),
             // Its arguments may hold keys.
@@ -178,37 +178,37 @@ impl Setting for EngineCommand {
 }
 
 impl<T: Setting> Setting for Option<T> {
-    fn list(&self, name: &str, into: &mut Vec<Listed>) {
+    fn list(&self, name: &str, into: &mut Vec<ListedSetting>) {
         match self {
             Some(given) => given.list(name, into),
             None => T::list_absent(name, into),
         }
     }
 
-    fn list_absent(name: &str, into: &mut Vec<Listed>) {
+    fn list_absent(name: &str, into: &mut Vec<ListedSetting>) {
         T::list_absent(name, into);
     }
 }
 
 /// Tables by names that people choose.
 impl<T: Setting> Setting for BTreeMap<String, T> {
-    fn list(&self, name: &str, into: &mut Vec<Listed>) {
+    fn list(&self, name: &str, into: &mut Vec<ListedSetting>) {
         self.iter().for_each(|(key, value)| value.list(&below(name, key), into));
     }
 
-    fn list_absent(_: &str, _: &mut Vec<Listed>) {}
+    fn list_absent(_: &str, _: &mut Vec<ListedSetting>) {}
 }
 
 /// Lists of tables.
 macro_rules! tables {
     ($($kind:ty),+) => {$(
         impl Setting for Vec<$kind> {
-            fn list(&self, name: &str, into: &mut Vec<Listed>) {
+            fn list(&self, name: &str, into: &mut Vec<ListedSetting>) {
                 let numbered = self.iter().enumerate();
                 numbered.for_each(|(place, table)| table.list(&below(name, &place.to_string()), into));
             }
 
-            fn list_absent(_: &str, _: &mut Vec<Listed>) {}
+            fn list_absent(_: &str, _: &mut Vec<ListedSetting>) {}
         }
     )+};
 }
@@ -221,14 +221,14 @@ mod tests {
     use crate::options::ConfigFile;
 
     /// A server's and a worker's settings in a file, as a list.
-    fn listed(text: &str) -> Vec<Listed> {
+    fn listed(text: &str) -> Vec<ListedSetting> {
         let file = ConfigFile::parse(text).unwrap();
         let mut all = list("", &file.serve);
         all.extend(list("worker", &file.worker));
         all
     }
 
-    fn value(all: &[Listed], name: &str) -> Option<Value> {
+    fn value(all: &[ListedSetting], name: &str) -> Option<Value> {
         all.iter().find(|listed| listed.name == name).and_then(|listed| listed.value.clone())
     }
 

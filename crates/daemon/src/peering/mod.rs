@@ -14,4 +14,9 @@ mod proofs;
 mod relay;
 mod routes;
 
-pub(crate) use self::{metrics::encode, part::MeshPart, relay::Relay, routes::router};
+pub(crate) use self::{
+    metrics::encode,
+    part::{MeshPart, RunningMesh},
+    relay::Relay,
+    routes::router,
+};

@@ -46,17 +46,17 @@ impl Proofs {
     /// # Errors
     /// When it cannot be read or written.
     pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
-        let kept = load(path, unix_ms(SystemTime::now()))?;
-        store(path, &kept)?;
+        let proofs = load(path, unix_ms(SystemTime::now()))?;
+        store(path, &proofs)?;
         let mut memory = InMemory::new(MOST);
-        for (at, node) in &kept {
+        for (at, node) in &proofs {
             memory.proved(*node, *at);
         }
         let (lines, taken) = sync_channel(WAITING);
-        let (path, count) = (path.to_owned(), kept.len());
+        let (path, count) = (path.to_owned(), proofs.len());
         let thread = thread::Builder::new().name("mesh-proofs".to_owned());
         thread.spawn(move || write(&path, &taken, count)).context("no thread is to be had")?;
-        let written = kept.into_iter().map(|(at, node)| (node, at)).collect();
+        let written = proofs.into_iter().map(|(at, node)| (node, at)).collect();
         Ok(Self { memory, written, lines })
     }
 }
@@ -90,9 +90,9 @@ fn write(path: &Path, lines: &Receiver<Proof>, mut count: usize) {
             if count < MOST_LINES {
                 return Ok(());
             }
-            let kept = load(path, unix_ms(SystemTime::now()))?;
-            count = kept.len();
-            store(path, &kept)
+            let proofs = load(path, unix_ms(SystemTime::now()))?;
+            count = proofs.len();
+            store(path, &proofs)
         });
         if let Err(error) = written {
             tracing::warn!("nodes of the relay are not written down: {error:#}");
@@ -123,17 +123,17 @@ fn load(path: &Path, now: u64) -> anyhow::Result<Vec<Proof>> {
     // Old by the newest proof, and not by the clock alone: one that is ahead would delete all.
     let newest = last.values().copied().max().unwrap_or(0).min(now);
     let oldest = newest.saturating_sub(millis(REMEMBERED));
-    let mut kept: Vec<Proof> =
+    let mut proofs: Vec<Proof> =
         last.into_iter().map(|(node, at)| (at, node)).filter(|(at, _)| *at >= oldest).collect();
-    kept.sort_unstable();
-    let surplus = kept.len().saturating_sub(MOST);
-    Ok(kept.split_off(surplus))
+    proofs.sort_unstable();
+    let surplus = proofs.len().saturating_sub(MOST);
+    Ok(proofs.split_off(surplus))
 }
 
 /// Replaces the file atomically; only its owner can read it.
-fn store(path: &Path, kept: &[Proof]) -> anyhow::Result<()> {
+fn store(path: &Path, proofs: &[Proof]) -> anyhow::Result<()> {
     let mut text = String::new();
-    for (at, node) in kept {
+    for (at, node) in proofs {
         // Writing to a string does not fail.
         let _ = writeln!(text, "{at} {node}");
     }

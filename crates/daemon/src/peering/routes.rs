@@ -90,7 +90,7 @@ async fn cancel(
         let words = format!("there is no transfer {id:?} that could be cancelled");
         ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words)
     });
-    operator.did(&admin_state.api, "mesh.cancel", &id, &cancelled).await;
+    operator.record(&admin_state.api, "mesh.cancel", &id, &cancelled).await;
     Ok(Json(cancelled?).into_response())
 }
 
@@ -98,12 +98,12 @@ async fn cancel(
 async fn pull(State(admin_state): State<MeshAdmin>, request: Request) -> Answer {
     let (operator, body) = admin::posted(&admin_state.api, request, LONGEST).await?;
     let mesh = admin_state.enabled()?;
-    let asked: MeshPull = serde_json::from_slice(&body).map_err(|error| {
+    let pull: MeshPull = serde_json::from_slice(&body).map_err(|error| {
         let words = format!("that is no model to be fetched: {error}");
         ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, words)
     })?;
-    let pulling = mesh.pull(&asked).map_err(|error| refused(&error));
-    operator.did(&admin_state.api, "mesh.pull", &asked.model, &pulling).await;
+    let pulling = mesh.pull(&pull).map_err(|error| refused(&error));
+    operator.record(&admin_state.api, "mesh.pull", &pull.model, &pulling).await;
     let steps = stream::unfold(pulling?, async |mut pulling| {
         let step = pulling.next().await?;
         Some((line(&step), pulling))

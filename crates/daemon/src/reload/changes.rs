@@ -132,7 +132,7 @@ mod tests {
         origins.configuration(origins.settings("", &options, &defaults))
     }
 
-    fn told(changes: &Changes) -> (Vec<&str>, Vec<&str>) {
+    fn names(changes: &Changes) -> (Vec<&str>, Vec<&str>) {
         let changed = changes.changed.iter().map(|change| change.name.as_str());
         (changed.collect(), changes.needs_restart.iter().map(String::as_str).collect())
     }
@@ -154,7 +154,7 @@ mod tests {
             "log = 'debug'\nrouting = 'prefix-affinity'\n[models.b]\ntargets = ['y']\n[mesh]\nroute = 'mesh'",
         );
         let changes = between(&before, &new, &[]);
-        let (changed, needs_restart) = told(&changes);
+        let (changed, needs_restart) = names(&changes);
         assert_eq!(
             changed,
             ["log", "mesh.route", "models.b.targets", "models.a.targets"],
@@ -168,8 +168,8 @@ mod tests {
         assert_eq!(in_force["routing"].source, SettingSource::File);
         assert_eq!(in_force["log"].value, json!("debug"));
         assert!(!in_force.contains_key("models.a.targets"));
-        let again = between(&changes.configuration, &new, &[]);
-        assert_eq!(told(&again), (Vec::new(), vec!["routing"]), "it is told until the next start");
+        let later = between(&changes.configuration, &new, &[]);
+        assert_eq!(names(&later), (Vec::new(), vec!["routing"]), "it is told until the next start");
     }
 
     #[test]
@@ -177,17 +177,20 @@ mod tests {
         let before = read("worker_secret = 'first-secret'\nadmin_token = 'a-token'");
         let new = read("worker_secret = 'second-secret'\nadmin_token = 'a-token'");
         let changes = between(&before, &new, &[]);
-        assert_eq!(told(&changes), (vec!["worker_secret"], Vec::new()));
+        assert_eq!(names(&changes), (vec!["worker_secret"], Vec::new()));
         assert!(changes.changed[0].secret && changes.changed[0].after.is_null());
         let other = read("admin_token = 'b-token'");
-        assert_eq!(told(&between(&new, &other, &[])), (vec!["worker_secret"], vec!["admin_token"]));
+        assert_eq!(
+            names(&between(&new, &other, &[])),
+            (vec!["worker_secret"], vec!["admin_token"])
+        );
     }
 
     #[test]
     fn what_is_held_back_waits_for_the_next_start() {
         let (before, new) = (read(""), read("[prices.m]\ninput = 1\noutput = 2"));
         let changes = between(&before, &new, &["prices"]);
-        assert_eq!(told(&changes), (Vec::new(), vec!["prices.m.input", "prices.m.output"]));
+        assert_eq!(names(&changes), (Vec::new(), vec!["prices.m.input", "prices.m.output"]));
         assert!(
             changes.configuration.json.settings.iter().all(|it| !it.name.starts_with("prices"))
         );

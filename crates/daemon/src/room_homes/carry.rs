@@ -59,7 +59,7 @@ where
             links.spawn(join(client, home));
             Ok(response.map(|_| Body::empty()))
         }
-        _ => Ok(response.map(|body| Body::new(Carried { body, _connection: connection }))),
+        _ => Ok(response.map(|body| Body::new(CarriedAnswer { body, _connection: connection }))),
     }
 }
 
@@ -124,12 +124,12 @@ async fn join(client: OnUpgrade, home: OnUpgrade) {
 }
 
 /// An answer on its way. If it is dropped, the home hears that the client has left.
-struct Carried {
+struct CarriedAnswer {
     body: Incoming,
     _connection: AbortOnDropHandle<()>,
 }
 
-impl HttpBody for Carried {
+impl HttpBody for CarriedAnswer {
     type Data = Bytes;
     type Error = String;
 
@@ -219,9 +219,9 @@ mod tests {
         let http = hyper::server::conn::http1::Builder::new();
         tokio::spawn(http.serve_connection(TokioIo::new(client_end), service).with_upgrades());
         let mut client = client;
-        let asked =
+        let bytes =
             b"GET /tunnel HTTP/1.1\r\nhost: a\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\r\n";
-        client.write_all(asked).await.unwrap();
+        client.write_all(bytes).await.unwrap();
         let mut head = String::new();
         while !head.ends_with("\r\n\r\n") {
             head.push(char::from(client.read_u8().await.unwrap()));
@@ -239,10 +239,10 @@ mod tests {
     #[test]
     fn a_change_of_the_protocol_is_asked_for_again() {
         let headers = [("connection", "keep-alive, Upgrade"), ("upgrade", "websocket")];
-        let mut asked = request(Version::HTTP_11, &headers);
-        assert!(is_upgrade(&asked) && !is_upgrade(&request(Version::HTTP_2, &headers)));
-        adapt(&mut asked, true);
-        assert_eq!(asked.headers()["connection"], "upgrade");
-        assert_eq!(asked.headers()["upgrade"], "websocket");
+        let mut upgrade = request(Version::HTTP_11, &headers);
+        assert!(is_upgrade(&upgrade) && !is_upgrade(&request(Version::HTTP_2, &headers)));
+        adapt(&mut upgrade, true);
+        assert_eq!(upgrade.headers()["connection"], "upgrade");
+        assert_eq!(upgrade.headers()["upgrade"], "websocket");
     }
 }

@@ -305,11 +305,11 @@ mod tests {
         assert!(!two.has(&room) && two.keeper.due() == Some(house.now + SURE));
         house.wait(&mut [&mut three, &mut two]);
         assert!(two.has(&room) && !three.has(&room), "the lowest id, whoever hears first");
-        let mut again = house.server("one", 1);
-        house.meet(&mut [&mut again, &mut two, &mut three], true);
+        let mut restarted = house.server("one", 1);
+        house.meet(&mut [&mut restarted, &mut two, &mut three], true);
         house.pass(SETTLING);
-        house.meet(&mut [&mut again, &mut two, &mut three], true);
-        assert!(two.has(&room) && !again.has(&room));
+        house.meet(&mut [&mut restarted, &mut two, &mut three], true);
+        assert!(two.has(&room) && !restarted.has(&room));
         assert_eq!(house.store.load_rooms().unwrap()[0].epoch, 2);
     }
 

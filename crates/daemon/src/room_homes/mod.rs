@@ -97,11 +97,11 @@ impl RoomsOfFleet {
                 let given_up = keeper.step(now, Moment::now().wall_ms);
                 (keeper, given_up)
             };
-            let Ok((kept, given_up)) = spawn_blocking(step).await else {
+            let Ok((next, given_up)) = spawn_blocking(step).await else {
                 tracing::error!("rooms of servers that are gone are not taken over any more");
                 return;
             };
-            keeper = kept;
+            keeper = next;
             given_up.iter().for_each(|scope| scheduler.close(scope));
             let due =
                 keeper.due().map_or(LOOK, |due| due.saturating_duration_since(Instant::now()));

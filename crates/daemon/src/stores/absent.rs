@@ -39,9 +39,9 @@ pub(super) fn open(_: &Arc<SqliteStore>, _: &Secret, _: &Path) -> anyhow::Result
 }
 
 /// The tasks of the shared database, which this program cannot have.
-pub(crate) enum Sharing {}
+pub(crate) enum SharingTasks {}
 
-impl Sharing {
+impl SharingTasks {
     pub(crate) fn start(
         stores: &Stores,
         _: &Keys,

@@ -5,14 +5,14 @@ use std::path::Path;
 use base::Secret;
 pub use store::{
     Examination,
-    import::{Imported, Taken},
+    import::{ImportCounts, Taken},
 };
 
 use super::SHARED;
 
 /// The findings about a shared database.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Examined {
+pub struct DatabaseReport {
     /// Where it is, without its secrets.
     pub shown: String,
     /// The findings, or why it cannot be looked at.
@@ -22,9 +22,9 @@ pub struct Examined {
 }
 
 /// Looks at the database of this URL and at what waits for it in a data directory. Blocks.
-pub fn examine(url: &Secret, data_dir: &Path) -> Examined {
+pub fn examine(url: &Secret, data_dir: &Path) -> DatabaseReport {
     let waiting = waiting(&data_dir.join(SHARED));
-    Examined { shown: base::redact_url(url.expose()), found: found(url), waiting }
+    DatabaseReport { shown: base::redact_url(url.expose()), found: found(url), waiting }
 }
 
 /// Takes the keys, open invitations, page sessions, usage and the audit log of a stopped server's own file into the
@@ -33,7 +33,7 @@ pub fn examine(url: &Secret, data_dir: &Path) -> Examined {
 /// # Errors
 /// When the server runs, one of them cannot be used, or a key has another id in the database.
 #[cfg(feature = "postgres")]
-pub fn import(url: &Secret, data_dir: &Path, is_dry: bool) -> anyhow::Result<Imported> {
+pub fn import(url: &Secret, data_dir: &Path, is_dry: bool) -> anyhow::Result<ImportCounts> {
     use anyhow::Context;
     if !crate::data::has_database(data_dir) {
         anyhow::bail!(
@@ -52,7 +52,7 @@ pub fn import(url: &Secret, data_dir: &Path, is_dry: bool) -> anyhow::Result<Imp
 /// # Errors
 /// Always.
 #[cfg(not(feature = "postgres"))]
-pub fn import(_: &Secret, _: &Path, _: bool) -> anyhow::Result<Imported> {
+pub fn import(_: &Secret, _: &Path, _: bool) -> anyhow::Result<ImportCounts> {
     anyhow::bail!("this program was built without PostgreSQL: build it with the feature postgres")
 }
 

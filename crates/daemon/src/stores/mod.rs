@@ -23,7 +23,7 @@ use store::{
 #[cfg(feature = "nats")]
 use store::{Changes, RoomRecord, StoreError};
 
-pub(crate) use self::shared::{Shared, Sharing};
+pub(crate) use self::shared::{Shared, SharingTasks};
 use crate::data::{DataDir, private};
 
 /// The file beside the shared database.

@@ -54,7 +54,7 @@ fn hint_at_import(own: &SqliteStore, shared: &Shared) -> Result<(), StoreError> 
 }
 
 /// The tasks of a server that shares its state.
-pub(crate) struct Sharing {
+pub(crate) struct SharingTasks {
     shared: Arc<Shared>,
     taking_over: JoinHandle<()>,
     sending: JoinHandle<()>,
@@ -62,7 +62,7 @@ pub(crate) struct Sharing {
     ending: CancellationToken,
 }
 
-impl Sharing {
+impl SharingTasks {
     /// Starts them, if this server shares something. Changes by others are taken over until `stop`; those of rooms only if
     /// servers share rooms.
     pub(crate) fn start(

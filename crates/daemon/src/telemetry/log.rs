@@ -287,8 +287,8 @@ mod tests {
         lines.line(Level::WARN).write_all(b"loud\n").unwrap();
         drop(thread);
         assert_eq!(terminal.text(), "loud\n");
-        let kept = KEPT.last(10, LogLevel::Trace);
-        assert_eq!(kept.iter().map(|line| &line.text).collect::<Vec<_>>(), ["quiet", "loud"]);
+        let newest = KEPT.last(10, LogLevel::Trace);
+        assert_eq!(newest.iter().map(|line| &line.text).collect::<Vec<_>>(), ["quiet", "loud"]);
     }
 
     #[test]
@@ -317,8 +317,8 @@ mod tests {
         drop(stuck);
         drop(thread);
         let text = terminal.text();
-        let kept = text.matches("y\n").count();
-        assert!((MOST - 1..=MOST).contains(&kept), "{kept}");
+        let count = text.matches("y\n").count();
+        assert!((MOST - 1..=MOST).contains(&count), "{count}");
         assert!(text.ends_with("3 log lines were dropped: too many at once\n"), "{text}");
     }
 }

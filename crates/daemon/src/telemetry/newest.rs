@@ -50,18 +50,18 @@ impl Newest {
     /// Adds a line, whose colours and end are left out.
     pub(super) fn add(&self, level: LogLevel, line: &str) {
         let (at, text) = (Timestamp::now(), shortened(&without_colours(line.trim_end())));
-        let mut kept = self.lock();
-        kept.last += 1;
-        let n = kept.last;
-        kept.push(LogLine { n, at, level, text });
-        drop(kept);
+        let mut held = self.lock();
+        held.last += 1;
+        let n = held.last;
+        held.push(LogLine { n, at, level, text });
+        drop(held);
         self.last.send_replace(n);
     }
 
     /// The last `most` lines of this level and graver ones, the oldest first.
     pub(super) fn last(&self, most: usize, level: LogLevel) -> Vec<LogLine> {
-        let kept = self.lock();
-        let newest = kept.lines.iter().rev().filter(|line| line.level <= level).take(most);
+        let held = self.lock();
+        let newest = held.lines.iter().rev().filter(|line| line.level <= level).take(most);
         let mut lines: Vec<LogLine> = newest.cloned().collect();
         lines.reverse();
         lines
@@ -70,12 +70,12 @@ impl Newest {
     /// At most `most` lines after the number, of this level and graver ones. A number that was not reached yet is of an
     /// earlier start of the server.
     pub(super) fn after(&self, number: u64, most: usize, level: LogLevel) -> Batch {
-        let kept = self.lock();
-        let number = if number > kept.last { 0 } else { number };
-        let first = kept.lines.front().map_or(kept.last + 1, |line| line.n);
+        let held = self.lock();
+        let number = if number > held.last { 0 } else { number };
+        let first = held.lines.front().map_or(held.last + 1, |line| line.n);
         let missed = first.saturating_sub(number + 1);
-        let mut batch = Batch { missed, last: kept.last, lines: Vec::new() };
-        for line in kept.lines.iter().skip_while(|line| line.n <= number) {
+        let mut batch = Batch { missed, last: held.last, lines: Vec::new() };
+        for line in held.lines.iter().skip_while(|line| line.n <= number) {
             if line.level <= level {
                 batch.lines.push(line.clone());
             }
@@ -162,9 +162,9 @@ mod tests {
         let long = "é".repeat(LONGEST);
         (0..200).for_each(|_| newest.add(LogLevel::Info, &long));
         (0..50_000).for_each(|_| newest.add(LogLevel::Info, ""));
-        let kept = newest.lock();
-        let bytes: usize = kept.lines.iter().map(|line| line.text.len() + OVERHEAD).sum();
-        assert_eq!(bytes, kept.bytes);
+        let held = newest.lock();
+        let bytes: usize = held.lines.iter().map(|line| line.text.len() + OVERHEAD).sum();
+        assert_eq!(bytes, held.bytes);
         assert!(bytes <= KEPT_BYTES && bytes > KEPT_BYTES - LONGEST - 2 * OVERHEAD, "{bytes}");
     }
 

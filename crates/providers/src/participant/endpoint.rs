@@ -144,7 +144,7 @@ async fn connected(
     let provider: Arc<dyn Provider> = Arc::<Sender>::clone(&sender);
     let membership = scheduler.join(id, offer, provider);
     let mut calls = Calls::new(membership, Arc::clone(&backend), served, Arc::clone(&presence));
-    let (why, reason, again) = tokio::select! {
+    let (why, reason, may_return) = tokio::select! {
         biased;
         (_, reason) = presence.ended() => (LeaveReason::Closed, reason, false),
         () = calls.serve(&sender) => (LeaveReason::Drained, "drained", true),
@@ -153,7 +153,7 @@ async fn connected(
     };
     tracing::info!(provider = %id, reason, "endpoint disconnected");
     calls.leave(sender.notes.take(), why);
-    again
+    may_return
 }
 
 async fn until_lost(backend: &HttpBackend, presence: &Presence) {

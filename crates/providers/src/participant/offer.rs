@@ -19,9 +19,9 @@ pub(super) const MAX_REQUEST: u64 = 8 * 1024 * 1024;
 pub(super) fn served(capabilities: Capabilities) -> ServedEndpoints {
     let Capabilities { open_responses, chat_completions } = capabilities;
     let always = Endpoints::only(Endpoint::Completions).with(Endpoint::Embeddings);
-    let told =
+    let known =
         [(open_responses, Endpoint::Responses), (chat_completions, Endpoint::ChatCompletions)];
-    let has = told.into_iter().filter(|(capability, _)| *capability != Capability::Unsupported);
+    let has = known.into_iter().filter(|(capability, _)| *capability != Capability::Unsupported);
     ServedEndpoints::assumed(has.fold(always, |served, (_, endpoint)| served.with(endpoint)))
 }
 

@@ -13,7 +13,7 @@ use protocol::{
     json::clip,
     relay::{
         Ping, ServerMessage, WorkerMessage,
-        binary::{FailureCode, ResponseEnd, ResponseHead, WorkerFrame},
+        binary::{FailureCode, JobFailure, ResponseEnd, ResponseHead, WorkerFrame},
         message::{ModelsUpdate, ResponseComplete, WorkerError},
         registration::normalise_models,
     },
@@ -323,23 +323,23 @@ impl RelayCodec {
             WorkerFrame::Accepted { .. } => {
                 self.membership.acknowledged(job.incoming.writer.job());
             }
-            WorkerFrame::Fail { failure, .. } => {
-                let Some((id, job)) = self.take(number) else { return };
-                let code = clip(failure.code.as_str(), MAX_WORDS);
-                let words = clip(&failure.message, MAX_WORDS);
-                tracing::warn!(request_id = %id, code, words, "the worker failed a job");
-                match failure.code {
-                    // The worker is not at fault: it was told to stop taking jobs.
-                    FailureCode::Draining if !job.incoming.writer.has_begun() => {
-                        job.incoming.writer.decline();
-                    }
-                    FailureCode::BackendUnreachable if !job.incoming.writer.has_begun() => {
-                        job.incoming.writer.unready(false);
-                    }
-                    FailureCode::EngineFailed => job.incoming.writer.model_failed(words),
-                    _ => job.incoming.writer.fail(words),
-                }
-            }
+            WorkerFrame::Fail { failure, .. } => self.fail(number, &failure),
+        }
+    }
+
+    /// Ends a job that the worker has given up.
+    fn fail(&mut self, number: u32, failure: &JobFailure) {
+        let Some((id, job)) = self.take(number) else { return };
+        let code = clip(failure.code.as_str(), MAX_WORDS);
+        let words = clip(&failure.message, MAX_WORDS);
+        tracing::warn!(request_id = %id, code, words, "the worker failed a job");
+        let writer = job.incoming.writer;
+        match failure.code {
+            // The worker is not at fault: it was told to stop taking jobs.
+            FailureCode::Draining if !writer.has_begun() => writer.decline(),
+            FailureCode::BackendUnreachable if !writer.has_begun() => writer.unready(false),
+            FailureCode::EngineFailed => writer.model_failed(words),
+            _ => writer.fail(words),
         }
     }
 

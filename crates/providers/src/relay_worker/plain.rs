@@ -55,9 +55,9 @@ impl PlainJob {
             return if too_long { Err(AnswerError::TooLong) } else { Ok(()) };
         }
         if looks_like_sse(&self.body_so_far) || self.body_so_far.len() > KEPT_OF_STREAM {
-            let kept = std::mem::take(&mut self.body_so_far);
+            let body = std::mem::take(&mut self.body_so_far);
             self.incoming.writer.head(head::assumed_stream())?;
-            self.incoming.writer.chunk(kept.into())?;
+            self.incoming.writer.chunk(body.into())?;
         }
         Ok(())
     }

@@ -117,19 +117,19 @@ async fn join(
 fn joining(id: ProviderId, register: &Register, name: &str, models: Vec<String>) -> Joining {
     let named = |name: &str| if name.is_empty() { id.to_string() } else { name.to_owned() };
     let made_up = || WorkerParticipant { id: id.to_string(), ..WorkerParticipant::default() };
-    let told = register.participant.as_deref().cloned().unwrap_or_else(made_up);
-    let nickname = if told.nickname.is_empty() { named(name) } else { told.nickname };
+    let wanted = register.participant.as_deref().cloned().unwrap_or_else(made_up);
+    let nickname = if wanted.nickname.is_empty() { named(name) } else { wanted.nickname };
     Joining {
-        id: told.id,
+        id: wanted.id,
         nickname,
         models,
         endpoint: NOWHERE.to_owned(),
-        specs: told.specs,
-        config: told.config,
+        specs: wanted.specs,
+        config: wanted.config,
         capabilities: Capabilities::default(),
         kind: Kind::Worker,
         max_concurrent: register.max_concurrent.clamp(1, limits::MAX_CONCURRENT),
-        session: told.session_token,
+        session: wanted.session_token,
     }
 }
 
@@ -223,17 +223,17 @@ impl WorkerScope {
 /// The models that a room's worker may offer, and warnings about the others.
 fn room_models(models: Vec<String>) -> (Vec<String>, Vec<String>) {
     let may_be = |model: &String| model != "*" && limits::model(model).is_ok();
-    let (mut kept, dropped): (Vec<_>, Vec<_>) = models.into_iter().partition(may_be);
+    let (mut valid, dropped): (Vec<_>, Vec<_>) = models.into_iter().partition(may_be);
     let mut warnings: Vec<String> = dropped.iter().map(|model| dropped_warning(model)).collect();
     warnings.truncate(limits::MAX_MODELS);
-    if kept.len() > limits::MAX_MODELS {
-        kept.truncate(limits::MAX_MODELS);
+    if valid.len() > limits::MAX_MODELS {
+        valid.truncate(limits::MAX_MODELS);
         warnings.push(format!("models beyond the first {} were dropped", limits::MAX_MODELS));
     }
-    if kept.is_empty() {
+    if valid.is_empty() {
         warnings.push("nothing is offered in the room: there is no model".to_owned());
     }
-    (kept, warnings)
+    (valid, warnings)
 }
 
 fn dropped_warning(model: &str) -> String {
@@ -264,8 +264,8 @@ mod tests {
 
     #[test]
     fn a_room_takes_no_wildcards_and_no_names_of_its_own() {
-        let (kept, warnings) = room_models(texts(&["a", "*", "room:any", "b\n", "c"]));
-        assert_eq!(kept, ["a", "c"]);
+        let (valid, warnings) = room_models(texts(&["a", "*", "room:any", "b\n", "c"]));
+        assert_eq!(valid, ["a", "c"]);
         assert_eq!(warnings.len(), 3);
         assert!(warnings[0].contains("name the models"));
     }
@@ -273,10 +273,10 @@ mod tests {
     #[test]
     fn a_room_takes_a_bounded_list_of_models_and_warns_about_an_empty_one() {
         let many: Vec<String> = (0..=limits::MAX_MODELS).map(|n| n.to_string()).collect();
-        let (kept, warnings) = room_models(many);
-        assert_eq!((kept.len(), warnings.len()), (limits::MAX_MODELS, 1));
-        let (kept, warnings) = room_models(vec!["*".to_owned(); 1_000]);
-        assert!(kept.is_empty());
+        let (valid, warnings) = room_models(many);
+        assert_eq!((valid.len(), warnings.len()), (limits::MAX_MODELS, 1));
+        let (valid, warnings) = room_models(vec!["*".to_owned(); 1_000]);
+        assert!(valid.is_empty());
         assert_eq!(warnings.len(), limits::MAX_MODELS + 1);
         assert_eq!(room_models(Vec::new()).1.len(), 1);
     }

@@ -29,7 +29,7 @@ use super::{
 use crate::{
     incoming::Incoming,
     member::Member,
-    notes::{Assigned, Notes},
+    notes::{AssignedJob, Notes},
     refusal::cannot_ask,
     served::RequestShape,
 };
@@ -99,7 +99,7 @@ pub(super) struct SentJob {
     pub(super) incoming: Incoming,
 }
 
-impl Assigned for NewJob {
+impl AssignedJob for NewJob {
     fn id(&self) -> JobId {
         match self {
             Self::Sent(sent) => sent.id,

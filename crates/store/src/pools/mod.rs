@@ -190,7 +190,7 @@ impl Pool {
     }
 
     fn note(&mut self, report: &Report) {
-        // What was told before holds, if this was said earlier and comes late.
+        // A report that comes late does not undo a newer one.
         self.own.settled = self.own.settled.max(report.settled.unwrap_or(0));
         self.own.reserved = report.reserved;
         let over = self.own.settled.saturating_sub(self.own.granted);
@@ -199,8 +199,8 @@ impl Pool {
     }
 
     fn give_back(&mut self, keep: u64) {
-        let kept = self.own.busy().saturating_add(keep);
-        let back = self.own.granted.saturating_sub(kept);
+        let needed = self.own.busy().saturating_add(keep);
+        let back = self.own.granted.saturating_sub(needed);
         self.own.granted -= back;
         let idle = self.all().map(Slice::idle).fold(0, u64::saturating_add);
         self.stock.put_back(back, idle);

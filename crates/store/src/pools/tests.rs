@@ -107,10 +107,10 @@ proptest! {
     /// Whatever servers say: used, in flight and idle together never exceed the pool because of a grant.
     #[test]
     fn a_grant_is_never_more_than_was_free(
-        limit in 0..2_000u64, used in 0..1_000u64, told in prop::collection::vec((0..4usize, 0..900u64, 0..900u64, 0..900u64, 0..900u64), 1..40),
+        limit in 0..2_000u64, used in 0..1_000u64, reports in prop::collection::vec((0..4usize, 0..900u64, 0..900u64, 0..900u64, 0..900u64), 1..40),
     ) {
         let mut slices = [Slice::default(); 4];
-        for (who, settled, reserved, keep, need) in told {
+        for (who, settled, reserved, keep, need) in reports {
             let others = slices.iter().enumerate().filter(|(at, _)| *at != who).map(|(_, it)| *it);
             let stock = Stock::Budget { limit, used };
             let mut pool = Pool { stock, own: slices[who], others: others.collect(), servers: 4 };

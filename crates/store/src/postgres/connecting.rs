@@ -29,7 +29,7 @@ const LET_IN: Duration = Duration::from_secs(4);
 const UP_TO_DATE: Duration = Duration::from_secs(600);
 
 /// Makes connections, one after the other.
-pub(super) struct Connecting {
+pub(super) struct Connector {
     config: Config,
     bell: Arc<Bell>,
     pauses: Backoff,
@@ -37,7 +37,7 @@ pub(super) struct Connecting {
     resting: Option<(Instant, String)>,
 }
 
-impl Connecting {
+impl Connector {
     pub(super) fn new(config: Config, bell: Arc<Bell>) -> Self {
         Self { config, bell, pauses: PAUSES, resting: None }
     }

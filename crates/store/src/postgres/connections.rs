@@ -20,7 +20,7 @@ use tokio::{
 };
 use tokio_postgres::{Client, Config};
 
-use super::{bell::Bell, connecting::Connecting, failure::Failure};
+use super::{bell::Bell, connecting::Connector, failure::Failure};
 
 /// The most connections of one server.
 const CONNECTIONS: usize = 4;
@@ -52,7 +52,7 @@ impl Connections {
         let runtime = Builder::new_current_thread().enable_all().build().map_err(no_thread)?;
         let of_pool = Arc::clone(&bell);
         let run = move || {
-            let pool = Rc::new(Pool::new(Connecting::new(config, of_pool)));
+            let pool = Rc::new(Pool::new(Connector::new(config, of_pool)));
             LocalSet::new().block_on(&runtime, run(pool, to_do));
         };
         thread::Builder::new().name("postgres".to_owned()).spawn(run).map_err(no_thread)?;
@@ -126,11 +126,11 @@ async fn run(pool: Rc<Pool>, mut to_do: mpsc::Receiver<Work>) {
 struct Pool {
     places: Semaphore,
     idle: RefCell<Vec<Client>>,
-    connecting: Rc<Mutex<Connecting>>,
+    connecting: Rc<Mutex<Connector>>,
 }
 
 impl Pool {
-    fn new(connecting: Connecting) -> Self {
+    fn new(connecting: Connector) -> Self {
         let (idle, connecting) = (RefCell::default(), Rc::new(Mutex::new(connecting)));
         Self { places: Semaphore::new(CONNECTIONS), idle, connecting }
     }

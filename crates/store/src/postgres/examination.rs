@@ -46,7 +46,7 @@ pub fn waiting_rows(file: &Path) -> Option<u64> {
 
 async fn look(config: &Config, is_elsewhere: bool) -> Result<Examination, Failure> {
     let (mut client, heard) = connect(config).await?;
-    let asked = in_time(client.query_one(
+    let query = in_time(client.query_one(
         "SELECT current_setting('server_version_num')::INT AS version,
             COALESCE((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), FALSE) AS is_encrypted,
             to_regnamespace('warren') IS NOT NULL AS has_schema,
@@ -57,7 +57,7 @@ async fn look(config: &Config, is_elsewhere: bool) -> Result<Examination, Failur
             floor(extract(epoch FROM clock_timestamp()))::BIGINT AS clock",
         &[],
     ));
-    let row = asked.await?;
+    let row = query.await?;
     let has_schema: bool = value(&row, "has_schema")?;
     let may_read = !has_schema || value::<bool>(&row, "may_make")?;
     let tables = if may_read { in_time_of(schema::version(&client)).await? } else { None };
@@ -114,16 +114,16 @@ fn away(error: &tokio_postgres::Error) -> Failure {
 }
 
 async fn in_time<T>(
-    asked: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    query: impl Future<Output = Result<T, tokio_postgres::Error>>,
 ) -> Result<T, Failure> {
-    timeout(PATIENCE, asked)
+    timeout(PATIENCE, query)
         .await
         .map_err(|_| Failure::late(PATIENCE))?
         .map_err(|error| away(&error))
 }
 
-async fn in_time_of<T>(asked: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    timeout(PATIENCE, asked).await.map_err(|_| Failure::late(PATIENCE))?
+async fn in_time_of<T>(query: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    timeout(PATIENCE, query).await.map_err(|_| Failure::late(PATIENCE))?
 }
 
 fn now() -> i64 {

@@ -12,8 +12,8 @@ use super::{
     invitations, keys, page_sessions,
 };
 use crate::{
-    SqliteStore, StoreError, Waiting,
-    import::{Imported, OwnRecords, Taken},
+    SqliteStore, StoreError, WaitingRows,
+    import::{ImportCounts, OwnRecords, Taken},
 };
 
 /// How long all records together may take.
@@ -34,7 +34,7 @@ impl PostgresStore {
         own: &SqliteStore,
         now: u64,
         is_dry: bool,
-    ) -> Result<Imported, StoreError> {
+    ) -> Result<ImportCounts, StoreError> {
         let source = match own.import_source()? {
             Some(source) => source,
             None if is_dry => String::new(),
@@ -54,7 +54,7 @@ impl PostgresStore {
         }
         let taken = |(known, new): (u64, u64)| Taken { new, known };
         let (usage, audit) = (taken(of_usage), taken(of_audit));
-        Ok(Imported { keys, invitations, page_sessions, usage, audit })
+        Ok(ImportCounts { keys, invitations, page_sessions, usage, audit })
     }
 
     /// The number of the last row that was taken of a source.
@@ -73,7 +73,7 @@ impl PostgresStore {
             let rows = own.usage_after(last, BATCH)?;
             let Some((number, _)) = rows.last() else { return Ok(()) };
             last = *number;
-            self.take_usage(&Waiting { source: source.to_owned(), rows })?;
+            self.take_usage(&WaitingRows { source: source.to_owned(), rows })?;
         }
     }
 
@@ -83,7 +83,7 @@ impl PostgresStore {
             let rows = own.actions_after(last, BATCH)?;
             let Some((number, _)) = rows.last() else { return Ok(()) };
             last = *number;
-            self.take_actions(&Waiting { source: source.to_owned(), rows })?;
+            self.take_actions(&WaitingRows { source: source.to_owned(), rows })?;
         }
     }
 

@@ -10,7 +10,7 @@
 //! - `failure`: what an error means
 //! - `schema`: the tables, made once however many servers start; `tables`: their text
 //! - `changes`: what other servers have changed
-//! - `keys`, `invitations`, `page_sessions`, `usage`, `audit`, `rooms`, `responses`, `reached`: their tables
+//! - `keys`, `invitations`, `page_sessions`, `usage`, `audit`, `rooms`, `responses`: their tables
 //! - `pools`: limits that servers share
 //! - `sources`: rows that waited on a server's disk; `import`: what a server takes along from its own file
 //! - `columns`: values of rows; `system`: differences between systems
@@ -29,7 +29,6 @@ mod invitations;
 mod keys;
 mod page_sessions;
 mod pools;
-mod reached;
 mod responses;
 mod rooms;
 mod schema;

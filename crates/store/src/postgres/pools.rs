@@ -134,7 +134,23 @@ impl PostgresStore {
     }
 }
 
-/// Notes what rows of a run have used, beside the rows themselves: from here on they count instead of its slices.
+/// Locks the slices of a run that its rows of usage count against.
+const LOCK_OF_RUN: &str =
+    "SELECT FROM slices WHERE run = $1 AND key = ANY($2) AND measure IN ('budget', 'money')
+    ORDER BY key, measure, began, run FOR UPDATE";
+
+/// Adds the sums of rows, by key and day, to what the slices of their run have taken.
+const TAKE: &str = "UPDATE slices SET taken = taken + more.amount
+    FROM (SELECT key, measure, began,
+            SUM(CASE measure WHEN 'money' THEN cost ELSE tokens END)::BIGINT AS amount
+        FROM slices JOIN unnest($2::TEXT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[])
+            AS used (key, day, tokens, cost) USING (key)
+        WHERE run = $1 AND measure IN ('budget', 'money') AND day >= began AND day < ends
+        GROUP BY key, measure, began) AS more
+    WHERE slices.run = $1 AND slices.key = more.key AND slices.measure = more.measure
+        AND slices.began = more.began";
+
+/// Notes how much the rows of a run have used, beside the rows themselves: from here on they count instead of its slices.
 pub(super) async fn taken(
     transaction: &Transaction<'_>,
     run: &str,
@@ -147,29 +163,18 @@ pub(super) async fn taken(
         *sums = sums.plus(&entry.counts());
     }
     let keys: Vec<&str> = days.keys().map(|(key, _)| key.as_str()).collect();
-    let lock =
-        "SELECT FROM slices WHERE run = $1 AND key = ANY($2) AND measure IN ('budget', 'money')
-        ORDER BY key, measure, began, run FOR UPDATE";
-    let held =
-        transaction.query_typed(lock, &[(&run, Type::TEXT), (&keys, Type::TEXT_ARRAY)]).await?;
+    let held = transaction
+        .query_typed(LOCK_OF_RUN, &[(&run, Type::TEXT), (&keys, Type::TEXT_ARRAY)])
+        .await?;
     if held.is_empty() {
         return Ok(());
     }
-    let add = "UPDATE slices SET taken = taken + more.amount
-        FROM (SELECT key, measure, began,
-                SUM(CASE measure WHEN 'money' THEN cost ELSE tokens END)::BIGINT AS amount
-            FROM slices JOIN unnest($2::TEXT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[])
-                AS used (key, day, tokens, cost) USING (key)
-            WHERE run = $1 AND measure IN ('budget', 'money') AND day >= began AND day < ends
-            GROUP BY key, measure, began) AS more
-        WHERE slices.run = $1 AND slices.key = more.key AND slices.measure = more.measure
-            AND slices.began = more.began";
     let at: Vec<i64> = days.keys().map(|(_, day)| *day).collect();
     let tokens: Vec<i64> = days.values().map(|sums| signed(sums.total_tokens)).collect();
     let cost: Vec<i64> = days.values().map(|sums| signed(sums.cost.0)).collect();
     transaction
         .execute_typed(
-            add,
+            TAKE,
             &[
                 (&run, Type::TEXT),
                 (&keys, Type::TEXT_ARRAY),

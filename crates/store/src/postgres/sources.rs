@@ -1,16 +1,17 @@
-//! Takes rows that waited on a server's disk, each once: of every run of a server it is kept which row was taken last.
+//! Takes rows that waited on a server's disk. For every run of a server the database notes the last row that was taken, so
+//! that it takes each once.
 
 use tokio_postgres::Transaction;
 
 use super::{PostgresStore, audit, columns::value, failure::Failure, pools, usage};
-use crate::{Action, StoreError, UsageEntry, Waiting};
+use crate::{Action, StoreError, UsageEntry, WaitingRows};
 
 impl PostgresStore {
     /// Adds rows of usage that were not taken before.
     ///
     /// # Errors
     /// When they cannot be written; then none is.
-    pub fn take_usage(&self, waiting: &Waiting<UsageEntry>) -> Result<(), StoreError> {
+    pub fn take_usage(&self, waiting: &WaitingRows<UsageEntry>) -> Result<(), StoreError> {
         let waiting = waiting.clone();
         self.write(async move |transaction| {
             let run = waiting.source.clone();
@@ -24,7 +25,7 @@ impl PostgresStore {
     ///
     /// # Errors
     /// When they cannot be written; then none is.
-    pub fn take_actions(&self, waiting: &Waiting<Action>) -> Result<(), StoreError> {
+    pub fn take_actions(&self, waiting: &WaitingRows<Action>) -> Result<(), StoreError> {
         let waiting = waiting.clone();
         self.write(async move |transaction| {
             let actions = new_rows(transaction, "audit", waiting).await?;
@@ -37,7 +38,7 @@ impl PostgresStore {
 async fn new_rows<T>(
     transaction: &Transaction<'_>,
     list: &str,
-    waiting: Waiting<T>,
+    waiting: WaitingRows<T>,
 ) -> Result<Vec<T>, Failure> {
     let source = &waiting.source;
     let last = last(transaction, source, list).await?;

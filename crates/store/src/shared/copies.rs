@@ -91,14 +91,14 @@ impl SharedStore {
 impl KeyStore for SharedStore {
     /// A key that was revoked while the database was away is revoked, and that is written now.
     fn load_keys(&self) -> Result<Vec<KeyRecord>, StoreError> {
-        let kept = self.own.load_keys()?;
+        let local = self.own.load_keys()?;
         self.seen().keys = None;
         let changes = self.changed_keys();
         let is_reached = changes.is_ok();
-        let mut records = self.at_start(changes, kept.clone())?;
+        let mut records = self.at_start(changes, local.clone())?;
         if is_reached {
             self.note_copy()?;
-            for record in revoke_again(&mut records, &kept) {
+            for record in revoke_again(&mut records, &local) {
                 self.save_key(&record)?;
             }
         }
@@ -123,9 +123,9 @@ impl KeyStore for SharedStore {
 }
 
 /// Revokes the keys that only the copy says are revoked. Returns them.
-fn revoke_again(records: &mut [KeyRecord], kept: &[KeyRecord]) -> Vec<KeyRecord> {
+fn revoke_again(records: &mut [KeyRecord], local: &[KeyRecord]) -> Vec<KeyRecord> {
     let revoked: HashMap<&KeyId, u64> =
-        kept.iter().filter_map(|record| Some((&record.id, record.revoked?))).collect();
+        local.iter().filter_map(|record| Some((&record.id, record.revoked?))).collect();
     let unaware = records.iter_mut().filter(|record| record.revoked.is_none());
     unaware
         .filter_map(|record| {
@@ -137,9 +137,9 @@ fn revoke_again(records: &mut [KeyRecord], kept: &[KeyRecord]) -> Vec<KeyRecord>
 
 impl InvitationStore for SharedStore {
     fn load_invitations(&self) -> Result<Vec<InvitationRecord>, StoreError> {
-        let kept = self.own.load_invitations()?;
+        let local = self.own.load_invitations()?;
         self.seen().invitations = None;
-        self.at_start(self.changed_invitations(), kept)
+        self.at_start(self.changed_invitations(), local)
     }
 
     fn save_invitation(&self, invitation: &InvitationRecord) -> Result<(), StoreError> {
@@ -157,9 +157,9 @@ impl InvitationStore for SharedStore {
 
 impl PageSessionStore for SharedStore {
     fn load_page_sessions(&self) -> Result<Vec<PageSessionRecord>, StoreError> {
-        let kept = self.own.load_page_sessions()?;
+        let local = self.own.load_page_sessions()?;
         self.seen().page_sessions = None;
-        self.at_start(self.changed_page_sessions(), kept)
+        self.at_start(self.changed_page_sessions(), local)
     }
 
     fn save_page_session(&self, session: &PageSessionRecord) -> Result<(), StoreError> {

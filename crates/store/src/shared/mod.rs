@@ -6,8 +6,7 @@
 //!
 //! - `copies`: keys, invitations and page sessions
 //! - `limits`: limits of keys
-//! - `rooms`: rooms, of which there is no copy
-//! - `responses`: stored responses and conversations, of which there is no copy either
+//! - `uncopied`: rooms, stored responses and conversations, of which there is no copy
 //! - `unsent`: the ledger and the audit log
 
 /// A trait of stores all of whose calls go to the database; each answer is noted.
@@ -23,8 +22,7 @@ macro_rules! in_database_alone {
 
 mod copies;
 mod limits;
-mod responses;
-mod rooms;
+mod uncopied;
 mod unsent;
 
 use std::{
@@ -40,7 +38,7 @@ use std::{
 use base::Secret;
 use rand::RngExt;
 
-pub use self::unsent::Sent;
+pub use self::unsent::Delivery;
 use crate::{
     AgeStore, Change, Fact, PostgresStore, SqliteStore, StoreError, WorkspaceStore,
     postgres::{PerTable, Revisions},

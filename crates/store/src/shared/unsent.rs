@@ -8,7 +8,7 @@ use std::{
 
 use super::SharedStore;
 use crate::{
-    Action, AuditStore, StoreError, UsageAnswer, UsageEntry, UsageQuery, UsageStore, Waiting,
+    Action, AuditStore, StoreError, UsageAnswer, UsageEntry, UsageQuery, UsageStore, WaitingRows,
     audit::MAX_ACTIONS,
 };
 
@@ -21,7 +21,7 @@ const FEWEST: usize = 16;
 
 /// The rows that were sent to the database.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Sent {
+pub struct Delivery {
     /// Rows that it has taken.
     pub taken: usize,
     /// Rows that it refuses for what is in them. They are gone.
@@ -47,7 +47,7 @@ impl SharedStore {
     ///
     /// # Errors
     /// When the database is away, or the file cannot be read or written: then all of it still waits.
-    pub fn send(&self) -> Result<Sent, StoreError> {
+    pub fn send(&self) -> Result<Delivery, StoreError> {
         let batch = self.batch.load(Ordering::Relaxed);
         let sent = self.send_some(batch);
         let next = if sent.is_ok() { batch * 2 } else { batch / 2 };
@@ -55,7 +55,7 @@ impl SharedStore {
         sent
     }
 
-    fn send_some(&self, batch: usize) -> Result<Sent, StoreError> {
+    fn send_some(&self, batch: usize) -> Result<Delivery, StoreError> {
         let actions = self.own.waiting_actions(batch)?;
         let mut sent = self.hand_over(&actions, |rows| self.database.take_actions(rows))?;
         if let Some(last) = actions.last() {
@@ -63,7 +63,7 @@ impl SharedStore {
         }
         let usage = self.own.waiting_usage(batch)?;
         let of_usage = self.hand_over(&usage, |rows| self.database.take_usage(rows))?;
-        sent = Sent {
+        sent = Delivery {
             taken: sent.taken + of_usage.taken,
             refused: sent.refused + of_usage.refused,
             left: 0,
@@ -78,17 +78,17 @@ impl SharedStore {
     /// Has the database take rows. Of those that it refuses for what is in them, the others go on their way.
     fn hand_over<T: Clone>(
         &self,
-        waiting: &Waiting<T>,
-        take: impl Fn(&Waiting<T>) -> Result<(), StoreError> + Copy,
-    ) -> Result<Sent, StoreError> {
+        waiting: &WaitingRows<T>,
+        take: impl Fn(&WaitingRows<T>) -> Result<(), StoreError> + Copy,
+    ) -> Result<Delivery, StoreError> {
         let len = waiting.rows.len();
         if len == 0 {
-            return Ok(Sent::default());
+            return Ok(Delivery::default());
         }
         match self.note(take(waiting)) {
-            Ok(()) => Ok(Sent { taken: len, ..Sent::default() }),
+            Ok(()) => Ok(Delivery { taken: len, ..Delivery::default() }),
             Err(StoreError::Refused { .. }) if len == 1 => {
-                Ok(Sent { refused: 1, ..Sent::default() })
+                Ok(Delivery { refused: 1, ..Delivery::default() })
             }
             Err(StoreError::Refused { .. }) => self.hand_over_halves(waiting, take),
             Err(error) => Err(error),
@@ -97,16 +97,16 @@ impl SharedStore {
 
     fn hand_over_halves<T: Clone>(
         &self,
-        waiting: &Waiting<T>,
-        take: impl Fn(&Waiting<T>) -> Result<(), StoreError> + Copy,
-    ) -> Result<Sent, StoreError> {
+        waiting: &WaitingRows<T>,
+        take: impl Fn(&WaitingRows<T>) -> Result<(), StoreError> + Copy,
+    ) -> Result<Delivery, StoreError> {
         let (first, second) = waiting.rows.split_at(waiting.rows.len() / 2);
         let part =
-            |rows: &[(i64, T)]| Waiting { source: waiting.source.clone(), rows: rows.to_vec() };
+            |rows: &[(i64, T)]| WaitingRows { source: waiting.source.clone(), rows: rows.to_vec() };
         let first = self.hand_over(&part(first), take)?;
         let second = self.hand_over(&part(second), take)?;
         let (taken, refused) = (first.taken + second.taken, first.refused + second.refused);
-        Ok(Sent { taken, refused, left: 0 })
+        Ok(Delivery { taken, refused, left: 0 })
     }
 
     pub(super) fn ring(&self) {

@@ -10,7 +10,6 @@
 //! - `export`: what is taken along into such a database
 //! - `unsent`: what waits for the database that several servers share
 //! - `responses`: responses and conversations that clients asked to keep
-//! - `reached`: how far the time for deleting by age has come
 
 mod audit;
 pub mod copy;
@@ -20,7 +19,6 @@ mod invitations;
 mod keys;
 mod models;
 mod page_sessions;
-mod reached;
 mod responses;
 mod rooms;
 mod schema;

@@ -25,12 +25,12 @@ pub(super) fn answer(entries: &[UsageEntry], query: &UsageQuery) -> UsageAnswer 
 }
 
 fn is_asked_about(entry: &UsageEntry, query: &UsageQuery) -> bool {
-    let is = |asked: &Option<String>, value: &str| asked.as_deref().is_none_or(|a| a == value);
+    let is = |wanted: &Option<String>, value: &str| wanted.as_deref().is_none_or(|a| a == value);
     query.since_ms.is_none_or(|since| entry.at_ms >= since)
         && query.until_ms.is_none_or(|until| entry.at_ms < until)
         && is(&query.key, entry.key.as_str())
         && is(&query.model, entry.model.as_str())
-        && query.provider.as_deref().is_none_or(|asked| entry.provider.as_deref() == Some(asked))
+        && query.provider.as_deref().is_none_or(|wanted| entry.provider.as_deref() == Some(wanted))
 }
 
 fn name(entry: &UsageEntry, by: UsageBy) -> String {

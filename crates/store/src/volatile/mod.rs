@@ -68,11 +68,11 @@ impl ModelStore for VolatileStore {
     }
 
     fn save_models(&self, models: &[SeenModel], oldest: u64) -> Result<(), StoreError> {
-        let mut kept = self.writes(&self.models)?;
+        let mut stored = self.writes(&self.models)?;
         for seen in models {
-            kept.insert((seen.scope.clone(), seen.model.clone()), seen.clone());
+            stored.insert((seen.scope.clone(), seen.model.clone()), seen.clone());
         }
-        kept.retain(|_, seen| seen.last >= oldest);
+        stored.retain(|_, seen| seen.last >= oldest);
         Ok(())
     }
 }
@@ -86,16 +86,16 @@ impl KeyStore for VolatileStore {
 
     fn save_key(&self, key: &KeyRecord) -> Result<(), StoreError> {
         let mut keys = self.writes(&self.keys)?;
-        if keys.iter().any(|kept| kept.digest == key.digest && kept.id != key.id) {
+        if keys.iter().any(|record| record.digest == key.digest && record.id != key.id) {
             return Err(StoreError::of("memory", rusqlite::Error::InvalidQuery));
         }
-        keys.retain(|kept| kept.id != key.id);
+        keys.retain(|record| record.id != key.id);
         keys.push(key.clone());
         Ok(())
     }
 
     fn forget_key(&self, id: &KeyId) -> Result<(), StoreError> {
-        self.writes(&self.keys)?.retain(|kept| kept.id != *id);
+        self.writes(&self.keys)?.retain(|record| record.id != *id);
         Ok(())
     }
 
@@ -117,15 +117,15 @@ impl InvitationStore for VolatileStore {
 
     fn save_invitation(&self, invitation: &InvitationRecord) -> Result<(), StoreError> {
         let mut all = self.writes(&self.invitations)?;
-        all.retain(|kept| kept.id != invitation.id);
+        all.retain(|record| record.id != invitation.id);
         all.push(invitation.clone());
         Ok(())
     }
 
     fn use_invitation(&self, invitation: &InvitationRecord) -> Result<bool, StoreError> {
         let all = self.writes(&self.invitations)?;
-        let is_over = |kept: &InvitationRecord| kept.used.is_some() || kept.revoked.is_some();
-        if all.iter().any(|kept| kept.id == invitation.id && is_over(kept)) {
+        let is_over = |record: &InvitationRecord| record.used.is_some() || record.revoked.is_some();
+        if all.iter().any(|record| record.id == invitation.id && is_over(record)) {
             return Ok(false);
         }
         drop(all);
@@ -133,7 +133,7 @@ impl InvitationStore for VolatileStore {
     }
 
     fn forget_invitation(&self, id: &str) -> Result<(), StoreError> {
-        self.writes(&self.invitations)?.retain(|kept| kept.id != id);
+        self.writes(&self.invitations)?.retain(|record| record.id != id);
         Ok(())
     }
 }
@@ -191,20 +191,22 @@ impl PageSessionStore for VolatileStore {
 
     fn save_page_session(&self, session: &PageSessionRecord) -> Result<(), StoreError> {
         let mut all = self.writes(&self.page_sessions)?;
-        all.retain(|kept| kept.id != session.id);
+        all.retain(|record| record.id != session.id);
         all.push(session.clone());
         Ok(())
     }
 
     fn forget_page_session(&self, id: &str) -> Result<(), StoreError> {
-        self.writes(&self.page_sessions)?.retain(|kept| kept.id != id);
+        self.writes(&self.page_sessions)?.retain(|record| record.id != id);
         Ok(())
     }
 
     fn touch_page_sessions(&self, used: &[(String, u64)]) -> Result<(), StoreError> {
         let mut all = self.writes(&self.page_sessions)?;
         for (id, at) in used {
-            all.iter_mut().filter(|kept| kept.id == *id).for_each(|it| it.last_used = Some(*at));
+            all.iter_mut()
+                .filter(|record| record.id == *id)
+                .for_each(|it| it.last_used = Some(*at));
         }
         Ok(())
     }

@@ -40,19 +40,19 @@ impl RoomStore for VolatileStore {
 
     fn save_room(&self, room: &RoomRecord) -> Result<(), StoreError> {
         let mut rooms = self.writes(&self.rooms)?;
-        let has_its_code = |kept: &RoomRecord| {
-            kept.short_code == room.short_code || kept.spoken_code == room.spoken_code
+        let has_its_code = |record: &RoomRecord| {
+            record.short_code == room.short_code || record.spoken_code == room.spoken_code
         };
-        if rooms.iter().any(|kept| kept.id != room.id && has_its_code(kept)) {
+        if rooms.iter().any(|record| record.id != room.id && has_its_code(record)) {
             return Err(StoreError::of("memory", rusqlite::Error::InvalidQuery));
         }
-        rooms.retain(|kept| kept.id != room.id);
+        rooms.retain(|record| record.id != room.id);
         rooms.push(room.clone());
         Ok(())
     }
 
     fn change_room(&self, room: &RoomRecord) -> Result<bool, StoreError> {
-        let is_it = |kept: &RoomRecord| kept.id == room.id && kept.epoch == room.epoch;
+        let is_it = |record: &RoomRecord| record.id == room.id && record.epoch == room.epoch;
         let is_there = lock(&self.rooms).iter().any(is_it);
         if is_there {
             self.save_room(room)?;
@@ -98,8 +98,8 @@ impl RoomStore for VolatileStore {
     }
 
     fn forget_participant(&self, room: &RoomId, id: &ParticipantId) -> Result<(), StoreError> {
-        let is_it = |kept: &ParticipantRecord| kept.room == *room && kept.id == *id;
-        self.writes(&self.participants)?.retain(|kept| !is_it(kept));
+        let is_it = |record: &ParticipantRecord| record.room == *room && record.id == *id;
+        self.writes(&self.participants)?.retain(|record| !is_it(record));
         Ok(())
     }
 }

@@ -54,7 +54,7 @@ fn a_ledger_of_an_older_version_is_brought_up_to_date() {
         let path = directory.path().join("warren.db");
         old::database(&path, version).execute_batch(OLD_ROWS).unwrap();
         let store = SqliteStore::open(&path).unwrap();
-        let asked = |since_ms| {
+        let counts = |since_ms| {
             store.usage(&UsageQuery { since_ms, ..UsageQuery::default() }).unwrap().totals
         };
         let (prompt_tokens, completion_tokens) = (8, 0);
@@ -67,15 +67,15 @@ fn a_ledger_of_an_older_version_is_brought_up_to_date() {
             errors: 1,
             cost: Money(0),
         };
-        assert_eq!(asked(None), sums);
+        assert_eq!(counts(None), sums);
         assert_eq!(
-            asked(Some(86_400_005)),
+            counts(Some(86_400_005)),
             UsageCounts { requests: 2, prompt_tokens: 7, total_tokens: 7, ..sums }
         );
-        assert_eq!(asked(Some(86_400_006)), UsageCounts::default());
+        assert_eq!(counts(Some(86_400_006)), UsageCounts::default());
         assert_eq!(store.forget_usage(86_400_006, 1).unwrap(), 1);
         assert_eq!(store.forget_usage(86_400_006, 9).unwrap(), 2);
-        assert_eq!(asked(None), UsageCounts::default());
+        assert_eq!(counts(None), UsageCounts::default());
     }
 }
 
@@ -219,8 +219,8 @@ fn a_file_that_is_moved_replaced_or_deleted_keeps_nothing_until_it_is_back() {
     assert_eq!(store.look(false), None);
     keeps(&store, "c").unwrap();
     drop(store);
-    let kept = SqliteStore::open(&path).unwrap().load_models().unwrap();
-    assert_eq!(kept.iter().map(|seen| seen.model.as_str()).collect::<Vec<_>>(), ["a", "c"]);
+    let models = SqliteStore::open(&path).unwrap().load_models().unwrap();
+    assert_eq!(models.iter().map(|seen| seen.model.as_str()).collect::<Vec<_>>(), ["a", "c"]);
 }
 
 #[test]
@@ -253,8 +253,8 @@ fn a_write_ahead_log_that_is_deleted_is_made_again_without_a_loss() {
     for file in [&path, &log] {
         fs::copy(file, copy.path().join(file.file_name().unwrap())).unwrap();
     }
-    let kept = SqliteStore::open(&copy.path().join("warren.db")).unwrap().load_models().unwrap();
-    assert_eq!(kept.len(), 2, "{kept:?}");
+    let models = SqliteStore::open(&copy.path().join("warren.db")).unwrap().load_models().unwrap();
+    assert_eq!(models.len(), 2, "{models:?}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use store::{
     Action, AuditStore, InvitationRecord, InvitationStore, KeyDigest, KeyRecord, KeyStore,
     PageSessionStore, SqliteStore, StoreError, UsageQuery, UsageStore,
-    import::{Imported, Taken},
+    import::{ImportCounts, Taken},
 };
 
 use super::{keys::key, page_sessions::session, shared::store as shared_store, usage::entry};
@@ -43,9 +43,9 @@ fn action(what: &str) -> Action {
     Action { at: 1, who: text("w"), what: text(what), target: text(""), outcome: text("done") }
 }
 
-fn taken(new: [u64; 5], known: [u64; 5]) -> Imported {
+fn taken(new: [u64; 5], known: [u64; 5]) -> ImportCounts {
     let taken = |at: usize| Taken { new: new[at], known: known[at] };
-    Imported {
+    ImportCounts {
         keys: taken(0),
         invitations: taken(1),
         page_sessions: taken(2),

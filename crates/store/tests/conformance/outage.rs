@@ -8,7 +8,7 @@ use std::{
 use base::Secret;
 use store::{
     Action, AgeStore, AuditStore, KeyRecord, KeyStore, PageSessionStore, SharedStore, UsageEntry,
-    UsageQuery, UsageStore, Waiting, shared::Stale,
+    UsageQuery, UsageStore, WaitingRows, shared::Stale,
 };
 
 use testkit::postgres::PostgresServer;
@@ -166,14 +166,14 @@ fn open_when_it_is_back(
 #[test]
 fn rows_that_are_sent_again_are_not_taken_again() {
     let store = shared_store();
-    let numbered = |numbers: std::ops::Range<i64>| Waiting {
+    let numbered = |numbers: std::ops::Range<i64>| WaitingRows {
         source: "run".to_owned(),
         rows: numbers.map(|number| (number, entry(1, "a", "m", (1, 0)))).collect(),
     };
     for numbers in [1..4, 1..4, 3..6, 1..3] {
         store.take_usage(&numbered(numbers)).unwrap();
     }
-    store.take_usage(&Waiting { source: "other run".to_owned(), ..numbered(1..2) }).unwrap();
+    store.take_usage(&WaitingRows { source: "other run".to_owned(), ..numbered(1..2) }).unwrap();
     assert_eq!(store.usage(&UsageQuery::default()).unwrap().totals.requests, 5 + 1);
 }
 

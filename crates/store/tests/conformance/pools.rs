@@ -4,7 +4,7 @@ use std::{thread, time::Duration};
 
 use base::Money;
 use store::{
-    PostgresStore, SharedStore, UsageEntry, UsageStore, Waiting,
+    PostgresStore, SharedStore, UsageEntry, UsageStore, WaitingRows,
     pools::{Answer, Measure, PoolId, Report},
 };
 
@@ -29,13 +29,13 @@ fn report(measure: Measure, settled: u64, reserved: u64, need: u64) -> Report {
 }
 
 /// The answer to one report.
-fn told(store: &PostgresStore, run: &str, number: u64, report: Report) -> Answer {
+fn answer_to(store: &PostgresStore, run: &str, number: u64, report: Report) -> Answer {
     let answers = store.report(run, number, &[report]).unwrap();
     answers.answers.into_iter().next().unwrap()
 }
 
-fn rows(run: &str, first: i64, rows: Vec<UsageEntry>) -> Waiting<UsageEntry> {
-    Waiting { source: run.to_owned(), rows: (first..).zip(rows).collect() }
+fn rows(run: &str, first: i64, rows: Vec<UsageEntry>) -> WaitingRows<UsageEntry> {
+    WaitingRows { source: run.to_owned(), rows: (first..).zip(rows).collect() }
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn servers_that_ask_at_once_get_no_more_than_there_is() {
                 let mut last = 0;
                 for number in 1..=20 {
                     let ask = report(Measure::Concurrent, 0, last, 20);
-                    last = told(&store, &run, number, ask).granted;
+                    last = answer_to(&store, &run, number, ask).granted;
                 }
                 last
             })
@@ -66,15 +66,19 @@ fn rows_of_usage_take_the_place_of_what_was_told() {
     let store = store();
     let before = [entry(11 * DAY, "k", "m", (50, 50)), entry(41 * DAY, "k", "m", (900, 0))];
     store.add_usage(&before).unwrap();
-    let first = told(&store, "a", 1, report(Measure::Budget, 0, 0, 300));
+    let first = answer_to(&store, "a", 1, report(Measure::Budget, 0, 0, 300));
     assert_eq!((first.granted, first.free), (300, 600));
-    let second = told(&store, "a", 2, report(Measure::Budget, 300, 0, 0));
+    let second = answer_to(&store, "a", 2, report(Measure::Budget, 300, 0, 0));
     assert_eq!((second.granted, second.free), (300, 600));
     let used = vec![entry(12 * DAY, "k", "m", (100, 100)), entry(39 * DAY, "k", "n", (100, 0))];
     store.take_usage(&rows("a", 1, used.clone())).unwrap();
     store.take_usage(&rows("a", 1, used)).unwrap();
-    assert_eq!(told(&store, "a", 3, report(Measure::Budget, 300, 0, 0)).free, 600, "counted once");
-    let others = told(&store, "b", 1, report(Measure::Budget, 0, 0, 900));
+    assert_eq!(
+        answer_to(&store, "a", 3, report(Measure::Budget, 300, 0, 0)).free,
+        600,
+        "counted once"
+    );
+    let others = answer_to(&store, "b", 1, report(Measure::Budget, 0, 0, 900));
     assert_eq!((others.granted, others.short, others.idle), (600, true, 0));
 }
 
@@ -82,9 +86,9 @@ fn rows_of_usage_take_the_place_of_what_was_told() {
 fn money_is_counted_by_what_rows_cost() {
     let store = store();
     let row = UsageEntry { cost: Some(Money(400)), ..entry(11 * DAY, "k", "m", (9_999, 0)) };
-    told(&store, "a", 1, report(Measure::Money, 0, 500, 0));
+    answer_to(&store, "a", 1, report(Measure::Money, 0, 500, 0));
     store.take_usage(&rows("a", 1, vec![row])).unwrap();
-    let answer = told(&store, "a", 2, report(Measure::Money, 400, 0, 0));
+    let answer = answer_to(&store, "a", 2, report(Measure::Money, 400, 0, 0));
     assert_eq!((answer.free, answer.settled), (600, 400));
 }
 
@@ -93,18 +97,18 @@ fn usage_that_is_forgotten_for_its_age_was_used_all_the_same() {
     let store = store();
     store.add_usage(&[entry(11 * DAY, "k", "m", (400, 0))]).unwrap();
     assert_eq!(store.forget_usage(12 * DAY, 9).unwrap(), 1);
-    assert_eq!(told(&store, "a", 1, report(Measure::Budget, 0, 0, 0)).free, 600);
+    assert_eq!(answer_to(&store, "a", 1, report(Measure::Budget, 0, 0, 0)).free, 600);
 }
 
 #[test]
 fn a_report_that_comes_after_a_later_one_is_refused() {
     let store = store();
-    told(&store, "a", 7, report(Measure::Concurrent, 0, 0, 5));
+    answer_to(&store, "a", 7, report(Measure::Concurrent, 0, 0, 5));
     for number in [7, 3] {
         let late = store.report("a", number, &[report(Measure::Concurrent, 0, 0, 0)]);
         assert!(late.unwrap_err().is_unavailable());
     }
-    assert_eq!(told(&store, "a", 8, report(Measure::Concurrent, 0, 5, 0)).granted, 5);
+    assert_eq!(answer_to(&store, "a", 8, report(Measure::Concurrent, 0, 5, 0)).granted, 5);
 }
 
 #[test]
@@ -113,40 +117,40 @@ fn what_a_silent_server_held_goes_back_by_the_clock_of_the_database() {
     let url = database(server);
     let store = open(&url);
     for measure in [Measure::Concurrent, Measure::Budget, Measure::Requests] {
-        told(&store, measure.as_str(), 1, report(measure, 0, 100, 500));
-        let short = told(&store, "other", measure as u64 + 1, report(measure, 0, 0, 1_000));
+        answer_to(&store, measure.as_str(), 1, report(measure, 0, 100, 500));
+        let short = answer_to(&store, "other", measure as u64 + 1, report(measure, 0, 0, 1_000));
         assert_eq!((short.short, short.idle), (true, 500), "{measure:?}");
     }
     server.sql(
         url.expose(),
         "UPDATE warren.servers SET seen = seen - interval '16 s' WHERE run <> 'other'",
     );
-    let after = |number, measure| told(&store, "other", number, report(measure, 0, 0, 1_000));
+    let after = |number, measure| answer_to(&store, "other", number, report(measure, 0, 0, 1_000));
     assert_eq!(after(20, Measure::Concurrent).granted, 1_000);
     assert_eq!(after(21, Measure::Budget).granted, 1_000);
     let rate = after(22, Measure::Requests);
     assert!(rate.granted < 1_000 && rate.idle == 0, "it comes back with time alone: {rate:?}");
-    let back = told(&store, "budget", 2, report(Measure::Budget, 90, 10, 0));
+    let back = answer_to(&store, "budget", 2, report(Measure::Budget, 90, 10, 0));
     assert_eq!((back.granted, back.free), (90, 0), "it has lost what it held");
 }
 
 #[test]
 fn a_server_that_leaves_holds_nothing_and_what_it_used_counts() {
     let store = store();
-    told(&store, "a", 1, report(Measure::Budget, 0, 0, 800));
-    told(&store, "a", 2, report(Measure::Budget, 300, 0, 0));
+    answer_to(&store, "a", 1, report(Measure::Budget, 0, 0, 800));
+    answer_to(&store, "a", 2, report(Measure::Budget, 300, 0, 0));
     store.leave("a").unwrap();
     let answers = store.report("b", 1, &[report(Measure::Budget, 0, 0, 800)]).unwrap();
     assert_eq!((answers.servers, answers.answers[0].granted), (1, 700));
     store.forget_pools(12 * DAY).unwrap();
     assert_eq!(
-        told(&store, "b", 2, report(Measure::Budget, 0, 700, 1)).free,
+        answer_to(&store, "b", 2, report(Measure::Budget, 0, 700, 1)).free,
         0,
         "its rows come yet"
     );
     store.take_usage(&rows("a", 1, vec![entry(11 * DAY, "k", "m", (300, 0))])).unwrap();
     store.forget_pools(12 * DAY).unwrap();
-    assert_eq!(told(&store, "b", 3, report(Measure::Budget, 0, 0, 0)).free, 700);
+    assert_eq!(answer_to(&store, "b", 3, report(Measure::Budget, 0, 0, 0)).free, 700);
 }
 
 #[test]
@@ -154,12 +158,12 @@ fn what_others_hold_idle_is_asked_for() {
     let url = database(PostgresServer::shared());
     let (one, other) = (open(&url), open(&url));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    told(&one, "one", 1, report(Measure::Concurrent, 0, 0, 900));
-    assert!(told(&other, "other", 1, report(Measure::Concurrent, 0, 0, 500)).short);
+    answer_to(&one, "one", 1, report(Measure::Concurrent, 0, 0, 900));
+    assert!(answer_to(&other, "other", 1, report(Measure::Concurrent, 0, 0, 500)).short);
     let recalled = async { tokio::time::timeout(Duration::from_secs(30), one.recalled()).await };
     assert_eq!(runtime.block_on(recalled).unwrap(), ["k".into()]);
-    told(&one, "one", 2, report(Measure::Concurrent, 0, 10, 0));
-    let answer = told(&other, "other", 2, report(Measure::Concurrent, 0, 0, 500));
+    answer_to(&one, "one", 2, report(Measure::Concurrent, 0, 10, 0));
+    let answer = answer_to(&other, "other", 2, report(Measure::Concurrent, 0, 0, 500));
     assert_eq!((answer.granted, answer.short), (500, false));
 }
 
@@ -177,7 +181,7 @@ fn tables_of_the_first_version_are_brought_up_to_date_with_what_was_used() {
         CREATE TRIGGER changed BEFORE INSERT OR UPDATE OF digest ON keys FOR EACH ROW EXECUTE FUNCTION note_change();
         UPDATE tables SET version = 1";
     server.sql(url.expose(), &format!("SET search_path TO warren; {first}"));
-    assert_eq!(told(&open(&url), "a", 1, report(Measure::Budget, 0, 0, 0)).free, 845);
+    assert_eq!(answer_to(&open(&url), "a", 1, report(Measure::Budget, 0, 0, 0)).free, 845);
 }
 
 #[test]

@@ -52,16 +52,16 @@ fn ids(records: &[ResponseRecord]) -> Vec<&str> {
 fn a_response_is_found_and_deleted_by_its_own_key_alone() {
     every_store(|store| {
         let (a, b) = (KeyId::from("a"), KeyId::from("b"));
-        let kept = ResponseRecord {
+        let record = ResponseRecord {
             conversation: Some("conv_1".to_owned()),
             beat: Some(7),
             ..after("r0", response("r1", "a", 5))
         };
-        store.save_response(&kept, ALL).unwrap();
-        assert_eq!(store.find_response(&a, "r1").unwrap(), Some(kept.clone()));
+        store.save_response(&record, ALL).unwrap();
+        assert_eq!(store.find_response(&a, "r1").unwrap(), Some(record.clone()));
         assert_eq!(store.find_response(&b, "r1").unwrap(), None);
         assert_eq!(store.find_response(&a, "r0").unwrap(), None);
-        assert!(store.save_response(&kept, ALL).is_err(), "an id is used once");
+        assert!(store.save_response(&record, ALL).is_err(), "an id is used once");
         assert!(!store.forget_response(&b, "r1").unwrap());
         assert!(store.forget_response(&a, "r1").unwrap());
         assert!(!store.forget_response(&a, "r1").unwrap());
@@ -101,12 +101,12 @@ fn the_oldest_responses_of_a_key_make_room_but_not_running_ones() {
         for at in 1..=4 {
             store.save_response(&response(&format!("r{at}"), "a", at + 1), three).unwrap();
         }
-        let kept: Vec<bool> = (0..=4).map(|at| is_there(&format!("r{at}"))).collect();
-        assert_eq!(kept, [true, false, true, true, true]);
+        let left: Vec<bool> = (0..=4).map(|at| is_there(&format!("r{at}"))).collect();
+        assert_eq!(left, [true, false, true, true, true]);
         let two = KeptBounds { bytes: response("r5", "a", 9).size() * 2, ..ALL };
         store.save_response(&response("r5", "a", 9), two).unwrap();
-        let kept: Vec<bool> = (0..=5).map(|at| is_there(&format!("r{at}"))).collect();
-        assert_eq!(kept, [true, false, false, false, true, true]);
+        let left: Vec<bool> = (0..=5).map(|at| is_there(&format!("r{at}"))).collect();
+        assert_eq!(left, [true, false, false, false, true, true]);
         let none = KeptBounds { number: 0, bytes: 0 };
         store.save_response(&response("r6", "a", 1), none).unwrap();
         assert!(is_there("r6") && !is_there("r5"), "the new one stays");

@@ -127,8 +127,8 @@ fn a_server_that_has_not_heard_of_a_revocation_does_not_take_it_back() {
     let store = store();
     store.save_key(&KeyRecord { revoked: Some(7), last_used: Some(8), ..key("k", 1, 1) }).unwrap();
     store.save_key(&KeyRecord { last_used: Some(3), ..key("k", 2, 1) }).unwrap();
-    let kept = KeyRecord { revoked: Some(7), last_used: Some(8), ..key("k", 2, 1) };
-    assert_eq!(store.load_keys().unwrap(), [kept]);
+    let expected = KeyRecord { revoked: Some(7), last_used: Some(8), ..key("k", 2, 1) };
+    assert_eq!(store.load_keys().unwrap(), [expected]);
 }
 
 #[test]
@@ -195,8 +195,8 @@ fn the_oldest_actions_are_forgotten_over_the_bound_here_too() {
     store.add_action(&action(1)).unwrap();
     server.sql(url.expose(), "ALTER TABLE warren.audit ALTER COLUMN id RESTART WITH 100001");
     store.add_action(&action(2)).unwrap();
-    let kept = Action { what: "a\u{fffd}b".to_owned(), ..action(2) };
-    assert_eq!(store.actions(9).unwrap(), [kept], "and no text is refused for a NUL");
+    let expected = Action { what: "a\u{fffd}b".to_owned(), ..action(2) };
+    assert_eq!(store.actions(9).unwrap(), [expected], "and no text is refused for a NUL");
 }
 
 #[test]
@@ -249,12 +249,13 @@ fn more_callers_than_the_bound_are_turned_away_while_it_hangs() {
     let store = open(&database(&server));
     store.load_keys().unwrap();
     server.freeze();
-    let told: Vec<String> = thread::scope(|scope| {
+    let errors: Vec<String> = thread::scope(|scope| {
         let call = |_| scope.spawn(|| store.load_keys().unwrap_err().to_string());
         let calls: Vec<_> = (0..300).map(call).collect();
         calls.into_iter().map(|call| call.join().unwrap()).collect()
     });
     server.thaw();
-    let turned_away = told.iter().filter(|words| words.contains("256 others wait for it")).count();
-    assert_eq!((turned_away, told.len()), (44, 300));
+    let turned_away =
+        errors.iter().filter(|words| words.contains("256 others wait for it")).count();
+    assert_eq!((turned_away, errors.len()), (44, 300));
 }

@@ -260,15 +260,15 @@ proptest! {
         }
         each.iter().for_each(|store| store.add_usage(second).unwrap());
         for question in questions {
-            let told = |store: &&dyn Store| {
+            let answer_of = |store: &&dyn Store| {
                 let mut answer = store.usage(&question).unwrap();
                 // Groups with equal tokens have no fixed order.
                 answer.groups.sort_by(|a, b| a.names.cmp(&b.names));
                 answer
             };
-            let first = told(&each[0]);
+            let first = answer_of(&each[0]);
             for other in &each[1..] {
-                prop_assert_eq!(&first, &told(other), "{:?}", question);
+                prop_assert_eq!(&first, &answer_of(other), "{:?}", question);
             }
         }
     }

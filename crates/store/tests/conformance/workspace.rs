@@ -17,8 +17,8 @@ fn facts_are_kept_by_kind_and_id_and_the_last_word_holds() {
     every_own_store(|store| {
         let (one, other) = (fact("session", "b", "1"), fact("session", "a", "2"));
         let elsewhere = fact("project", "a", "3");
-        let kept = [one, other.clone(), elsewhere.clone()].map(Change::Keep);
-        store.change_facts(&kept).unwrap();
+        let facts = [one, other.clone(), elsewhere.clone()].map(Change::Keep);
+        store.change_facts(&facts).unwrap();
         let newer = fact("session", "b", "4");
         store.change_facts(&[Change::Keep(newer.clone())]).unwrap();
         assert_eq!(store.load_facts("session").unwrap(), [other, newer]);

@@ -75,8 +75,8 @@ impl Call {
         let differs = |a: &str, b: &str| !a.is_empty() && !b.is_empty() && a != b;
         let other_id = differs(&piece.id, &self.id);
         let other_name = piece.index.0.is_none() && differs(&piece.function.name, &self.name);
-        let again = piece.id.is_empty() && self.arguments.is_object();
-        !piece.function.name.is_empty() && (other_id || other_name || again)
+        let is_another = piece.id.is_empty() && self.arguments.is_object();
+        !piece.function.name.is_empty() && (other_id || other_name || is_another)
     }
 }
 

@@ -12,8 +12,7 @@ use super::{
     writer::{Finish, Outcome, Part, Writer},
 };
 use crate::{
-    answer::{Answer, Body},
-    context::Context,
+    answer::{Answer, Body, Context},
     errors,
 };
 
@@ -46,14 +45,14 @@ pub struct ChatStream {
 impl ChatStream {
     /// Before the first chunk. `request` is the client's own body.
     pub fn new(context: &Context, request: &[u8]) -> Self {
-        let asked: RequestOptions = serde_json::from_slice(request).unwrap_or_default();
+        let wanted: RequestOptions = serde_json::from_slice(request).unwrap_or_default();
         let (id, created, model) = (&context.id, context.created, json::write(&context.model));
         Self {
             prefix: format!(
                 "data: {{\"id\":\"chatcmpl-{id}\",\"object\":\"chat.completion.chunk\",\
                  \"created\":{created},\"model\":{model},\"choices\":["
             ),
-            include_usage: asked.stream_options.is_some_and(|options| options.include_usage),
+            include_usage: wanted.stream_options.is_some_and(|options| options.include_usage),
             around: (String::new(), ""),
             context_id: id.clone(),
             escaped: String::new(),

@@ -28,7 +28,7 @@ const OVERHEAD: usize = 128;
 /// The parts that are not complete, and the calls so far.
 #[derive(Debug, Default)]
 pub struct Parts {
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<WaitingText>,
     /// Whether the first waiting part has been opened.
     open: bool,
     calls: Calls,
@@ -42,7 +42,7 @@ pub struct Parts {
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct WaitingText {
     part: Part,
     /// The part that has not been written.
     text: String,
@@ -116,7 +116,7 @@ impl Parts {
     pub fn end(&mut self, client: &mut ClientAnswer<'_, impl Writer>) {
         let blank = self.take_blank();
         if !self.any && !blank.is_empty() {
-            self.waiting.push_back(Waiting { part: Part::Text, text: blank });
+            self.waiting.push_back(WaitingText { part: Part::Text, text: blank });
         }
         while !self.waiting.is_empty() {
             if !self.open {
@@ -173,7 +173,7 @@ impl Parts {
         client: &mut ClientAnswer<'_, impl Writer>,
     ) -> Result<(), BadAnswer> {
         self.any = true;
-        self.waiting.push_back(Waiting { part, text: String::new() });
+        self.waiting.push_back(WaitingText { part, text: String::new() });
         self.keep(OVERHEAD)?;
         self.advance(client);
         Ok(())
@@ -253,7 +253,7 @@ impl Parts {
         if !std::mem::take(&mut self.open) {
             return;
         }
-        if let Some(Waiting { part: Part::Call { number, .. }, .. }) = front {
+        if let Some(WaitingText { part: Part::Call { number, .. }, .. }) = front {
             let rest = self.calls.rest(number);
             if !rest.is_empty() {
                 client.writer.delta(&rest, client.out);

@@ -172,17 +172,17 @@ impl Reading {
 }
 
 /// Chat Completions counts a prompt with what came from a cache or went into it.
-fn usage(told: &MessageUsage) -> Usage {
-    let cached = told.cache_read_input_tokens;
-    let parts = [told.input_tokens, told.cache_creation_input_tokens, cached];
+fn usage(counts: &MessageUsage) -> Usage {
+    let cached = counts.cache_read_input_tokens;
+    let parts = [counts.input_tokens, counts.cache_creation_input_tokens, cached];
     let sum = |all: u64, part: &Count| all.saturating_add(part.0.unwrap_or(0));
-    let told_any = parts.iter().any(|part| part.0.is_some());
+    let has_any = parts.iter().any(|part| part.0.is_some());
     Usage {
-        prompt_tokens: Count(told_any.then(|| parts.iter().fold(0, sum))),
-        completion_tokens: told.output_tokens,
+        prompt_tokens: Count(has_any.then(|| parts.iter().fold(0, sum))),
+        completion_tokens: counts.output_tokens,
         prompt_tokens_details: PromptDetails {
             cached_tokens: cached,
-            cache_write_tokens: told.cache_creation_input_tokens,
+            cache_write_tokens: counts.cache_creation_input_tokens,
         },
         ..Usage::default()
     }

@@ -13,7 +13,7 @@ use crate::{
     from_chat::{Call, Message, Part},
     ids, media,
     message_request::{Block, Message as Turn, Role, Source},
-    thoughts::{Sealed, Thought},
+    thoughts::{SealedThought, Thought},
     turns,
 };
 
@@ -24,9 +24,9 @@ const BETWEEN: &str = "\n\n";
 type Conversation<'a> = (Option<Cow<'a, str>>, Vec<Turn<'a>>);
 
 /// Reads `messages`.
-pub(super) fn messages(asked: Option<&RawValue>) -> Result<Conversation<'_>, BadRequest> {
+pub(super) fn messages(messages: Option<&RawValue>) -> Result<Conversation<'_>, BadRequest> {
     let mut read = Reading::default();
-    for turn in turns::read(asked, ids::plain)? {
+    for turn in turns::read(messages, ids::plain)? {
         read.add(turn)?;
     }
     if read.turns.is_empty() {
@@ -44,21 +44,21 @@ struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    fn add(&mut self, asked: turns::Turn<'a>) -> Result<(), BadRequest> {
-        match &*asked.message.role.0 {
-            "system" | "developer" => self.system(&asked.message, &asked.path),
+    fn add(&mut self, turn: turns::Turn<'a>) -> Result<(), BadRequest> {
+        match &*turn.message.role.0 {
+            "system" | "developer" => self.system(&turn.message, &turn.path),
             "user" => {
-                self.turn(Role::User, blocks(&asked.message, &asked.path)?);
+                self.turn(Role::User, blocks(&turn.message, &turn.path)?);
                 Ok(())
             }
-            "assistant" => self.assistant(asked),
-            "tool" => self.result(asked),
-            _ => Err(asked.message.wrong_role(&asked.path)),
+            "assistant" => self.assistant(turn),
+            "tool" => self.result(turn),
+            _ => Err(turn.message.wrong_role(&turn.path)),
         }
     }
 
-    fn system(&mut self, asked: &Message<'a>, path: &str) -> Result<(), BadRequest> {
-        for block in blocks(asked, path)? {
+    fn system(&mut self, message: &Message<'a>, path: &str) -> Result<(), BadRequest> {
+        for block in blocks(message, path)? {
             let Block::Text { text } = block else {
                 let path = format!("{path}.content");
                 return Err(BadRequest::new(&*path, format!("`{path}` must be text")));
@@ -71,8 +71,8 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    fn assistant(&mut self, asked: turns::Turn<'a>) -> Result<(), BadRequest> {
-        let turns::Turn { path, mut message, calls, .. } = asked;
+    fn assistant(&mut self, turn: turns::Turn<'a>) -> Result<(), BadRequest> {
+        let turns::Turn { path, mut message, calls, .. } = turn;
         let mut said = blocks(&message, &path)?;
         if said.is_empty() {
             let refusal = message.refusal.take().map(|Text(text)| text);
@@ -87,9 +87,9 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    fn result(&mut self, asked: turns::Turn<'a>) -> Result<(), BadRequest> {
-        let content = blocks(&asked.message, &asked.path)?;
-        let tool_use_id = asked.answers.unwrap_or_default();
+    fn result(&mut self, turn: turns::Turn<'a>) -> Result<(), BadRequest> {
+        let content = blocks(&turn.message, &turn.path)?;
+        let tool_use_id = turn.answers.unwrap_or_default();
         self.turn(Role::User, vec![Block::ToolResult { tool_use_id, content }]);
         Ok(())
     }
@@ -124,7 +124,7 @@ fn as_demanded(mut turns: Vec<Turn<'_>>) -> Vec<Turn<'_>> {
 /// A thought in the provider's form, if it has that provider's signature: without one, it is refused.
 fn thought(thought: Thought<'_>) -> Option<Block<'_>> {
     match thought {
-        Thought { sealed: Some(Sealed::Anthropic(data)), .. } => {
+        Thought { sealed: Some(SealedThought::Anthropic(data)), .. } => {
             Some(Block::RedactedThinking { data })
         }
         Thought { text: thinking, signature: Some(signature), .. } => {
@@ -157,9 +157,9 @@ fn text(text: Cow<'_, str>) -> Option<Block<'_>> {
 }
 
 /// The content of a message.
-fn blocks<'a>(asked: &Message<'a>, path: &str) -> Result<Vec<Block<'a>>, BadRequest> {
+fn blocks<'a>(message: &Message<'a>, path: &str) -> Result<Vec<Block<'a>>, BadRequest> {
     let path = format!("{path}.content");
-    let parts = match asked.content.map(|raw| TextOrList::read(raw, &path)).transpose()? {
+    let parts = match message.content.map(|raw| TextOrList::read(raw, &path)).transpose()? {
         None => return Ok(Vec::new()),
         Some(TextOrList::Text(text)) => {
             return Ok(self::text(text).into_iter().collect());

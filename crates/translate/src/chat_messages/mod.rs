@@ -29,7 +29,7 @@ mod event;
 mod request;
 mod tools;
 
-use crate::{answer::Answer, chat::chat_answer, context::Context};
+use crate::{Context, answer::Answer, chat::chat_answer};
 
 pub use request::{DEFAULT_TOKENS, request};
 

@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 
 use super::{conversation, tools};
 use crate::{
+    Context,
     chat_body::ChatBody,
-    context::Context,
     from_chat::ResponseFormat,
     ids,
     message_request::{Format, MessageRequest, Metadata, OutputConfig},

@@ -13,8 +13,8 @@ use crate::{
 };
 
 /// The functions as tools, in their order.
-pub(super) fn tools<'a>(asked: &[&'a RawValue]) -> Result<Vec<Tool<'a>>, BadRequest> {
-    FunctionTool::all(asked, |FunctionTool { name, description, parameters, .. }| Tool {
+pub(super) fn tools<'a>(list: &[&'a RawValue]) -> Result<Vec<Tool<'a>>, BadRequest> {
+    FunctionTool::all(list, |FunctionTool { name, description, parameters, .. }| Tool {
         name,
         description,
         input_schema: parameters,
@@ -47,19 +47,19 @@ pub(super) fn with_called<'a>(
 
 /// Reads `tool_choice` and `parallel_tool_calls`, which have no meaning without tools.
 pub(super) fn choice<'a>(
-    asked: Option<&'a RawValue>,
+    choice: Option<&'a RawValue>,
     parallel: Option<bool>,
     tools: &[Tool<'a>],
 ) -> Result<Option<ToolChoice<'a>>, BadRequest> {
     let disable_parallel_tool_use = parallel == Some(false);
-    if tools.is_empty() || (asked.is_none() && !disable_parallel_tool_use) {
+    if tools.is_empty() || (choice.is_none() && !disable_parallel_tool_use) {
         return Ok(None);
     }
-    let (kind, name) = match asked.map(RawValue::get) {
+    let (kind, name) = match choice.map(RawValue::get) {
         None | Some(r#""auto""#) => ("auto", None),
         Some(r#""required""#) => ("any", None),
         Some(r#""none""#) => ("none", None),
-        Some(_) => ("tool", asked.map(forced_function).transpose()?),
+        Some(_) => ("tool", choice.map(forced_function).transpose()?),
     };
     let disable_parallel_tool_use = disable_parallel_tool_use && kind != "none";
     Ok(Some(ToolChoice { kind, name, disable_parallel_tool_use }))

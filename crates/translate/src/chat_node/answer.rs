@@ -8,7 +8,7 @@ use protocol::{
 };
 
 use super::{Order, stop::StopScan};
-use crate::{answer::Body, context::Context};
+use crate::{Context, answer::Body};
 
 /// Turns a node's text into the client's answer.
 ///
@@ -229,8 +229,8 @@ mod tests {
 
     #[test]
     fn a_stream_has_role_text_reason_usage_and_end() {
-        let asked = start(&json!({"stream": true, "stream_options": {"include_usage": true}}));
-        let events = events(&whole(asked, &[b"a\"", b"\xc3", b"\xa9"]).unwrap());
+        let answer = start(&json!({"stream": true, "stream_options": {"include_usage": true}}));
+        let events = events(&whole(answer, &[b"a\"", b"\xc3", b"\xa9"]).unwrap());
         let chunk = |choices: Value| {
             json!({"id": "chatcmpl-ab", "object": "chat.completion.chunk", "created": 5,
                 "model": "my \"m\"", "choices": choices})
@@ -274,16 +274,16 @@ mod tests {
 
     #[test]
     fn an_answer_ends_before_a_stop() {
-        let asked = start(&json!({"stream": true, "stop": "\nUser:"}));
-        let events = events(&whole(asked, &[b"well\nUs", b"er: no", b"more"]).unwrap());
+        let answer = start(&json!({"stream": true, "stop": "\nUser:"}));
+        let events = events(&whole(answer, &[b"well\nUs", b"er: no", b"more"]).unwrap());
         assert_eq!(content(&events), "well");
     }
 
     #[test]
     fn invalid_utf8_is_no_answer() {
-        let asked = |stream| start(&json!({"stream": stream}));
-        assert!(whole(asked(true), &[b"a\xff"]).is_err());
-        assert!(whole(asked(false), &[b"a\xe2\x82"]).is_err(), "not finished");
+        let answer = |stream| start(&json!({"stream": stream}));
+        assert!(whole(answer(true), &[b"a\xff"]).is_err());
+        assert!(whole(answer(false), &[b"a\xe2\x82"]).is_err(), "not finished");
     }
 
     #[test]
@@ -297,9 +297,9 @@ mod tests {
     proptest! {
         #[test]
         fn any_cut_gives_the_same_answer(text: String, size in 1..9usize, streaming: bool) {
-            let asked = start(&json!({"stream": streaming}));
+            let answer = start(&json!({"stream": streaming}));
             let pieces: Vec<&[u8]> = text.as_bytes().chunks(size).collect();
-            let out = whole(asked, &pieces).unwrap();
+            let out = whole(answer, &pieces).unwrap();
             let said = if streaming {
                 content(&events(&out))
             } else {

@@ -46,8 +46,8 @@ struct CalledFunction<'a> {
 }
 
 /// Reads `messages`.
-pub(super) fn all(asked: Option<&RawValue>) -> Result<Vec<Message<'_>>, BadRequest> {
-    let turns = turns::read(asked, |id| id)?;
+pub(super) fn all(messages: Option<&RawValue>) -> Result<Vec<Message<'_>>, BadRequest> {
+    let turns = turns::read(messages, |id| id)?;
     let calls = turns.iter().flat_map(|turn| &turn.calls);
     let names: HashMap<Cow<'_, str>, Cow<'_, str>> =
         calls.map(|call| (call.id.clone(), call.name.clone())).collect();

@@ -25,7 +25,7 @@ mod request;
 
 pub use request::request;
 
-use crate::{answer::Answer, chat::chat_answer, context::Context};
+use crate::{Context, answer::Answer, chat::chat_answer};
 
 /// Where an Ollama is asked.
 pub const PATH: &str = "/api/chat";

@@ -8,9 +8,9 @@ use serde_json::value::RawValue;
 
 use super::message::{self, Message};
 use crate::{
+    Context,
     chat_body::ChatBody,
     chat_request::FunctionTool,
-    context::Context,
     from_chat::{ResponseFormat, forced_function},
     schema::Schema,
 };
@@ -106,8 +106,8 @@ enum Format<'a> {
 }
 
 fn format(raw: &RawValue) -> Result<Option<Format<'_>>, BadRequest> {
-    let asked = ResponseFormat::read(raw)?;
-    match (&*asked.kind.0, asked.json_schema) {
+    let format = ResponseFormat::read(raw)?;
+    match (&*format.kind.0, format.json_schema) {
         ("text", _) => Ok(None),
         ("json_object", _) => Ok(Some(Format::Word("json"))),
         ("json_schema", Some(schema)) => Ok(Some(Format::Schema(schema.schema()?))),

@@ -10,7 +10,7 @@ fn context(streaming: bool) -> Context {
     Context { id: "ab".into(), created: 5, model: "fast".into(), streaming }
 }
 
-fn asked(chat: &Value) -> Value {
+fn written(chat: &Value) -> Value {
     let body = request(chat.to_string().as_bytes(), &context(false), Some(32_768)).unwrap();
     serde_json::from_slice(&body).unwrap()
 }
@@ -33,8 +33,8 @@ fn options_are_ollamas_and_the_context_is_among_them() {
         "options": {"num_ctx": 32_768, "num_predict": 7, "temperature": 0.5, "top_p": 1, "top_k": 3,
             "min_p": 0.1, "seed": 4, "stop": ["x"], "frequency_penalty": 0.2, "presence_penalty": 0.3},
         "keep_alive": "5m", "stream": true});
-    assert_eq!(asked(&given), expected);
-    let stops = asked(&chat(&json!({"stop": ["a", "b"]})));
+    assert_eq!(written(&given), expected);
+    let stops = written(&chat(&json!({"stop": ["a", "b"]})));
     assert_eq!((&stops["options"]["stop"], &stops["stream"]), (&json!(["a", "b"]), &json!(false)));
 }
 
@@ -56,14 +56,15 @@ fn a_conversation_keeps_its_pictures_thoughts_calls_and_results() {
             "tool_calls": [{"id": "c1", "function": {"name": "f", "arguments": {"a": 1}}}]},
         {"role": "tool", "content": "7", "tool_name": "f", "tool_call_id": "c1"},
     ]);
-    assert_eq!(asked(&given)["messages"], expected);
+    assert_eq!(written(&given)["messages"], expected);
 }
 
 #[test]
 fn tools_formats_and_efforts_are_carried() {
     let tools = json!([{"type": "function", "function": {"name": "a", "strict": true}},
         {"type": "function", "function": {"name": "b", "description": "d", "parameters": {"type": "object", "properties": {}}}}]);
-    let with = |more: Value| asked(&crate::kit::with_fields(chat(&json!({"tools": tools})), &more));
+    let with =
+        |more: Value| written(&crate::kit::with_fields(chat(&json!({"tools": tools})), &more));
     let all = with(json!({"tool_choice": "required"}));
     assert_eq!(
         all["tools"][0]["function"],
@@ -76,7 +77,7 @@ fn tools_formats_and_efforts_are_carried() {
     assert_eq!(one["tools"][0]["function"]["name"], "b");
 
     let format =
-        |format: Value| asked(&chat(&json!({"response_format": format})))["format"].clone();
+        |format: Value| written(&chat(&json!({"response_format": format})))["format"].clone();
     assert_eq!(format(json!({"type": "json_object"})), "json");
     let schema = json!({"type": "object"});
     let named = json!({"type": "json_schema", "json_schema": {"name": "x", "schema": schema}});
@@ -85,7 +86,7 @@ fn tools_formats_and_efforts_are_carried() {
     for (effort, think) in
         [("none", json!(false)), ("minimal", json!("low")), ("high", json!("high"))]
     {
-        assert_eq!(asked(&chat(&json!({"reasoning_effort": effort})))["think"], think);
+        assert_eq!(written(&chat(&json!({"reasoning_effort": effort})))["think"], think);
     }
 }
 
@@ -135,8 +136,8 @@ fn stream(request: &Value, pieces: &[&[u8]]) -> Vec<Value> {
 #[test]
 fn lines_become_chunks_with_thoughts_calls_reason_and_usage() {
     let lines = LINES.map(|line| format!("{line}\n")).concat();
-    let asked = json!({"stream": true, "stream_options": {"include_usage": true}});
-    let chunks = stream(&asked, &[lines.as_bytes()]);
+    let given = json!({"stream": true, "stream_options": {"include_usage": true}});
+    let chunks = stream(&given, &[lines.as_bytes()]);
     let deltas: Vec<&Value> = chunks.iter().map(|chunk| &chunk["choices"][0]["delta"]).collect();
     assert_eq!(deltas[1]["reasoning_content"], "hm");
     assert_eq!((&deltas[2]["content"], &deltas[3]["content"]), (&json!("grün "), &json!("é")));
@@ -207,14 +208,14 @@ proptest! {
     fn any_cut_gives_the_same_chunks(size in 1..40usize) {
         let lines = LINES.map(|line| format!("{line}\n")).concat();
         let pieces: Vec<&[u8]> = lines.as_bytes().chunks(size).collect();
-        let asked = json!({"stream_options": {"include_usage": true}});
-        prop_assert_eq!(stream(&asked, &pieces), stream(&asked, &[lines.as_bytes()]));
+        let given = json!({"stream_options": {"include_usage": true}});
+        prop_assert_eq!(stream(&given, &pieces), stream(&given, &[lines.as_bytes()]));
     }
 
     #[test]
     fn no_request_breaks_it(text in ".{0,60}") {
         let _ = request(text.as_bytes(), &context(true), Some(1));
         let messages = json!({"model": "m", "messages": [{"role": "user", "content": text}]});
-        prop_assert_eq!(&asked(&messages)["messages"][0]["content"], &json!(text));
+        prop_assert_eq!(&written(&messages)["messages"][0]["content"], &json!(text));
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     chat_request::join,
     from_chat::{self, Call, Message},
     ids,
-    thoughts::{Sealed, Thought},
+    thoughts::{SealedThought, Thought},
     turns::{self, Turn},
 };
 
@@ -141,7 +141,7 @@ impl<'a> Message<'a> {
 fn thought(thought: Thought<'_>) -> Option<Item<'_>> {
     let Thought { text, sealed, .. } = thought;
     let encrypted_content = match sealed {
-        Some(Sealed::OpenAi { data }) => Some(data),
+        Some(SealedThought::OpenAi { data }) => Some(data),
         _ => None,
     };
     let summary: Vec<_> = Some(text)

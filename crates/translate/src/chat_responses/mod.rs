@@ -21,7 +21,7 @@ mod event;
 mod input;
 mod request;
 
-use crate::{answer::Answer, chat::chat_answer, context::Context};
+use crate::{Context, answer::Answer, chat::chat_answer};
 
 pub use request::request;
 

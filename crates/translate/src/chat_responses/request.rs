@@ -11,9 +11,9 @@ use serde_json::value::RawValue;
 
 use super::input::{Item, items};
 use crate::{
+    Context,
     chat_body::ChatBody,
     chat_request::FunctionTool,
-    context::Context,
     from_chat::{JsonSchema, ResponseFormat, forced_function},
     ids,
     schema::Schema,
@@ -98,12 +98,12 @@ struct Tool<'a> {
 #[serde(untagged)]
 enum ToolChoice<'a> {
     Mode(Cow<'a, str>),
-    Function(Forced<'a>),
+    Function(ForcedFunction<'a>),
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename = "function")]
-struct Forced<'a> {
+struct ForcedFunction<'a> {
     name: Cow<'a, str>,
 }
 
@@ -134,8 +134,8 @@ struct Reasoning<'a> {
     effort: Cow<'a, str>,
 }
 
-fn tools<'a>(asked: &[&'a RawValue]) -> Result<Vec<Tool<'a>>, BadRequest> {
-    FunctionTool::all(asked, |FunctionTool { name, description, parameters, strict }| Tool {
+fn tools<'a>(list: &[&'a RawValue]) -> Result<Vec<Tool<'a>>, BadRequest> {
+    FunctionTool::all(list, |FunctionTool { name, description, parameters, strict }| Tool {
         name,
         description,
         parameters,
@@ -148,7 +148,7 @@ fn tool_choice(raw: &RawValue) -> Result<ToolChoice<'_>, BadRequest> {
         return fields::text(Some(raw), "tool_choice").map(ToolChoice::Mode);
     }
     let name = forced_function(raw)?;
-    Ok(ToolChoice::Function(Forced { name }))
+    Ok(ToolChoice::Function(ForcedFunction { name }))
 }
 
 fn text<'a>(
@@ -157,13 +157,13 @@ fn text<'a>(
 ) -> Result<Option<TextOptions<'a>>, BadRequest> {
     let format = format.map(response_format).transpose()?.flatten();
     let verbosity = verbosity.map(|Text(verbosity)| verbosity);
-    let asked = format.is_some() || verbosity.is_some();
-    Ok(asked.then_some(TextOptions { format, verbosity }))
+    let has_options = format.is_some() || verbosity.is_some();
+    Ok(has_options.then_some(TextOptions { format, verbosity }))
 }
 
 fn response_format(raw: &RawValue) -> Result<Option<Format<'_>>, BadRequest> {
-    let asked = ResponseFormat::read(raw)?;
-    match (asked.kind.0.as_ref(), asked.json_schema) {
+    let format = ResponseFormat::read(raw)?;
+    match (format.kind.0.as_ref(), format.json_schema) {
         ("text", _) => Ok(None),
         ("json_object", _) => Ok(Some(Format::JsonObject)),
         ("json_schema", Some(schema)) => Format::of(schema).map(Some),
@@ -179,12 +179,12 @@ fn response_format(raw: &RawValue) -> Result<Option<Format<'_>>, BadRequest> {
 }
 
 impl<'a> Format<'a> {
-    fn of(asked: JsonSchema<'a>) -> Result<Self, BadRequest> {
+    fn of(format: JsonSchema<'a>) -> Result<Self, BadRequest> {
         Ok(Format::JsonSchema {
-            schema: asked.schema()?,
-            name: asked.name.map_or("answer".into(), |Text(name)| name),
-            description: asked.description.map(|Text(text)| text),
-            strict: asked.strict,
+            schema: format.schema()?,
+            name: format.name.map_or("answer".into(), |Text(name)| name),
+            description: format.description.map(|Text(text)| text),
+            strict: format.strict,
         })
     }
 }

@@ -5,8 +5,7 @@ use serde_json::{Value, json};
 
 use super::{answer, answer::MAX_ITEMS, request};
 use crate::{
-    answer::{Answer, Body},
-    context::Context,
+    answer::{Answer, Body, Context},
     kit::{self, with_fields},
     responses_chat,
 };
@@ -117,7 +116,7 @@ fn results_follow_their_calls_and_sealed_thoughts_go_where_they_can_be_read() {
 
 #[test]
 fn parameters_are_carried_under_their_responses_names() {
-    let asked = json!({
+    let given = json!({
         "max_tokens": 5, "max_completion_tokens": 6, "temperature": 0.5, "top_p": 1, "user": "u", "stream": true,
         "metadata": {"k": "v"}, "reasoning_effort": "low", "verbosity": "low", "parallel_tool_calls": false,
         "tools": [{"type": "function", "function": {"name": "f", "description": "d", "parameters": {"type": "object"}}}],
@@ -132,7 +131,7 @@ fn parameters_are_carried_under_their_responses_names() {
         "tool_choice": {"type": "function", "name": "f"},
         "text": {"verbosity": "low", "format": {"type": "json_schema", "name": "n", "schema": {}, "strict": true}},
     });
-    let made = with(&asked).unwrap();
+    let made = with(&given).unwrap();
     expected["model"] = made["model"].clone();
     expected["input"] = made["input"].clone();
     assert_eq!(made, expected);

@@ -7,9 +7,9 @@ use protocol::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    Context,
     answer::Body,
     chat::{Finish, Outcome, Part, Usage, Writer},
-    context::Context,
     errors,
 };
 
@@ -30,11 +30,11 @@ pub(super) struct TextCompletion {
 impl TextCompletion {
     /// Before the first byte. `request` is the client's own body.
     pub(super) fn new(context: &Context, request: &[u8]) -> Self {
-        let asked: RequestOptions = serde_json::from_slice(request).unwrap_or_default();
+        let wanted: RequestOptions = serde_json::from_slice(request).unwrap_or_default();
         let model = json::write(&context.model);
         Self {
             streaming: context.streaming,
-            include_usage: asked.stream_options.is_some_and(|it| it.include_usage == Some(true)),
+            include_usage: wanted.stream_options.is_some_and(|it| it.include_usage == Some(true)),
             prefix: format!(
                 r#"{{"id":"cmpl-{}","object":"text_completion","created":{},"model":{model},"choices":["#,
                 context.id, context.created,

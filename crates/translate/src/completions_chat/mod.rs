@@ -18,7 +18,7 @@ mod request;
 
 pub use request::request;
 
-use crate::{answer::Answer, chat::FromChat, context::Context};
+use crate::{Context, answer::Answer, chat::FromChat};
 
 /// Reads the provider's answer. `request` is the client's own body.
 pub fn answer(context: &Context, request: &[u8]) -> impl Answer + use<> {

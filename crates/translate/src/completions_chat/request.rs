@@ -10,8 +10,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::{
+    Context,
     chat_request::{ChatRequest, Content, Message, Role, StreamOptions},
-    context::Context,
 };
 
 /// Makes a Chat Completions request of a Completions request. See the [module](super) for what

@@ -6,8 +6,7 @@ use serde_json::{Value, json};
 
 use super::{answer, request};
 use crate::{
-    answer::{Answer, Body},
-    context::Context,
+    answer::{Answer, Body, Context},
     kit::{self, with_fields},
 };
 

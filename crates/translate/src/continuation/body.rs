@@ -84,8 +84,8 @@ impl<'a> BodyEdits<'a> {
             self.asks(name) && !self.field(name).is_some_and(is_nothing)
         });
         let of_shape = of_shape.map(|(name, _)| *name);
-        let asked = of_shape.or_else(|| OF_THE_WHOLE.into_iter().find(|name| self.asks(name)));
-        asked.map_or(Ok(()), |name| Err(CannotContinue::Asked(name)))
+        let field = of_shape.or_else(|| OF_THE_WHOLE.into_iter().find(|name| self.asks(name)));
+        field.map_or(Ok(()), |name| Err(CannotContinue::Asked(name)))
     }
 
     /// Takes the delivered tokens off the limits with these names. Limits that are no positive count mean none, and stay.

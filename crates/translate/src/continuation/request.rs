@@ -3,7 +3,7 @@
 use base::{Continuation, Endpoint};
 
 use super::{CannotContinue, Delivered, body::BodyEdits, chat, completions, messages, responses};
-use crate::{context::Context, registry};
+use crate::{Context, registry};
 
 /// Whether the answer to a request may be continued, as far as the request tells: `body` as it was sent to a provider at
 /// `endpoint`.

@@ -15,7 +15,7 @@ use super::{CannotContinue, body::BodyEdits, record::Record};
 pub(super) type Object = Map<String, Value>;
 
 /// The notes about a delivered answer that only its shape needs.
-pub(super) trait Shape: Debug + Send + Copied {
+pub(super) trait Shape: Debug + Send + ShapeCopy {
     /// Reads the data of an event that passed.
     fn read(&mut self, data: &[u8], json: &mut JsonReader, record: &mut Record);
 
@@ -38,19 +38,19 @@ pub(super) trait Shape: Debug + Send + Copied {
 }
 
 /// A copy of a shape's notes.
-pub(super) trait Copied {
-    fn copied(&self) -> Box<dyn Shape>;
+pub(super) trait ShapeCopy {
+    fn copy(&self) -> Box<dyn Shape>;
 }
 
-impl<S: Shape + Clone + 'static> Copied for S {
-    fn copied(&self) -> Box<dyn Shape> {
+impl<S: Shape + Clone + 'static> ShapeCopy for S {
+    fn copy(&self) -> Box<dyn Shape> {
         Box::new(self.clone())
     }
 }
 
 impl Clone for Box<dyn Shape> {
     fn clone(&self) -> Self {
-        (**self).copied()
+        (**self).copy()
     }
 }
 

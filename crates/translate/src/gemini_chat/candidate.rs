@@ -6,8 +6,8 @@ use serde_json::{Value, value::RawValue};
 
 use super::signature;
 use crate::{
+    Context,
     chat::{Finish, Usage},
-    context::Context,
 };
 
 /// The most bytes of details and extras that are kept for signatures.

@@ -29,25 +29,25 @@ impl<'a> Config<'a> {
         raw: Option<&'a RawValue>,
         defaults: &Defaults<'a>,
     ) -> Result<Self, BadRequest> {
-        let asked: Asked<'a> = match raw {
+        let given: GenerationConfig<'a> = match raw {
             Some(raw) => fields::value(raw, PATH)?,
-            None => Asked::default(),
+            None => GenerationConfig::default(),
         };
-        asked.check()?;
+        given.check()?;
         let settings = Defaults {
-            max_tokens: whole_number(asked.max_output_tokens, "maxOutputTokens")?
+            max_tokens: whole_number(given.max_output_tokens, "maxOutputTokens")?
                 .or(defaults.max_tokens),
-            temperature: number(asked.temperature, "temperature")?.or(defaults.temperature),
-            top_p: number(asked.top_p, "topP")?.or(defaults.top_p),
-            top_k: number(asked.top_k, "topK")?.or(defaults.top_k),
-            stop: stop_sequences(asked.stop_sequences)?.or(defaults.stop),
-            seed: number(asked.seed, "seed")?.or(defaults.seed),
-            presence_penalty: number(asked.presence_penalty, "presencePenalty")?
+            temperature: number(given.temperature, "temperature")?.or(defaults.temperature),
+            top_p: number(given.top_p, "topP")?.or(defaults.top_p),
+            top_k: number(given.top_k, "topK")?.or(defaults.top_k),
+            stop: stop_sequences(given.stop_sequences)?.or(defaults.stop),
+            seed: number(given.seed, "seed")?.or(defaults.seed),
+            presence_penalty: number(given.presence_penalty, "presencePenalty")?
                 .or(defaults.presence_penalty),
-            frequency_penalty: number(asked.frequency_penalty, "frequencyPenalty")?
+            frequency_penalty: number(given.frequency_penalty, "frequencyPenalty")?
                 .or(defaults.frequency_penalty),
         };
-        Ok(Self { response_format: asked.response_format()?, settings })
+        Ok(Self { response_format: given.response_format()?, settings })
     }
 
     pub(super) fn into_chat(self) -> ChatRequest<'a> {
@@ -68,8 +68,8 @@ impl<'a> Config<'a> {
 
 /// Whether the answer is to have the model's thoughts.
 pub(super) fn wants_thoughts(config: &RawValue) -> bool {
-    let asked: Option<Asked<'_>> = serde_json::from_str(config.get()).ok();
-    let thinking = asked.and_then(|asked| asked.thinking_config);
+    let given: Option<GenerationConfig<'_>> = serde_json::from_str(config.get()).ok();
+    let thinking = given.and_then(|given| given.thinking_config);
     let thinking = thinking.and_then(|raw| serde_json::from_str::<Thinking>(raw.get()).ok());
     thinking.and_then(|thinking| thinking.include_thoughts).unwrap_or(false)
 }
@@ -111,7 +111,7 @@ pub(super) struct Defaults<'a> {
 
 #[derive(Default, Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"), rename_all = "camelCase")]
-struct Asked<'a> {
+struct GenerationConfig<'a> {
     temperature: Option<&'a RawValue>,
     #[serde(alias = "top_p")]
     top_p: Option<&'a RawValue>,
@@ -154,7 +154,7 @@ struct Thinking {
     include_thoughts: Option<bool>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> GenerationConfig<'a> {
     /// Refuses what cannot be carried.
     fn check(&self) -> Result<(), BadRequest> {
         let one = |raw: &&RawValue| !matches!(raw.get(), "0" | "1");

@@ -71,8 +71,8 @@ impl<'a> Reading<'a> {
         if raw.get().starts_with('"') {
             said.push(Part::Text { text: fields::text(Some(raw), path)? });
         } else {
-            let asked: AskedContent<'a> = fields::value(raw, path)?;
-            for (part, path) in parts(asked.parts, path)? {
+            let content: AskedContent<'a> = fields::value(raw, path)?;
+            for (part, path) in parts(content.parts, path)? {
                 said.extend(part::read(part, &path)?.into_part(&path)?);
             }
         }
@@ -86,12 +86,12 @@ impl<'a> Reading<'a> {
 
     fn add(&mut self, raw: &'a RawValue, at: usize) -> Result<(), BadRequest> {
         let path = format!("contents[{at}]");
-        let asked: AskedContent<'a> = fields::value(raw, &path)?;
+        let content: AskedContent<'a> = fields::value(raw, &path)?;
         let mut said = Vec::new();
-        for (raw, path) in parts(asked.parts, &path)? {
+        for (raw, path) in parts(content.parts, &path)? {
             said.push((part::read(raw, &path)?, path));
         }
-        match asked.role.as_ref().map_or("user", |Text(role)| role) {
+        match content.role.as_ref().map_or("user", |Text(role)| role) {
             "" | "user" | "function" | "tool" => self.user(said),
             "model" | "assistant" => self.model(said, at),
             role => {

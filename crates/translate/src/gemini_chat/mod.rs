@@ -47,8 +47,7 @@ use serde_json::value::RawValue;
 pub use request::request;
 
 use crate::{
-    answer::Answer, chat::FromChat, context::Context, gemini_chat::stream::Framing,
-    refusal::ClientNames,
+    Context, answer::Answer, chat::FromChat, gemini_chat::stream::Framing, refusal::ClientNames,
 };
 
 /// The fates of a request's fields, for refusals of a second step.
@@ -67,10 +66,10 @@ pub(crate) const NAMES: ClientNames = ClientNames {
 
 /// Reads the provider's answer. `request` is the client's own body.
 pub fn answer(context: &Context, request: &[u8]) -> impl Answer + use<> {
-    let asked: Asked<'_> = serde_json::from_slice(request).unwrap_or_default();
-    let with_thoughts = asked.wants_thoughts();
+    let form: AnswerForm<'_> = serde_json::from_slice(request).unwrap_or_default();
+    let with_thoughts = form.wants_thoughts();
     let answer: Box<dyn Answer> = if context.streaming {
-        let framing = if asked.alt.0 == ARRAY { Framing::Array } else { Framing::Events };
+        let framing = if form.alt.0 == ARRAY { Framing::Array } else { Framing::Events };
         Box::new(FromChat::new(stream::Stream::new(context, framing, with_thoughts)))
     } else {
         Box::new(FromChat::new(whole::Whole::new(context, with_thoughts)))
@@ -80,14 +79,14 @@ pub fn answer(context: &Context, request: &[u8]) -> impl Answer + use<> {
 
 /// The wishes of a request for its answer's form.
 #[derive(Default, Deserialize)]
-struct Asked<'a> {
+struct AnswerForm<'a> {
     #[serde(borrow, default)]
     alt: lenient::Text<'a>,
     #[serde(borrow, default, rename = "generationConfig", alias = "generation_config")]
     generation_config: Option<&'a RawValue>,
 }
 
-impl Asked<'_> {
+impl AnswerForm<'_> {
     fn wants_thoughts(&self) -> bool {
         self.generation_config.is_some_and(config::wants_thoughts)
     }

@@ -13,8 +13,8 @@ use super::{
     tools::{self, Choice},
 };
 use crate::{
+    Context,
     chat_request::{ChatRequest, StreamOptions},
-    context::Context,
 };
 
 /// The request in the provider's shape.
@@ -22,16 +22,16 @@ use crate::{
 /// # Errors
 /// [`BadRequest`] for what cannot be carried over.
 pub fn request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
-    let asked: Request<'_> = fields::body(body)?;
-    let cached = ("cachedContent", asked.cached_content);
+    let request: Request<'_> = fields::body(body)?;
+    let cached = ("cachedContent", request.cached_content);
     fields::refuse(&[cached], "names content that is kept at Google's; send the content itself")?;
-    let config = Config::read(asked.generation_config, &fields::body::<Defaults<'_>>(body)?)?;
-    let tools = tools::tools(asked.tools)?;
-    let Choice { mode, tools } = tools::choice(asked.tool_config, tools)?;
-    let stream = asked.stream.unwrap_or(false);
+    let config = Config::read(request.generation_config, &fields::body::<Defaults<'_>>(body)?)?;
+    let tools = tools::tools(request.tools)?;
+    let Choice { mode, tools } = tools::choice(request.tool_config, tools)?;
+    let stream = request.stream.unwrap_or(false);
     let chat = ChatRequest {
-        model: asked.model.map(|Text(model)| model).unwrap_or_default(),
-        messages: conversation::messages(asked.system_instruction, asked.contents)?,
+        model: request.model.map(|Text(model)| model).unwrap_or_default(),
+        messages: conversation::messages(request.system_instruction, request.contents)?,
         tools,
         tool_choice: mode,
         stream,
@@ -43,9 +43,9 @@ pub fn request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
 
 /// Of each message that the request becomes, the client's content that it is made of.
 pub(super) fn origins(body: &[u8]) -> Vec<Option<usize>> {
-    let asked = fields::body::<Request<'_>>(body);
-    let messages =
-        asked.and_then(|asked| conversation::messages(asked.system_instruction, asked.contents));
+    let request = fields::body::<Request<'_>>(body);
+    let messages = request
+        .and_then(|request| conversation::messages(request.system_instruction, request.contents));
     messages.into_iter().flatten().map(|message| message.origin).collect()
 }
 

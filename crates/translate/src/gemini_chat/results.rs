@@ -64,12 +64,12 @@ pub(super) struct Response<'a> {
 
 impl<'a> Response<'a> {
     pub(super) fn read(raw: &'a RawValue, path: &str) -> Result<Self, BadRequest> {
-        let asked: AskedResponse<'a> = fields::value(raw, path)?;
+        let response: AskedResponse<'a> = fields::value(raw, path)?;
         Ok(Self {
-            id: asked.id.map(|Text(id)| id).filter(|id| !id.is_empty()),
-            name: fields::text(asked.name, format!("{path}.name"))?,
-            response: asked.response,
-            parts: asked.parts,
+            id: response.id.map(|Text(id)| id).filter(|id| !id.is_empty()),
+            name: fields::text(response.name, format!("{path}.name"))?,
+            response: response.response,
+            parts: response.parts,
         })
     }
 
@@ -97,10 +97,10 @@ impl<'a> Response<'a> {
 fn words<'a>(raw: &'a RawValue, path: &str) -> Result<Cow<'a, str>, BadRequest> {
     let path = format!("{path}.response");
     fields::object(Some(raw), &path)?;
-    let Ok(told) = serde_json::from_str::<Told<'a>>(raw.get()) else {
+    let Ok(outcome) = serde_json::from_str::<Outcome<'a>>(raw.get()) else {
         return Ok(Cow::Borrowed(raw.get()));
     };
-    match (told.output, told.error) {
+    match (outcome.output, outcome.error) {
         (Some(output), None) => Ok(plain(output)),
         (None, Some(error)) => Ok(join(FAILED.into(), "", &plain(error))),
         _ => Ok(Cow::Borrowed(raw.get())),
@@ -115,7 +115,7 @@ fn plain(raw: &RawValue) -> Cow<'_, str> {
 /// The fields that have a meaning of their own. More than these is a result that a model reads whole.
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"), deny_unknown_fields)]
-struct Told<'a> {
+struct Outcome<'a> {
     output: Option<&'a RawValue>,
     error: Option<&'a RawValue>,
 }

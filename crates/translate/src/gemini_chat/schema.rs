@@ -41,7 +41,7 @@ fn write(raw: &RawValue, path: &str, depth: usize, out: &mut String) -> Result<(
     let get = |name: &str| {
         members.iter().find(|(given, _)| camel_case(given) == name).map(|(_, value)| *value)
     };
-    let mut writing = Writing { path, depth, out, is_first: true };
+    let mut writing = SchemaWriter { path, depth, out, is_first: true };
     writing.out.push('{');
     writing.kind(get("type"), get("nullable").is_some_and(|raw| raw.get() == "true"));
     for (name, value) in &members {
@@ -51,14 +51,14 @@ fn write(raw: &RawValue, path: &str, depth: usize, out: &mut String) -> Result<(
     Ok(())
 }
 
-struct Writing<'w> {
+struct SchemaWriter<'w> {
     path: &'w str,
     depth: usize,
     out: &'w mut String,
     is_first: bool,
 }
 
-impl Writing<'_> {
+impl SchemaWriter<'_> {
     fn name(&mut self, name: &str) {
         if !std::mem::take(&mut self.is_first) {
             self.out.push(',');

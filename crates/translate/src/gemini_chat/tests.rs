@@ -12,15 +12,15 @@ fn context(streaming: bool) -> Context {
     Context { id: "0".repeat(32), created: 1, model: "m".to_owned(), streaming }
 }
 
-fn made(asked: &Value) -> Value {
-    let whole = with_fields(json!({"model": "m", "stream": false}), asked);
+fn made(given: &Value) -> Value {
+    let whole = with_fields(json!({"model": "m", "stream": false}), given);
     let made = request(whole.to_string().as_bytes(), &context(false));
     serde_json::from_slice(&made.unwrap_or_else(|bad| panic!("{whole}: {bad}"))).unwrap()
 }
 
-fn refused(asked: &Value) -> (String, String) {
+fn refused(given: &Value) -> (String, String) {
     let said = json!({"model": "m", "stream": false, "contents": [text("user", "Hi")]});
-    let whole = with_fields(said, asked);
+    let whole = with_fields(said, given);
     let bad = request(whole.to_string().as_bytes(), &context(false)).unwrap_err();
     (bad.param.unwrap_or_default(), bad.message)
 }
@@ -53,9 +53,9 @@ fn contents_and_settings_are_carried_in_both_spellings() {
 
 #[test]
 fn an_aliass_defaults_count_where_the_request_says_nothing() {
-    let asked = json!({"contents": [text("user", "Hi")], "temperature": 0.1, "max_tokens": 9,
+    let given = json!({"contents": [text("user", "Hi")], "temperature": 0.1, "max_tokens": 9,
         "generationConfig": {"temperature": 0.5}});
-    let made = made(&asked);
+    let made = made(&given);
     assert_eq!((&made["temperature"], &made["max_tokens"]), (&json!(0.5), &json!(9)));
 }
 
@@ -219,7 +219,7 @@ fn what_cannot_be_carried_is_refused_by_name() {
         |kind: &str, data: &str| part(json!({"inlineData": {"mimeType": kind, "data": data}}));
     let config = |name: &str, value: Value| json!({"generationConfig": {name: value}});
     let tool = |name: &str| json!({"tools": [{name: {}}]});
-    for (asked, param) in [
+    for (given, param) in [
         (json!({"contents": null}), "contents"),
         (json!({"contents": []}), "contents"),
         (json!({"contents": "Hi"}), "contents"),
@@ -278,21 +278,21 @@ fn what_cannot_be_carried_is_refused_by_name() {
             "toolConfig.functionCallingConfig.allowedFunctionNames",
         ),
     ] {
-        let (told, message) = refused(&asked);
-        assert_eq!(told, param, "{asked}: {message}");
+        let (actual, message) = refused(&given);
+        assert_eq!(actual, param, "{given}: {message}");
         assert!(message.contains('`'), "{message}");
     }
 }
 
 /// The answer to a client for a stream of these deltas.
-fn streamed(asked: &Value, deltas: &[Value], end: &str) -> Vec<Value> {
-    let body = asked.to_string();
+fn streamed(given: &Value, deltas: &[Value], end: &str) -> Vec<Value> {
+    let body = given.to_string();
     let events: String = deltas.iter().map(|it| format!("data: {}\n\n", delta(it))).collect();
     let whole = format!("{events}{end}");
     let pieces: Vec<&[u8]> = whole.as_bytes().chunks(7).collect();
     let out =
         answered(answer(&context(true), body.as_bytes()), 200, Body::Events, &pieces).unwrap();
-    if asked["alt"] == "json" {
+    if given["alt"] == "json" {
         return serde_json::from_str(&out).unwrap_or_else(|bad| panic!("{out}: {bad}"));
     }
     let events = out.strip_suffix("\r\n\r\n").unwrap().split("\r\n\r\n");
@@ -337,10 +337,10 @@ fn a_stream_has_the_same_elements_as_events_and_as_an_array() {
 
 #[test]
 fn thoughts_come_when_they_are_asked_for() {
-    let asked = json!({"generationConfig": {"thinkingConfig": {"includeThoughts": true}}});
+    let given = json!({"generationConfig": {"thinkingConfig": {"includeThoughts": true}}});
     let deltas = [json!({"reasoning_content": "Hm."}), json!({"content": "So."})];
-    let told = parts(&streamed(&asked, &deltas, STOP));
-    assert_eq!(told[..2], [json!({"text": "Hm.", "thought": true}), json!({"text": "So."})]);
+    let all = parts(&streamed(&given, &deltas, STOP));
+    assert_eq!(all[..2], [json!({"text": "Hm.", "thought": true}), json!({"text": "So."})]);
 }
 
 #[test]
@@ -360,12 +360,12 @@ fn calls_come_whole_with_what_their_provider_wants_back() {
         call(2, "[1", json!({})),
     ];
     let answers = streamed(&json!({}), &deltas, STOP);
-    let told = parts(&answers);
-    assert_eq!(told[0]["functionCall"], json!({"id": "c0", "name": "f", "args": {"a": 1}}));
-    assert_eq!(told.len(), 3, "{told:?}");
+    let all = parts(&answers);
+    assert_eq!(all[0]["functionCall"], json!({"id": "c0", "name": "f", "args": {"a": 1}}));
+    assert_eq!(all.len(), 3, "{all:?}");
     assert_eq!(answers[2]["candidates"][0]["finishReason"], "MALFORMED_FUNCTION_CALL");
 
-    let contents = json!([text("user", "Hi"), {"role": "model", "parts": told}]);
+    let contents = json!([text("user", "Hi"), {"role": "model", "parts": all}]);
     let back = messages(&contents);
     let signed = with_fields(detail, &json!({"text": "Hm."}));
     assert_eq!(back[1]["reasoning_details"], json!([signed]));
@@ -379,13 +379,13 @@ fn calls_come_whole_with_what_their_provider_wants_back() {
 #[test]
 fn a_stream_that_breaks_off_is_still_whole() {
     let error = "data: {\"error\":{\"message\":\"out of memory\",\"code\":500}}\n\n";
-    for (asked, before) in
+    for (given, before) in
         [(json!({}), 1), (json!({"alt": "json"}), 1), (json!({"alt": "json"}), 0)]
     {
         let deltas = vec![json!({"content": "a"}); before];
-        let told = streamed(&asked, &deltas, error);
-        assert_eq!(told.len(), before + 1);
-        assert_eq!(told[before]["error"]["message"], "out of memory");
+        let answers = streamed(&given, &deltas, error);
+        assert_eq!(answers.len(), before + 1);
+        assert_eq!(answers[before]["error"]["message"], "out of memory");
     }
 }
 
@@ -394,33 +394,33 @@ fn an_answer_in_one_piece_has_all_of_it() {
     let whole = json!({"choices": [{"finish_reason": "length", "message": {
         "content": "So.", "reasoning_content": "Hm.",
         "tool_calls": [{"id": "", "function": {"name": "f", "arguments": ""}}]}}], "usage": {"prompt_tokens": 1}});
-    let told = |asked: &Value| -> Value {
-        let map = answer(&context(false), asked.to_string().as_bytes());
+    let answer_to = |given: &Value| -> Value {
+        let map = answer(&context(false), given.to_string().as_bytes());
         let out = answered(map, 200, Body::Json, &[whole.to_string().as_bytes()]).unwrap();
         serde_json::from_str(&out).unwrap()
     };
     let call = json!({"functionCall": {"id": format!("call_{}_0", "0".repeat(32)), "name": "f", "args": {}}});
-    let plain = told(&json!({}));
+    let plain = answer_to(&json!({}));
     assert_eq!(
         plain["candidates"][0]["content"],
         json!({"role": "model", "parts": [{"text": "So."}, call]})
     );
     assert_eq!(plain["candidates"][0]["finishReason"], "MAX_TOKENS");
-    let asked = json!({"generation_config": {"thinking_config": {"include_thoughts": true}}});
+    let given = json!({"generation_config": {"thinking_config": {"include_thoughts": true}}});
     let thought = json!({"text": "Hm.", "thought": true});
-    assert_eq!(told(&asked)["candidates"][0]["content"]["parts"][0], thought);
+    assert_eq!(answer_to(&given)["candidates"][0]["content"]["parts"][0], thought);
 }
 
 #[test]
 fn an_error_of_the_backend_is_told_in_googles_form() {
-    let told = |status: u16, error: Value| -> Value {
+    let error_of = |status: u16, error: Value| -> Value {
         let map = answer(&context(false), b"{}");
         let out = answered(map, status, Body::Json, &[error.to_string().as_bytes()]).unwrap();
         serde_json::from_str::<Value>(&out).unwrap()["error"].clone()
     };
-    let busy = told(429, json!({"error": {"message": "slow down"}}));
+    let busy = error_of(429, json!({"error": {"message": "slow down"}}));
     assert_eq!((&busy["code"], &busy["status"]), (&json!(429), &json!("RESOURCE_EXHAUSTED")));
-    let long = told(
+    let long = error_of(
         400,
         json!({"error": {"code": 400, "message": "too long", "type": "exceed_context_size_error", "n_ctx": 4096, "n_prompt_tokens": 9000}}),
     );

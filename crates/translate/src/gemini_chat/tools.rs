@@ -144,8 +144,8 @@ impl AskedTool<'_> {
             ("retrieval", self.retrieval),
         ];
         // An empty object asks for the tool, too.
-        let asked = |raw: &RawValue| !matches!(raw.get(), "null" | "[]");
-        match tools.iter().find(|(_, raw)| raw.is_some_and(asked)) {
+        let is_given = |raw: &RawValue| !matches!(raw.get(), "null" | "[]");
+        match tools.iter().find(|(_, raw)| raw.is_some_and(is_given)) {
             None => Ok(()),
             Some((name, _)) => {
                 let message = format!(
@@ -159,15 +159,15 @@ impl AskedTool<'_> {
 }
 
 fn function<'a>(raw: &'a RawValue, path: &str) -> Result<Tool<'a>, BadRequest> {
-    let asked: AskedFunction<'a> = fields::value(raw, path)?;
-    let name = fields::text(asked.name, format!("{path}.name"))?;
+    let function: AskedFunction<'a> = fields::value(raw, path)?;
+    let name = fields::text(function.name, format!("{path}.name"))?;
     if name.is_empty() {
         let path = format!("{path}.name");
         return Err(BadRequest::new(&*path, format!("`{path}` must not be empty")));
     }
     let some = |raw: &&RawValue| raw.get() != "null";
     let parameters =
-        match (asked.parameters_json_schema.filter(some), asked.parameters.filter(some)) {
+        match (function.parameters_json_schema.filter(some), function.parameters.filter(some)) {
             (Some(raw), _) => {
                 schema::of_object(Some(raw), &format!("{path}.parametersJsonSchema"))?
             }
@@ -178,7 +178,7 @@ fn function<'a>(raw: &'a RawValue, path: &str) -> Result<Tool<'a>, BadRequest> {
             }
             (None, None) => Cow::Borrowed(no_parameters()),
         };
-    let description = asked.description.map(|Text(text)| text).filter(|text| !text.is_empty());
+    let description = function.description.map(|Text(text)| text).filter(|text| !text.is_empty());
     Ok(Tool::new(FunctionTool { name, description, parameters, strict: None }))
 }
 

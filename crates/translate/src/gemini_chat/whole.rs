@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use super::candidate::{Seals, UsageMetadata, call_id, call_part, finish_reason, origin};
 use crate::{
+    Context,
     answer::Body,
     chat::{Outcome, Part, Writer},
-    context::Context,
     errors,
 };
 

@@ -26,15 +26,15 @@ pub(super) fn messages<'a>(
     messages: Option<&'a RawValue>,
 ) -> Result<Vec<Message<'a>>, BadRequest> {
     let missing = || BadRequest::new("messages", "`messages` is missing");
-    let asked: Vec<&RawValue> = fields::value(messages.ok_or_else(missing)?, "messages")?;
-    if asked.is_empty() {
+    let list: Vec<&RawValue> = fields::value(messages.ok_or_else(missing)?, "messages")?;
+    if list.is_empty() {
         return Err(BadRequest::new("messages", "`messages` must hold at least one message"));
     }
-    let mut all = Vec::with_capacity(asked.len() + 1);
+    let mut all = Vec::with_capacity(list.len() + 1);
     if let Some(raw) = system {
         add_system(raw, "system", &mut all)?;
     }
-    for (at, raw) in asked.iter().enumerate() {
+    for (at, raw) in list.iter().enumerate() {
         let before = all.len();
         add(raw, &format!("messages[{at}]"), &mut all)?;
         all.iter_mut().skip(before).for_each(|message| message.origin = Some(at));

@@ -35,9 +35,9 @@ mod whole;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    Context,
     answer::Answer,
     chat::{Finish, FromChat, Outcome, Usage},
-    context::Context,
     refusal::ClientNames,
 };
 
@@ -81,8 +81,8 @@ impl Stops {
     /// `stop_reason` and `stop_sequence`. The stop sequence that a backend reports may also be a
     /// token of its model, which the client does not know.
     fn reason<'a>(&self, outcome: &'a Outcome) -> (&'static str, Option<&'a str>) {
-        let asked = self.stop_sequences.as_deref().unwrap_or_default();
-        let stop = outcome.stop_sequence.as_ref().filter(|stop| asked.contains(stop));
+        let wanted = self.stop_sequences.as_deref().unwrap_or_default();
+        let stop = outcome.stop_sequence.as_ref().filter(|stop| wanted.contains(stop));
         match (outcome.finish, stop) {
             (Finish::Stop, Some(stop)) => ("stop_sequence", Some(stop)),
             (Finish::Stop, None) => ("end_turn", None),

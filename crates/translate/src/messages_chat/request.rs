@@ -11,8 +11,8 @@ use serde_json::value::RawValue;
 
 use super::{conversation, tools};
 use crate::{
+    Context,
     chat_request::{ChatRequest, JsonSchema, ResponseFormat, StreamOptions},
-    context::Context,
     ids,
 };
 
@@ -21,21 +21,21 @@ use crate::{
 /// # Errors
 /// [`BadRequest`] for what cannot be carried over.
 pub fn request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
-    let asked: Request<'_> = fields::body(body)?;
-    fields::refuse(&[("mcp_servers", asked.mcp_servers)], "cannot be reached from here")?;
-    let tools = tools::tools(asked.tools.as_deref().unwrap_or_default())?;
-    let choice = tools::choice(asked.tool_choice, &tools)?;
-    let stream = asked.stream.unwrap_or(false);
+    let request: Request<'_> = fields::body(body)?;
+    fields::refuse(&[("mcp_servers", request.mcp_servers)], "cannot be reached from here")?;
+    let tools = tools::tools(request.tools.as_deref().unwrap_or_default())?;
+    let choice = tools::choice(request.tool_choice, &tools)?;
+    let stream = request.stream.unwrap_or(false);
     let request = ChatRequest {
-        model: fields::text(asked.model, "model")?,
-        messages: conversation::messages(asked.system, asked.messages)?,
-        response_format: asked.response_format()?,
-        max_tokens: asked.max_tokens.map(|raw| fields::value(raw, "max_tokens")).transpose()?,
-        temperature: asked.temperature,
-        top_p: asked.top_p,
-        top_k: asked.top_k,
-        stop: asked.stop_sequences.filter(|stop| stop.get() != "[]"),
-        user: asked.user()?,
+        model: fields::text(request.model, "model")?,
+        messages: conversation::messages(request.system, request.messages)?,
+        response_format: request.response_format()?,
+        max_tokens: request.max_tokens.map(|raw| fields::value(raw, "max_tokens")).transpose()?,
+        temperature: request.temperature,
+        top_p: request.top_p,
+        top_k: request.top_k,
+        stop: request.stop_sequences.filter(|stop| stop.get() != "[]"),
+        user: request.user()?,
         tools,
         tool_choice: choice.mode,
         parallel_tool_calls: choice.one_at_a_time.then_some(false),
@@ -48,8 +48,9 @@ pub fn request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
 
 /// Of each message that the request becomes, the client's that it is made of.
 pub(super) fn origins(body: &[u8]) -> Vec<Option<usize>> {
-    let asked = fields::body::<Request<'_>>(body);
-    let messages = asked.and_then(|asked| conversation::messages(asked.system, asked.messages));
+    let request = fields::body::<Request<'_>>(body);
+    let messages =
+        request.and_then(|request| conversation::messages(request.system, request.messages));
     messages.into_iter().flatten().map(|message| message.origin).collect()
 }
 

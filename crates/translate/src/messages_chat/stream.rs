@@ -8,9 +8,9 @@ use protocol::{
 
 use super::{MessageUsage, Stops, call_id, message_id, request_id};
 use crate::{
+    Context,
     answer::Body,
     chat::{Outcome, Part, Usage, Writer},
-    context::Context,
     errors,
 };
 

@@ -15,8 +15,8 @@ use crate::{
 };
 
 /// The tools as functions, in their order.
-pub(super) fn tools<'a>(asked: &[&'a RawValue]) -> Result<Vec<Tool<'a>>, BadRequest> {
-    let read = asked.iter().enumerate().map(|(at, raw)| tool(raw, &format!("tools[{at}]")));
+pub(super) fn tools<'a>(list: &[&'a RawValue]) -> Result<Vec<Tool<'a>>, BadRequest> {
+    let read = list.iter().enumerate().map(|(at, raw)| tool(raw, &format!("tools[{at}]")));
     read.filter_map(Result::transpose).collect()
 }
 
@@ -29,12 +29,12 @@ pub(super) struct Choice<'a> {
 /// Reads `tool_choice`. Without tools there is nothing to choose, and servers refuse even a choice
 /// of nothing.
 pub(super) fn choice<'a>(
-    asked: Option<&'a RawValue>,
+    given: Option<&'a RawValue>,
     tools: &[Tool<'a>],
 ) -> Result<Choice<'a>, BadRequest> {
-    let Some(raw) = asked else { return Ok(Choice::default()) };
-    let asked: AskedChoice<'a> = fields::value(raw, "tool_choice")?;
-    let forced = matches!(&*asked.kind.0, "any" | "tool");
+    let Some(raw) = given else { return Ok(Choice::default()) };
+    let choice: AskedChoice<'a> = fields::value(raw, "tool_choice")?;
+    let forced = matches!(&*choice.kind.0, "any" | "tool");
     match (tools.is_empty(), forced) {
         (true, true) => {
             let message = "`tool_choice` asks for a tool, but `tools` offers none";
@@ -42,19 +42,19 @@ pub(super) fn choice<'a>(
         }
         (true, false) => Ok(Choice::default()),
         (false, _) => {
-            let one_at_a_time = asked.disable_parallel_tool_use.unwrap_or(false);
-            Ok(Choice { mode: Some(mode(&asked, tools)?), one_at_a_time })
+            let one_at_a_time = choice.disable_parallel_tool_use.unwrap_or(false);
+            Ok(Choice { mode: Some(mode(&choice, tools)?), one_at_a_time })
         }
     }
 }
 
-fn mode<'a>(asked: &AskedChoice<'a>, tools: &[Tool<'a>]) -> Result<ToolChoice<'a>, BadRequest> {
-    match &*asked.kind.0 {
+fn mode<'a>(choice: &AskedChoice<'a>, tools: &[Tool<'a>]) -> Result<ToolChoice<'a>, BadRequest> {
+    match &*choice.kind.0 {
         "auto" => Ok(ToolChoice::Mode("auto")),
         "any" => Ok(ToolChoice::Mode("required")),
         "none" => Ok(ToolChoice::Mode("none")),
         "tool" => {
-            let name = fields::text(asked.name, "tool_choice.name")?;
+            let name = fields::text(choice.name, "tool_choice.name")?;
             if tools.iter().any(|tool| tool.function.name == name) {
                 return Ok(ToolChoice::function(name));
             }

@@ -10,9 +10,9 @@ use serde_json::value::RawValue;
 
 use super::{MessageUsage, Stops, call_id, message_id, request_id};
 use crate::{
+    Context,
     answer::Body,
     chat::{Outcome, Part, Writer},
-    context::Context,
     errors,
 };
 

@@ -21,9 +21,8 @@ use protocol::{
 };
 
 use crate::{
-    answer::{Answer, Body},
+    answer::{Answer, Body, Context},
     chat::{FromChat, Outcome, Part, Writer},
-    context::Context,
 };
 
 /// The error of stock servers for a request that cannot be served.

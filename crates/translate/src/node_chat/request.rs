@@ -10,8 +10,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::{
+    Context,
     chat_request::{ChatRequest, Content, Message, Role, StreamOptions},
-    context::Context,
 };
 
 /// The system message when the request has none.
@@ -83,8 +83,8 @@ impl<'a> Request<'a> {
 
     /// A value out of range counts as 0, as in stock servers.
     fn temperature(&self) -> Result<Option<&'a RawValue>, BadRequest> {
-        let asked = self.temperature.map(|raw| fields::value::<f64>(raw, "temperature"));
-        let in_range = asked.transpose()?.is_some_and(|it| (0.01..=0.99).contains(&it));
+        let wanted = self.temperature.map(|raw| fields::value::<f64>(raw, "temperature"));
+        let in_range = wanted.transpose()?.is_some_and(|it| (0.01..=0.99).contains(&it));
         Ok(self.temperature.filter(|_| in_range).or_else(|| serde_json::from_str("0").ok()))
     }
 

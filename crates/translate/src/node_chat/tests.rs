@@ -6,8 +6,7 @@ use serde_json::{Value, json};
 
 use super::{INVALID, UNKNOWN_MODEL, answer, request};
 use crate::{
-    answer::{Answer, Body},
-    context::Context,
+    answer::{Answer, Body, Context},
     kit::with_fields,
 };
 
@@ -54,8 +53,8 @@ fn strings_alternate_and_objects_say_who_speaks() {
 #[test]
 fn a_temperature_out_of_range_is_none() {
     let cases = [(0.0, 0.0), (0.009, 0.0), (0.01, 0.01), (0.99, 0.99), (1.0, 0.0), (-1.0, 0.0)];
-    for (asked, carried) in cases {
-        let chat = with(&json!({"temperature": asked, "max_new_tokens": 7})).unwrap();
+    for (given, carried) in cases {
+        let chat = with(&json!({"temperature": given, "max_new_tokens": 7})).unwrap();
         assert_eq!(chat["temperature"].as_f64(), Some(carried));
         assert_eq!(chat["max_tokens"], 7);
     }

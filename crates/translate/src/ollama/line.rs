@@ -40,7 +40,7 @@ pub(crate) struct Said<'a> {
 
 /// How an answer ended.
 #[derive(Debug, Serialize)]
-pub(crate) struct Ended {
+pub(crate) struct End {
     done: bool,
     done_reason: &'static str,
     total_duration: u64,
@@ -53,7 +53,7 @@ pub(crate) struct Ended {
     eval_duration: u64,
 }
 
-impl Ended {
+impl End {
     pub(crate) fn new(done_reason: &'static str, times: &Durations, usage: &Usage) -> Self {
         Self {
             done: true,
@@ -76,7 +76,7 @@ pub(crate) fn push(
     form: Form,
     now: &str,
     said: &Said<'_>,
-    ended: Option<&Ended>,
+    ended: Option<&End>,
 ) {
     line.push_str(prefix);
     line.push_str(now);

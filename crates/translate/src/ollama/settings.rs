@@ -84,10 +84,10 @@ impl<'a> Think<'a> {
 /// Whether the client of this body wants the thoughts.
 pub(crate) fn shows_thoughts(body: &[u8]) -> bool {
     #[derive(serde::Deserialize)]
-    struct Asked<'a> {
+    struct ThinkField<'a> {
         #[serde(borrow)]
         think: Option<&'a RawValue>,
     }
-    let asked = serde_json::from_slice::<Asked<'_>>(body);
-    !asked.is_ok_and(|asked| asked.think.is_some_and(|think| think.get() == "false"))
+    let given = serde_json::from_slice::<ThinkField<'_>>(body);
+    !given.is_ok_and(|given| given.think.is_some_and(|think| think.get() == "false"))
 }

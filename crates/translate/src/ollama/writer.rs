@@ -11,13 +11,13 @@ use serde_json::value::RawValue;
 
 use super::{
     clock::Clock,
-    line::{self, Call, Ended, Form, Function, Said},
+    line::{self, Call, End, Form, Function, Said},
     settings::shows_thoughts,
 };
 use crate::{
+    Context,
     answer::Body,
     chat::{Finish, Outcome, Part, Writer},
-    context::Context,
 };
 
 /// Writes an answer of chat or generate.
@@ -65,7 +65,7 @@ impl OllamaWriter {
     }
 
     /// Writes a line of a stream.
-    fn line(&mut self, said: &Said<'_>, ended: Option<&Ended>, out: &mut Vec<u8>) {
+    fn line(&mut self, said: &Said<'_>, ended: Option<&End>, out: &mut Vec<u8>) {
         self.line.clear();
         let now = self.clock.now();
         line::push(&mut self.line, &self.prefix, self.form, &now, said, ended);
@@ -105,7 +105,7 @@ impl OllamaWriter {
         }
     }
 
-    fn whole(&mut self, ended: &Ended, out: &mut Vec<u8>) {
+    fn whole(&mut self, ended: &End, out: &mut Vec<u8>) {
         let said = Said { text: &self.text, thinking: &self.thinking, calls: &self.calls };
         let now = self.clock.now();
         self.line.clear();
@@ -175,7 +175,7 @@ impl Writer for OllamaWriter {
             Finish::Length => "length",
             Finish::Stop | Finish::ToolCalls | Finish::ContentFilter => "stop",
         };
-        let ended = Ended::new(reason, &self.clock.durations(), &outcome.usage);
+        let ended = End::new(reason, &self.clock.durations(), &outcome.usage);
         if self.streaming {
             self.line(&Said::default(), Some(&ended), out);
         } else {

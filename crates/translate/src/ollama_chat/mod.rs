@@ -23,9 +23,9 @@ mod request;
 pub use request::request;
 
 use crate::{
+    Context,
     answer::Answer,
     chat::FromChat,
-    context::Context,
     ollama::{Form, OllamaWriter},
     refusal::ClientNames,
 };

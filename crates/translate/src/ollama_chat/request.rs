@@ -9,8 +9,8 @@ use serde_json::value::RawValue;
 
 use super::conversation;
 use crate::{
+    Context,
     chat_request::{ChatRequest, FunctionTool, StreamOptions, Tool},
-    context::Context,
     ollama::{
         options::Options,
         settings::{Think, format},
@@ -24,25 +24,25 @@ use crate::{
 /// # Errors
 /// [`BadRequest`] for what cannot be read.
 pub fn request(body: &[u8], context: &Context) -> Result<Vec<u8>, BadRequest> {
-    let asked: Request<'_> = fields::body(body)?;
-    let options = Options::read(body, asked.options)?;
+    let given: Request<'_> = fields::body(body)?;
+    let options = Options::read(body, given.options)?;
     let request = ChatRequest {
-        model: asked.model.0,
-        messages: conversation::messages(asked.messages)?,
-        tools: tools(asked.tools.as_deref().unwrap_or_default())?,
-        response_format: format(asked.format)?,
+        model: given.model.0,
+        messages: conversation::messages(given.messages)?,
+        tools: tools(given.tools.as_deref().unwrap_or_default())?,
+        response_format: format(given.format)?,
         stream: context.streaming,
         stream_options: StreamOptions::with_usage(context.streaming),
         ..ChatRequest::default()
     };
-    let request = Think::read(asked.think)?.apply(options.apply(request));
+    let request = Think::read(given.think)?.apply(options.apply(request));
     Ok(json::write(&request).into_bytes())
 }
 
 /// Of each message that the request becomes, the client's that it is made of.
 pub(super) fn origins(body: &[u8]) -> Vec<Option<usize>> {
-    let asked = fields::body::<Request<'_>>(body);
-    let messages = asked.and_then(|asked| conversation::messages(asked.messages));
+    let given = fields::body::<Request<'_>>(body);
+    let messages = given.and_then(|given| conversation::messages(given.messages));
     messages.into_iter().flatten().map(|message| message.origin).collect()
 }
 

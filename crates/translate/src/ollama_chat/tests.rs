@@ -8,8 +8,7 @@ use serde_json::{Value, json};
 
 use super::{answer, request};
 use crate::{
-    answer::{Answer, Body},
-    context::Context,
+    answer::{Answer, Body, Context},
     kit::with_fields,
 };
 
@@ -205,12 +204,12 @@ const STREAM: &str = concat!(
 
 /// The answer to a client; each piece comes 10 ns after the one before.
 fn answered(
-    asked: &Value,
+    given: &Value,
     streaming: bool,
     kind: Body,
     pieces: &[&[u8]],
 ) -> Result<String, BadAnswer> {
-    let mut map = answer(&context(streaming), asked.to_string().as_bytes());
+    let mut map = answer(&context(streaming), given.to_string().as_bytes());
     map.head(200, kind);
     let mut out = Vec::new();
     for (at, piece) in (1..).zip(pieces) {
@@ -300,12 +299,12 @@ fn errors_are_one_text_before_and_in_a_stream() {
     map.end(&mut out).unwrap();
     assert_eq!(out, br#"{"error":"no \"room\""}"#);
     let stream = [b"data: ".as_slice(), error, b"\n\n"].concat();
-    let told = answered(&json!({}), true, Body::Events, &[&stream]).unwrap();
-    assert_eq!(told, "{\"error\":\"no \\\"room\\\"\"}\n");
+    let text = answered(&json!({}), true, Body::Events, &[&stream]).unwrap();
+    assert_eq!(text, "{\"error\":\"no \\\"room\\\"\"}\n");
     assert!(answered(&json!({}), false, Body::Events, &[&stream]).is_err());
     let cut = &STREAM.as_bytes()[..STREAM.find("data: {\"choices\":[{\"delta\":{},").unwrap()];
-    let told = answered(&json!({}), true, Body::Events, &[cut]).unwrap();
-    assert!(told.lines().last().unwrap().starts_with("{\"error\""), "{told}");
+    let text = answered(&json!({}), true, Body::Events, &[cut]).unwrap();
+    assert!(text.lines().last().unwrap().starts_with("{\"error\""), "{text}");
 }
 
 #[test]

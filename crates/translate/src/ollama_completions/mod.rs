@@ -17,9 +17,9 @@ pub use request::request;
 
 use self::reading::TextReading;
 use crate::{
+    Context,
     answer::Answer,
     chat::FromProvider,
-    context::Context,
     ollama::{Form, OllamaWriter},
 };
 

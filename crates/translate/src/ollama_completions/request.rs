@@ -9,7 +9,7 @@ use protocol::json::{
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{chat_request::StreamOptions, context::Context, ollama::options::Options};
+use crate::{Context, chat_request::StreamOptions, ollama::options::Options};
 
 /// The most tokens of an answer to a request that sets no limit.
 const DEFAULT_TOKENS: u64 = 1024;
@@ -20,16 +20,16 @@ const DEFAULT_TOKENS: u64 = 1024;
 /// # Errors
 /// [`BadRequest`] for what cannot be read or carried over.
 pub fn request(body: &[u8], context: &Context) -> Result<Vec<u8>, BadRequest> {
-    let asked: Request<'_> = fields::body(body)?;
+    let given: Request<'_> = fields::body(body)?;
     fields::refuse(
-        &[("images", asked.images), ("format", asked.format), ("context", asked.context)],
+        &[("images", given.images), ("format", given.format), ("context", given.context)],
         "cannot go with `raw` or `suffix`",
     )?;
-    let options = Options::read(body, asked.options)?;
-    let prompt = asked.prompt.map(|raw| fields::text(Some(raw), "prompt")).transpose()?;
-    let suffix = asked.suffix.map(|raw| fields::text(Some(raw), "suffix")).transpose()?;
+    let options = Options::read(body, given.options)?;
+    let prompt = given.prompt.map(|raw| fields::text(Some(raw), "prompt")).transpose()?;
+    let suffix = given.suffix.map(|raw| fields::text(Some(raw), "suffix")).transpose()?;
     let request = Completion {
-        model: asked.model.0,
+        model: given.model.0,
         prompt: prompt.unwrap_or_default(),
         suffix: suffix.filter(|suffix| !suffix.is_empty()),
         max_tokens: options.max_tokens().unwrap_or(DEFAULT_TOKENS),

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::{answer, request};
 use crate::{
+    Context,
     answer::Body,
-    context::Context,
     kit::{answered, with_fields},
 };
 
@@ -53,13 +53,13 @@ const STREAM: &str = concat!(
     "data: [DONE]\n\n",
 );
 
-fn told(streaming: bool, kind: Body, text: &str) -> String {
+fn answer_text(streaming: bool, kind: Body, text: &str) -> String {
     answered(answer(&context(streaming), b"{}"), 200, kind, &[text.as_bytes()]).unwrap()
 }
 
 #[test]
 fn text_is_read_from_streams_and_whole_answers() {
-    let text = told(true, Body::Events, STREAM);
+    let text = answer_text(true, Body::Events, STREAM);
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let said: String = lines.iter().map(|line| line["response"].as_str().unwrap()).collect();
     assert_eq!(said, " \na");
@@ -68,16 +68,16 @@ fn text_is_read_from_streams_and_whole_answers() {
     let whole =
         r#"{"choices":[{"text":" \na","finish_reason":"length"}],"usage":{"completion_tokens":3}}"#;
     for (kind, text) in [(Body::Json, whole), (Body::Events, STREAM)] {
-        let object: Value = serde_json::from_str(&told(false, kind, text)).unwrap();
+        let object: Value = serde_json::from_str(&answer_text(false, kind, text)).unwrap();
         assert_eq!((&object["response"], &object["eval_count"]), (&json!(" \na"), &json!(3)));
     }
 }
 
 #[test]
 fn errors_and_cuts_are_told() {
-    let failed = told(true, Body::Events, "data: {\"error\":{\"message\":\"no room\"}}\n\n");
+    let failed = answer_text(true, Body::Events, "data: {\"error\":{\"message\":\"no room\"}}\n\n");
     assert_eq!(failed, "{\"error\":\"no room\"}\n");
-    let cut = told(true, Body::Events, &STREAM[..40]);
+    let cut = answer_text(true, Body::Events, &STREAM[..40]);
     assert!(cut.ends_with("{\"error\":\"the backend's answer was cut off\"}\n"), "{cut}");
     let whole =
         |text: &str| answered(answer(&context(false), b"{}"), 200, Body::Json, &[text.as_bytes()]);

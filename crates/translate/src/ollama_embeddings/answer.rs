@@ -11,9 +11,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::{
-    answer::{Answer, WholeAnswer},
+    answer::{Answer, Context, WholeAnswer},
     chat::{Usage, not_understood},
-    context::Context,
     ollama::clock::nanos,
 };
 
@@ -36,16 +35,16 @@ struct Vectors {
 /// Translates the provider's answer.
 pub(super) fn answer(form: Form, context: &Context) -> impl Answer + use<> {
     let vectors = Vectors { form, model: context.model.clone() };
-    let refuse = |_, kept: Vec<u8>| error_body(&Failure::read(&kept).message).into_bytes();
-    WholeAnswer::new(refuse, move |kept, since| vectors.read(kept, since))
+    let refuse = |_, body: Vec<u8>| error_body(&Failure::read(&body).message).into_bytes();
+    WholeAnswer::new(refuse, move |body, since| vectors.read(body, since))
 }
 
 impl Vectors {
-    fn read(&self, kept: &[u8], since: Duration) -> Result<String, BadAnswer> {
+    fn read(&self, body: &[u8], since: Duration) -> Result<String, BadAnswer> {
         let mut reader = JsonReader::default();
-        let answer: Given<'_> = reader.whole(kept).map_err(not_understood)?;
+        let answer: Given<'_> = reader.whole(body).map_err(not_understood)?;
         if answer.error.is_some() {
-            return Err(BadAnswer(Failure::read(kept).message));
+            return Err(BadAnswer(Failure::read(body).message));
         }
         self.write(&answer, since)
     }
@@ -60,7 +59,7 @@ impl Vectors {
             return Err(BadAnswer(why.to_owned()));
         }
         match self.form {
-            Form::Embed => Ok(json::write(&Embedded {
+            Form::Embed => Ok(json::write(&EmbedAnswer {
                 model: &self.model,
                 embeddings: vectors.iter().map(|vector| vector.embedding).collect(),
                 total_duration: nanos(since),
@@ -93,7 +92,7 @@ struct Vector<'a> {
 }
 
 #[derive(Serialize)]
-struct Embedded<'a> {
+struct EmbedAnswer<'a> {
     model: &'a str,
     embeddings: Vec<&'a RawValue>,
     total_duration: u64,

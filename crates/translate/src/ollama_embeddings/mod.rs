@@ -15,7 +15,7 @@ mod request;
 pub use request::{embed_request, embeddings_request};
 
 use self::answer::Form;
-use crate::{answer::Answer, context::Context};
+use crate::{Context, answer::Answer};
 
 /// Reads the provider's answer for `/api/embed`.
 pub fn embed_answer(context: &Context) -> impl Answer + use<> {

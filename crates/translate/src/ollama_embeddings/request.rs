@@ -9,22 +9,22 @@ use protocol::json::{
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::context::Context;
+use crate::Context;
 
 /// Makes an Embeddings request of a request to `/api/embed`.
 ///
 /// # Errors
 /// [`BadRequest`] for an input that is neither a text nor a list of texts.
 pub fn embed_request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
-    let asked: Embed<'_> = fields::body(body)?;
+    let given: Embed<'_> = fields::body(body)?;
     let missing = || BadRequest::new("input", "`input` is missing");
-    let input = asked.input.ok_or_else(missing)?;
+    let input = given.input.ok_or_else(missing)?;
     if let TextOrList::List(texts) = TextOrList::read(input, "input")? {
         for (at, text) in texts.into_iter().enumerate() {
             fields::value::<Text<'_>>(text, format!("input[{at}]"))?;
         }
     }
-    Ok(written(asked.model.0, input, asked.dimensions))
+    Ok(written(given.model.0, input, given.dimensions))
 }
 
 /// Makes an Embeddings request of a request to `/api/embeddings`.
@@ -32,10 +32,10 @@ pub fn embed_request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
 /// # Errors
 /// [`BadRequest`] for a prompt that is no text.
 pub fn embeddings_request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
-    let asked: Embeddings<'_> = fields::body(body)?;
-    fields::text(asked.prompt, "prompt")?;
+    let given: Embeddings<'_> = fields::body(body)?;
+    fields::text(given.prompt, "prompt")?;
     let missing = || BadRequest::new("prompt", "`prompt` is missing");
-    Ok(written(asked.model.0, asked.prompt.ok_or_else(missing)?, None))
+    Ok(written(given.model.0, given.prompt.ok_or_else(missing)?, None))
 }
 
 fn written(model: Cow<'_, str>, input: &RawValue, dimensions: Option<u64>) -> Vec<u8> {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{embed_answer, embed_request, embeddings_answer, embeddings_request};
-use crate::{answer::Body, context::Context, kit::answered};
+use crate::{Context, answer::Body, kit::answered};
 
 fn context() -> Context {
     Context { id: "ab".into(), created: 5, model: "m:latest".into(), streaming: true }
@@ -48,8 +48,8 @@ fn vectors_keep_their_order_and_their_digits() {
     let pieces = body.as_bytes().split_at(30);
     let text = answered(embed_answer(&context()), 200, Body::Json, &[pieces.0, pieces.1]).unwrap();
     assert!(text.contains(r#""embeddings":[[1e-3,2],[0.10]]"#), "{text}");
-    let told: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!((&told["model"], &told["prompt_eval_count"]), (&json!("m:latest"), &json!(4)));
+    let answer: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((&answer["model"], &answer["prompt_eval_count"]), (&json!("m:latest"), &json!(4)));
     let one = answered(embeddings_answer(&context()), 200, Body::Json, &[body.as_bytes()]).unwrap();
     assert_eq!(one, r#"{"embedding":[1e-3,2]}"#);
 }

@@ -16,9 +16,9 @@ mod request;
 pub use request::request;
 
 use crate::{
+    Context,
     answer::Answer,
     chat::FromChat,
-    context::Context,
     ollama::{Form, OllamaWriter},
     ollama_chat,
     refusal::ClientNames,

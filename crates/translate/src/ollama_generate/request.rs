@@ -8,8 +8,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::{
+    Context,
     chat_request::{ChatRequest, Content, Message, Role, StreamOptions},
-    context::Context,
     ollama::{
         options::Options,
         pictures,
@@ -23,21 +23,21 @@ use crate::{
 /// # Errors
 /// [`BadRequest`] for what cannot be read or carried over.
 pub fn request(body: &[u8], context: &Context) -> Result<Vec<u8>, BadRequest> {
-    let asked: Request<'_> = fields::body(body)?;
+    let given: Request<'_> = fields::body(body)?;
     fields::refuse(
-        &[("template", asked.template), ("context", asked.context)],
+        &[("template", given.template), ("context", given.context)],
         "cannot be carried over to the Chat Completions of the model server",
     )?;
-    let options = Options::read(body, asked.options)?;
+    let options = Options::read(body, given.options)?;
     let request = ChatRequest {
-        messages: asked.messages()?,
-        model: asked.model.0,
-        response_format: format(asked.format)?,
+        messages: given.messages()?,
+        model: given.model.0,
+        response_format: format(given.format)?,
         stream: context.streaming,
         stream_options: StreamOptions::with_usage(context.streaming),
         ..ChatRequest::default()
     };
-    let request = Think::read(asked.think)?.apply(options.apply(request));
+    let request = Think::read(given.think)?.apply(options.apply(request));
     Ok(json::write(&request).into_bytes())
 }
 

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::{answer, request};
 use crate::{
+    Context,
     answer::Body,
-    context::Context,
     kit::{answered, with_fields},
 };
 

@@ -13,9 +13,9 @@ use super::{
     item::{Item, Status},
 };
 use crate::{
+    Context,
     answer::Body,
     chat::{Finish, Outcome, Part, Usage, Writer, chunk::PromptTokens},
-    context::Context,
     errors,
 };
 

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::tools::Names;
-use crate::context::Context;
+use crate::Context;
 
 /// The fields of the `response` object that stay the same from its first event to its last, as
 /// JSON without the closing brace, and the names of its tools.

@@ -3,7 +3,7 @@
 use protocol::json;
 use serde::Serialize;
 
-use super::tools::{Called, Kind, Names};
+use super::tools::{Kind, NamedTool, Names};
 use crate::chat::Part;
 
 /// An item that is being written.
@@ -24,7 +24,7 @@ enum Shape {
     Reasoning,
     Text,
     Refusal,
-    Call { call_id: String, called: Called },
+    Call { call_id: String, called: NamedTool },
 }
 
 /// How far an item is.
@@ -124,7 +124,7 @@ impl Item {
         }
     }
 
-    fn call<'a>(&'a self, call_id: &'a str, called: &'a Called, status: Status) -> Object<'a> {
+    fn call<'a>(&'a self, call_id: &'a str, called: &'a NamedTool, status: Status) -> Object<'a> {
         let (id, name, namespace) = (&self.id, &called.name, called.namespace.as_deref());
         let text = if status == Status::InProgress { "" } else { self.text.as_str() };
         match called.kind {

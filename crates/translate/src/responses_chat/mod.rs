@@ -31,7 +31,7 @@ mod tools;
 pub use request::request;
 
 use self::echo::Echo;
-use crate::{answer::Answer, chat::FromChat, context::Context, refusal::ClientNames};
+use crate::{Context, answer::Answer, chat::FromChat, refusal::ClientNames};
 
 /// The fates of a request's fields, for refusals of a second step.
 pub(crate) const NAMES: ClientNames = ClientNames {

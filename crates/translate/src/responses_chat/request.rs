@@ -14,8 +14,8 @@ use super::{
     tools::{Tools, chat_name, is_hosted},
 };
 use crate::{
+    Context,
     chat_request::{ChatRequest, JsonSchema, ResponseFormat, StreamOptions, ToolChoice},
-    context::Context,
     ids,
 };
 

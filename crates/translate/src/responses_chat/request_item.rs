@@ -126,7 +126,7 @@ impl<'a> Item<'a> {
 /// is an object for each command.
 fn output_parts<'a>(raw: &'a RawValue, path: &str) -> Result<Vec<Part<'a>>, BadRequest> {
     #[derive(Deserialize)]
-    struct Typed<'a> {
+    struct OutputPart<'a> {
         #[serde(rename = "type", borrow)]
         kind: Option<Text<'a>>,
         #[serde(borrow)]
@@ -135,10 +135,10 @@ fn output_parts<'a>(raw: &'a RawValue, path: &str) -> Result<Vec<Part<'a>>, BadR
     let json = || Ok(vec![Part::Text { text: Cow::Borrowed(raw.get()) }]);
     match raw.get().as_bytes().first() {
         Some(b'[') => {
-            let pieces: Vec<Typed<'a>> = fields::value(raw, path)?;
+            let pieces: Vec<OutputPart<'a>> = fields::value(raw, path)?;
             if pieces.iter().all(|piece| piece.kind.is_some()) { parts(raw, path) } else { json() }
         }
-        Some(b'{') => match fields::value::<Typed<'a>>(raw, path)?.image_url {
+        Some(b'{') => match fields::value::<OutputPart<'a>>(raw, path)?.image_url {
             Some(url) => {
                 let url = fields::text(Some(url), format!("{path}.image_url"))?;
                 Ok(vec![Part::ImageUrl { image_url: ImageUrl { url, detail: None } }])

@@ -50,7 +50,7 @@ impl<'a> Tools<'a> {
     ) -> Result<(), BadRequest> {
         tools.iter().enumerate().try_for_each(|(at, raw)| {
             let path = format!("{path}[{at}]");
-            let tool: Described<'a> = fields::value(raw, &path)?;
+            let tool: RawTool<'a> = fields::value(raw, &path)?;
             match tool.kind.0.as_ref() {
                 "namespace" => self.add_namespace(&tool, &path),
                 _ => self.add_one(&tool, None, &path),
@@ -62,7 +62,7 @@ impl<'a> Tools<'a> {
         self.offered.retain(|tool| names.iter().any(|name| *name == tool.function.name));
     }
 
-    fn add_namespace(&mut self, space: &Described<'a>, path: &str) -> Result<(), BadRequest> {
+    fn add_namespace(&mut self, space: &RawTool<'a>, path: &str) -> Result<(), BadRequest> {
         let name = space.name(path)?;
         space.tools.iter().flatten().enumerate().try_for_each(|(at, raw)| {
             let path = format!("{path}.tools[{at}]");
@@ -72,14 +72,14 @@ impl<'a> Tools<'a> {
 
     fn add_one(
         &mut self,
-        tool: &Described<'a>,
+        tool: &RawTool<'a>,
         namespace: Option<&str>,
         path: &str,
     ) -> Result<(), BadRequest> {
         let Some(kind) = tool.called_as(path)? else { return Ok(()) };
         let name = tool.name(path)?;
         let called =
-            Called { kind, name: name.to_string(), namespace: namespace.map(str::to_owned) };
+            NamedTool { kind, name: name.to_string(), namespace: namespace.map(str::to_owned) };
         let chat_name = chat_name(namespace, &name).into_owned();
         if self.names.add(chat_name.clone(), called) {
             self.offered.push(Tool::new(tool.function(chat_name, kind, path)?));
@@ -99,11 +99,11 @@ pub(super) fn chat_name<'n>(namespace: Option<&str>, name: &'n str) -> Cow<'n, s
 
 /// The client's tools, by their names in Chat Completions.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Names(HashMap<String, Called>);
+pub(super) struct Names(HashMap<String, NamedTool>);
 
 /// A tool as the client named it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Called {
+pub(super) struct NamedTool {
     pub(super) kind: Kind,
     pub(super) name: String,
     pub(super) namespace: Option<String>,
@@ -130,9 +130,9 @@ impl Names {
     }
 
     /// The client's tool for this function. An unknown name counts as a function.
-    pub(super) fn called(&self, chat_name: &str) -> Called {
+    pub(super) fn called(&self, chat_name: &str) -> NamedTool {
         let unknown =
-            || Called { kind: Kind::Function, name: chat_name.to_owned(), namespace: None };
+            || NamedTool { kind: Kind::Function, name: chat_name.to_owned(), namespace: None };
         self.0.get(chat_name).cloned().unwrap_or_else(unknown)
     }
 
@@ -141,7 +141,7 @@ impl Names {
         self.0.contains_key(chat_name)
     }
 
-    fn add(&mut self, chat_name: String, called: Called) -> bool {
+    fn add(&mut self, chat_name: String, called: NamedTool) -> bool {
         let free = !self.0.contains_key(&chat_name);
         if free {
             self.0.insert(chat_name, called);
@@ -153,7 +153,7 @@ impl Names {
 /// A raw tool of the request.
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
-struct Described<'a> {
+struct RawTool<'a> {
     #[serde(rename = "type")]
     kind: Text<'a>,
     name: Option<Text<'a>>,
@@ -172,7 +172,7 @@ struct Format<'a> {
     definition: Option<Text<'a>>,
 }
 
-impl<'a> Described<'a> {
+impl<'a> RawTool<'a> {
     /// How it is called; `None` for a tool that is left out.
     fn called_as(&self, path: &str) -> Result<Option<Kind>, BadRequest> {
         match self.kind.0.as_ref() {
@@ -208,28 +208,28 @@ impl<'a> Described<'a> {
         let (description, parameters) = match kind {
             Kind::Function => {
                 let path = format!("{path}.parameters");
-                (self.told(), schema::of_object(self.parameters, &path)?)
+                (self.description(), schema::of_object(self.parameters, &path)?)
             }
-            Kind::Custom => (self.told_with_format(), Cow::Borrowed(input_parameter())),
+            Kind::Custom => (self.description_with_format(), Cow::Borrowed(input_parameter())),
         };
         Ok(FunctionTool { name: name.into(), description, parameters, strict: self.strict })
     }
 
-    fn told(&self) -> Option<Cow<'a, str>> {
+    fn description(&self) -> Option<Cow<'a, str>> {
         self.description.as_ref().map(|Text(text)| text.clone())
     }
 
     /// The description, with the grammar as text, since no model server would enforce it.
-    fn told_with_format(&self) -> Option<Cow<'a, str>> {
+    fn description_with_format(&self) -> Option<Cow<'a, str>> {
         let format = self.format.as_ref();
         let Some(Text(grammar)) = format.and_then(|format| format.definition.as_ref()) else {
-            return self.told();
+            return self.description();
         };
         let syntax = format.and_then(|format| format.syntax.as_ref());
         let syntax = syntax.map_or("", |Text(syntax)| syntax);
-        let told = self.told().unwrap_or_default();
+        let description = self.description().unwrap_or_default();
         Some(Cow::Owned(format!(
-            "{told}\n\nThe input must match this {syntax} grammar:\n{grammar}"
+            "{description}\n\nThe input must match this {syntax} grammar:\n{grammar}"
         )))
     }
 }
@@ -305,7 +305,7 @@ mod tests {
         .unwrap();
         assert_eq!(tools[0]["function"]["name"], "mcp__files__read");
         assert_eq!(tools[1]["function"]["name"], "web__read");
-        let called = Called {
+        let called = NamedTool {
             kind: Kind::Function,
             name: "read".into(),
             namespace: Some("mcp__files__".into()),
@@ -325,7 +325,7 @@ mod tests {
         for (tool, namespace) in [(&tools[0], Some(space)), (&tools[1], None)] {
             let chat_name = tool["function"]["name"].as_str().unwrap();
             assert!(chat_name.len() <= 64 && !chat_name.contains('.'), "{chat_name}");
-            let called = Called { kind: Kind::Function, name: name.into(), namespace };
+            let called = NamedTool { kind: Kind::Function, name: name.into(), namespace };
             assert_eq!(names.called(chat_name), called);
         }
     }

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use super::{
     answer::{
-        Answer, AskedServer, Parameters, Printer, Question, Style,
-        asked_server::{post, remember_model},
+        Answer, ChatServer, Parameters, Printer, Question, Style,
+        chat_server::{post, remember_model},
         follow,
     },
     note, run_client, say_json,
@@ -49,7 +49,7 @@ pub(crate) struct Ask {
     #[command(flatten)]
     style: Style,
     #[command(flatten)]
-    server: AskedServer,
+    server: ChatServer,
 }
 
 impl Ask {
@@ -91,8 +91,8 @@ impl Ask {
     fn messages(&self, question: &Question) -> Vec<Value> {
         let system = self.parameters.system.as_ref();
         let system = system.map(|text| json!({"role": "system", "content": text}));
-        let asked = json!({"role": "user", "content": question.content()});
-        system.into_iter().chain([asked]).collect()
+        let message = json!({"role": "user", "content": question.content()});
+        system.into_iter().chain([message]).collect()
     }
 
     fn end(&self, model: &str, answer: &Answer, printer: &mut Printer) -> anyhow::Result<()> {

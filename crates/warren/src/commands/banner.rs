@@ -7,7 +7,7 @@ use daemon::SecretSource;
 use protocol::model_use::is_for_chat;
 use worker::LocalBackend;
 
-use super::{model_engines::Offered, table::plain, web::login_address, words::bytes};
+use super::{model_engines::OfferedModel, table::plain, web::login_address, words::bytes};
 
 /// The content of the banner.
 pub(crate) struct Banner {
@@ -20,7 +20,7 @@ pub(crate) struct Banner {
     /// The model servers that were found; `None` if others were named, or the demo.
     pub(crate) found: Option<Vec<LocalBackend>>,
     /// The models that this machine serves itself.
-    pub(crate) engines: Vec<Offered>,
+    pub(crate) engines: Vec<OfferedModel>,
     /// The backends, each with the models that it offers.
     pub(crate) offers: Vec<(String, Vec<String>)>,
     /// The models that are served.
@@ -190,7 +190,7 @@ impl Banner {
 const SHOWN: usize = 12;
 
 /// A model with its size, and the memory that it takes.
-fn own_model(offered: &Offered) -> String {
+fn own_model(offered: &OfferedModel) -> String {
     let size =
         offered.facts.file_bytes.map(|size| format!(", {}", bytes(size))).unwrap_or_default();
     let memory = offered.facts.memory_bytes.map(|memory| format!(", {} in memory", bytes(memory)));
@@ -301,7 +301,7 @@ mod tests {
             memory_bytes: Some(6 << 30),
             ..base::ModelFacts::default()
         };
-        let offered = |number| Offered {
+        let offered = |number| OfferedModel {
             program: "llama-server".to_owned(),
             name: format!("m{number}"),
             facts: facts.clone(),

@@ -199,9 +199,9 @@ mod tests {
             setting("admin_token", Value::Null, true),
             setting("allow_host", json!(["a", "b"]), false),
         ];
-        let told = readable(&ConfigJson { file: Some("/w.toml".to_owned()), settings });
+        let table = readable(&ConfigJson { file: Some("/w.toml".to_owned()), settings });
         let rows: Vec<Vec<&str>> =
-            told.lines().skip(3).map(|line| line.split_whitespace().collect()).collect();
+            table.lines().skip(3).map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(rows[0], ["listen", "127.0.0.1:1", "file"]);
         assert_eq!(rows[1], ["tls_cert", "-", "file"]);
         assert_eq!(rows[2], ["admin_token", "(secret)", "file"]);

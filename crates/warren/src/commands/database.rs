@@ -6,7 +6,7 @@ use base::Secret;
 use clap::{Args, Subcommand};
 use daemon::{
     ConfigFile,
-    database::{Imported, Taken, import},
+    database::{ImportCounts, Taken, import},
     options::heading,
     settings::data_dir,
 };
@@ -63,7 +63,7 @@ impl Import {
     }
 }
 
-fn tables(imported: &Imported) -> [(&'static str, Taken); 5] {
+fn tables(imported: &ImportCounts) -> [(&'static str, Taken); 5] {
     [
         ("key", imported.keys),
         ("invitation", imported.invitations),
@@ -73,7 +73,7 @@ fn tables(imported: &Imported) -> [(&'static str, Taken); 5] {
     ]
 }
 
-fn as_json(imported: &Imported, is_dry: bool) -> serde_json::Value {
+fn as_json(imported: &ImportCounts, is_dry: bool) -> serde_json::Value {
     let taken = |it: Taken| json!({"new": it.new, "known": it.known});
     json!({
         "dry_run": is_dry,
@@ -85,7 +85,7 @@ fn as_json(imported: &Imported, is_dry: bool) -> serde_json::Value {
     })
 }
 
-fn readable(imported: &Imported, is_dry: bool) -> String {
+fn readable(imported: &ImportCounts, is_dry: bool) -> String {
     let done = if is_dry { "would be taken along" } else { "taken along" };
     let line = |(what, taken): (&str, Taken)| {
         let (first, rest) = what.split_once(' ').unwrap_or((what, ""));
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn what_is_taken_along_is_counted_in_words() {
         let taken = |new, known| Taken { new, known };
-        let imported = Imported {
+        let imported = ImportCounts {
             keys: taken(1, 2),
             invitations: taken(0, 0),
             page_sessions: taken(2, 0),

@@ -1,10 +1,9 @@
 //! Every command, in a file each. What they share:
 //!
-//! - `exporting`: the spans of a worker's jobs, on their way to a collector
-//! - `farewell`: what a server or a worker says when it ends
+//! - `span_export`: the spans of a worker's jobs, on their way to a collector
+//! - `farewell`: what a server or a worker says and asks when it ends
 //! - `found`: model servers that come and go; `banner`: what `warren up` says at the start
-//! - `servers`: where the server is
-//! - `listening`: the address of a server of this machine, from its settings
+//! - `servers`: where the server is; the address of a server of this machine, from its settings
 //! - `target`: the server that a command works on
 //! - `names`: the names of keys and peers, for tables
 //! - `named`: finds a key by its id, name or text
@@ -27,16 +26,13 @@ pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod database;
 pub(crate) mod doctor;
-pub(crate) mod exporting;
 mod farewell;
 pub(crate) mod files;
 mod found;
 pub(crate) mod git;
 pub(crate) mod invite;
 pub(crate) mod join;
-mod keeping;
 pub(crate) mod key;
-mod listening;
 pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod mesh;
@@ -57,6 +53,7 @@ pub(crate) mod serve;
 mod servers;
 pub(crate) mod service;
 pub(crate) mod session;
+pub(crate) mod span_export;
 pub(crate) mod status;
 pub(crate) mod stop;
 pub(crate) mod table;

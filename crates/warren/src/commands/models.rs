@@ -14,7 +14,7 @@ use serde::Serialize;
 use tui::text::middle;
 
 use super::{
-    answer::AskedServer,
+    answer::ChatServer,
     run_client,
     table::{plain, show_list, table},
     words::bytes,
@@ -42,7 +42,7 @@ pub(crate) struct Models {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    server: AskedServer,
+    server: ChatServer,
 }
 
 /// A model or an alias.

@@ -1,4 +1,5 @@
-//! Shows the progress of a transfer: as a bar on a terminal, elsewhere as a line now and then.
+//! Shows the progress of a transfer: as a bar on a terminal, elsewhere as a line now and then; and that of a file, as a bar
+//! on a terminal.
 
 use std::{
     io::{IsTerminal, stderr},
@@ -11,6 +12,9 @@ use super::note;
 
 /// The time between two lines if only the number of bytes changes.
 const LINE_EVERY: Duration = Duration::from_secs(10);
+
+/// A file below this size needs no bar, in bytes: it is there before the bar is read.
+const SMALL: u64 = 1024 * 1024;
 
 /// The display.
 pub(crate) enum Progress {
@@ -40,12 +44,7 @@ impl Progress {
         if !stderr().is_terminal() {
             return Self::Lines(None);
         }
-        let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
-        // A test proves the template valid.
-        Self::Bar(match style() {
-            Ok(style) => bar.with_style(style),
-            Err(_) => bar,
-        })
+        Self::Bar(bar(0, TRANSFER))
     }
 
     pub(crate) fn show(&mut self, step: Step<'_>) {
@@ -75,9 +74,34 @@ impl Progress {
     }
 }
 
-fn style() -> Result<ProgressStyle, indicatif::style::TemplateError> {
-    let style = ProgressStyle::with_template("[{bar:24}] {percent:>3} % {wide_msg}")?;
-    Ok(style.progress_chars("=> "))
+/// A bar for a file, if standard error is a terminal and the file is not small.
+pub(crate) fn file_bar(name: &str, total: u64) -> ProgressBar {
+    if total < SMALL || !stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = bar(total, FILE);
+    bar.set_message(base::plain::line(name));
+    bar
+}
+
+/// The bar of a transfer.
+const TRANSFER: &str = "[{bar:24}] {percent:>3} % {wide_msg}";
+
+/// The bar of a file.
+const FILE: &str = "[{bar:24}] {percent:>3} % {binary_bytes} of {binary_total_bytes}, \
+    {binary_bytes_per_sec}, {eta} left {wide_msg}";
+
+fn bar(total: u64, template: &str) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
+    // A test proves both templates valid; a bar without its style is a bar, too.
+    match style(template) {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
+fn style(template: &str) -> Result<ProgressStyle, indicatif::style::TemplateError> {
+    Ok(ProgressStyle::with_template(template)?.progress_chars("=> "))
 }
 
 #[cfg(test)]
@@ -85,7 +109,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bar_has_its_style() {
-        assert!(style().is_ok());
+    fn the_bars_have_their_style() {
+        assert!(style(TRANSFER).is_ok() && style(FILE).is_ok());
+        assert!(file_bar("a", 1).is_hidden());
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use daemon::{
     ConfigFile,
-    backup::{Contents, Restored, check, restore},
+    backup::{Contents, Restoration, check, restore},
 };
 use serde_json::json;
 
@@ -94,8 +94,8 @@ fn listed(contents: &Contents) -> String {
     format!("{}\n\n{}", made(contents), table(&["file", "size"], &rows, 0))
 }
 
-fn readable(restored: &Restored, file: &ConfigFile) -> String {
-    let Restored { data_dir, contents, before, outside } = restored;
+fn readable(restored: &Restoration, file: &ConfigFile) -> String {
+    let Restoration { data_dir, contents, before, outside } = restored;
     let mut lines = vec![made(contents), format!("Restored into {}.", data_dir.display())];
     if let Some(before) = before {
         let before = before.display();

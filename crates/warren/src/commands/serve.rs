@@ -24,11 +24,11 @@ impl Serve {
         let settings = settings_of(&self.options, &file, origins).map_err(usage)?;
         let _log = telemetry::log::start(settings.log_format, &settings.log).map_err(usage)?;
         let origins = origins.clone();
-        let again = move || {
+        let source = move || {
             let file = file.read_again()?;
             settings_of(&self.options, &file, &origins.with_file(&file))
         };
-        server_runtime()?.block_on(serve(settings, Box::new(again)))
+        server_runtime()?.block_on(serve(settings, Box::new(source)))
     }
 }
 
@@ -45,12 +45,12 @@ fn settings_of(
     Ok(settings)
 }
 
-async fn serve(settings: Settings, again: Source) -> anyhow::Result<()> {
+async fn serve(settings: Settings, source: Source) -> anyhow::Result<()> {
     let stop = signals::stop()?;
     if settings.open && !settings.listen.ip().is_loopback() {
         tracing::warn!("OPEN: everybody who reaches {} may use models", settings.listen);
     }
-    let server = Server::start(settings).await?.reloaded_from(again)?;
+    let server = Server::start(settings).await?.reloaded_from(source)?;
     say(&format!("listening on {}", server.urls()?.join(" and ")))?;
     say(&format!("the web page is at {}/ (`warren web` signs you in)", server.own_url()?))?;
     server.run(stop.clone(), farewell::server_stops).await?;

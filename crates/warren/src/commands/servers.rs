@@ -1,9 +1,9 @@
-//! The server that a command speaks to. Every command looks in the same places, in this order: its
-//! flag and the environment, the configuration, the data directory of a server that runs here, the usual
-//! address.
+//! The server that a command speaks to, and the address of a server of this machine. Every command looks in the same
+//! places, in this order: its flag and the environment, the configuration, the data directory of a server that runs here,
+//! the usual address.
 
 use std::{
-    net::{SocketAddr, TcpStream},
+    net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream},
     path::{Path, PathBuf},
     sync::LazyLock,
     time::Duration,
@@ -14,12 +14,12 @@ use client::ClientError;
 use daemon::{
     ServeOptions, ServerFile,
     data::{ADMIN_TOKEN, read_token},
-    settings::data_dir,
+    settings::{PORT, data_dir},
 };
 
 /// The address of the server if nothing names one and none runs here.
 pub(crate) static DEFAULT_SERVER: LazyLock<String> =
-    LazyLock::new(|| format!("http://127.0.0.1:{}", daemon::settings::PORT));
+    LazyLock::new(|| format!("http://127.0.0.1:{PORT}"));
 
 /// The longest time of a connection to the usual address. It is on this machine.
 const KNOCK: Duration = Duration::from_millis(500);
@@ -150,6 +150,29 @@ pub(crate) fn token_file(directory: &Path) -> String {
     directory.join(ADMIN_TOKEN).display().to_string()
 }
 
+/// The address at which a server with these settings listens.
+pub(super) fn address(options: &ServeOptions) -> SocketAddr {
+    options.listen.unwrap_or((Ipv4Addr::LOCALHOST, PORT).into())
+}
+
+/// The URL by which this machine reaches a server with these settings.
+pub(super) fn local_url(options: &ServeOptions) -> String {
+    let listen = address(options);
+    let here = match listen.ip() {
+        IpAddr::V4(any) if any.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        // A server at `::` listens on IPv4 as well.
+        IpAddr::V6(any) if any.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        address => address,
+    };
+    url(options, SocketAddr::new(here, listen.port()))
+}
+
+/// The URL of a server with these settings at an address.
+pub(super) fn url(options: &ServeOptions, at: SocketAddr) -> String {
+    let scheme = if options.tls_cert.is_some() { "https" } else { "http" };
+    format!("{scheme}://{at}")
+}
+
 #[cfg(test)]
 mod tests {
     use std::net::TcpListener;
@@ -212,5 +235,19 @@ mod tests {
         let directory = PathBuf::from("/d");
         let with_directory = Lookup { data_dir: Some(&directory), ..lookup };
         assert!(with_directory.may_know_token(&of(Source::Named), false));
+    }
+
+    #[test]
+    fn an_address_of_all_interfaces_is_reached_by_loopback() {
+        let url = |listen: &str| {
+            let listen = Some(listen.parse().unwrap());
+            local_url(&ServeOptions { listen, ..ServeOptions::default() })
+        };
+        assert_eq!(url("0.0.0.0:7"), "http://127.0.0.1:7");
+        assert_eq!(url("[::]:7"), "http://127.0.0.1:7");
+        assert_eq!(url("[::1]:7"), "http://[::1]:7");
+        assert_eq!(local_url(&ServeOptions::default()), "http://127.0.0.1:9178");
+        let tls = ServeOptions { tls_cert: Some("c".into()), ..ServeOptions::default() };
+        assert_eq!(local_url(&tls), "https://127.0.0.1:9178");
     }
 }

@@ -45,10 +45,10 @@ fn within(width: usize, header: &[&str], rows: &[Vec<String>], right: usize) -> 
     let mut widths: Vec<usize> = (0..header.len()).map(widest).collect();
     let texts = widths.len().saturating_sub(right);
     NARROW.iter().for_each(|narrow| shorten(&mut widths, texts, width, *narrow));
-    let kept = columns_with_room(&widths, width);
-    widths.truncate(kept);
+    let count = columns_with_room(&widths, width);
+    widths.truncate(count);
     let lines = all.iter().map(|row| line(row, &widths, texts));
-    lines.chain(left_out(&header[kept..])).collect::<Vec<_>>().join("\n")
+    lines.chain(left_out(&header[count..])).collect::<Vec<_>>().join("\n")
 }
 
 /// Takes the surplus from the widest columns of text, but never from the first.
@@ -64,7 +64,7 @@ fn shorten(widths: &mut [usize], texts: usize, room: usize, narrow: usize) {
 
 /// The number of columns that have room; the first has it in any case.
 fn columns_with_room(widths: &[usize], room: usize) -> usize {
-    (1..=widths.len()).rev().find(|kept| total(&widths[..*kept]) <= room).unwrap_or(1)
+    (1..=widths.len()).rev().find(|count| total(&widths[..*count]) <= room).unwrap_or(1)
 }
 
 fn total(widths: &[usize]) -> usize {

@@ -14,7 +14,7 @@ use daemon::{
     configuration::Origins,
     options::WorkerOptions,
     reload::Source,
-    signals::{self, EndSignal},
+    signals::{self, EndSignal, Stop},
     telemetry,
 };
 use protocol::relay::Version;
@@ -28,7 +28,6 @@ use super::{
     config::worker_defaults,
     farewell,
     found::{Demo, Finder},
-    keeping,
     model_engines::Fleet,
     say, server_runtime, worker as lending,
 };
@@ -67,11 +66,11 @@ impl Up {
         let log = telemetry::log::start_showing(settings.log_format, &settings.log, shown);
         let _log = log.map_err(usage)?;
         let origins = origins.clone();
-        let again = move || {
+        let source = move || {
             let file = file.read_again()?;
             self.settings(&file, &origins.with_file(&file))
         };
-        server_runtime()?.block_on(up(settings, worker, Box::new(again)))
+        server_runtime()?.block_on(up(settings, worker, Box::new(source)))
     }
 
     fn settings(&self, file: &ConfigFile, origins: &Origins) -> anyhow::Result<Settings> {
@@ -88,18 +87,17 @@ impl Up {
     }
 }
 
-async fn up(settings: Settings, mut options: WorkerOptions, again: Source) -> anyhow::Result<()> {
+async fn up(settings: Settings, mut options: WorkerOptions, source: Source) -> anyhow::Result<()> {
     let (drain, needs_key) = (settings.drain, settings.require_key);
     let fleet = Fleet::start(&mut options, &settings.data_dir, ENGINES).await.map_err(usage)?;
-    let server = Server::start(settings).await?.reloaded_from(again)?;
+    let server = Server::start(settings).await?.reloaded_from(source)?;
     let sessions = server.sessions();
     let stop = signals::stop_after(move |signal| async move {
         if signal == EndSignal::Interrupt {
-            keeping::ask(&sessions).await;
+            farewell::ask_about_sessions(&sessions).await;
         }
     })?;
-    let urls = server.urls()?;
-    let mut config = config(&urls, &options, drain)?;
+    let mut config = config(&server.urls()?, &options, drain)?;
     config.backends = lending::named_backends(&options).map_err(usage)?;
     let clouds = lending::clouds(&config.backends);
     let finder = finder(&config.backends, fleet.as_ref(), &options).await;
@@ -107,51 +105,14 @@ async fn up(settings: Settings, mut options: WorkerOptions, again: Source) -> an
     config.traces = server.traces();
     let offers = Arc::<Offers>::default();
     let worker = worker(config, finder.as_ref(), &server, &offers)?;
-    let secrets = server.secrets().clone();
-    let address = server.address()?;
-    let mut banner = Banner {
-        urls,
-        only_here: address.ip().is_loopback(),
-        port: address.port(),
-        found: finder.as_ref().map(|finder| finder.found().to_vec()),
-        engines: fleet.as_ref().map(Fleet::offered).unwrap_or_default(),
-        offers: Vec::new(),
-        models: Vec::new(),
-        needs_key,
-        client_key: secrets.client,
-        worker_secret: secrets.worker,
-        invitation: server.invite()?,
-        // Elsewhere it would lie in a journal that others read.
-        login_code: stdout().is_terminal().then(|| server.login_code()).flatten(),
-    };
-    let served = server.served();
+    let banner = banner(&server, finder.as_ref(), fleet.as_ref(), needs_key)?;
     // The worker must outlive the drain: it serves the requests in flight.
     let lending = CancellationToken::new();
     let worker = tokio::spawn(worker.run(lending.clone()));
     let finding = finder.map(|finder| tokio::spawn(finder.run()));
-    let following = async {
-        match &fleet {
-            Some(fleet) => fleet.follow().await,
-            None => pending().await,
-        }
-    };
     say(&format!("listening on {}", banner.urls.join(" and ")))?;
-    let greeting = async {
-        banner.models = first_models(&served).await;
-        banner.offers = offers.said();
-        // A closed standard output is no reason to stop serving.
-        let _ = say(&banner.text());
-        for words in clouds {
-            let _ = say(&format!("Note: {words}."));
-        }
-    };
-    let running = server.run(stop.clone(), farewell::server_stops);
-    let asked = stop.drain();
-    let (ended, ..) = tokio::join!(
-        running,
-        asked.run_until_cancelled(greeting),
-        asked.run_until_cancelled(following)
-    );
+    let greeting = greet(banner, server.served(), &offers, &clouds);
+    let ended = serve(server, &stop, greeting, fleet.as_ref()).await;
     if let Some(finding) = finding {
         finding.abort();
     }
@@ -162,6 +123,69 @@ async fn up(settings: Settings, mut options: WorkerOptions, again: Source) -> an
     }
     ended?;
     exit::unless_forced(&stop)
+}
+
+/// Runs the server until it ends. Until it drains, it greets, and follows what becomes of the model engines.
+async fn serve(
+    server: Server,
+    stop: &Stop,
+    greeting: impl Future<Output = ()>,
+    fleet: Option<&Fleet>,
+) -> anyhow::Result<()> {
+    let following = async {
+        match fleet {
+            Some(fleet) => fleet.follow().await,
+            None => pending().await,
+        }
+    };
+    let (running, drain) = (server.run(stop.clone(), farewell::server_stops), stop.drain());
+    let (ended, ..) = tokio::join!(
+        running,
+        drain.run_until_cancelled(greeting),
+        drain.run_until_cancelled(following)
+    );
+    ended
+}
+
+/// The banner, but for the models: they come later.
+fn banner(
+    server: &Server,
+    finder: Option<&Finder>,
+    fleet: Option<&Fleet>,
+    needs_key: bool,
+) -> anyhow::Result<Banner> {
+    let (address, secrets) = (server.address()?, server.secrets().clone());
+    Ok(Banner {
+        urls: server.urls()?,
+        only_here: address.ip().is_loopback(),
+        port: address.port(),
+        found: finder.map(|finder| finder.found().to_vec()),
+        engines: fleet.map(Fleet::offered).unwrap_or_default(),
+        offers: Vec::new(),
+        models: Vec::new(),
+        needs_key,
+        client_key: secrets.client,
+        worker_secret: secrets.worker,
+        invitation: server.invite()?,
+        // Elsewhere it would lie in a journal that others read.
+        login_code: stdout().is_terminal().then(|| server.login_code()).flatten(),
+    })
+}
+
+/// Prints the banner once there are models, and what clouds cost.
+async fn greet(
+    mut banner: Banner,
+    served: impl Fn() -> Vec<String>,
+    offers: &Offers,
+    clouds: &[String],
+) {
+    banner.models = first_models(&served).await;
+    banner.offers = offers.said();
+    // A closed standard output is no reason to stop serving.
+    let _ = say(&banner.text());
+    for words in clouds {
+        let _ = say(&format!("Note: {words}."));
+    }
 }
 
 /// Looks for model servers, unless people named backends or engines.

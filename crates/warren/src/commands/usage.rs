@@ -148,17 +148,17 @@ mod tests {
         let totals = UsageCounts { requests: 4, prompt_tokens: 60, ..UsageCounts::default() };
         let report =
             UsageReport { rows: vec![row("m"), row("")], totals, ..UsageReport::default() };
-        let told = readable(&report, &[UsageBy::Model], &Names::default());
-        let lines: Vec<&str> = told.lines().collect();
-        assert!(lines[0].starts_with("MODEL  REQUESTS  PROMPT"), "{told}");
-        assert!(lines[2].starts_with("-  ") && lines[3].starts_with("all"), "{told}");
+        let table = readable(&report, &[UsageBy::Model], &Names::default());
+        let lines: Vec<&str> = table.lines().collect();
+        assert!(lines[0].starts_with("MODEL  REQUESTS  PROMPT"), "{table}");
+        assert!(lines[2].starts_with("-  ") && lines[3].starts_with("all"), "{table}");
         let mut priced = report;
         priced.totals.cost = Money(1_234_567);
         priced.rows[0].set(UsageBy::Model, "k-0123456789abcdef".to_owned());
-        let told = readable(&priced, &[UsageBy::Model], &Names::default());
-        let last = told.lines().last().unwrap();
-        assert!(told.contains("COST USD") && last.ends_with("1.234567"), "{told}");
-        assert!(told.lines().all(|line| line.len() <= 80), "{told}");
+        let table = readable(&priced, &[UsageBy::Model], &Names::default());
+        let last = table.lines().last().unwrap();
+        assert!(table.contains("COST USD") && last.ends_with("1.234567"), "{table}");
+        assert!(table.lines().all(|line| line.len() <= 80), "{table}");
         let nothing = readable(&UsageReport::default(), &[UsageBy::Model], &Names::default());
         assert_eq!(nothing, "Nothing was used.");
     }

@@ -49,8 +49,8 @@ mod tests {
             (5 * 1024 * 1024 * 1024 / 2, "2.5 GiB"),
             (u64::MAX, "16384.0 PiB"),
         ];
-        for (number, told) in cases {
-            assert_eq!(bytes(number), told);
+        for (number, expected) in cases {
+            assert_eq!(bytes(number), expected);
         }
     }
 }

@@ -19,12 +19,12 @@ use worker::{
 };
 
 use super::{
-    exporting::Exporting,
     farewell,
     found::{Demo, Finder},
     join::{JoinedServer, JoinedServers, lent_to},
     model_engines::Fleet,
     servers::Lookup,
+    span_export::SpanExport,
     worker_runtime,
 };
 use crate::exit::{self, usage};
@@ -63,7 +63,7 @@ fn joined(options: &WorkerOptions) -> anyhow::Result<Vec<JoinedServer>> {
         return Ok(Vec::new());
     }
     // Without a home directory nothing was ever joined.
-    JoinedServers::new().map_or_else(|_| Ok(Vec::new()), |kept| kept.all())
+    JoinedServers::new().map_or_else(|_| Ok(Vec::new()), |joined| joined.all())
 }
 
 /// Lends to servers that were joined; if there are none, to those that the options name.
@@ -84,7 +84,7 @@ pub(super) async fn lend(
     };
     config.protocol = protocol(&options);
     config.drain_timeout = process.drain_timeout_secs.map_or(DRAIN, |seconds| seconds.0);
-    let exporting = Exporting::start(&process, &mut config)?;
+    let span_export = SpanExport::start(&process, &mut config)?;
     let fleet = fleet(&mut options, &process).await.map_err(usage)?;
     config.backends = named_backends(&options).map_err(usage)?;
     clouds(&config.backends).iter().for_each(|words| tracing::warn!("{words}"));
@@ -101,7 +101,7 @@ pub(super) async fn lend(
     if let Some(fleet) = fleet {
         fleet.stop().await;
     }
-    exporting.end().await;
+    span_export.end().await;
     ended
 }
 
@@ -361,10 +361,10 @@ mod tests {
     #[test]
     fn endpoints_are_named_by_their_paths() {
         let paths = ["/v1/messages", "/v1/embeddings", "/v1/audio/speech"].map(str::to_owned);
-        let told = endpoints(&paths).unwrap();
+        let list = endpoints(&paths).unwrap();
         let expected = Endpoints::only(Endpoint::Messages).with(Endpoint::Embeddings);
         let expected = expected.with(Endpoint::Speech);
-        assert_eq!(told, expected);
+        assert_eq!(list, expected);
         for bad in ["chat", "/api/chat", ""] {
             let error = endpoints(&[bad.to_owned()]).unwrap_err().to_string();
             assert!(error.contains("/v1/chat/completions"), "{error}");
@@ -379,8 +379,8 @@ mod tests {
             provider: Some(" gpu ".to_owned()),
             ..WorkerOptions::default()
         };
-        let told = servers(&options, &ServeOptions::default()).unwrap();
-        assert_eq!(told[0].connect_url().query(), Some("provider=gpu"));
+        let list = servers(&options, &ServeOptions::default()).unwrap();
+        assert_eq!(list[0].connect_url().query(), Some("provider=gpu"));
         let empty = WorkerOptions { provider: Some(" ".to_owned()), ..options.clone() };
         let node = WorkerOptions { protocol: Some(LendAs::Node), ..options };
         for (bad, words) in [(empty, "needs a name"), (node, "is for relay servers")] {

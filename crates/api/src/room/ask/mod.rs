@@ -55,7 +55,7 @@ pub(super) struct Ask {
     /// Tokens so far.
     seq: u64,
     /// Messages for the asker that are still to be sent.
-    told: VecDeque<ServerMessage>,
+    messages: VecDeque<ServerMessage>,
 }
 
 pub(super) struct Request {
@@ -84,7 +84,7 @@ impl Ask {
             began: Instant::now(),
             first_token: None,
             seq: 0,
-            told: VecDeque::new(),
+            messages: VecDeque::new(),
         }
     }
 
@@ -111,7 +111,7 @@ impl Ask {
     /// The next message, also sent to the room; `None` after the last.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<ServerMessage>> {
         loop {
-            if let Some(message) = self.told.pop_front() {
+            if let Some(message) = self.messages.pop_front() {
                 return Poll::Ready(Some(message));
             }
             if self.in_flight.is_none() {
@@ -164,7 +164,7 @@ impl Ask {
         let (said, end) = (std::mem::take(&mut tokens.said), tokens.end.take());
         said.iter().for_each(|text| self.tell_text(text));
         match (end, read) {
-            (Some(Ok(told)), _) => self.complete(told),
+            (Some(Ok(facts)), _) => self.complete(facts),
             (Some(Err(error)), _) => {
                 self.answer.suffices();
                 self.fail(error);
@@ -195,13 +195,13 @@ impl Ask {
         self.seq += 1;
         let (event, message) = (RoomEvent::LlmToken(token.clone()), ServerMessage::LlmToken(token));
         self.room.tell(Some(event), Some(message.clone()), Moment::now().wall_ms);
-        self.told.push_back(message);
+        self.messages.push_back(message);
     }
 
-    fn complete(&mut self, told: AnswerFacts) {
+    fn complete(&mut self, facts: AnswerFacts) {
         let took = self.began.elapsed();
         let first = self.first_token.unwrap_or(took);
-        let tokens = told.tokens.unwrap_or(self.seq);
+        let tokens = facts.tokens.unwrap_or(self.seq);
         // The rest of the answer is not needed. The job still runs to its own end.
         self.answer.suffices();
         let metrics = AnswerMetrics::new(millis(first), millis(took), None, Some(tokens));
@@ -229,7 +229,7 @@ impl Ask {
 
     fn end(&mut self, last: ServerMessage) {
         self.room.concluded(self.answer.job(), last.clone(), Moment::now().wall_ms);
-        self.told.push_back(last);
+        self.messages.push_back(last);
         self.in_flight = None;
     }
 }

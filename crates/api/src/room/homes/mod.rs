@@ -28,7 +28,7 @@ use base::ClientAddress;
 use http::request::Parts;
 use rooms::{Caller, KnownRoom};
 
-use self::named::Named;
+use self::named::RoomReference;
 pub(super) use self::passing::carry;
 pub use self::{passed_on::PassedOn, way::RoomHomes};
 use super::access::{caller, from};
@@ -44,8 +44,8 @@ async fn pass_on(State(api): State<Api>, request: Request, next: Next) -> Respon
     let named = named::of(&api, &mut parts).await;
     let (name, is_by_code) = match &named {
         None => return next.run(Request::from_parts(parts, body)).await,
-        Some(Named::Code(code)) => (code.as_str(), true),
-        Some(Named::Bound(room)) => (room.as_str(), false),
+        Some(RoomReference::Code(code)) => (code.as_str(), true),
+        Some(RoomReference::Bound(room)) => (room.as_str(), false),
     };
     match (api.rooms().rooms.find_elsewhere(name, from(&parts)).await, is_by_code) {
         (Ok(None), _) => next.run(Request::from_parts(parts, body)).await,

@@ -18,7 +18,7 @@ const OLLAMA: &str = "/api/";
 
 /// How a request names its room.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Named {
+pub(super) enum RoomReference {
     /// By its code or its id.
     Code(String),
     /// By a key that is bound to it.
@@ -26,12 +26,12 @@ pub(super) enum Named {
 }
 
 /// The room that a request names. Called after its path was found.
-pub(super) async fn of(api: &Api, parts: &mut Parts) -> Option<Named> {
+pub(super) async fn of(api: &Api, parts: &mut Parts) -> Option<RoomReference> {
     if let Some(code) = in_path(parts).await.or_else(|| in_query(parts)) {
-        return Some(Named::Code(code));
+        return Some(RoomReference::Code(code));
     }
     let shown = access::presented(&parts.headers).filter(|_| is_of_an_api(parts.uri.path()))?;
-    api.rules().keys.room_of(shown, Moment::now()).map(Named::Bound)
+    api.rules().keys.room_of(shown, Moment::now()).map(RoomReference::Bound)
 }
 
 /// Whether a path is an API's, where a key that is bound to a room leads there. The page's own files are at every server.

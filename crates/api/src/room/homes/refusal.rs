@@ -70,7 +70,7 @@ mod tests {
 
     use super::*;
 
-    async fn told(path: &'static str) -> Value {
+    async fn refusal_at(path: &'static str) -> Value {
         let response = moved(&Uri::from_static(path));
         assert_eq!(
             (response.status().as_u16(), &response.headers()[header::RETRY_AFTER]),
@@ -84,13 +84,13 @@ mod tests {
     async fn each_path_has_its_form_and_all_say_when_to_try_again() {
         let words = "The room is moving to another server";
         let is_it = |value: &Value| value.as_str().is_some_and(|text| text.starts_with(words));
-        assert!(is_it(&told("/v1/rooms/A/participants").await["error"]["message"]));
-        assert!(is_it(&told("/rooms/A/v1/chat/completions").await["error"]));
-        assert!(is_it(&told("/rooms/A/events").await["error"]));
-        let message = told("/messages").await;
+        assert!(is_it(&refusal_at("/v1/rooms/A/participants").await["error"]["message"]));
+        assert!(is_it(&refusal_at("/rooms/A/v1/chat/completions").await["error"]));
+        assert!(is_it(&refusal_at("/rooms/A/events").await["error"]));
+        let message = refusal_at("/messages").await;
         assert!(is_it(&message["error"]) && message["type"] == "room:error");
-        assert!(is_it(&told("/v1/chat/completions").await["error"]["message"]));
-        let anthropic = told("/v1/messages").await;
+        assert!(is_it(&refusal_at("/v1/chat/completions").await["error"]["message"]));
+        let anthropic = refusal_at("/v1/messages").await;
         assert_eq!(anthropic["type"], "error");
     }
 }

@@ -18,7 +18,7 @@ use scheduler::{Affinity, Job, JobRequest, Meter, Route, Untranslated, Usage};
 use super::request_scope;
 use crate::{
     admission::Admission,
-    answer::{Accepted, answer},
+    answer::{AdmittedJob, answer},
     error::{ApiError, Kind},
     head,
     head::new_id,
@@ -106,13 +106,13 @@ impl StoredResponse {
         api: &Api,
         parts: &Parts,
         id: JobId,
-    ) -> Result<(Accepted, Arc<Room>, String), ApiError> {
+    ) -> Result<(AdmittedJob, Arc<Room>, String), ApiError> {
         let via = head::via(api.marks(), api.via(), self.request_scope.scope(), &parts.headers)?;
         let admitted = self.request_scope.admitted();
         let admission = Admission::new(admitted, id, Charge::default(), Moment::now()).await?;
         let job = self.job(request(parts, via), id);
         let (room, memory) = (Some(Arc::clone(&self.room)), HeldMemory::none());
-        Ok((Accepted::new(&RESPONSES, job, admission, memory, room), self.room, self.id))
+        Ok((AdmittedJob::new(&RESPONSES, job, admission, memory, room), self.room, self.id))
     }
 
     fn job(&self, request: JobRequest, id: JobId) -> Job {
@@ -136,7 +136,7 @@ impl StoredResponse {
             resumes: false,
             trace: None,
             request,
-            meter: Box::new(Uncounted),
+            meter: Box::new(NoMeter),
         }
     }
 }
@@ -167,9 +167,9 @@ fn translated() -> ApiError {
 }
 
 /// Counts nothing: a response that is shown again was counted when it was made.
-struct Uncounted;
+struct NoMeter;
 
-impl Meter for Uncounted {
+impl Meter for NoMeter {
     fn feed(&mut self, _: &[u8]) {}
 
     fn usage(&self) -> Usage {

@@ -18,7 +18,7 @@ use protocol::room::{
 use rooms::{Refused, Room};
 use serde_json::json;
 
-use super::Posted;
+use super::Post;
 use crate::{
     consume,
     head::new_id,
@@ -35,11 +35,11 @@ use crate::{
 /// The `retry-after` for a room with too many requests in flight.
 const AGAIN: Duration = Duration::from_secs(1);
 
-impl Posted<'_> {
+impl Post<'_> {
     /// Submits the request, then streams the answer or leaves it to the room's event streams.
     pub(super) async fn ask(&self, request: LlmRequest) -> Response {
-        let (room, request_scope) = match self.asked(&request).await {
-            Ok(asked) => asked,
+        let (room, request_scope) = match self.room_and_scope(&request).await {
+            Ok(found) => found,
             Err(failure) => return failure.message(),
         };
         let ask = match self.begin(&room, request_scope, &request).await {
@@ -56,7 +56,10 @@ impl Posted<'_> {
     }
 
     /// The room of a request, and the scope that it counts for.
-    async fn asked(&self, request: &LlmRequest) -> Result<(Arc<Room>, RequestScope), Failure> {
+    async fn room_and_scope(
+        &self,
+        request: &LlmRequest,
+    ) -> Result<(Arc<Room>, RequestScope), Failure> {
         let Some(code) = request.room_code.as_deref().or(self.code) else {
             let words = "The request says no room: post it to /rooms/CODE/messages, or add \
                          `roomCode`.";
@@ -109,7 +112,7 @@ impl Posted<'_> {
 
 /// The answer to a request that never became a job.
 pub(super) fn not_taken(request_id: &str, failure: &Failure) -> Response {
-    failure.told(error(request_id, failure))
+    failure.response(error(request_id, failure))
 }
 
 fn error(request_id: &str, failure: &Failure) -> ServerMessage {

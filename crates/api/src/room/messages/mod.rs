@@ -66,20 +66,20 @@ async fn post_in_room(State(api): State<Api>, code: Code, request: Request) -> R
 async fn take(api: &Api, request: Request, code: Option<&str>) -> Response {
     let (parts, body) = request.into_parts();
     match read_body(api, &parts, body).await {
-        Ok(body) => Posted { api, parts: &parts, code }.take(&body).await,
+        Ok(body) => Post { api, parts: &parts, code }.take(&body).await,
         Err(failure) => failure.message(),
     }
 }
 
 /// A posted message's request, and the room of its path.
-struct Posted<'a> {
+struct Post<'a> {
     api: &'a Api,
     parts: &'a Parts,
     /// The only room that the message may concern.
     code: Option<&'a str>,
 }
 
-impl Posted<'_> {
+impl Post<'_> {
     async fn take(&self, body: &[u8]) -> Response {
         let message = match ClientMessage::decode(body) {
             Ok(message) => message,
@@ -114,13 +114,13 @@ impl Posted<'_> {
             short_code: room.short_code().to_owned(),
             host_token: host_token.expose().to_owned(),
         };
-        Ok(told(StatusCode::CREATED, ServerMessage::RoomCreated(created)))
+        Ok(response(StatusCode::CREATED, ServerMessage::RoomCreated(created)))
     }
 
-    /// The endpoint of somebody who joins, if it is one that the server calls. Behind a proxy nobody
-    /// is at the address that a request comes from; and who is there knows nothing of what a page
-    /// from elsewhere makes a browser send. On this machine such a page may even have a name that
-    /// leads here, and so be of the same origin.
+    /// The endpoint of a participant that joins, if the server may call it. Behind a proxy the
+    /// address of a request is not the participant's own. And a page of another origin can make a
+    /// browser send a request that its user knows nothing of; on this machine such a page may even
+    /// have a name that leads here, and so be of the same origin.
     async fn reach(&self, endpoint: &str) -> Result<Reached, Failure> {
         let endpoints = self.api.rooms().permissions.copied().endpoints;
         if endpoints == Endpoints::Own && is_forwarded(&self.parts.headers) {
@@ -156,7 +156,7 @@ impl Posted<'_> {
             participants: room.participants(),
             session_token: Some(joined.session.expose().to_owned()),
         };
-        Ok(told(status, ServerMessage::RoomJoined(answer)))
+        Ok(response(status, ServerMessage::RoomJoined(answer)))
     }
 
     /// Checks that a message on the path of one room concerns that room.
@@ -179,7 +179,7 @@ impl Posted<'_> {
             None => self.seen().await,
         };
         let registered = TuiRegistered { rooms, participants };
-        Ok(told(StatusCode::OK, ServerMessage::TuiRegistered(registered)))
+        Ok(response(StatusCode::OK, ServerMessage::TuiRegistered(registered)))
     }
 
     /// The rooms that are listed for the caller, and those of their participants that it may see.
@@ -195,7 +195,7 @@ impl Posted<'_> {
         let room = enter_by_id(self.api, self.parts, &register.room_id).await?;
         self.expect(&room)?;
         let registered = HostRegistered { room: room.info(), participants: room.participants() };
-        Ok(told(StatusCode::OK, ServerMessage::HostRegistered(registered)))
+        Ok(response(StatusCode::OK, ServerMessage::HostRegistered(registered)))
     }
 
     async fn list(&self) -> Result<Response, Failure> {
@@ -204,7 +204,7 @@ impl Posted<'_> {
             None => Viewer::of(self.api, self.parts).listed(self.api).await,
         };
         let rooms = rooms.iter().map(summary).collect();
-        Ok(told(StatusCode::OK, ServerMessage::ListRooms(ListRoomsResponse { rooms })))
+        Ok(response(StatusCode::OK, ServerMessage::ListRooms(ListRoomsResponse { rooms })))
     }
 }
 
@@ -220,7 +220,7 @@ fn named(message: &ClientMessage) -> Option<&str> {
 }
 
 /// A response with a message.
-fn told(status: StatusCode, message: ServerMessage) -> Response {
+fn response(status: StatusCode, message: ServerMessage) -> Response {
     (status, Json(message)).into_response()
 }
 
@@ -240,7 +240,7 @@ fn misread(parts: &Parts, body: &[u8], bad: BadMessage) -> Response {
 /// [led there](crate::paths); its body does.
 fn for_anthropic(parts: &Parts, body: &[u8]) -> Option<Response> {
     #[derive(serde::Deserialize)]
-    struct Asked<'a> {
+    struct AnthropicRequest<'a> {
         #[serde(borrow, rename = "model")]
         _model: Cow<'a, str>,
         #[serde(rename = "messages")]
@@ -248,7 +248,9 @@ fn for_anthropic(parts: &Parts, body: &[u8]) -> Option<Response> {
         #[serde(rename = "type")]
         kind: Option<IgnoredAny>,
     }
-    serde_json::from_slice::<Asked<'_>>(body).ok().filter(|asked| asked.kind.is_none())?;
+    serde_json::from_slice::<AnthropicRequest<'_>>(body)
+        .ok()
+        .filter(|request| request.kind.is_none())?;
     let path = Endpoint::Messages.path();
     let base = parts.uri.path().trim_end_matches("/messages");
     let words = format!(

@@ -45,27 +45,27 @@ pub(super) async fn put(State(api): State<Api>, ids: Ids, request: Request) -> A
     let (code, id) = named(ids)?;
     // Checked first: without the code, a client learns nothing about the room.
     find(&api, &parts, &code)?;
-    let asked = PutParticipant::decode(&body)?;
-    let room = enter_with(&api, &parts, &code, asked.password.as_deref()).await?;
+    let request = PutParticipant::decode(&body)?;
+    let room = enter_with(&api, &parts, &code, request.password.as_deref()).await?;
     let server = server_url(&api, &parts)?;
-    let joined = join(&room, joining(id, asked, &parts.headers), &parts).await?;
+    let joined = join(&room, joining(id, request, &parts.headers), &parts).await?;
     let request_scope = tunnel(&server, &room, &joined.participant.id)?;
     let status = if joined.created { StatusCode::CREATED } else { StatusCode::OK };
     Ok(good(status, answer(&room, joined, request_scope)))
 }
 
-fn joining(id: String, asked: PutParticipant, headers: &HeaderMap) -> Joining {
+fn joining(id: String, request: PutParticipant, headers: &HeaderMap) -> Joining {
     Joining {
         id,
-        nickname: asked.nickname,
-        models: vec![asked.model],
-        endpoint: asked.endpoint,
-        specs: asked.specs.unwrap_or_default(),
-        config: asked.config.unwrap_or_default(),
-        capabilities: asked.capabilities.unwrap_or_default(),
+        nickname: request.nickname,
+        models: vec![request.model],
+        endpoint: request.endpoint,
+        specs: request.specs.unwrap_or_default(),
+        config: request.config.unwrap_or_default(),
+        capabilities: request.capabilities.unwrap_or_default(),
         kind: Kind::Tunnel,
-        max_concurrent: asked.max_concurrent.unwrap_or(1),
-        session: asked.session_token.or_else(|| session(headers).map(str::to_owned)),
+        max_concurrent: request.max_concurrent.unwrap_or(1),
+        session: request.session_token.or_else(|| session(headers).map(str::to_owned)),
     }
 }
 

@@ -85,7 +85,7 @@ pub(super) async fn close(State(api): State<Api>, code: Code, request: Request) 
         let operator = operator_if_any(&api, &parts.headers).ok_or_else(|| not_host(shown))?;
         let id = room.id().clone();
         let went = end(&api, room, "the server's operator closed it").await;
-        operator.did(&api, "room.close", id.as_str(), &went).await;
+        operator.record(&api, "room.close", id.as_str(), &went).await;
         went?;
     }
     Ok(good(StatusCode::OK, Success { success: true }))

@@ -141,9 +141,9 @@ async fn a_missing_endpoint_is_learnt_and_no_client_sees_it() {
         far.start(id, status);
         far.chunk(id, NO_PATH);
         far.end(id);
-        let again = far.hear().await;
-        assert_eq!(again["path"], "/v1/chat/completions");
-        far.answer(again["requestId"].as_str().unwrap());
+        let second = far.hear().await;
+        assert_eq!(second["path"], "/v1/chat/completions");
+        far.answer(second["requestId"].as_str().unwrap());
         far.settle().await;
         assert_eq!(read(&mut answer).await.whole(), (200, "hi"));
         let _next = kit.ask_responses();

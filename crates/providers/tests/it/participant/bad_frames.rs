@@ -173,8 +173,8 @@ async fn a_header_that_is_none_is_left_out_or_fails_its_request() {
         far.end(&id);
         far.settle().await;
         match read(&mut answer).await {
-            told if told.failure.is_some() => assert!(told.head.is_none(), "{headers}"),
-            told => assert!(told.head.unwrap().headers.is_empty(), "{headers}"),
+            answer if answer.failure.is_some() => assert!(answer.head.is_none(), "{headers}"),
+            answer => assert!(answer.head.unwrap().headers.is_empty(), "{headers}"),
         }
     }
 }

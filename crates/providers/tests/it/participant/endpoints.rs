@@ -111,8 +111,8 @@ async fn only_the_address_that_was_resolved_is_connected_to() {
     // What is written as an address must be that one.
     let other: IpAddr = "127.0.0.2".parse().unwrap();
     join(&kit, "b", &backend.url(), SocketAddr::new(other, port), 1);
-    let mut asked = kit.ask_for("room:participant/b");
-    let nobody = tokio::time::timeout(Duration::from_millis(200), asked.head()).await;
+    let mut response = kit.ask_for("room:participant/b");
+    let nobody = tokio::time::timeout(Duration::from_millis(200), response.head()).await;
     assert!(nobody.is_err() && kit.status("b") == Status::Offline);
 }
 

@@ -81,8 +81,8 @@ async fn a_participant_that_can_be_told_to_stop_is_told() {
     kit.join("a", |_| {});
     let mut far = kit.tunnel_as("a", true).await;
     let (gone, _next) = hung_up(&mut kit, &mut far).await;
-    let told: Value = far.hear().await;
-    assert_eq!(told, json!({"type": "tunnel.cancel", "requestId": gone}));
+    let cancel: Value = far.hear().await;
+    assert_eq!(cancel, json!({"type": "tunnel.cancel", "requestId": gone}));
     far.settle().await;
     far.fail(&gone, "stopped");
     far.request().await;

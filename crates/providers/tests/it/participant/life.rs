@@ -71,9 +71,9 @@ async fn a_newer_tunnel_takes_the_place_and_the_unbegun_jobs_of_the_older() {
     let first = older.request().await;
     let mut newer = kit.knock("a");
     assert_eq!(older.closed().await, (1000, "superseded by a newer tunnel".to_owned()));
-    let again = newer.request().await;
-    assert_ne!(first, again, "the same job under another id");
-    newer.answer(&again);
+    let second = newer.request().await;
+    assert_ne!(first, second, "the same job under another id");
+    newer.answer(&second);
     newer.settle().await;
     assert_eq!(read(&mut answer).await.whole(), (200, "hi"));
     assert_eq!((kit.status("a"), kit.scheduler.status().workers.len()), (Status::Online, 1));

@@ -21,7 +21,7 @@ fn connect(kit: &Kit, code: &str, id: &str, query: &str, upgrades: bool) -> Resp
     kit.participants.connect(&mut request(query, upgrades), code, id, HERE.into())
 }
 
-fn told(response: &Response<String>) -> (u16, Value) {
+fn status_and_code(response: &Response<String>) -> (u16, Value) {
     assert_eq!(response.headers()["content-type"], "application/json");
     let body: Value = serde_json::from_str(response.body()).unwrap();
     assert_eq!(body["meta"]["requestId"].as_str().unwrap().len(), 36);
@@ -44,7 +44,7 @@ async fn each_refusal_has_its_status_and_its_code() {
     for (code, id, query, status, kind) in cases {
         for upgrades in [true, false] {
             let response = connect(&kit, code, id, query, upgrades);
-            assert_eq!(told(&response), (status, json!(kind)), "{id} {query}");
+            assert_eq!(status_and_code(&response), (status, json!(kind)), "{id} {query}");
         }
     }
 }
@@ -57,12 +57,12 @@ async fn a_token_opens_one_tunnel_and_is_not_spent_on_what_is_no_upgrade() {
     let query = format!("?token={}", token.expose());
     let code = kit.room.spoken_code().to_uppercase();
     let plain = connect(&kit, &code, "a", &query, false);
-    assert_eq!(told(&plain), (400, json!("INTERNAL_ERROR")));
+    assert_eq!(status_and_code(&plain), (400, json!("INTERNAL_ERROR")));
     let good = connect(&kit, &code, "a", &query, true);
     assert_eq!(good.status(), 101);
     assert_eq!(good.headers()["sec-websocket-accept"], "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
-    let again = connect(&kit, &code, "a", &query, true);
-    assert_eq!(told(&again), (401, json!("INVALID_REQUEST")));
+    let second = connect(&kit, &code, "a", &query, true);
+    assert_eq!(status_and_code(&second), (401, json!("INVALID_REQUEST")));
 }
 
 #[tokio::test]
@@ -75,7 +75,7 @@ async fn a_token_is_good_for_a_minute_and_for_its_own_participant() {
     let fresh = kit.room.tunnel_token("b", now()).unwrap();
     for token in [old, fresh] {
         let query = format!("?token={}", token.expose());
-        assert_eq!(told(&connect(&kit, code, "a", &query, true)).0, 401);
+        assert_eq!(status_and_code(&connect(&kit, code, "a", &query, true)).0, 401);
     }
 }
 
@@ -86,7 +86,7 @@ async fn guessing_codes_is_throttled() {
         assert_eq!(connect(&kit, "NOSUCH", "a", "?token=x", true).status(), 404);
     }
     let refused = connect(&kit, "NOSUCH", "a", "?token=x", true);
-    assert_eq!(told(&refused), (429, json!("TOO_MANY")));
+    assert_eq!(status_and_code(&refused), (429, json!("TOO_MANY")));
     let wait: u64 = refused.headers()["retry-after"].to_str().unwrap().parse().unwrap();
     assert!((1..=60).contains(&wait), "{wait}");
 }

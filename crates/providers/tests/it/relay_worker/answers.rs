@@ -190,14 +190,14 @@ async fn a_job_of_a_backend_that_takes_no_requests_comes_again() {
     let code = FailureCode::BackendUnreachable;
     let failure = JobFailure { code, message: "no route to 10.0.0.7".into() };
     send(&worker, &WorkerFrame::Fail { job, failure });
-    let again = number(&mut worker).await;
-    assert_ne!(job, again);
+    let second = number(&mut worker).await;
+    assert_ne!(job, second);
     let body = r#"{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}"#;
     let length = ("content-length".to_owned(), body.len().to_string());
     let head = ResponseHead { status_code: 503, headers: HeaderFields::from_iter([length]) };
-    send(&worker, &WorkerFrame::Head { job: again, head });
-    send(&worker, &WorkerFrame::Chunk { job: again, bytes: body.into() });
-    send(&worker, &WorkerFrame::End { job: again, end: ResponseEnd::default() });
+    send(&worker, &WorkerFrame::Head { job: second, head });
+    send(&worker, &WorkerFrame::Chunk { job: second, bytes: body.into() });
+    send(&worker, &WorkerFrame::End { job: second, end: ResponseEnd::default() });
     let third = number(&mut worker).await;
     let head = ResponseHead { status_code: 200, headers: HeaderFields::default() };
     send(&worker, &WorkerFrame::Head { job: third, head });
@@ -213,8 +213,8 @@ async fn a_stock_workers_backend_that_loads_is_asked_again() {
     let mut answer = kit.submit(false);
     let id = worker.request().await;
     worker.complete(&id, 503, r#"{"error":{"message":"Loading model"}}"#);
-    let again = worker.request().await;
-    worker.complete(&again, 200, "{}");
+    let second = worker.request().await;
+    worker.complete(&second, 200, "{}");
     let _driver = worker.drive();
     assert_eq!(answer.head().await.unwrap().status.as_u16(), 200);
 }

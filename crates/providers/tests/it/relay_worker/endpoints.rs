@@ -71,12 +71,12 @@ async fn a_missing_endpoint_is_learnt(binary: bool, status: u16, body: &str) {
     let mut kit = Kit::new();
     let mut worker = kit.worker(binary).await;
     let mut first = kit.submit_messages(true);
-    let asked = got(&mut worker, binary).await;
-    assert_eq!(asked.path, MESSAGES, "until it is known better");
-    answer(&worker, binary, &asked, status, body);
-    let again = got(&mut worker, binary).await;
-    assert_eq!((again.path.as_str(), &again.id), (CHAT, &asked.id));
-    answer(&worker, binary, &again, 200, "{\"ok\":1}");
+    let request = got(&mut worker, binary).await;
+    assert_eq!(request.path, MESSAGES, "until it is known better");
+    answer(&worker, binary, &request, status, body);
+    let second = got(&mut worker, binary).await;
+    assert_eq!((second.path.as_str(), &second.id), (CHAT, &request.id));
+    answer(&worker, binary, &second, 200, "{\"ok\":1}");
     assert_eq!(answered(&mut worker, &mut first).await, (200, "{\"ok\":1}".to_owned()));
     let _second = kit.submit_messages(true);
     assert_eq!(got(&mut worker, binary).await.path, CHAT, "it is remembered");
@@ -104,8 +104,8 @@ async fn passes_as_it_is(further: serde_json::Value, binary: bool, status: u16, 
     let mut kit = Kit::new();
     let mut worker = kit.worker_with(binary, further).await;
     let mut first = kit.submit_messages(false);
-    let asked = got(&mut worker, binary).await;
-    answer(&worker, binary, &asked, status, body);
+    let request = got(&mut worker, binary).await;
+    answer(&worker, binary, &request, status, body);
     assert_eq!(answered(&mut worker, &mut first).await, (status, body.to_owned()));
     let _second = kit.submit_messages(false);
     assert_eq!(got(&mut worker, binary).await.path, MESSAGES, "nothing was learnt");
@@ -120,8 +120,8 @@ async fn a_good_answer_that_was_held_back_for_a_moment_passes_as_it_is() {
 #[tokio::test(start_paused = true)]
 async fn a_worker_that_tells_is_not_doubted() {
     for binary in [false, true] {
-        let told = json!({"endpoints": [MESSAGES, CHAT]});
-        passes_as_it_is(told, binary, 404, NO_PATH).await;
+        let registration = json!({"endpoints": [MESSAGES, CHAT]});
+        passes_as_it_is(registration, binary, 404, NO_PATH).await;
     }
 }
 
@@ -129,12 +129,12 @@ async fn a_worker_that_tells_is_not_doubted() {
 async fn announced_endpoints_count_at_once_and_can_change() {
     for binary in [false, true] {
         let mut kit = Kit::new();
-        let told = json!({"endpoints": [CHAT, "/v1/videos"]});
-        let mut worker = kit.worker_with(binary, told).await;
+        let registration = json!({"endpoints": [CHAT, "/v1/videos"]});
+        let mut worker = kit.worker_with(binary, registration).await;
         let mut first = kit.submit_messages(false);
-        let asked = got(&mut worker, binary).await;
-        assert_eq!(asked.path, CHAT);
-        answer(&worker, binary, &asked, 200, "{}");
+        let request = got(&mut worker, binary).await;
+        assert_eq!(request.path, CHAT);
+        answer(&worker, binary, &request, 200, "{}");
         assert_eq!(answered(&mut worker, &mut first).await.0, 200);
         worker.say(&json!({
             "type": "models_update", "models": ["m"], "current_load": 0,
@@ -157,9 +157,9 @@ async fn a_link_of_text_has_no_endpoint_of_bytes() {
         let served = || kit.scheduler.status().workers[0].endpoints;
         let expected = if binary { all } else { all.as_text() };
         assert_eq!(served(), expected, "{binary}");
-        for told in [&[CHAT][..], &paths] {
+        for endpoints in [&[CHAT][..], &paths] {
             worker.say(&json!({
-                "type": "models_update", "models": ["m"], "current_load": 0, "endpoints": told,
+                "type": "models_update", "models": ["m"], "current_load": 0, "endpoints": endpoints,
             }));
             worker.heard().await;
         }
@@ -173,8 +173,8 @@ async fn an_answer_that_cannot_be_translated_ends_its_job_as_a_failure() {
         let mut kit = Kit::new();
         let mut worker = kit.worker(binary).await;
         let mut job = kit.submit_senseless();
-        let asked = got(&mut worker, binary).await;
-        answer(&worker, binary, &asked, 200, "{\"id\":1}");
+        let request = got(&mut worker, binary).await;
+        answer(&worker, binary, &request, 200, "{\"id\":1}");
         let _driver = worker.drive();
         let failure = read(&mut job).await.2.unwrap();
         assert_eq!(failure.ending, Ending::ProviderFailed, "{binary}");
@@ -187,13 +187,13 @@ async fn a_job_goes_to_another_worker_from_one_that_has_no_endpoint_for_it() {
         let mut kit = Kit::new();
         let mut worker = kit.worker(binary).await;
         let mut job = kit.submit(false);
-        let asked = got(&mut worker, binary).await;
+        let request = got(&mut worker, binary).await;
         let mut other = kit.worker(binary).await;
-        answer(&worker, binary, &asked, 404, NO_PATH);
+        answer(&worker, binary, &request, 404, NO_PATH);
         worker.heard().await;
-        let again = got(&mut other, binary).await;
-        assert_eq!(again.id, asked.id);
-        answer(&other, binary, &again, 200, "{\"ok\":1}");
+        let second = got(&mut other, binary).await;
+        assert_eq!(second.id, request.id);
+        answer(&other, binary, &second, 200, "{\"ok\":1}");
         assert_eq!(answered(&mut other, &mut job).await.0, 200);
     }
 }

@@ -134,8 +134,8 @@ async fn a_second_link_must_show_the_token_of_the_first() {
     }
     let mut with = who("ann");
     with["participant"]["session_token"] = ack["session_token"].clone();
-    let (_second, again) = registered(&kit, &room, THERE, with).await;
-    assert_eq!(again["session_token"], ack["session_token"]);
+    let (_second, second) = registered(&kit, &room, THERE, with).await;
+    assert_eq!(second["session_token"], ack["session_token"]);
     assert_eq!(first.closed().await.0, 1000);
     assert_eq!(room.participants().len(), 1);
 }

@@ -1,4 +1,4 @@
-//! The ledger's tables: the rows, and their sums by the day.
+//! The ledger's tables: the rows, and their sums by the day; and how far the time for deleting by age has come.
 //!
 //! - `write`: adding and deleting rows
 //! - `read`: queries
@@ -6,9 +6,12 @@
 mod read;
 pub(super) mod write;
 
-use super::{PostgresStore, QUESTION, columns::signed};
+use super::{
+    PostgresStore, QUESTION,
+    columns::{signed, unsigned},
+};
 use crate::{
-    StoreError,
+    AgeStore, StoreError,
     usage::{UsageAnswer, UsageEntry, UsageQuery, UsageStore},
 };
 
@@ -26,5 +29,18 @@ impl UsageStore for PostgresStore {
     fn forget_usage(&self, before_ms: u64, most: usize) -> Result<usize, StoreError> {
         let (before, most) = (signed(before_ms), signed(most as u64));
         self.write(async move |transaction| write::forget(transaction, before, most).await)
+    }
+}
+
+/// The time of the server whose time has come the farthest.
+impl AgeStore for PostgresStore {
+    fn load_reached(&self) -> Result<Option<u64>, StoreError> {
+        self.row("SELECT at FROM reached", Vec::new(), |row| unsigned(row, "at"))
+    }
+
+    fn save_reached(&self, at_ms: u64) -> Result<(), StoreError> {
+        let save = "INSERT INTO reached VALUES (0, $1)
+            ON CONFLICT (id) DO UPDATE SET at = GREATEST(reached.at, $1)";
+        self.change(save, vec![Box::new(signed(at_ms))]).map(drop)
     }
 }

@@ -8,7 +8,7 @@ use base::KeyId;
 use rusqlite::{Connection, Row, ToSql, Transaction, params_from_iter};
 
 use super::{SqliteStore, signed, unsigned};
-use crate::{Action, StoreError, UsageEntry, Waiting};
+use crate::{Action, StoreError, UsageEntry, WaitingRows};
 
 /// The use of a key in a day, by the rows that wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl SqliteStore {
     ///
     /// # Errors
     /// When they cannot be read.
-    pub fn waiting_usage(&self, most: usize) -> Result<Waiting<UsageEntry>, StoreError> {
+    pub fn waiting_usage(&self, most: usize) -> Result<WaitingRows<UsageEntry>, StoreError> {
         self.read(|connection| waiting(connection, &USAGE, most))
     }
 
@@ -115,7 +115,7 @@ impl SqliteStore {
     ///
     /// # Errors
     /// When they cannot be read.
-    pub fn waiting_actions(&self, most: usize) -> Result<Waiting<Action>, StoreError> {
+    pub fn waiting_actions(&self, most: usize) -> Result<WaitingRows<Action>, StoreError> {
         self.read(|connection| waiting(connection, &ACTIONS, most))
     }
 
@@ -176,11 +176,11 @@ fn waiting<T>(
     connection: &Connection,
     list: &List<T>,
     most: usize,
-) -> rusqlite::Result<Waiting<T>> {
+) -> rusqlite::Result<WaitingRows<T>> {
     let select = format!("SELECT * FROM {} ORDER BY number LIMIT ?1", list.table);
     let mut query = connection.prepare_cached(&select)?;
     let mut found = query.query([signed(most as u64)])?;
-    let mut waiting = Waiting { source: String::new(), rows: Vec::new() };
+    let mut waiting = WaitingRows { source: String::new(), rows: Vec::new() };
     while let Some(row) = found.next()? {
         let source: String = row.get("source")?;
         if waiting.rows.is_empty() {

@@ -1,4 +1,4 @@
-//! The ledger's tables.
+//! The ledger's tables, and how far the time for deleting by age has come.
 //!
 //! - `tables`: their columns, and the migration steps
 //! - `write`: adding and deleting rows
@@ -8,9 +8,12 @@ mod read;
 pub(super) mod tables;
 mod write;
 
-use super::{SqliteStore, signed};
+use rusqlite::OptionalExtension;
+
+use self::tables::ID_BITS;
+use super::{SqliteStore, signed, unsigned};
 use crate::{
-    StoreError,
+    AgeStore, StoreError,
     usage::{UsageAnswer, UsageEntry, UsageQuery, UsageStore},
 };
 
@@ -26,5 +29,21 @@ impl UsageStore for SqliteStore {
     fn forget_usage(&self, before_ms: u64, most: usize) -> Result<usize, StoreError> {
         let (before, most) = (signed(before_ms), signed(most as u64));
         self.write(|transaction| write::forget(transaction, before, most))
+    }
+}
+
+impl AgeStore for SqliteStore {
+    fn load_reached(&self) -> Result<Option<u64>, StoreError> {
+        let newest = format!("SELECT id >> {ID_BITS} FROM usage_rows ORDER BY id DESC LIMIT 1");
+        self.read(|connection| {
+            let one = |sql: &str| connection.query_row(sql, [], |row| row.get(0)).optional();
+            let at: Option<i64> = one("SELECT at FROM reached")?.or(one(&newest)?);
+            Ok(at.map(unsigned))
+        })
+    }
+
+    fn save_reached(&self, at_ms: u64) -> Result<(), StoreError> {
+        let insert = "INSERT OR REPLACE INTO reached VALUES (0, ?1)";
+        self.change(insert, [signed(at_ms)]).map(drop)
     }
 }

@@ -8,7 +8,7 @@ use crate::usage::{MAX_GROUPS, UsageAnswer, UsageGroup, UsageQuery, days::Span};
 
 /// The queried span: the sums of whole days, and the rows before and after those, summed up by
 /// the columns that tell sums apart.
-fn asked() -> String {
+fn selection() -> String {
     let rows = |which: &str| {
         format!(
             "SELECT day, key, model, provider, api, part.* FROM (SELECT COUNT(*),
@@ -52,9 +52,9 @@ fn groups(connection: &Connection, query: &UsageQuery) -> rusqlite::Result<Vec<U
     let (by, width) = (by.join(", "), by.len());
     let most = MAX_GROUPS + 1;
     let sql = format!(
-        "SELECT {by}, {SUMS} {asked} GROUP BY {by}
+        "SELECT {by}, {SUMS} {selection} GROUP BY {by}
          ORDER BY SUM(prompt_tokens) + SUM(completion_tokens) DESC, {by} LIMIT {most}",
-        asked = asked()
+        selection = selection()
     );
     let mut groups = connection.prepare_cached(&sql)?;
     let group = |row: &Row<'_>| {
@@ -65,7 +65,7 @@ fn groups(connection: &Connection, query: &UsageQuery) -> rusqlite::Result<Vec<U
 }
 
 fn totals(connection: &Connection, query: &UsageQuery) -> rusqlite::Result<UsageCounts> {
-    let mut totals = connection.prepare_cached(&format!("SELECT {SUMS} {}", asked()))?;
+    let mut totals = connection.prepare_cached(&format!("SELECT {SUMS} {}", selection()))?;
     let totals = select(&mut totals, query, |row| sums(row, 0))?;
     Ok(totals.first().copied().unwrap_or_default())
 }

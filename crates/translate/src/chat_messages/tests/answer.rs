@@ -146,7 +146,7 @@ fn blocks_of_the_providers_own_tools_are_passed_over() {
 
 #[test]
 fn every_end_has_its_reason() {
-    for (told, expected) in [
+    for (rest, expected) in [
         ("end_turn", "stop"),
         ("stop_sequence", "stop"),
         ("pause_turn", "stop"),
@@ -155,7 +155,7 @@ fn every_end_has_its_reason() {
         ("tool_use", "tool_calls"),
         ("refusal", "content_filter"),
     ] {
-        let chunks = chunks(&stream(vec![text(0, "x")], told));
+        let chunks = chunks(&stream(vec![text(0, "x")], rest));
         assert_eq!(chunks[chunks.len() - 2]["choices"][0]["finish_reason"], expected);
     }
 }
@@ -163,9 +163,9 @@ fn every_end_has_its_reason() {
 #[test]
 fn an_error_ends_a_stream_and_so_does_silence() {
     let error = json!({"type": "error", "error": {"type": "overloaded_error", "message": "busy"}});
-    let told = chunks(&events(&[start(), error, text(0, "x")[0].clone()]));
+    let answer = chunks(&events(&[start(), error, text(0, "x")[0].clone()]));
     let expected = json!({"message": "busy", "type": "server_error", "param": null, "code": "server_is_overloaded"});
-    assert_eq!(told.last().unwrap()["error"], expected);
+    assert_eq!(answer.last().unwrap()["error"], expected);
     let cut = chunks(&events(&[start()]));
     assert_eq!(cut.last().unwrap()["error"]["message"], "the backend's answer was cut off");
     let almost = events(&[&[start()], &stop("end_turn")[..1]].concat());

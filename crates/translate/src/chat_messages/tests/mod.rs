@@ -3,7 +3,7 @@
 mod answer;
 mod request;
 
-use crate::context::Context;
+use crate::Context;
 
 fn context(streaming: bool) -> Context {
     let (id, model) = ("0123456789abcdef0123456789abcdef".into(), "fast".into());

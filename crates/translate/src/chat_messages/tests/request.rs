@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::context;
 use crate::kit::with_fields;
 
-fn request(asked: &Value) -> Result<Value, BadRequest> {
-    let body = super::super::request(asked.to_string().as_bytes(), &context(false))?;
+fn request(given: &Value) -> Result<Value, BadRequest> {
+    let body = super::super::request(given.to_string().as_bytes(), &context(false))?;
     Ok(serde_json::from_slice(&body).unwrap())
 }
 
@@ -34,13 +34,13 @@ fn user(text: &str) -> Value {
 
 #[test]
 fn parameters_are_carried() {
-    let asked = with(
+    let given = with(
         &json!({"max_completion_tokens": 9, "max_tokens": 5, "temperature": 0.5, "top_p": 0.9,
         "top_k": 40, "stop": ["A", "B"], "user": "u", "stream": true, "stream_options": {"include_usage": true}}),
     );
     let expected = json!({"model": "m", "max_tokens": 9, "temperature": 0.5, "top_p": 0.9, "top_k": 40,
         "stop_sequences": ["A", "B"], "metadata": {"user_id": "u"}, "stream": true, "messages": [user("Hi")]});
-    assert_eq!(request(&asked).unwrap(), expected);
+    assert_eq!(request(&given).unwrap(), expected);
 }
 
 #[test]
@@ -66,11 +66,11 @@ fn fields_of_little_effect_are_dropped() {
 
 #[test]
 fn system_messages_are_one_prompt() {
-    let asked = with(&json!({"messages": [
+    let given = with(&json!({"messages": [
         {"role": "system", "content": "One."}, {"role": "user", "content": "Hi"},
         {"role": "developer", "content": [{"type": "text", "text": "Two."}]},
         {"role": "user", "name": "ann", "content": "Go."}]}));
-    let written = request(&asked).unwrap();
+    let written = request(&given).unwrap();
     assert_eq!(written["system"], "One.\n\nTwo.");
     let turn = json!([{"role": "user", "content": [{"type": "text", "text": "Hi"}, {"type": "text", "text": "Go."}]}]);
     assert_eq!(written["messages"], turn);
@@ -108,7 +108,7 @@ fn arguments_that_a_model_broke_go_on_as_text() {
 #[test]
 fn the_rules_of_messages_are_kept() {
     let call = |id: &str| json!({"id": id, "function": {"name": "f", "arguments": {"a": 1}}});
-    let asked = with(&json!({"stop": ["\n", "", "END"], "user": "u".repeat(300), "messages": [
+    let given = with(&json!({"stop": ["\n", "", "END"], "user": "u".repeat(300), "messages": [
         {"role": "user", "content": " \n"}, {"role": "system", "content": "\n"},
         {"role": "assistant", "content": "\n\n", "tool_calls": [call("functions.f:0"), call("b")]},
         {"role": "user", "content": "Meanwhile."},
@@ -117,7 +117,7 @@ fn the_rules_of_messages_are_kept() {
         {"role": "tool", "tool_call_id": "b", "content": null},
         {"role": "tool", "tool_call_id": "gone", "content": "late"},
         {"role": "assistant", "content": "Yes: "}]}));
-    let written = request(&asked).unwrap();
+    let written = request(&given).unwrap();
     assert_eq!(written["stop_sequences"], json!(["END"]));
     assert_eq!(written["metadata"]["user_id"].as_str().unwrap().len(), 256);
     assert_eq!((written.get("system"), &written["tool_choice"]), (None, &json!({"type": "none"})));

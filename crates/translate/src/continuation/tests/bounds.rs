@@ -26,8 +26,8 @@ fn a_text_may_reach_its_bound_and_not_pass_it() {
         (delivered.rest(), delivered.characters())
     };
     assert_eq!(rest(MAX_TEXT / 1024), (Rest::Text, MAX_TEXT as u64));
-    let (rest, kept) = rest(MAX_TEXT / 1024 + 64);
-    assert_eq!((rest, kept), (Rest::No(CannotContinue::TooLong), 0));
+    let (rest, length) = rest(MAX_TEXT / 1024 + 64);
+    assert_eq!((rest, length), (Rest::No(CannotContinue::TooLong), 0));
 }
 
 #[test]

@@ -61,7 +61,7 @@ impl Story {
     }
 
     /// All that the client gets, whether only the end of the answer was lost at last, and the provider that it is of.
-    fn told(&self) -> (Vec<u8>, bool, &'static str) {
+    fn answer(&self) -> (Vec<u8>, bool, &'static str) {
         let (mut out, mut of) = (Vec::new(), "first");
         let mut delivered = Delivered::new(self.endpoint).unwrap();
         let stream = self.whole.events(self.endpoint).concat().into_bytes();
@@ -120,12 +120,12 @@ proptest! {
 
     #[test]
     fn nobody_sees_the_seam(story in story()) {
-        let (told, is_short, id) = story.told();
+        let (bytes, is_short, id) = story.answer();
         let whole = story.undisturbed(id);
         if is_short {
-            prop_assert_eq!(without_usage(read(&told)), without_usage(whole));
+            prop_assert_eq!(without_usage(read(&bytes)), without_usage(whole));
         } else {
-            prop_assert_eq!(read(&told), whole);
+            prop_assert_eq!(read(&bytes), whole);
         }
     }
 
@@ -167,9 +167,9 @@ fn every_byte_of_every_shape_may_be_the_last() {
         for cut in 0..=whole.events(endpoint).concat().len() {
             let whole = whole.clone();
             let story = Story { endpoint, whole, tells_all: false, cuts: vec![cut], pieces: 64 };
-            let (told, _, id) = story.told();
+            let (bytes, _, id) = story.answer();
             let expected = without_usage(story.undisturbed(id));
-            assert_eq!(without_usage(read(&told)), expected, "{endpoint}, cut at {cut}");
+            assert_eq!(without_usage(read(&bytes)), expected, "{endpoint}, cut at {cut}");
         }
     }
 }

@@ -7,7 +7,7 @@ use super::{
     super::{CannotContinue, Delivered, Rest, Seam, endpoint, may_continue, request, translated},
     streams::Said,
 };
-use crate::{answer::Answer, context::Context};
+use crate::{Context, answer::Answer};
 
 use Continuation::{FinalMessage, LastMessage};
 use Endpoint::{ChatCompletions, Completions, Messages, Responses};

@@ -62,14 +62,14 @@ fn llama_cpp_ends_blocks_of_messages_that_it_did_not_begin() {
         delta(0, json!({"type": "signature_delta", "signature": ""})),
         stop(0),
     ];
-    let told =
+    let answer =
         joined(Endpoint::Messages, &[&events(&first), &events(&[&second[..], &end].concat())]);
     let mut expected = first.to_vec();
     expected.extend([second[2].clone(), second[3].clone()]);
     expected.extend(end);
     let at = expected.len() - 2;
     expected[at]["usage"]["output_tokens"] = 4.into();
-    assert_eq!(told, expected);
+    assert_eq!(answer, expected);
 }
 
 /// llama.cpp also says in the middle of a message that the thoughts which it was sent are complete, and repeats them in
@@ -102,7 +102,7 @@ fn llama_cpp_ends_thoughts_of_responses_that_it_did_not_begin() {
         json!({"type": "response.completed", "response": {"id": "resp_9", "output": [theirs], "output_text": " are",
             "usage": {"input_tokens": 12, "output_tokens": 1, "total_tokens": 13}}, "timings": {"predicted_n": 1}}),
     ];
-    let told = joined(Endpoint::Responses, &[&events(&first), &events(&second)]);
+    let answer = joined(Endpoint::Responses, &[&events(&first), &events(&second)]);
     let whole = json!({"type": "message", "id": "msg_1", "role": "assistant", "content": [{"type": "output_text", "text": "You are"}]});
     let rest = [
         json!({"type": "response.in_progress", "response": {"id": "resp_1"}}),
@@ -113,7 +113,7 @@ fn llama_cpp_ends_thoughts_of_responses_that_it_did_not_begin() {
             "usage": {"input_tokens": 10, "output_tokens": 3, "total_tokens": 13}}}),
     ];
     let read = |events: &[Value]| read(self::events(events).as_bytes());
-    assert_eq!(told, [read(&first), read(&rest)].concat());
+    assert_eq!(answer, [read(&first), read(&rest)].concat());
 }
 
 /// A call that begins after the seam passes, with numbers that follow.
@@ -121,8 +121,8 @@ fn llama_cpp_ends_thoughts_of_responses_that_it_did_not_begin() {
 fn calls_of_tools_after_the_seam_have_the_next_numbers() {
     let call = json!({"tool_calls": [{"index": 0, "id": "c", "function": {"name": "f", "arguments": "{}"}}]});
     let first = events(&[chat(json!({"role": "assistant", "content": "You"}))]);
-    let told = joined(Endpoint::ChatCompletions, &[&first, &events(&[chat(call.clone())])]);
-    assert_eq!(told[1]["choices"][0]["delta"], call);
+    let answer = joined(Endpoint::ChatCompletions, &[&first, &events(&[chat(call.clone())])]);
+    assert_eq!(answer[1]["choices"][0]["delta"], call);
 
     let first = events(&[
         json!({"type": "message_start", "message": {"id": "a"}}),
@@ -136,8 +136,8 @@ fn calls_of_tools_after_the_seam_have_the_next_numbers() {
         json!({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": "{}"}}),
         json!({"type": "content_block_stop", "index": 0}),
     ]);
-    let told = joined(Endpoint::Messages, &[&first, &second]);
-    let places: Vec<(&str, u64)> = told[3..]
+    let answer = joined(Endpoint::Messages, &[&first, &second]);
+    let places: Vec<(&str, u64)> = answer[3..]
         .iter()
         .map(|event| (event["type"].as_str().unwrap(), event["index"].as_u64().unwrap()))
         .collect();
@@ -167,15 +167,15 @@ fn calls_of_tools_after_the_seam_have_the_next_numbers() {
         json!({"type": "response.output_item.done", "item": tool, "output_index": 0, "sequence_number": 3}),
         json!({"type": "response.completed", "response": {"id": "resp_2", "output": [tool]}, "sequence_number": 4}),
     ]);
-    let told = joined(Endpoint::Responses, &[&first, &second]);
+    let answer = joined(Endpoint::Responses, &[&first, &second]);
     let numbers: Vec<u64> =
-        told.iter().map(|event| event["sequence_number"].as_u64().unwrap()).collect();
-    assert_eq!(numbers, (0..told.len() as u64).collect::<Vec<_>>());
+        answer.iter().map(|event| event["sequence_number"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, (0..answer.len() as u64).collect::<Vec<_>>());
     let call =
-        told.iter().filter(|event| event["item_id"] == "fc_1" || event["item"]["id"] == "fc_1");
-    assert!(call.clone().all(|event| event["output_index"] == 1), "{told:#?}");
+        answer.iter().filter(|event| event["item_id"] == "fc_1" || event["item"]["id"] == "fc_1");
+    assert!(call.clone().all(|event| event["output_index"] == 1), "{answer:#?}");
     assert_eq!(call.count(), 3);
-    let output = told.last().unwrap()["response"]["output"].as_array().unwrap();
+    let output = answer.last().unwrap()["response"]["output"].as_array().unwrap();
     assert_eq!((&output[0]["content"][0]["text"], &output[1]), (&json!("You"), &tool));
 }
 
@@ -188,8 +188,9 @@ fn a_beginning_that_is_repeated_in_one_piece_is_dropped() {
     let text = |second: &[&str]| {
         let second: Vec<Value> =
             second.iter().map(|piece| chat(json!({"content": piece}))).collect();
-        let told = joined(Endpoint::ChatCompletions, &[&first, &events(&second)]);
-        told.iter()
+        let answer = joined(Endpoint::ChatCompletions, &[&first, &events(&second)]);
+        answer
+            .iter()
             .map(|event| event["choices"][0]["delta"]["content"].as_str().unwrap().to_owned())
             .collect::<String>()
     };
@@ -248,28 +249,28 @@ fn an_answer_that_is_full_is_closed_as_too_long() {
         let mut delivered = Delivered::new(endpoint).unwrap();
         delivered.feed(events(first).as_bytes(), &mut Vec::new());
         let closing = closing(&mut delivered);
-        let mut again = Delivered::new(endpoint).unwrap();
-        again.feed(events(first).as_bytes(), &mut Vec::new());
-        again.feed(&closing, &mut Vec::new());
-        assert_eq!(again.rest(), Rest::Nothing);
-        assert!(super::super::closing(&mut again).is_empty(), "it is over");
+        let mut second = Delivered::new(endpoint).unwrap();
+        second.feed(events(first).as_bytes(), &mut Vec::new());
+        second.feed(&closing, &mut Vec::new());
+        assert_eq!(second.rest(), Rest::Nothing);
+        assert!(super::super::closing(&mut second).is_empty(), "it is over");
         read(&closing)
     };
-    let told = closed(Endpoint::ChatCompletions, &[chat(json!({"content": "You"}))]);
+    let answer = closed(Endpoint::ChatCompletions, &[chat(json!({"content": "You"}))]);
     let chunk = json!({"id": "a", "created": 1, "model": "m", "choices": [{"index": 0, "delta": {}, "finish_reason": "length"}]});
-    assert_eq!(told, [chunk, json!("[DONE]")]);
-    let told = closed(Endpoint::Completions, &[json!({"id": "a", "choices": [{"text": "You"}]})]);
-    assert_eq!(told[0]["choices"][0]["finish_reason"], "length");
+    assert_eq!(answer, [chunk, json!("[DONE]")]);
+    let answer = closed(Endpoint::Completions, &[json!({"id": "a", "choices": [{"text": "You"}]})]);
+    assert_eq!(answer[0]["choices"][0]["finish_reason"], "length");
     let begun = [
         json!({"type": "message_start", "message": {}}),
         json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
         json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "You"}}),
     ];
-    let told = closed(Endpoint::Messages, &begun);
-    let kinds: Vec<&str> = told.iter().map(|event| event["type"].as_str().unwrap()).collect();
+    let answer = closed(Endpoint::Messages, &begun);
+    let kinds: Vec<&str> = answer.iter().map(|event| event["type"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["content_block_stop", "message_delta", "message_stop"]);
     assert_eq!(
-        (&told[1]["delta"]["stop_reason"], &told[1]["usage"]["output_tokens"]),
+        (&answer[1]["delta"]["stop_reason"], &answer[1]["usage"]["output_tokens"]),
         (&json!("max_tokens"), &json!(1))
     );
     let begun = [
@@ -277,14 +278,14 @@ fn an_answer_that_is_full_is_closed_as_too_long() {
         json!({"type": "response.output_item.added", "item": {"type": "message", "id": "msg_1"}}),
         json!({"type": "response.output_text.delta", "item_id": "msg_1", "delta": "You"}),
     ];
-    let told = closed(Endpoint::Responses, &begun);
-    let last = &told.last().unwrap()["response"];
+    let answer = closed(Endpoint::Responses, &begun);
+    let last = &answer.last().unwrap()["response"];
     assert_eq!((&last["id"], &last["status"]), (&json!("resp_1"), &json!("incomplete")));
     assert_eq!(last["output"][0]["content"][0]["text"], "You");
     // Of this one only the last event is missing.
     let finished = chat(json!({"content": "You"})).to_string().replace("null", "\"stop\"");
-    let told = closed(Endpoint::ChatCompletions, &[serde_json::from_str(&finished).unwrap()]);
-    assert_eq!(told, [json!("[DONE]")]);
+    let answer = closed(Endpoint::ChatCompletions, &[serde_json::from_str(&finished).unwrap()]);
+    assert_eq!(answer, [json!("[DONE]")]);
 }
 
 /// The answer of a client of another shape does not show the seam either.
@@ -304,14 +305,14 @@ fn a_translation_that_lives_over_the_seam_gives_one_message() {
     let (mut undisturbed, mut whole) = (map(), Vec::new());
     undisturbed.feed([&piece("You"), &piece(" are"), end].concat().as_bytes(), &mut whole).unwrap();
 
-    let (mut kept, mut out, mut told) = (map(), Vec::new(), Vec::new());
+    let (mut other, mut out, mut answer) = (map(), Vec::new(), Vec::new());
     let mut delivered = Delivered::new(Endpoint::ChatCompletions).unwrap();
     delivered.feed((piece("You") + "data: {\"choi").as_bytes(), &mut out);
-    kept.feed(&out, &mut told).unwrap();
+    other.feed(&out, &mut answer).unwrap();
     let mut seam = Seam::new(delivered);
     out.clear();
     seam.feed([&piece(" are"), end].concat().as_bytes(), &mut out).unwrap();
     assert!(seam.is_over());
-    kept.feed(&out, &mut told).unwrap();
-    assert_eq!(read(&told), read(&whole));
+    other.feed(&out, &mut answer).unwrap();
+    assert_eq!(read(&answer), read(&whole));
 }

@@ -18,13 +18,13 @@ pub(super) struct ParsedStream {
 /// deltas of their kind, then `message_delta` and `message_stop`; or an `error` anywhere, and
 /// nothing after it.
 pub(super) fn read(stream: &str) -> ParsedStream {
-    let mut told = ParsedStream::default();
+    let mut parsed = ParsedStream::default();
     let mut events = stream.split_terminator("\n\n").map(event).peekable();
     assert!(stream.is_empty() || stream.ends_with("\n\n"), "{stream:?}");
     if events.peek().is_some_and(|event| event["type"] == "error") {
-        told.last = events.next().unwrap();
+        parsed.last = events.next().unwrap();
         assert_eq!(events.next(), None);
-        return told;
+        return parsed;
     }
     let start = events.next().unwrap();
     assert_eq!(start["type"], "message_start");
@@ -33,29 +33,29 @@ pub(super) fn read(stream: &str) -> ParsedStream {
     while let Some(event) = events.next() {
         match event["type"].as_str().unwrap() {
             "content_block_start" => {
-                assert!(!open && event["index"] == told.blocks.len(), "{event}");
-                told.blocks.push((event["content_block"].clone(), String::new()));
+                assert!(!open && event["index"] == parsed.blocks.len(), "{event}");
+                parsed.blocks.push((event["content_block"].clone(), String::new()));
                 open = true;
             }
             "content_block_delta" => {
-                assert!(open && event["index"] == told.blocks.len() - 1, "{event}");
-                take(told.blocks.last_mut().unwrap(), &event["delta"]);
+                assert!(open && event["index"] == parsed.blocks.len() - 1, "{event}");
+                take(parsed.blocks.last_mut().unwrap(), &event["delta"]);
             }
             "content_block_stop" => {
-                assert!(open && event["index"] == told.blocks.len() - 1, "{event}");
+                assert!(open && event["index"] == parsed.blocks.len() - 1, "{event}");
                 open = false;
             }
             "message_delta" => {
                 assert!(!open, "{event}");
-                told.last = event;
+                parsed.last = event;
                 assert_eq!(events.next().unwrap()["type"], "message_stop");
                 assert_eq!(events.next(), None);
-                return told;
+                return parsed;
             }
             "error" => {
-                told.last = event;
+                parsed.last = event;
                 assert_eq!(events.next(), None);
-                return told;
+                return parsed;
             }
             other => panic!("{other} has no place here"),
         }

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use super::answer;
 use crate::{
+    Context,
     answer::Body,
-    context::Context,
     kit::{self, delta},
 };
 

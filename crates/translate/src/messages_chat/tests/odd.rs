@@ -117,11 +117,11 @@ fn an_empty_object_is_a_placeholder_until_the_answer_ends() {
 
 #[test]
 fn each_call_of_a_whole_answer_is_one_of_its_own() {
-    let told = whole(
+    let message = whole(
         r#"{"content":null,"tool_calls":[{"function":{"name":"f","arguments":{"a":1}}},{"index":0,"function":{"name":"f","arguments":""}},{"id":"x","function":{"name":"f","arguments":"{}{\"b\":2}"}}]}"#,
     );
     let inputs: Vec<&Value> =
-        told["content"].as_array().unwrap().iter().map(|block| &block["input"]).collect();
+        message["content"].as_array().unwrap().iter().map(|block| &block["input"]).collect();
     assert_eq!(inputs, [&json!({"a": 1}), &json!({}), &json!({"b": 2})]);
 }
 

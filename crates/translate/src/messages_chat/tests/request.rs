@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::context;
 use crate::kit::with_fields;
 
-fn request(asked: &Value) -> Result<Value, BadRequest> {
-    let body = super::super::request(asked.to_string().as_bytes(), &context(false))?;
+fn request(given: &Value) -> Result<Value, BadRequest> {
+    let body = super::super::request(given.to_string().as_bytes(), &context(false))?;
     Ok(serde_json::from_slice(&body).unwrap())
 }
 
@@ -37,7 +37,7 @@ fn refused_content(content: &Value) -> String {
 
 #[test]
 fn parameters_are_carried() {
-    let asked = with(&json!({
+    let given = with(&json!({
         "system": "Be brief.", "temperature": 0.5, "top_p": 0.9, "top_k": 40, "stream": true,
         "stop_sequences": ["END"], "metadata": {"user_id": "u"},
     }));
@@ -46,7 +46,7 @@ fn parameters_are_carried() {
         "stop": ["END"], "user": "u", "stream": true, "stream_options": {"include_usage": true},
         "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}],
     });
-    assert_eq!(request(&asked).unwrap(), expected);
+    assert_eq!(request(&given).unwrap(), expected);
 }
 
 #[test]
@@ -62,19 +62,19 @@ fn fields_without_effect_are_dropped() {
 
 #[test]
 fn a_system_prompt_of_blocks_is_one_text_without_what_is_for_billing() {
-    let asked = with(&json!({"system": [
+    let given = with(&json!({"system": [
         {"type": "text", "text": "x-anthropic-billing-header: cc_version=2; cch=1;"},
         {"type": "text", "text": "One.", "cache_control": {"type": "ephemeral"}},
         {"type": "text", "text": "Two."}]}));
     let expected = json!({"role": "system", "content": "One.\nTwo."});
-    assert_eq!(request(&asked).unwrap()["messages"][0], expected);
+    assert_eq!(request(&given).unwrap()["messages"][0], expected);
 }
 
 #[test]
 fn instructions_in_the_middle_go_with_what_the_user_says() {
     let picture =
         json!({"type": "image", "source": {"type": "url", "url": "http://127.0.0.1/a.png"}});
-    let asked = with(&json!({"system": "One.", "messages": [
+    let given = with(&json!({"system": "One.", "messages": [
         {"role": "system", "content": "Two."},
         {"role": "user", "content": "Hi"},
         {"role": "system", "content": [{"type": "text", "text": "Three."}]},
@@ -92,7 +92,7 @@ fn instructions_in_the_middle_go_with_what_the_user_says() {
             {"type": "image_url", "image_url": {"url": "http://127.0.0.1/a.png"}},
             {"type": "text", "text": marked("Five.")}]},
     ]);
-    assert_eq!(request(&asked).unwrap()["messages"], expected);
+    assert_eq!(request(&given).unwrap()["messages"], expected);
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn documents_of_text_are_text() {
 
 #[test]
 fn a_round_of_tools_keeps_its_order() {
-    let asked = json!([
+    let given = json!([
         {"role": "user", "content": "Look."},
         {"role": "assistant", "content": [
             {"type": "thinking", "thinking": "Hm.", "signature": "s"},
@@ -135,7 +135,7 @@ fn a_round_of_tools_keeps_its_order() {
             {"type": "text", "text": "Go on."}]},
     ]);
     let body = super::super::request(
-        with(&json!({"messages": asked})).to_string().as_bytes(),
+        with(&json!({"messages": given})).to_string().as_bytes(),
         &context(false),
     );
     let body = String::from_utf8(body.unwrap()).unwrap();
@@ -182,8 +182,8 @@ fn pictures_of_a_result_follow_it() {
     let one = json!([calls, {"role": "user", "content": results}]);
     let two =
         json!([calls, {"role": "user", "content": [first]}, {"role": "user", "content": [second]}]);
-    for asked in [one, two] {
-        let written = messages(&asked);
+    for given in [one, two] {
+        let written = messages(&given);
         assert_eq!(&written.as_array().unwrap()[1..], expected.as_array().unwrap());
     }
 }
@@ -230,10 +230,10 @@ fn traces_of_hosted_tools_are_left_out() {
 #[test]
 fn ids_and_names_of_users_fit_into_openais_bounds() {
     let id = "x".repeat(70);
-    let asked = with(&json!({"metadata": {"user_id": id}, "messages": [
+    let given = with(&json!({"metadata": {"user_id": id}, "messages": [
         {"role": "assistant", "content": [{"type": "tool_use", "id": id, "name": "f", "input": {}}]},
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": "r"}]}]}));
-    let written = request(&asked).unwrap();
+    let written = request(&given).unwrap();
     let call = &written["messages"][0]["tool_calls"][0]["id"];
     assert_eq!((call, call.as_str().unwrap().len()), (&written["messages"][1]["tool_call_id"], 40));
     assert_eq!(written["user"].as_str().unwrap().len(), 64);
@@ -253,14 +253,14 @@ fn a_turn_of_calls_has_no_text_and_one_of_thoughts_is_none() {
 
 #[test]
 fn tools_are_functions() {
-    let asked = with(&json!({"tools": [
+    let given = with(&json!({"tools": [
         {"name": "f", "description": "Does.", "input_schema": {"type": "object"}, "cache_control": {}},
         {"type": "custom", "name": "g", "input_schema": {"type": "object"}, "strict": true},
         {"type": "tool_search_tool_regex_20251119", "name": "tool_search_tool_regex"}]}));
     let expected = json!([
         {"type": "function", "function": {"name": "f", "description": "Does.", "parameters": {"type": "object", "properties": {}}}},
         {"type": "function", "function": {"name": "g", "parameters": {"type": "object", "properties": {}}, "strict": true}}]);
-    assert_eq!(request(&asked).unwrap()["tools"], expected);
+    assert_eq!(request(&given).unwrap()["tools"], expected);
 }
 
 #[test]

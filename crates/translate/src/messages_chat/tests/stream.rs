@@ -19,8 +19,8 @@ fn streamed(stream: &str) -> ParsedStream {
     grammar::read(&answered(true, &request, 200, Body::Events, &[stream.as_bytes()]).unwrap())
 }
 
-fn texts(told: &ParsedStream) -> Vec<(&str, &str)> {
-    told.blocks.iter().map(|(start, text)| (start["type"].as_str().unwrap(), &**text)).collect()
+fn texts(parsed: &ParsedStream) -> Vec<(&str, &str)> {
+    parsed.blocks.iter().map(|(start, text)| (start["type"].as_str().unwrap(), &**text)).collect()
 }
 
 fn call(index: usize, id: &str, name: &str, arguments: &str) -> Value {
@@ -66,7 +66,7 @@ fn text_is_a_message_byte_for_byte() {
 #[test]
 fn thoughts_come_before_what_is_said() {
     for name in ["reasoning_content", "reasoning"] {
-        let told = streamed(
+        let parsed = streamed(
             &(events(&[
                 delta(&json!({name: "Let me"})),
                 delta(&json!({name: " see.", "content": ""})),
@@ -74,13 +74,13 @@ fn thoughts_come_before_what_is_said() {
                 finish("stop"),
             ]) + DONE),
         );
-        assert_eq!(texts(&told), [("thinking", "Let me see."), ("text", "\n\nSo.")]);
+        assert_eq!(texts(&parsed), [("thinking", "Let me see."), ("text", "\n\nSo.")]);
     }
 }
 
 #[test]
 fn parallel_calls_come_one_after_the_other() {
-    let told = streamed(
+    let parsed = streamed(
         &(events(&[
             delta(&call(0, "call_a", "f", "")),
             delta(&call(1, "call_b", "g", "{\"b\"")),
@@ -90,13 +90,13 @@ fn parallel_calls_come_one_after_the_other() {
             finish("tool_calls"),
         ]) + DONE),
     );
-    assert_eq!(texts(&told), [("tool_use", "{\"a\":1}"), ("tool_use", "{\"b\":2}")]);
+    assert_eq!(texts(&parsed), [("tool_use", "{\"a\":1}"), ("tool_use", "{\"b\":2}")]);
     assert_eq!(
-        told.blocks[0].0,
+        parsed.blocks[0].0,
         json!({"type": "tool_use", "id": "call_a", "name": "f", "input": {}})
     );
-    assert_eq!(told.blocks[1].0["id"], "call_b");
-    assert_eq!(told.last["delta"]["stop_reason"], "tool_use");
+    assert_eq!(parsed.blocks[1].0["id"], "call_b");
+    assert_eq!(parsed.last["delta"]["stop_reason"], "tool_use");
 }
 
 #[test]
@@ -121,20 +121,20 @@ fn a_call_that_is_complete_makes_room_for_the_next() {
 #[test]
 fn whole_calls_of_one_index_are_several() {
     // Ollama gives each call whole, and has given every one of them index 0.
-    let told = streamed(
+    let parsed = streamed(
         &(events(&[
             delta(&call(0, "call_1", "f", "{\"a\":1}")),
             delta(&call(0, "call_2", "f", "{\"a\":2}")),
             finish("stop"),
         ]) + DONE),
     );
-    assert_eq!(texts(&told), [("tool_use", "{\"a\":1}"), ("tool_use", "{\"a\":2}")]);
-    assert_eq!(told.last["delta"]["stop_reason"], "tool_use");
+    assert_eq!(texts(&parsed), [("tool_use", "{\"a\":1}"), ("tool_use", "{\"a\":2}")]);
+    assert_eq!(parsed.last["delta"]["stop_reason"], "tool_use");
 }
 
 #[test]
 fn a_call_without_an_id_gets_one_and_one_without_a_name_is_none() {
-    let told = streamed(
+    let parsed = streamed(
         &(events(&[
             delta(
                 &json!({"tool_calls": [{"index": 0, "function": {"name": "f", "arguments": "{}"}}]}),
@@ -143,13 +143,16 @@ fn a_call_without_an_id_gets_one_and_one_without_a_name_is_none() {
             finish("tool_calls"),
         ]) + DONE),
     );
-    assert_eq!((told.blocks.len(), &told.last["delta"]["stop_reason"]), (1, &json!("tool_use")));
-    assert_eq!(told.blocks[0].0["id"], "toolu_0123456789abcdef0123456789abcdef_0");
+    assert_eq!(
+        (parsed.blocks.len(), &parsed.last["delta"]["stop_reason"]),
+        (1, &json!("tool_use"))
+    );
+    assert_eq!(parsed.blocks[0].0["id"], "toolu_0123456789abcdef0123456789abcdef_0");
 }
 
 #[test]
 fn a_name_may_come_after_the_id() {
-    let told = streamed(
+    let parsed = streamed(
         &(events(&[
             delta(&json!({"tool_calls": [{"index": 0, "id": "a"}]})),
             delta(
@@ -158,12 +161,15 @@ fn a_name_may_come_after_the_id() {
             finish("tool_calls"),
         ]) + DONE),
     );
-    assert_eq!((&told.blocks[0].0["id"], &told.blocks[0].0["name"]), (&json!("a"), &json!("f")));
+    assert_eq!(
+        (&parsed.blocks[0].0["id"], &parsed.blocks[0].0["name"]),
+        (&json!("a"), &json!("f"))
+    );
 }
 
 #[test]
 fn empty_lines_around_a_call_are_no_text() {
-    let told = streamed(
+    let parsed = streamed(
         &(events(&[
             delta(&json!({"reasoning_content": "Hm."})),
             delta(&json!({"content": "\n\n"})),
@@ -172,14 +178,14 @@ fn empty_lines_around_a_call_are_no_text() {
             finish("tool_calls"),
         ]) + DONE),
     );
-    assert_eq!(texts(&told), [("thinking", "Hm."), ("tool_use", "{}")]);
+    assert_eq!(texts(&parsed), [("thinking", "Hm."), ("tool_use", "{}")]);
     let alone = streamed(&(events(&[delta(&json!({"content": "\n"})), finish("stop")]) + DONE));
     assert_eq!(texts(&alone), [("text", "\n")]);
 }
 
 #[test]
 fn a_text_before_and_after_a_call_is_two_blocks() {
-    let told = streamed(
+    let parsed = streamed(
         &(events(&[
             delta(&json!({"content": "I look."})),
             delta(&call(0, "a", "f", "{\"a\"")),
@@ -188,7 +194,7 @@ fn a_text_before_and_after_a_call_is_two_blocks() {
             finish("tool_calls"),
         ]) + DONE),
     );
-    assert_eq!(texts(&told), [("text", "I look."), ("tool_use", "{\"a\":1}"), ("text", "And?")]);
+    assert_eq!(texts(&parsed), [("text", "I look."), ("tool_use", "{\"a\":1}"), ("text", "And?")]);
 }
 
 #[test]
@@ -197,31 +203,31 @@ fn every_end_has_its_reason() {
         let chunk = json!({"choices": [choice]});
         streamed(&events(&[delta(&json!({"content": "x"})), chunk])).last["delta"].clone()
     };
-    let told =
+    let ending =
         |reason: &str, sequence: Value| json!({"stop_reason": reason, "stop_sequence": sequence});
     let finished = |word: &str| reason(json!({"index": 0, "delta": {}, "finish_reason": word}));
-    assert_eq!(finished("stop"), told("end_turn", json!(null)));
-    assert_eq!(finished("length"), told("max_tokens", json!(null)));
-    assert_eq!(finished("content_filter"), told("refusal", json!(null)));
-    assert_eq!(finished("tool_calls"), told("end_turn", json!(null)), "nothing was called");
+    assert_eq!(finished("stop"), ending("end_turn", json!(null)));
+    assert_eq!(finished("length"), ending("max_tokens", json!(null)));
+    assert_eq!(finished("content_filter"), ending("refusal", json!(null)));
+    assert_eq!(finished("tool_calls"), ending("end_turn", json!(null)), "nothing was called");
     let called = events(&[delta(&call(0, "a", "f", "{}")), finish("tool_calls")]);
-    assert_eq!(streamed(&called).last["delta"], told("tool_use", json!(null)));
+    assert_eq!(streamed(&called).last["delta"], ending("tool_use", json!(null)));
     let vllm =
         |stop: Value| reason(json!({"delta": {}, "finish_reason": "stop", "stop_reason": stop}));
-    assert_eq!(vllm(json!("END")), told("stop_sequence", json!("END")));
-    assert_eq!(vllm(json!("<|im_end|>")), told("end_turn", json!(null)));
-    assert_eq!(vllm(json!(151_645)), told("end_turn", json!(null)));
+    assert_eq!(vllm(json!("END")), ending("stop_sequence", json!("END")));
+    assert_eq!(vllm(json!("<|im_end|>")), ending("end_turn", json!(null)));
+    assert_eq!(vllm(json!(151_645)), ending("end_turn", json!(null)));
     let sglang = reason(json!({"delta": {}, "finish_reason": "stop", "matched_stop": "END"}));
-    assert_eq!(sglang, told("stop_sequence", json!("END")));
+    assert_eq!(sglang, ending("stop_sequence", json!("END")));
 }
 
 #[test]
 fn events_after_the_end_are_ignored() {
     let stream = events(&[delta(&json!({"content": "x"})), finish("stop"), finish("stop")]) + DONE;
-    let told = streamed(&(stream.clone() + &events(&[delta(&json!({"content": "y"}))]) + DONE));
-    assert_eq!(told, streamed(&stream));
+    let parsed = streamed(&(stream.clone() + &events(&[delta(&json!({"content": "y"}))]) + DONE));
+    assert_eq!(parsed, streamed(&stream));
     let comments = format!(": ping\n\n{}", stream.replace("data: {", ": wait\n\ndata: {"));
-    assert_eq!(streamed(&comments), told);
+    assert_eq!(streamed(&comments), parsed);
 }
 
 #[test]
@@ -255,9 +261,9 @@ fn an_error_in_the_stream_ends_it() {
     ];
     for (error, kind) in cases {
         let said = delta(&json!({"content": "x"}));
-        let told = streamed(&(events(&[said, error.clone(), finish("stop")]) + DONE));
-        assert_eq!(told.last["error"]["type"], kind, "{error}");
-        assert_eq!(told.last["request_id"], "r-0123456789abcdef0123456789abcdef");
+        let parsed = streamed(&(events(&[said, error.clone(), finish("stop")]) + DONE));
+        assert_eq!(parsed.last["error"]["type"], kind, "{error}");
+        assert_eq!(parsed.last["request_id"], "r-0123456789abcdef0123456789abcdef");
         assert_eq!(streamed(&events(&[error])).last["error"]["type"], kind);
     }
 }
@@ -271,9 +277,9 @@ fn a_whole_answer_becomes_the_events_of_a_stream() {
     for (kind, space) in [(Body::Json, ""), (Body::Json, "\n "), (Body::Events, "")] {
         let text = format!("{space}{answer}");
         let written = answered(true, &json!({}), 200, kind, &[text.as_bytes()]).unwrap();
-        let told = grammar::read(&written);
-        assert_eq!(texts(&told), [("thinking", "Hm"), ("text", "Hi"), ("tool_use", "{}")]);
-        assert_eq!(told.last["usage"]["output_tokens"], 2);
+        let parsed = grammar::read(&written);
+        assert_eq!(texts(&parsed), [("thinking", "Hm"), ("text", "Hi"), ("tool_use", "{}")]);
+        assert_eq!(parsed.last["usage"]["output_tokens"], 2);
     }
 }
 

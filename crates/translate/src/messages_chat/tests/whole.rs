@@ -115,8 +115,8 @@ fn errors_are_told_in_the_clients_words() {
 #[test]
 fn the_head_tells_what_the_client_gets() {
     for (streaming, body) in [(true, Body::Events), (false, Body::Json)] {
-        for told in [Body::Events, Body::Json] {
-            assert_eq!(super::answer(&context(streaming), b"{}").head(200, told), (200, body));
+        for kind in [Body::Events, Body::Json] {
+            assert_eq!(super::answer(&context(streaming), b"{}").head(200, kind), (200, body));
         }
     }
 }

@@ -45,7 +45,7 @@ struct Open {
     /// Whether its content part is open.
     part: bool,
     /// Whether its text is complete.
-    told: bool,
+    is_complete: bool,
     text: String,
 }
 
@@ -72,14 +72,14 @@ impl GrammarState {
             id: item["id"].clone(),
             kind,
             part: false,
-            told: false,
+            is_complete: false,
             text: String::new(),
         });
     }
 
     fn finish_item(&mut self, item: &Value) {
         let open = self.open.take().unwrap();
-        assert!(open.told && !open.part, "{item}");
+        assert!(open.is_complete && !open.part, "{item}");
         assert_eq!(item["id"], open.id);
         assert_eq!(text_of(item), open.text);
         self.done.push(item.clone());
@@ -114,19 +114,19 @@ impl Open {
                 self.part = true;
             }
             "response.content_part.done" => {
-                assert!(self.part && self.told);
+                assert!(self.part && self.is_complete);
                 assert_eq!(text_of_part(&event["part"]), self.text);
                 self.part = false;
             }
             kind if kind == self.name("delta") => {
-                assert!(!self.told);
+                assert!(!self.is_complete);
                 assert_ne!(event["delta"], "");
                 self.text.push_str(event["delta"].as_str().unwrap());
             }
             kind if kind == self.name("done") => {
-                assert!(!std::mem::replace(&mut self.told, true));
-                let told = ["text", "arguments", "input", "refusal"].map(|field| &event[field]);
-                assert_eq!(told.iter().find_map(|it| it.as_str()).unwrap(), self.text);
+                assert!(!std::mem::replace(&mut self.is_complete, true));
+                let texts = ["text", "arguments", "input", "refusal"].map(|field| &event[field]);
+                assert_eq!(texts.iter().find_map(|it| it.as_str()).unwrap(), self.text);
             }
             kind => panic!("{kind} in a {}", self.kind),
         }

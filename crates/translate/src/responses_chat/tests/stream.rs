@@ -155,11 +155,12 @@ fn a_function_of_a_namespace_gets_its_names_back() {
 
 #[test]
 fn a_limit_leaves_the_response_incomplete() {
-    for (reason, told) in [("length", "max_output_tokens"), ("content_filter", "content_filter")] {
+    for (reason, detail) in [("length", "max_output_tokens"), ("content_filter", "content_filter")]
+    {
         let events =
             streamed(&json!({}), &events(&[delta(&json!({"content": "Once"})), finish(reason)]));
         assert_eq!(events.last().unwrap()["type"], "response.incomplete");
-        assert_eq!(response(&events)["incomplete_details"], json!({"reason": told}));
+        assert_eq!(response(&events)["incomplete_details"], json!({"reason": detail}));
         assert_eq!(response(&events)["output"][0]["status"], "incomplete");
     }
 }

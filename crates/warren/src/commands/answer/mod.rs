@@ -1,10 +1,10 @@
 //! Asks models, and prints their answers as they stream.
 //!
 //! - [`question`]: what is asked: arguments, standard input and files
-//! - [`asked_server`]: the server that is asked, and the model
+//! - [`chat_server`]: the server that answers, and the model
 //! - [`printer`]: the answer on a terminal, as plain text or as JSON
 
-pub(crate) mod asked_server;
+pub(crate) mod chat_server;
 pub(crate) mod printer;
 pub(crate) mod question;
 
@@ -18,7 +18,7 @@ use client::{
 use tokio::time::timeout_at;
 
 pub(crate) use self::{
-    asked_server::{AskedServer, Parameters},
+    chat_server::{ChatServer, Parameters},
     printer::{Printer, Style},
     question::{Question, prompt},
 };

@@ -31,8 +31,8 @@ use self::{
 };
 use super::{
     answer::{
-        Answer, AskedServer, Parameters, Printer, Question, Style,
-        asked_server::{post, remember_model},
+        Answer, ChatServer, Parameters, Printer, Question, Style,
+        chat_server::{post, remember_model},
         follow,
     },
     note, say,
@@ -64,7 +64,7 @@ pub(crate) struct Chat {
     #[command(flatten)]
     style: Style,
     #[command(flatten)]
-    server: AskedServer,
+    server: ChatServer,
 }
 
 impl Chat {

@@ -81,20 +81,20 @@ mod tests {
 
     #[test]
     fn each_machine_is_a_row_and_the_one_that_is_asked_is_marked() {
-        let told = readable(&cluster());
+        let table = readable(&cluster());
         let rows: Vec<Vec<&str>> =
-            told.lines().map(|line| line.split_whitespace().collect()).collect();
-        assert_eq!(rows[1], ["n-1", "here", "-", "this", "machine"], "{told}");
-        assert_eq!(rows[2], ["n-2", "lab\u{fffd}", "10.0.0.2:9179", "reachable"], "{told}");
-        assert_eq!(rows[3], ["n-3-is-l", "-", "10.0.0.2:9179", "not", "reachable"], "{told}");
+            table.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(rows[1], ["n-1", "here", "-", "this", "machine"], "{table}");
+        assert_eq!(rows[2], ["n-2", "lab\u{fffd}", "10.0.0.2:9179", "reachable"], "{table}");
+        assert_eq!(rows[3], ["n-3-is-l", "-", "10.0.0.2:9179", "not", "reachable"], "{table}");
     }
 
     #[test]
     fn a_machine_that_is_linked_through_another_says_so() {
         let mut cluster = cluster();
         cluster.peers[0].through = Some("hub\u{1b}".to_owned());
-        let told = readable(&cluster);
-        assert!(told.contains("reachable through hub\u{fffd}"), "{told}");
+        let table = readable(&cluster);
+        assert!(table.contains("reachable through hub\u{fffd}"), "{table}");
         assert_eq!(all(&cluster)["machines"][1]["through"], "hub\u{1b}");
     }
 
@@ -102,10 +102,10 @@ mod tests {
     fn json_has_whole_ids_and_the_notices() {
         let mut cluster = cluster();
         cluster.notices.push("a clock is ahead".to_owned());
-        let told = all(&cluster);
-        assert_eq!(told["machines"][0]["this"], true, "{told}");
-        assert_eq!(told["machines"][2]["node_id"], "n-3-is-long", "{told}");
-        assert_eq!(told["machines"][2]["reachable"], false, "{told}");
-        assert_eq!(told["notices"], json!(["a clock is ahead"]));
+        let json = all(&cluster);
+        assert_eq!(json["machines"][0]["this"], true, "{json}");
+        assert_eq!(json["machines"][2]["node_id"], "n-3-is-long", "{json}");
+        assert_eq!(json["machines"][2]["reachable"], false, "{json}");
+        assert_eq!(json["notices"], json!(["a clock is ahead"]));
     }
 }

@@ -1,6 +1,6 @@
 //! The PostgreSQL database that several servers share.
 
-use daemon::database::{Examination, Examined};
+use daemon::database::{DatabaseReport, Examination};
 
 use super::finding::Finding;
 use crate::commands::words::count;
@@ -15,7 +15,7 @@ const CLOCK_OFF_S: u64 = 5;
 const MANY_ROWS: u64 = 10_000;
 
 /// The findings about the shared database, if the settings name one.
-pub(super) fn all(examined: Option<&Examined>) -> Vec<Finding> {
+pub(super) fn all(examined: Option<&DatabaseReport>) -> Vec<Finding> {
     let Some(examined) = examined else { return Vec::new() };
     let mut findings = match &examined.found {
         Ok(found) => of_found(&examined.shown, found),
@@ -153,7 +153,7 @@ mod tests {
     fn found(change: fn(&mut Examination)) -> Vec<(State, String)> {
         let mut found = good();
         change(&mut found);
-        let examined = Examined { shown: "db".to_owned(), found: Ok(found), waiting: None };
+        let examined = DatabaseReport { shown: "db".to_owned(), found: Ok(found), waiting: None };
         all(Some(&examined)).into_iter().map(|finding| (finding.state, finding.found)).collect()
     }
 
@@ -192,8 +192,11 @@ mod tests {
     fn rows_that_wait_are_counted_and_many_are_noted() {
         let state = |rows| unsent(rows).state;
         assert_eq!([state(0), state(9), state(MANY_ROWS)], [State::Ok, State::Ok, State::Note]);
-        let why =
-            Examined { shown: "db".to_owned(), found: Err("no".to_owned()), waiting: Some(3) };
+        let why = DatabaseReport {
+            shown: "db".to_owned(),
+            found: Err("no".to_owned()),
+            waiting: Some(3),
+        };
         let all = all(Some(&why));
         assert_eq!((all[0].state, all[1].state), (State::Fault, State::Ok));
         assert!(all[1].found.contains("3 rows"), "{:?}", all[1]);

@@ -118,18 +118,18 @@ mod tests {
         }
     }
 
-    fn told(engine: &SurveyedEngine) -> String {
+    fn finding_of(engine: &SurveyedEngine) -> String {
         one(engine).iter().map(|finding| finding.readable() + "\n").collect()
     }
 
     #[test]
     fn a_program_is_told_with_its_version_and_the_memory_of_its_models() {
-        let text = told(&engine());
+        let text = finding_of(&engine());
         assert!(text.contains("ok     model engine   /opt/llama-server, version: 1"), "{text}");
         assert!(text.contains("2 models, memory for 4.0 GiB: all of them fit together"), "{text}");
-        let small = told(&SurveyedEngine { memory: 5 << 29, ..engine() });
+        let small = finding_of(&SurveyedEngine { memory: 5 << 29, ..engine() });
         assert!(small.contains("together they take 3.0 GiB, so they take turns"), "{small}");
-        let smaller = told(&SurveyedEngine { memory: 3 << 29, ..engine() });
+        let smaller = finding_of(&SurveyedEngine { memory: 3 << 29, ..engine() });
         assert!(smaller.contains("larger than the memory of 1.5 GiB: b 2.0 GiB"), "{smaller}");
     }
 
@@ -150,7 +150,7 @@ mod tests {
             reason: "cut off".to_owned(),
             is_arriving: false,
         });
-        let text = told(&SurveyedEngine { passed_over: passed_over.collect(), ..engine() });
+        let text = finding_of(&SurveyedEngine { passed_over: passed_over.collect(), ..engine() });
         assert!(text.contains("7 files passed over: /m/0: cut off; /m/1"), "{text}");
         assert!(text.contains("and 2 more"), "{text}");
         let unreadable = vec![("/gone".into(), "it is not there".to_owned())];

@@ -11,7 +11,7 @@ use base::system::{file_id, file_limits, mode};
 use client::Warren;
 use daemon::{
     ConfigFile, ServeOptions, Settings,
-    database::{Examined, examine},
+    database::{DatabaseReport, examine},
     nats::{self, ExaminedNats},
     options::WorkerOptions,
     settings::data_dir,
@@ -33,8 +33,8 @@ use super::{
 };
 use crate::{
     commands::{
-        listening::address,
         model_engines::{self, SurveyedEngine},
+        servers::address,
         service::{self, Manager, ServiceContext},
         target::RunningServer,
         worker as lending,
@@ -57,7 +57,7 @@ pub(super) struct Facts {
     pub(super) configuration: Configuration,
     pub(super) certificate: Option<Certificate>,
     pub(super) data: Data,
-    pub(super) database: Option<Examined>,
+    pub(super) database: Option<DatabaseReport>,
     pub(super) nats: Option<Result<ExaminedNats, String>>,
     pub(super) port: Port,
     pub(super) server: Server,
@@ -178,7 +178,7 @@ fn data(options: &ServeOptions) -> Data {
 }
 
 /// The database that servers share, if these settings name one.
-async fn database(options: &ServeOptions) -> Option<Examined> {
+async fn database(options: &ServeOptions) -> Option<DatabaseReport> {
     let url = options.database.clone()?;
     let directory = data_dir(options.data_dir.clone()).unwrap_or_default();
     spawn_blocking(move || examine(&url, &directory)).await.ok()

@@ -75,32 +75,9 @@ pub(super) fn port(port: &Port, server: &Server) -> Finding {
 pub(super) fn server(server: &Server, holder: Option<u32>) -> Finding {
     const CHECK: &str = "server";
     let url = &server.url;
-    let health = match (&server.answer, holder) {
-        (Ok(health), _) => health,
-        (Err(error), Some(holder)) if server.is_here => {
-            let found = format!(
-                "process {holder} uses the data directory, and does not answer at {url}: {error}"
-            );
-            return Finding::fault(
-                CHECK,
-                found,
-                "does it listen elsewhere? `warren logs`, `warren service status`",
-            );
-        }
-        (Err(_), None) if server.is_here => {
-            return Finding::note(
-                CHECK,
-                format!("none answers at {url}"),
-                "start one with `warren up`",
-            );
-        }
-        (Err(error), _) => {
-            return Finding::fault(
-                CHECK,
-                error,
-                "is it up, and is this its address? Does a firewall lie between?",
-            );
-        }
+    let health = match &server.answer {
+        Ok(health) => health,
+        Err(error) => return unanswered(CHECK, server, error, holder),
     };
     if let Some(why) = &health.degraded {
         return Finding::fault(CHECK, format!("{url}: {why}"), "see `warren logs --level warn`");
@@ -114,6 +91,28 @@ pub(super) fn server(server: &Server, holder: Option<u32>) -> Finding {
         CHECK,
         format!("{url}: {status}, version {VERSION}, {workers} workers and other providers"),
     )
+}
+
+/// The finding about a server that does not answer.
+fn unanswered(check: &'static str, server: &Server, error: &str, holder: Option<u32>) -> Finding {
+    let url = &server.url;
+    match holder {
+        Some(holder) if server.is_here => Finding::fault(
+            check,
+            format!(
+                "process {holder} uses the data directory, and does not answer at {url}: {error}"
+            ),
+            "does it listen elsewhere? `warren logs`, `warren service status`",
+        ),
+        None if server.is_here => {
+            Finding::note(check, format!("none answers at {url}"), "start one with `warren up`")
+        }
+        _ => Finding::fault(
+            check,
+            error,
+            "is it up, and is this its address? Does a firewall lie between?",
+        ),
+    }
 }
 
 /// The ways in which others reach the server of this machine.

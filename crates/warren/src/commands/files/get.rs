@@ -18,9 +18,10 @@ use protocol::workspace::ProjectId;
 use serde_json::json;
 use tokio::time::sleep;
 
-use super::{ProjectPath, find, progress::bar};
+use super::{ProjectPath, find};
 use crate::{
     commands::{
+        progress::file_bar,
         say, say_json_line,
         table::plain,
         words::bytes,
@@ -132,17 +133,17 @@ async fn fetch(
     out: &mut impl Write,
 ) -> anyhow::Result<Result<u64, Changed>> {
     let (mut download, mut progress) = (Download::default(), None);
-    while let Some(asked) = download.next() {
-        if asked.check && download.size() == 0 {
+    while let Some(range) = download.next() {
+        if range.check && download.size() == 0 {
             // A program that writes a file again empties it first.
             sleep(MOMENT).await;
         }
-        let window = workspace.read_window(project, path, asked).await?;
+        let window = workspace.read_window(project, path, range).await?;
         if let Err(changed) = download.take(&window) {
             return Ok(Err(changed));
         }
         out.write_all(&window.data).context("it cannot be written here")?;
-        let bar = progress.get_or_insert_with(|| bar(path, download.size()));
+        let bar = progress.get_or_insert_with(|| file_bar(path, download.size()));
         bar.set_position(download.fetched());
     }
     if let Some(bar) = progress {

@@ -1,14 +1,13 @@
 //! `warren files`: files of projects.
 //!
 //! - `path`: a project and a path in it; `list`, `change`: looking, and what needs no transfer
-//! - `get`, `put`: files from there and to there; `parts`: a large one to there; `progress`: how far they are
+//! - `get`, `put`: files from there and to there; `parts`: a large one to there
 
 mod change;
 mod get;
 mod list;
 mod parts;
 mod path;
-mod progress;
 mod put;
 
 use clap::{Args, Subcommand};

@@ -11,7 +11,8 @@ use client::{ClientError, Workspace, workspace::files::UploadPart};
 use protocol::workspace::{ProjectId, limits::UPLOAD_PART_MAX};
 use tokio::time::sleep;
 
-use super::{progress::bar, put::same};
+use super::put::same;
+use crate::commands::progress::file_bar;
 
 /// How often a part is sent again after a lost connection, and the wait before that.
 const TRIES: u32 = 10;
@@ -44,7 +45,7 @@ impl LargeFile {
         path: &str,
         connect: impl AsyncFn() -> anyhow::Result<(Workspace, ProjectId)>,
     ) -> anyhow::Result<u64> {
-        let (mut to, bar) = (Receiver { to: Some(to), path, connect }, bar(path, self.size));
+        let (mut to, bar) = (Receiver { to: Some(to), path, connect }, file_bar(path, self.size));
         let upload_id = format!("{:032x}", rand::random::<u128>());
         let (mut offset, mut bytes) = (0, self.part()?);
         loop {

@@ -17,9 +17,11 @@ use protocol::workspace::{
 };
 use serde_json::json;
 
-use super::{ProjectPath, find, parts::LargeFile, progress::bar};
+use super::{ProjectPath, find, parts::LargeFile};
 use crate::{
-    commands::{say, say_json_line, table::plain, words::bytes, workspace::Output},
+    commands::{
+        progress::file_bar, say, say_json_line, table::plain, words::bytes, workspace::Output,
+    },
     exit::usage,
 };
 
@@ -49,7 +51,7 @@ impl Put {
         let size = match content {
             Content::Whole(content) => {
                 let size = content.len() as u64;
-                let bar = bar(&path, size);
+                let bar = file_bar(&path, size);
                 if self.force {
                     workspace.write_text(project, &path, text(content)?).await?;
                 } else {
@@ -143,8 +145,8 @@ fn read_once(path: &Path) -> anyhow::Result<Option<Vec<u8>>> {
     }
     content.truncate(usize::try_from(before.len()).unwrap_or(usize::MAX));
     file.rewind()?;
-    let again = read_all(&mut file)?;
-    Ok(again.starts_with(&content).then_some(content))
+    let current = read_all(&mut file)?;
+    Ok(current.starts_with(&content).then_some(content))
 }
 
 fn read_all(from: &mut impl Read) -> io::Result<Vec<u8>> {

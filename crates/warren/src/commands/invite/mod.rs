@@ -113,8 +113,8 @@ impl Invite {
 
     async fn machine(self, file: &ConfigFile) -> anyhow::Result<()> {
         let expires_in_secs = self.lasts().map_err(usage)?;
-        let asked = CreateInvitation { name: self.name, expires_in_secs, url: self.url };
-        let made = self.output.server.warren(&file.serve)?.create_invitation(&asked).await?;
+        let request = CreateInvitation { name: self.name, expires_in_secs, url: self.url };
+        let made = self.output.server.warren(&file.serve)?.create_invitation(&request).await?;
         match self.output.json {
             true => Ok(say_json(&made)?),
             false => shown::machine(&made, self.qr),
@@ -124,8 +124,8 @@ impl Invite {
     async fn guest(self, file: &ConfigFile) -> anyhow::Result<()> {
         let password = self.password.map(|password| password.expose().to_owned());
         let room = self.room.unwrap_or_default();
-        let asked = InviteToRoom { room, password, url: self.url };
-        let made = self.output.server.warren(&file.serve)?.invite_to_room(&asked).await?;
+        let request = InviteToRoom { room, password, url: self.url };
+        let made = self.output.server.warren(&file.serve)?.invite_to_room(&request).await?;
         match self.output.json {
             true => Ok(say_json(&made)?),
             false => shown::guest(&made, self.qr),

@@ -26,8 +26,8 @@ pub(super) async fn join(
     machine: &str,
 ) -> anyhow::Result<JoinedServer> {
     // Before the code is used up: a server that cannot be remembered must not be joined.
-    let kept = JoinedServers::new()?;
-    kept.all()?;
+    let servers = JoinedServers::new()?;
+    servers.all()?;
     let (url, answer) = find(invitation, secret, machine).await?;
     let JoinAnswer { key, key_id, name, server_name } = answer;
     let mut urls = invitation.place.urls();
@@ -43,7 +43,7 @@ pub(super) async fn join(
         machine: name,
         joined_at: Timestamp::now(),
     };
-    kept.keep(server.clone()).await?;
+    servers.keep(server.clone()).await?;
     let (name, machine) = (plain(&server.name), plain(&server.machine));
     say(&format!("joined {name} at {url} as {machine}"))?;
     if url.starts_with("http:") {

@@ -57,7 +57,7 @@ impl JoinedServers {
     /// Remembers a server, in place of its former record.
     pub(super) async fn keep(&self, server: JoinedServer) -> anyhow::Result<()> {
         let keep = |book: &mut Book| {
-            book.servers.retain(|kept| kept.id != server.id);
+            book.servers.retain(|known| known.id != server.id);
             book.servers.push(server);
             book.servers.drain(..book.servers.len().saturating_sub(MOST));
         };
@@ -67,7 +67,7 @@ impl JoinedServers {
     /// Remembers the present URL of a server.
     pub(super) async fn reached(&self, id: ServerId, url: &str) -> anyhow::Result<()> {
         let reached = |book: &mut Book| {
-            for server in book.servers.iter_mut().filter(|kept| kept.id == id) {
+            for server in book.servers.iter_mut().filter(|known| known.id == id) {
                 server.urls.retain(|known| known != url);
                 server.urls.insert(0, url.to_owned());
                 server.urls.truncate(MOST_URLS);
@@ -79,14 +79,14 @@ impl JoinedServers {
     /// Forgets the servers of an id, a name or a URL. Returns their number.
     pub(super) async fn forget(&self, meant: &str) -> anyhow::Result<usize> {
         let meant = meant.trim_end_matches('/');
-        let is_meant = |kept: &JoinedServer| {
-            kept.id.to_string() == meant
-                || kept.name == meant
-                || kept.urls.iter().any(|url| url == meant)
+        let is_meant = |known: &JoinedServer| {
+            known.id.to_string() == meant
+                || known.name == meant
+                || known.urls.iter().any(|url| url == meant)
         };
         let forget = |book: &mut Book| {
             let before = book.servers.len();
-            book.servers.retain(|kept| !is_meant(kept));
+            book.servers.retain(|known| !is_meant(known));
             before - book.servers.len()
         };
         self.0.update(forget).await
@@ -116,34 +116,34 @@ mod tests {
     async fn a_server_is_remembered_once_with_its_latest_address_first_until_it_is_forgotten() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("warren/joined.json");
-        let kept = JoinedServers(PrivateFile::at(path.clone()));
+        let servers = JoinedServers(PrivateFile::at(path.clone()));
         for one in [server(1, "http://a"), server(2, "http://b"), server(1, "http://c")] {
-            kept.keep(one).await.unwrap();
+            servers.keep(one).await.unwrap();
         }
         for number in 0..2 * MOST_URLS {
-            kept.reached(ServerId::new([1; 8]), &format!("http://{number}")).await.unwrap();
+            servers.reached(ServerId::new([1; 8]), &format!("http://{number}")).await.unwrap();
         }
-        kept.reached(ServerId::new([1; 8]), "http://14").await.unwrap();
-        let all = kept.all().unwrap();
+        servers.reached(ServerId::new([1; 8]), "http://14").await.unwrap();
+        let all = servers.all().unwrap();
         assert_eq!(all.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["box2", "box1"]);
         assert_eq!(
             (all[1].urls.len(), all[1].urls[..2].join(" ")),
             (MOST_URLS, "http://14 http://15".to_owned())
         );
         assert_eq!(std::fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(kept.forget("http://b/").await.unwrap(), 1);
-        assert_eq!(kept.forget("box2").await.unwrap(), 0);
-        assert_eq!(kept.all().unwrap().len(), 1);
+        assert_eq!(servers.forget("http://b/").await.unwrap(), 1);
+        assert_eq!(servers.forget("box2").await.unwrap(), 0);
+        assert_eq!(servers.all().unwrap().len(), 1);
     }
 
     #[tokio::test]
     async fn so_many_servers_are_remembered() {
         let directory = tempfile::tempdir().unwrap();
-        let kept = JoinedServers(PrivateFile::at(directory.path().join("joined.json")));
+        let servers = JoinedServers(PrivateFile::at(directory.path().join("joined.json")));
         for number in 0..=u8::try_from(MOST).unwrap() {
-            kept.keep(server(number, "http://a")).await.unwrap();
+            servers.keep(server(number, "http://a")).await.unwrap();
         }
-        let all = kept.all().unwrap();
+        let all = servers.all().unwrap();
         assert_eq!((all.len(), all[0].name.as_str()), (MOST, "box1"));
     }
 }

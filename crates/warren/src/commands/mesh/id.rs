@@ -103,8 +103,8 @@ mod tests {
         let relays =
             vec![MeshRelayJson { url: "ws://r?node=ab12".to_owned(), error, ..<_>::default() }];
         let problems = vec!["two\u{1b}".to_owned()];
-        let told = readable(&MeshId { relays, problems, ..id });
-        assert!(told.contains("ws://r (not registered: refused)"), "{told}");
-        assert!(told.contains("PROBLEM      two\u{fffd}"), "{told}");
+        let table = readable(&MeshId { relays, problems, ..id });
+        assert!(table.contains("ws://r (not registered: refused)"), "{table}");
+        assert!(table.contains("PROBLEM      two\u{fffd}"), "{table}");
     }
 }

@@ -1,12 +1,10 @@
-//! `warren mesh`: a file for each command, and `progress`, which shows a transfer, and `serve`, which
-//! lends what was fetched.
+//! `warren mesh`: a file for each command, and `serve`, which lends what was fetched.
 
 mod ask;
 mod id;
 mod models;
 mod peers;
-pub(super) mod progress;
-mod pull;
+pub(super) mod pull;
 mod relay;
 mod serve;
 mod transfers;

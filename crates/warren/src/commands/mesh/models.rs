@@ -75,8 +75,8 @@ mod tests {
             served_here: true,
             files_here: false,
         };
-        let told = readable(&[model]);
+        let table = readable(&[model]);
         let row = "org/model  here, 01010101  01010101, 02020202, 03030303, 1 more  3.0 GiB";
-        assert_eq!(told.lines().nth(1), Some(row), "{told}");
+        assert_eq!(table.lines().nth(1), Some(row), "{table}");
     }
 }

@@ -134,7 +134,7 @@ mod tests {
             capacity: 4,
             ..MeshPeer::default()
         };
-        let told = readable(&[peer]);
+        let table = readable(&[peer]);
         for part in [
             "d0d0d0d0 ",
             "gpu\u{fffd}",
@@ -146,7 +146,7 @@ mod tests {
             " 4 ",
             "12.3",
         ] {
-            assert!(told.contains(part), "{part}: {told}");
+            assert!(table.contains(part), "{part}: {table}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `warren mesh pull`.
+//! `warren mesh pull`, and how far a transfer of the mesh is.
 
 use std::path::PathBuf;
 
@@ -10,9 +10,14 @@ use client::{
 };
 use daemon::{ConfigFile, ServeOptions, signals};
 
-use super::{progress::show, serve::serve};
+use super::{serve::serve, short};
 use crate::commands::{
-    note, progress::Progress, say, say_json_line, table::plain, target::RunningServer, words::bytes,
+    note,
+    progress::{Progress, Step},
+    say, say_json_line,
+    table::plain,
+    target::RunningServer,
+    words::{bytes, count, span},
 };
 
 /// Fetch a model from all peers that have the same files, at once. The server fetches it, so a pull goes on
@@ -58,6 +63,7 @@ impl Pull {
 
     /// Watches the transfer. Returns its last step.
     async fn to_its_end(&self, warren: &Warren) -> anyhow::Result<MeshTransfer> {
+        let request = MeshPull { model: self.model.clone(), from: self.from.clone() };
         let stop = signals::shutdown()?;
         tokio::select! {
             () = stop.cancelled() => bail!(
@@ -65,24 +71,8 @@ impl Pull {
                  with --cancel it stops",
                 model = self.model
             ),
-            ended = self.watch(warren) => ended,
+            ended = watch(warren, &request, self.json) => ended,
         }
-    }
-
-    /// Shows each step. Returns the last.
-    async fn watch(&self, warren: &Warren) -> anyhow::Result<MeshTransfer> {
-        let asked = MeshPull { model: self.model.clone(), from: self.from.clone() };
-        let mut pulling = warren.mesh_pull(&asked).await?;
-        let (mut progress, mut last) = (Progress::new(), None);
-        while let Some(step) = pulling.next().await? {
-            match self.json {
-                true => say_json_line(&step)?,
-                false => show(&mut progress, &step),
-            }
-            last = Some(step);
-        }
-        progress.end();
-        last.ok_or_else(|| anyhow!("the server told nothing of the pull"))
     }
 
     fn tell(&self, last: MeshTransfer) -> anyhow::Result<()> {
@@ -120,5 +110,80 @@ impl Pull {
         }
         note("what has arrived stays for another pull");
         Ok(())
+    }
+}
+
+/// Has the server fetch a model from peers, and shows each step. Returns the last.
+pub(crate) async fn watch(
+    warren: &Warren,
+    request: &MeshPull,
+    json: bool,
+) -> anyhow::Result<MeshTransfer> {
+    let mut pulling = warren.mesh_pull(request).await?;
+    let (mut progress, mut last) = (Progress::new(), None);
+    while let Some(step) = pulling.next().await? {
+        match json {
+            true => say_json_line(&step)?,
+            false => show(&mut progress, &step),
+        }
+        last = Some(step);
+    }
+    progress.end();
+    last.ok_or_else(|| anyhow!("the server told nothing of the pull"))
+}
+
+/// Shows a step.
+fn show(progress: &mut Progress, step: &MeshTransfer) {
+    progress.show(Step {
+        name: &plain(&step.model),
+        state: &step.state,
+        bytes: step.bytes,
+        total: step.total.unwrap_or(0),
+        line: line(step),
+    });
+}
+
+/// A step in one line: amount, speed, time left, source.
+fn line(step: &MeshTransfer) -> String {
+    let mut parts = vec![plain(&step.state)];
+    match step.total {
+        Some(total) => parts.push(format!("{} of {}", bytes(step.bytes), bytes(total))),
+        None if step.bytes > 0 => parts.push(bytes(step.bytes)),
+        None => {}
+    }
+    if step.state == "running" {
+        parts.push(format!("{}/s", bytes(step.rate)));
+        parts.extend(step.eta_secs.map(|secs| format!("{} left", span(secs))));
+    }
+    match &step.peers[..] {
+        [] => {}
+        [one] => parts.push(format!("from {}", plain(&short(one)))),
+        several => parts.push(format!("from {}", count(several.len() as u64, "peer"))),
+    }
+    parts.extend(step.detail.as_deref().map(plain));
+    parts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_shows_amount_speed_time_left_and_source() {
+        let mut step = MeshTransfer { state: "searching".to_owned(), ..MeshTransfer::default() };
+        assert_eq!(line(&step), "searching");
+        step = MeshTransfer {
+            state: "running".to_owned(),
+            bytes: 1 << 20,
+            total: Some(4 << 20),
+            rate: 1 << 20,
+            eta_secs: Some(3),
+            peers: vec!["ab".repeat(32)],
+            ..step
+        };
+        let expected = "running, 1.0 MiB of 4.0 MiB, 1.0 MiB/s, 3s left, from abababab";
+        assert_eq!(line(&step), expected);
+        step.peers.push("cd".repeat(32));
+        assert!(line(&step).ends_with("from 2 peers"));
     }
 }

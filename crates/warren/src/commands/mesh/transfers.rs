@@ -83,9 +83,9 @@ mod tests {
             peers: vec!["ab".repeat(32)],
             ..MeshTransfer::default()
         };
-        let told = readable(&[transfer]);
+        let table = readable(&[transfer]);
         for part in ["abababab", "running", "1.0 MiB", "1.0 GiB", "512.0 KiB/s", "1m 30s"] {
-            assert!(told.contains(part), "{part}: {told}");
+            assert!(table.contains(part), "{part}: {table}");
         }
     }
 }

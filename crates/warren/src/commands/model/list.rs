@@ -88,11 +88,11 @@ mod tests {
             model("qwen3-8b", "gpu-box", facts),
             model("qwen3-8b", "lap\u{1b}top", ModelFacts::default()),
         ];
-        let told = readable(&all, 190_000);
+        let table = readable(&all, 190_000);
         let expected = "\
 MODEL     MACHINE  STATE   USED     SIZE   MEMORY  CONTEXT
 qwen3-8b  gpu-box  loaded    3m  5.0 GiB  6.0 GiB    40960
 qwen3-8b  lap\u{fffd}top  -          -        -        -        -";
-        assert_eq!(told, expected, "{told}");
+        assert_eq!(table, expected, "{table}");
     }
 }

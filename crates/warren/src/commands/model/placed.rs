@@ -161,8 +161,8 @@ mod tests {
     #[test]
     fn a_model_server_of_others_is_not_told() {
         let foreign = PlacedModel { loads_models: false, ..at("ollama", None, None) };
-        let told = error(to_load(&[foreign], "m", None));
-        assert!(told.contains("at ollama, which does not load"), "{told}");
+        let words = error(to_load(&[foreign], "m", None));
+        assert!(words.contains("at ollama, which does not load"), "{words}");
     }
 
     #[test]

@@ -86,21 +86,21 @@ fn llama_server(system: &System) -> String {
 mod tests {
     use super::*;
 
-    fn told(system: &System) -> String {
+    fn advice_for(system: &System) -> String {
         advice("llama-server", Some(KnownProgram::LlamaServer), system)
     }
 
     #[test]
     fn only_what_works_on_this_system_is_proposed() {
         let stable = System::of("PRETTY_NAME=\"x\"\nID=debian\nVERSION_ID=\"12\"\n", false);
-        let text = told(&stable);
+        let text = advice_for(&stable);
         assert!(text.contains("releases") && !text.contains("apt") && !text.contains("brew"));
         let next = System::of("ID=debian\nVERSION_CODENAME=forky\n", false);
-        assert!(told(&next).contains("sudo apt install llama.cpp"));
-        assert!(told(&System::of("ID=nixos\n", false)).contains("nix profile install"));
-        assert!(told(&System::of("", true)).contains("brew install llama.cpp"));
+        assert!(advice_for(&next).contains("sudo apt install llama.cpp"));
+        assert!(advice_for(&System::of("ID=nixos\n", false)).contains("nix profile install"));
+        assert!(advice_for(&System::of("", true)).contains("brew install llama.cpp"));
         let brewed = System { has_brew: true, ..stable };
-        assert!(told(&brewed).contains("brew install llama.cpp"));
+        assert!(advice_for(&brewed).contains("brew install llama.cpp"));
     }
 
     #[test]

@@ -63,7 +63,7 @@ struct LastLook {
 
 /// A model for people.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Offered {
+pub(crate) struct OfferedModel {
     /// The name of the program that serves it.
     pub(crate) program: String,
     pub(crate) name: String,
@@ -116,9 +116,9 @@ impl Fleet {
     }
 
     /// The present models.
-    pub(crate) fn offered(&self) -> Vec<Offered> {
+    pub(crate) fn offered(&self) -> Vec<OfferedModel> {
         let last = self.last_look.lock().unwrap_or_else(PoisonError::into_inner);
-        let offered = |model: &EngineModel| Offered {
+        let offered = |model: &EngineModel| OfferedModel {
             program: model.program.name.clone(),
             name: model.name.clone(),
             facts: model.facts.clone(),
@@ -230,9 +230,9 @@ fn tell(passed_over: &PassedOver) {
 }
 
 fn reasons(passed_over: &[PassedOver]) -> Option<String> {
-    let told = passed_over.iter().take(MOST_NAMED);
-    let told: Vec<_> = told.map(|it| format!("{}: {}", file_name(&it.path), it.reason)).collect();
-    Some(told.join("; ")).filter(|told| !told.is_empty())
+    let first = passed_over.iter().take(MOST_NAMED);
+    let list: Vec<_> = first.map(|it| format!("{}: {}", file_name(&it.path), it.reason)).collect();
+    Some(list.join("; ")).filter(|list| !list.is_empty())
 }
 
 fn file_name(path: &Path) -> String {

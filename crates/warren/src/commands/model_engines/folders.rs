@@ -1,5 +1,5 @@
 //! Models that are no GGUF files: a folder with a `config.json` and weights, or a file of another kind. Each is
-//! one model, called as it is named.
+//! one model; its name is that of the folder or file.
 
 use std::{
     fs,
@@ -79,8 +79,8 @@ mod tests {
         put("m.gguf", b"GGUF");
         let paths = ["all", "ggml-base.bin", "m.gguf", "nowhere"].map(|it| place.path().join(it));
         let found = look(&paths);
-        let told: Vec<_> = found.iter().map(|it| (it.name.as_str(), it.bytes)).collect();
-        assert_eq!(told, [("ggml-base", 3), ("qwen", 10)]);
+        let models: Vec<_> = found.iter().map(|it| (it.name.as_str(), it.bytes)).collect();
+        assert_eq!(models, [("ggml-base", 3), ("qwen", 10)]);
         let itself = look(&[place.path().join("all/qwen")]);
         assert_eq!(itself[0].name, "qwen");
     }

@@ -21,6 +21,6 @@ mod wanted;
 mod wishes;
 
 pub(crate) use self::{
-    fleet::{Fleet, LOADS_AT_ONCE, MAX_CONCURRENT, Offered},
+    fleet::{Fleet, LOADS_AT_ONCE, MAX_CONCURRENT, OfferedModel},
     survey::{SurveyedEngine, survey},
 };

@@ -17,7 +17,7 @@ const LEAST_CONTEXT: u64 = 4_096;
 
 /// The program, and the wishes for it.
 #[derive(Debug, Clone)]
-pub(crate) struct Served<'a> {
+pub(crate) struct ServedProgram<'a> {
     pub(crate) options: &'a EngineOptions,
     pub(crate) program: &'a Arc<Program>,
     pub(crate) known: Option<KnownProgram>,
@@ -25,7 +25,7 @@ pub(crate) struct Served<'a> {
     pub(crate) memory: u64,
 }
 
-impl Served<'_> {
+impl ServedProgram<'_> {
     /// A model of GGUF files.
     pub(crate) fn gguf(&self, local: &LocalModel) -> EngineModel {
         let wishes = Wishes::of(self.options, &local.name);
@@ -85,8 +85,8 @@ impl Served<'_> {
     }
 
     fn group(&self, name: String) -> Group {
-        let told = self.options.groups.as_ref().and_then(|groups| groups.get(&name)).copied();
-        let rule = match told.unwrap_or_default() {
+        let group = self.options.groups.as_ref().and_then(|groups| groups.get(&name)).copied();
+        let rule = match group.unwrap_or_default() {
             TogetherRule::OneAtATime => GroupRule::OneAtATime,
             TogetherRule::Alone => GroupRule::Alone,
         };

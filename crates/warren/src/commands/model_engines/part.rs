@@ -19,7 +19,7 @@ use super::{
     advice::{System, advice},
     find::Places,
     folders,
-    offer::Served,
+    offer::ServedProgram,
     program::KnownProgram,
 };
 
@@ -41,7 +41,7 @@ const PASSED_ON: [&str; 7] = [
 /// A program that was not found, and how to get it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct Missing(String);
+pub(crate) struct MissingProgram(String);
 
 /// One program with the models that it serves.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ impl Part {
         options: EngineOptions,
         places: &Places,
         store: &Path,
-    ) -> Result<Self, Missing> {
+    ) -> Result<Self, MissingProgram> {
         let usual = EngineCommand::Program(USUAL.to_owned());
         let command = options.command.as_ref().unwrap_or(&usual);
         let (name, template) = match command {
@@ -80,12 +80,12 @@ impl Part {
         let known = if template.is_some() { None } else { KnownProgram::of(Path::new(name)) };
         let file = places.find(name).ok_or_else(|| {
             let known = KnownProgram::of(Path::new(name));
-            Missing(advice(name, known, &System::here(places)))
+            MissingProgram(advice(name, known, &System::here(places)))
         })?;
         let arguments = match (template, known) {
             (Some(template), _) => template.to_vec(),
             (None, Some(known)) => known.arguments().iter().map(|&word| word.to_owned()).collect(),
-            (None, None) => return Err(Missing(without_template(name))),
+            (None, None) => return Err(MissingProgram(without_template(name))),
         };
         let endpoints = known.map(KnownProgram::endpoints);
         let program = Arc::new(Program { endpoints, ..program(&file, arguments, &options) });
@@ -124,7 +124,8 @@ impl Part {
         let reads_gguf = self.known.is_none_or(KnownProgram::reads_gguf);
         let scan = if reads_gguf { self.shelf.scan(now) } else { models::shelf::Scan::default() };
         let known = self.known;
-        let served = Served { options: &self.options, program: &self.program, known, memory };
+        let served =
+            ServedProgram { options: &self.options, program: &self.program, known, memory };
         stock.models.extend(scan.models.iter().map(|local| served.gguf(local)));
         stock.passed_over = scan.passed_over;
         if known != Some(KnownProgram::LlamaServer) {

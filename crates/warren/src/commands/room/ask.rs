@@ -7,7 +7,10 @@ use clap::Args;
 use client::{Answering, ClientError, RoomClient, room::message::LlmRequest};
 use daemon::{ConfigFile, signals};
 
-use super::{hosts::Hosts, password::Password, room_name::RoomName};
+use super::{
+    hosts::Hosts,
+    room_name::{Password, RoomName},
+};
 use crate::{commands::answer, exit::usage};
 
 /// Ask a model in a room. All watchers of the room see the answer, token by token, unless you say --private

@@ -24,7 +24,7 @@ use super::{
     hosts::{Hosts, LocatedRoom, codes},
     invitation::Invitation,
     join::{Lender, Part},
-    password::Password,
+    room_name::Password,
     tokens::{HostedRoom, RoomTokens},
 };
 use crate::{
@@ -89,13 +89,13 @@ impl Create {
         // Before the room is made: it would be empty if there were nothing to lend.
         let chosen = if self.lend { Some(self.lender.choose().await?) } else { None };
         let created = warren.create_room(&request).await?;
-        let kept = keep(&warren, &created).await;
+        let stored = keep(&warren, &created).await;
         let invitation = Invitation::new(&warren, &created.room).await;
         if self.json {
             say_json(&as_json(&warren, &created, &invitation)?)?;
         } else {
             self.show(&warren, &created, &invitation)?;
-            tell_token(&created, kept);
+            tell_token(&created, stored);
         }
         let Some(chosen) = chosen else { return Ok(()) };
         let part = Part::with_password(self.password.get());
@@ -173,15 +173,15 @@ pub(super) fn defaults(path: &Path) -> anyhow::Result<RuntimeConfig> {
 /// Stores the host's token, and returns the file.
 async fn keep(warren: &Warren, created: &CreatedRoom) -> anyhow::Result<Option<PathBuf>> {
     let Some(host_token) = created.host_token.clone() else { return Ok(None) };
-    let kept = RoomTokens::new()?;
+    let tokens = RoomTokens::new()?;
     let (server, room) = (warren.url(), created.room.room.id.clone());
-    kept.keep_room(HostedRoom { server, room, codes: codes(&created.room), host_token }).await?;
-    Ok(Some(kept.path().to_owned()))
+    tokens.keep_room(HostedRoom { server, room, codes: codes(&created.room), host_token }).await?;
+    Ok(Some(tokens.path().to_owned()))
 }
 
 /// Shows where the host's token is stored, or the token itself if that failed.
-fn tell_token(created: &CreatedRoom, kept: anyhow::Result<Option<PathBuf>>) {
-    match (kept, &created.host_token) {
+fn tell_token(created: &CreatedRoom, stored: anyhow::Result<Option<PathBuf>>) {
+    match (stored, &created.host_token) {
         (Ok(Some(path)), _) => note(&format!(
             "Who closes and changes it: whoever has the token that is kept in {}.",
             path.display()

@@ -112,10 +112,10 @@ impl Hosts {
         name: &RoomName,
     ) -> anyhow::Result<LocatedRoom> {
         let servers = self.candidates(file, name).await?;
-        let asked = servers.iter().map(|warren| ask(warren.clone(), name.code.clone()));
-        let asked: Vec<JoinHandle<_>> = asked.map(tokio::spawn).collect();
+        let questions = servers.iter().map(|warren| ask(warren.clone(), name.code.clone()));
+        let questions: Vec<JoinHandle<_>> = questions.map(tokio::spawn).collect();
         let mut failed = Vec::new();
-        for (warren, answer) in servers.into_iter().zip(asked) {
+        for (warren, answer) in servers.into_iter().zip(questions) {
             match answer.await? {
                 Ok(summary) => return Ok(LocatedRoom { warren, summary }),
                 Err(error) => failed.push((warren.url(), error)),
@@ -136,7 +136,7 @@ impl Hosts {
             return others;
         }
         // The servers on which this machine made or joined rooms come first. One on this machine is not needed then.
-        let known = RoomTokens::new().and_then(|kept| kept.servers(Some(&name.code)));
+        let known = RoomTokens::new().and_then(|tokens| tokens.servers(Some(&name.code)));
         let mut servers = connect(&known.unwrap_or_default(), None)?;
         match others {
             Ok(mut others) => servers.append(&mut others),
@@ -229,7 +229,7 @@ mod tests {
         ClientError::Unreachable { url: "http://b".to_owned(), reason: "refused".to_owned() }
     }
 
-    fn told(failed: &[(&str, ClientError)]) -> (String, bool) {
+    fn report(failed: &[(&str, ClientError)]) -> (String, bool) {
         let failed = failed.iter().map(|(url, error)| ((*url).to_owned(), error.clone()));
         let error = not_found_error("swift-eagle-42", failed.collect());
         let found = error.downcast_ref::<ClientError>().is_some_and(ClientError::is_not_found);
@@ -238,11 +238,11 @@ mod tests {
 
     #[test]
     fn a_missing_room_is_reported_with_the_servers() {
-        assert_eq!(told(&[("http://a", not_found())]), ("Room not found.".to_owned(), true));
-        let (words, missing) = told(&[("http://a", not_found()), ("http://b", unreachable())]);
+        assert_eq!(report(&[("http://a", not_found())]), ("Room not found.".to_owned(), true));
+        let (words, missing) = report(&[("http://a", not_found()), ("http://b", unreachable())]);
         assert!(missing && words.contains("swift-eagle-42 on http://a;"), "{words}");
         assert!(words.contains("http://b could not be asked"), "{words}");
-        let (words, missing) = told(&[("http://a", unreachable()), ("http://b", unreachable())]);
+        let (words, missing) = report(&[("http://a", unreachable()), ("http://b", unreachable())]);
         assert!(!missing && words.contains("could not reach"), "{words}");
     }
 

@@ -6,7 +6,11 @@ use client::{RemovalToken, RoomClient, room::ParticipantInfo};
 use daemon::ConfigFile;
 use serde_json::json;
 
-use super::{close::Host, hosts::Hosts, password::Password, room_name::RoomName};
+use super::{
+    close::Host,
+    hosts::Hosts,
+    room_name::{Password, RoomName},
+};
 use crate::{
     commands::{say, say_json, table::plain},
     exit::usage,

@@ -63,13 +63,13 @@ impl List {
 
 /// The rooms of all servers that answer. An error if none does.
 async fn rooms(servers: &[Warren]) -> anyhow::Result<Vec<RoomOnServer>> {
-    let asked = servers
+    let questions = servers
         .iter()
         .cloned()
         .map(|warren| tokio::spawn(async move { (warren.url(), warren.rooms().await) }));
-    let asked: Vec<_> = asked.collect();
+    let questions: Vec<_> = questions.collect();
     let (mut rooms, mut failed) = (Vec::new(), Vec::new());
-    for answer in asked {
+    for answer in questions {
         match answer.await? {
             (url, Ok(of_server)) => {
                 rooms.extend(of_server.into_iter().map(|room| (url.clone(), room)));

@@ -1,7 +1,7 @@
 //! `warren room`: a file for each command. What they share:
 //!
 //! - `hosts`: finds the server of a room
-//! - `room_name`: a room's code or URL; `password`: its password
+//! - `room_name`: a room's code or URL, and its password
 //! - `tokens`: this machine's tokens of rooms
 //! - `follow`: a room's events, across broken connections; `narrator` puts them into words
 //! - `invitation`: how others reach a room
@@ -18,7 +18,6 @@ mod kick;
 mod leave;
 mod list;
 mod narrator;
-mod password;
 pub(super) mod room_name;
 mod show;
 mod tokens;

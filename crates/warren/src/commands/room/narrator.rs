@@ -213,12 +213,12 @@ mod tests {
     #[test]
     fn participants_are_shown_by_name() {
         let mut narrator = Narrator::default();
-        let told = narrator.tell(&happened("participant.joined", participant("p1", "Ann\u{1b}")));
-        assert_eq!(told, ["22:13:20Z  Ann\u{fffd} (p1) joined with llama3 on 32 GB RAM"]);
-        let asked = json!({"requestId": "1", "participantId": "p1", "model": "*",
+        let lines = narrator.tell(&happened("participant.joined", participant("p1", "Ann\u{1b}")));
+        assert_eq!(lines, ["22:13:20Z  Ann\u{fffd} (p1) joined with llama3 on 32 GB RAM"]);
+        let request = json!({"requestId": "1", "participantId": "p1", "model": "*",
             "protocol": "chatCompletions"});
-        let told = narrator.tell(&happened("llm.request", asked));
-        assert_eq!(told, ["22:13:20Z  → Ann\u{fffd} is asked for *"]);
+        let lines = narrator.tell(&happened("llm.request", request));
+        assert_eq!(lines, ["22:13:20Z  → Ann\u{fffd} is asked for *"]);
         let mut changed = participant("p1", "Ann");
         assert!(narrator.tell(&happened("participant.updated", changed.clone())).is_empty());
         changed["status"] = json!("busy");
@@ -245,15 +245,15 @@ mod tests {
     fn answers_are_quoted_line_by_line_with_metrics() {
         let mut narrator = Narrator::default();
         assert!(narrator.tell(&token("1", "Hel")).is_empty());
-        let told = narrator.tell(&token("1", "lo\nwor"));
-        assert_eq!(told, ["22:13:20Z    p1: Hello"]);
+        let lines = narrator.tell(&token("1", "lo\nwor"));
+        assert_eq!(lines, ["22:13:20Z    p1: Hello"]);
         let done = json!({"requestId": "1", "participantId": "p1", "model": "m",
             "protocol": "chatCompletions", "metrics": {"ttftMs": 200, "durationMs": 2000,
             "outputTokens": 3, "tokensPerSecond": 1.5}});
-        let told = narrator.tell(&happened("llm.complete", done));
+        let lines = narrator.tell(&happened("llm.complete", done));
         let metrics = "3 tokens, 2.0 s, 1.5 tokens/s, the first after 0.2 s";
-        assert_eq!(told[0], "22:13:20Z    p1: wor");
-        assert_eq!(told[1], format!("22:13:20Z  ✓ p1 answered with m: {metrics}"));
+        assert_eq!(lines[0], "22:13:20Z    p1: wor");
+        assert_eq!(lines[1], format!("22:13:20Z  ✓ p1 answered with m: {metrics}"));
         assert!(narrator.answers.is_empty());
         assert_eq!(narrator.tell(&token("1", "ld")), ["22:13:20Z    p1: ld"], "it came late");
         assert!(narrator.answers.is_empty());
@@ -271,7 +271,7 @@ mod tests {
         }
         assert_eq!(narrator.last_reported.len(), MOST_NAMES);
         assert_eq!(narrator.answers.len(), MOST_ANSWERS);
-        let told = narrator.tell(&token("0", &"y".repeat(LONG)));
-        assert_eq!((told.len(), narrator.answers["0"].as_str()), (1, ""));
+        let lines = narrator.tell(&token("0", &"y".repeat(LONG)));
+        assert_eq!((lines.len(), narrator.answers["0"].as_str()), (1, ""));
     }
 }

@@ -1,8 +1,9 @@
-//! A room's name: one of its codes, or its URL.
+//! How a command names a room, by one of its codes or its URL, and opens it, by its password.
 
 use std::str::FromStr;
 
-use base::Fingerprint;
+use base::{Fingerprint, Secret};
+use clap::Args;
 use client::room::limits::MAX_CODE;
 use url::Url;
 
@@ -49,6 +50,24 @@ fn code(text: &str) -> Result<String, NotARoomName> {
     let is_code = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let fit = !text.is_empty() && text.len() <= MAX_CODE && text.chars().all(is_code);
     fit.then(|| text.to_owned()).ok_or(NotARoomName)
+}
+
+/// The password of a room
+#[derive(Args)]
+pub(super) struct Password {
+    /// The room's password, if it has one
+    #[arg(long, env = "WARREN_ROOM_PASSWORD", value_name = "PASSWORD", hide_env_values = true)]
+    password: Option<Secret>,
+}
+
+impl Password {
+    pub(super) const fn of(password: Option<Secret>) -> Self {
+        Self { password }
+    }
+
+    pub(super) fn get(&self) -> Option<&Secret> {
+        self.password.as_ref().filter(|password| !password.expose().is_empty())
+    }
 }
 
 #[cfg(test)]

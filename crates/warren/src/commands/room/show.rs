@@ -12,8 +12,7 @@ use serde_json::json;
 use super::{
     hosts::{Hosts, LocatedRoom},
     list::time,
-    password::Password,
-    room_name::RoomName,
+    room_name::{Password, RoomName},
 };
 use crate::commands::{
     note, say, say_json,

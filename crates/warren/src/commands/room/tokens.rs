@@ -64,8 +64,8 @@ impl RoomTokens {
         server: &str,
         room: &RoomSummary,
     ) -> anyhow::Result<Option<Secret>> {
-        let of_room = |kept: &&HostedRoom| kept.server == server && kept.room == room.room.id;
-        Ok(self.read()?.rooms.iter().find(of_room).map(|kept| kept.host_token.as_str().into()))
+        let of_room = |record: &&HostedRoom| record.server == server && record.room == room.room.id;
+        Ok(self.read()?.rooms.iter().find(of_room).map(|record| record.host_token.as_str().into()))
     }
 
     /// This machine's participants in a room, the latest first.
@@ -75,7 +75,7 @@ impl RoomTokens {
         room: &RoomSummary,
     ) -> anyhow::Result<Vec<OwnParticipant>> {
         let mut all = self.read()?.participants;
-        all.retain(|kept| kept.server == server && kept.room == room.room.id);
+        all.retain(|record| record.server == server && record.room == room.room.id);
         all.reverse();
         Ok(all)
     }
@@ -83,8 +83,8 @@ impl RoomTokens {
     /// The servers on which this machine made or joined a room of this code, or any room.
     pub(super) fn servers(&self, code: Option<&str>) -> anyhow::Result<Vec<String>> {
         let book = self.read()?;
-        let rooms = book.rooms.iter().map(|kept| (&kept.server, &kept.codes));
-        let joined = book.participants.iter().map(|kept| (&kept.server, &kept.codes));
+        let rooms = book.rooms.iter().map(|record| (&record.server, &record.codes));
+        let joined = book.participants.iter().map(|record| (&record.server, &record.codes));
         let has = |codes: &[String]| {
             code.is_none_or(|code| codes.iter().any(|known| known.eq_ignore_ascii_case(code)))
         };
@@ -99,17 +99,19 @@ impl RoomTokens {
 
     pub(super) async fn keep_room(&self, room: HostedRoom) -> anyhow::Result<()> {
         self.update(|book| {
-            book.rooms.retain(|kept| (&kept.server, &kept.room) != (&room.server, &room.room));
+            book.rooms
+                .retain(|record| (&record.server, &record.room) != (&room.server, &room.room));
             book.rooms.push(room);
         })
         .await
     }
 
     pub(super) async fn keep_participant(&self, who: OwnParticipant) -> anyhow::Result<()> {
-        let place =
-            |kept: &OwnParticipant| (kept.server.clone(), kept.room.clone(), kept.backend.clone());
+        let place = |record: &OwnParticipant| {
+            (record.server.clone(), record.room.clone(), record.backend.clone())
+        };
         self.update(|book| {
-            book.participants.retain(|kept| place(kept) != place(&who));
+            book.participants.retain(|record| place(record) != place(&who));
             book.participants.push(who);
         })
         .await
@@ -117,8 +119,8 @@ impl RoomTokens {
 
     pub(super) async fn forget_room(&self, server: &str, room: &str) -> anyhow::Result<()> {
         self.update(|book| {
-            book.rooms.retain(|kept| kept.server != server || kept.room != room);
-            book.participants.retain(|kept| kept.server != server || kept.room != room);
+            book.rooms.retain(|record| record.server != server || record.room != room);
+            book.participants.retain(|record| record.server != server || record.room != room);
         })
         .await
     }
@@ -126,8 +128,8 @@ impl RoomTokens {
     /// Forgets the token of a participant that has left. Its id stays, for the next join.
     pub(super) async fn forget_session(&self, who: &OwnParticipant) -> anyhow::Result<()> {
         self.update(|book| {
-            let same = book.participants.iter_mut().filter(|kept| *kept == who);
-            same.for_each(|kept| kept.session_token = None);
+            let same = book.participants.iter_mut().filter(|record| *record == who);
+            same.for_each(|record| record.session_token = None);
         })
         .await
     }
@@ -159,7 +161,7 @@ mod tests {
 
     use super::*;
 
-    fn kept(directory: &Path) -> RoomTokens {
+    fn tokens_in(directory: &Path) -> RoomTokens {
         RoomTokens(PrivateFile::at(directory.join("warren/rooms.json")))
     }
 
@@ -192,44 +194,44 @@ mod tests {
     #[tokio::test]
     async fn a_token_is_found_for_its_own_server_only() {
         let directory = tempfile::tempdir().unwrap();
-        let kept = kept(directory.path());
-        assert!(kept.host_token("http://a", &summary("r1")).unwrap().is_none());
-        kept.keep_room(room("http://a", "r1")).await.unwrap();
-        kept.keep_room(room("http://b", "r2")).await.unwrap();
-        let token = kept.host_token("http://a", &summary("r1")).unwrap();
+        let tokens = tokens_in(directory.path());
+        assert!(tokens.host_token("http://a", &summary("r1")).unwrap().is_none());
+        tokens.keep_room(room("http://a", "r1")).await.unwrap();
+        tokens.keep_room(room("http://b", "r2")).await.unwrap();
+        let token = tokens.host_token("http://a", &summary("r1")).unwrap();
         assert_eq!(token, Some("wh_http://ar1".into()));
-        assert!(kept.host_token("http://b", &summary("r1")).unwrap().is_none());
-        assert_eq!(kept.servers(Some("SWIFT-EAGLE-42")).unwrap(), ["http://a", "http://b"]);
-        assert!(kept.servers(Some("other")).unwrap().is_empty());
-        kept.forget_room("http://a", "r1").await.unwrap();
-        assert_eq!(kept.servers(None).unwrap(), ["http://b"]);
+        assert!(tokens.host_token("http://b", &summary("r1")).unwrap().is_none());
+        assert_eq!(tokens.servers(Some("SWIFT-EAGLE-42")).unwrap(), ["http://a", "http://b"]);
+        assert!(tokens.servers(Some("other")).unwrap().is_empty());
+        tokens.forget_room("http://a", "r1").await.unwrap();
+        assert_eq!(tokens.servers(None).unwrap(), ["http://b"]);
     }
 
     #[tokio::test]
     async fn a_participant_keeps_its_id_for_the_same_backend() {
         let directory = tempfile::tempdir().unwrap();
-        let kept = kept(directory.path());
+        let tokens = tokens_in(directory.path());
         for who in [who("x", "p1"), who("y", "p2"), who("x", "p3")] {
-            kept.keep_participant(who).await.unwrap();
+            tokens.keep_participant(who).await.unwrap();
         }
-        kept.forget_session(&who("y", "p2")).await.unwrap();
-        let all = kept.participants("http://a", &summary("r1")).unwrap();
-        let told = all.iter().map(|who| (who.id.as_str(), who.session_token.is_some()));
-        assert_eq!(told.collect::<Vec<_>>(), [("p3", true), ("p2", false)]);
+        tokens.forget_session(&who("y", "p2")).await.unwrap();
+        let all = tokens.participants("http://a", &summary("r1")).unwrap();
+        let sessions = all.iter().map(|who| (who.id.as_str(), who.session_token.is_some()));
+        assert_eq!(sessions.collect::<Vec<_>>(), [("p3", true), ("p2", false)]);
     }
 
     #[tokio::test]
     async fn only_the_owner_can_read_the_file_and_it_is_bounded() {
         let directory = tempfile::tempdir().unwrap();
-        let kept = kept(directory.path());
+        let tokens = tokens_in(directory.path());
         let rooms = (0..=MOST).map(|id| room("http://a", &id.to_string())).collect();
-        kept.update(|book| book.rooms = rooms).await.unwrap();
-        let book = kept.read().unwrap();
+        tokens.update(|book| book.rooms = rooms).await.unwrap();
+        let book = tokens.read().unwrap();
         assert_eq!((book.rooms.len(), book.rooms[0].room.as_str()), (MOST, "1"));
-        let mode = fs::metadata(kept.path()).unwrap().permissions().mode();
+        let mode = fs::metadata(tokens.path()).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
-        fs::write(kept.path(), "{").unwrap();
-        let error = kept.servers(None).unwrap_err().to_string();
+        fs::write(tokens.path(), "{").unwrap();
+        let error = tokens.servers(None).unwrap_err().to_string();
         assert!(error.contains("move it away"), "{error}");
     }
 
@@ -238,10 +240,10 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let mut writing = tokio::task::JoinSet::new();
         for id in 0..20 {
-            let kept = kept(directory.path());
-            writing.spawn(async move { kept.keep_room(room("http://a", &id.to_string())).await });
+            let tokens = tokens_in(directory.path());
+            writing.spawn(async move { tokens.keep_room(room("http://a", &id.to_string())).await });
         }
         assert!(writing.join_all().await.iter().all(Result::is_ok));
-        assert_eq!(kept(directory.path()).read().unwrap().rooms.len(), 20);
+        assert_eq!(tokens_in(directory.path()).read().unwrap().rooms.len(), 20);
     }
 }

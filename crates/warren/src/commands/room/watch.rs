@@ -8,8 +8,7 @@ use super::{
     follow::{Follow, Next, is_last},
     hosts::Hosts,
     narrator::Narrator,
-    password::Password,
-    room_name::RoomName,
+    room_name::{Password, RoomName},
 };
 use crate::commands::{note, say, say_json_line};
 

@@ -20,7 +20,7 @@ use super::{
     unit::command_of,
 };
 use crate::{
-    commands::{listening::local_url, say, say_json, table::plain},
+    commands::{say, say_json, servers::local_url, table::plain},
     exit,
 };
 

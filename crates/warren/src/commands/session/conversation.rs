@@ -33,8 +33,8 @@ impl Conversation {
         let mut conversation = Self::default();
         for _ in 0..pages {
             let before = conversation.events.first().map(|event| event.number);
-            let asked = GetTurns { session_id, before, after: None, max_bytes: Some(PAGE) };
-            let page = match workspace.turns(asked).await {
+            let request = GetTurns { session_id, before, after: None, max_bytes: Some(PAGE) };
+            let page = match workspace.turns(request).await {
                 Err(ClientError::Declined { .. } | ClientError::Late { .. })
                     if before.is_none() =>
                 {

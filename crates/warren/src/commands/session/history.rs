@@ -133,8 +133,8 @@ async fn newest(
 ) -> anyhow::Result<Vec<History>> {
     let (mut pieces, mut before_seq, mut left) = (Vec::new(), None, most);
     while left > 0 {
-        let asked = GetHistory { session_id, before_seq, max_bytes: Some(left.min(PAGE)) };
-        let piece = workspace.history(asked).await?;
+        let request = GetHistory { session_id, before_seq, max_bytes: Some(left.min(PAGE)) };
+        let piece = workspace.history(request).await?;
         let (more, from, size) = (piece.more, piece.from_seq, piece.data.len() as u64);
         if size > 0 {
             pieces.push(piece);

@@ -76,10 +76,10 @@ mod tests {
         it.name = Some("dev\u{1b}[2J".to_owned());
         it.dev_server_port = Some(5173);
         it.working_dir = "/srv/\n".to_owned();
-        let told = readable(&[it], &Machines::default());
+        let table = readable(&[it], &Machines::default());
         for part in ["dev\u{fffd}[2J", "idle, port 5173", "/srv/\u{fffd}", "claude agent"] {
-            assert!(told.contains(part), "{part}: {told}");
+            assert!(table.contains(part), "{part}: {table}");
         }
-        assert_eq!(told.lines().count(), 2);
+        assert_eq!(table.lines().count(), 2);
     }
 }

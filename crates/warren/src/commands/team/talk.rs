@@ -74,8 +74,8 @@ impl Inbox {
         let (team_id, mut since_seq) = (team.id, self.since);
         // The server answers in pages.
         loop {
-            let asked = GetTeamInbox { team_id, session_id, since_seq };
-            let inbox = workspace.team_inbox(asked).await?;
+            let request = GetTeamInbox { team_id, session_id, since_seq };
+            let inbox = workspace.team_inbox(request).await?;
             if inbox.messages.is_empty() {
                 break;
             }

@@ -7,10 +7,7 @@ use client::{
 use daemon::ConfigFile;
 use models::ModelId;
 
-use crate::commands::{
-    mesh::progress::show, note, progress::Progress, say_json_line, table::plain,
-    target::RunningServer, words::count,
-};
+use crate::commands::{mesh::pull::watch, note, table::plain, target::RunningServer, words::count};
 
 /// Pulls the model from peers. Returns whether it came. A mesh that is missing or fails is no error: the hub remains.
 pub(super) async fn pull(
@@ -40,20 +37,10 @@ pub(super) async fn pull(
 }
 
 async fn fetch(warren: &Warren, id: &ModelId, json: bool) -> anyhow::Result<()> {
-    let asked = MeshPull { model: id.to_string(), from: None };
-    let mut pulling = warren.mesh_pull(&asked).await?;
-    let (mut progress, mut last) = (Progress::new(), None);
-    while let Some(step) = pulling.next().await? {
-        match json {
-            true => say_json_line(&step)?,
-            false => show(&mut progress, &step),
-        }
-        last = Some(step);
-    }
-    progress.end();
-    match last {
-        Some(step) if step.state == "done" => Ok(()),
-        Some(step) => anyhow::bail!("{}", step.detail.unwrap_or(step.state)),
-        None => anyhow::bail!("the server told nothing of the pull"),
+    let request = MeshPull { model: id.to_string(), from: None };
+    let last = watch(warren, &request, json).await?;
+    match last.state.as_str() {
+        "done" => Ok(()),
+        _ => anyhow::bail!("{}", last.detail.unwrap_or(last.state)),
     }
 }

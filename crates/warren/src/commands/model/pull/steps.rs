@@ -168,10 +168,10 @@ mod tests {
             file: "m.gguf".to_owned(),
             trouble: None,
         };
-        let told = line(&step, "hub", 1 << 20, Some(3));
-        assert_eq!(told, "1.0 MiB of 4.0 MiB, 1.0 MiB/s, 3s left, from hub");
+        let text = line(&step, "hub", 1 << 20, Some(3));
+        assert_eq!(text, "1.0 MiB of 4.0 MiB, 1.0 MiB/s, 3s left, from hub");
         step.trouble = Some("the connection ended".to_owned());
-        let told = line(&step, "hub", 1 << 20, Some(3));
-        assert_eq!(told, "1.0 MiB of 4.0 MiB, the connection ended, from hub");
+        let text = line(&step, "hub", 1 << 20, Some(3));
+        assert_eq!(text, "1.0 MiB of 4.0 MiB, the connection ended, from hub");
     }
 }

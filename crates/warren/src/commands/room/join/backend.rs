@@ -123,9 +123,9 @@ impl Backend {
 /// The first backend with all of these models, else the first with any model, else the first.
 fn best(found: &[LocalBackend], models: &[String]) -> usize {
     // `a=b` asks the backend for b.
-    let asked = |model: &String| model.rsplit('=').next().unwrap_or_default().to_owned();
+    let name_there = |model: &String| model.rsplit('=').next().unwrap_or_default().to_owned();
     let has =
-        |found: &LocalBackend| models.iter().all(|model| found.models.contains(&asked(model)));
+        |found: &LocalBackend| models.iter().all(|model| found.models.contains(&name_there(model)));
     let fits = found.iter().position(|found| !found.models.is_empty() && has(found));
     fits.or_else(|| found.iter().position(|found| !found.models.is_empty())).unwrap_or(0)
 }

@@ -26,7 +26,7 @@ use super::{
     tally::Tally,
 };
 use crate::{
-    commands::{exporting::Exporting, table::plain},
+    commands::{span_export::SpanExport, table::plain},
     exit::usage,
 };
 
@@ -66,14 +66,14 @@ impl Lending {
         let _log = telemetry::log::start(process.log_format.unwrap_or_default(), &filter)
             .map_err(usage)?;
         let stop = signals::shutdown()?;
-        let (worker, news, exporting) = self.worker(&process)?;
+        let (worker, news, span_export) = self.worker(&process)?;
         // Events cost the server something, so they are read only if a person sees them.
         let watched = screen.is_terminal().then(|| follow_events(self.room.clone()));
         let (room, happened) = watched.unzip();
         let happened = happened.unwrap_or_else(|| mpsc::channel(1).1);
         let watch = Watch { activity: worker.activity(), news, happened, stop };
         let ended = self.show(worker, watch, &mut screen).await;
-        exporting.end().await;
+        span_export.end().await;
         drop(room);
         self.left(&ended, &mut screen).await
     }
@@ -81,19 +81,19 @@ impl Lending {
     fn worker(
         &self,
         process: &ServeOptions,
-    ) -> anyhow::Result<(Worker, mpsc::Receiver<Event>, Exporting)> {
+    ) -> anyhow::Result<(Worker, mpsc::Receiver<Event>, SpanExport)> {
         let mut config = WorkerConfig::new(&self.nickname);
         config.servers = vec![self.target.clone()];
         config.backends = vec![self.lend.clone()];
         config.aliases = Arc::clone(&self.aliases);
         config.protocol = self.protocol;
         config.drain_timeout = process.drain_timeout_secs.map_or(DRAIN, |seconds| seconds.0);
-        let exporting = Exporting::start(process, &mut config)?;
+        let span_export = SpanExport::start(process, &mut config)?;
         let (sender, news) = mpsc::channel(WAITING);
         // The worker must not wait for the display, so an event that does not fit is dropped.
         let tell = Arc::new(move |event: &Event| drop(sender.try_send(event.clone())));
         let worker = Worker::new(config, NetDialer).map_err(|error| usage(error.into()))?;
-        Ok((worker.observed_by(tell), news, exporting))
+        Ok((worker.observed_by(tell), news, span_export))
     }
 
     async fn show(&self, worker: Worker, mut watch: Watch, screen: &mut Screen) -> WorkerEnd {

@@ -34,8 +34,7 @@ use self::{
 use super::{
     create::defaults,
     hosts::{Hosts, LocatedRoom},
-    password::Password,
-    room_name::RoomName,
+    room_name::{Password, RoomName},
     tokens::{OwnParticipant, RoomTokens},
 };
 use crate::{

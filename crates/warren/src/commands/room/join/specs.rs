@@ -81,8 +81,8 @@ mod tests {
             ..unknown.clone()
         };
         let gpu = Some("RTX 4090".to_owned());
-        let told = MachineSpecs { gpu, vram: Some(24.0), ram: Some(62.7), cpu };
-        assert_eq!(specs(&known), told);
+        let expected = MachineSpecs { gpu, vram: Some(24.0), ram: Some(62.7), cpu };
+        assert_eq!(specs(&known), expected);
         if cfg!(target_os = "linux") {
             assert_eq!(specs(&unknown), MachineSpecs::default());
         }

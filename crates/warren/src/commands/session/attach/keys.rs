@@ -49,13 +49,13 @@ impl DetachKey {
     /// repeated.
     fn is_sequence(self, sequence: &[u8]) -> bool {
         let character = self.0.map(|key| u32::from((key | 0x40).to_ascii_lowercase()));
-        let pressed = std::str::from_utf8(sequence).ok().and_then(Pressed::read);
+        let pressed = std::str::from_utf8(sequence).ok().and_then(KeyPress::read);
         character.zip(pressed).is_some_and(|(character, pressed)| pressed.is_control(character))
     }
 }
 
 /// A key as a sequence describes it.
-struct Pressed {
+struct KeyPress {
     key: u32,
     /// The character that the key gives with Shift, if reported.
     shifted: Option<u32>,
@@ -64,7 +64,7 @@ struct Pressed {
     modifiers: u32,
 }
 
-impl Pressed {
+impl KeyPress {
     /// Reads `CSI key:shifted:base ; modifiers:event u` of the kitty protocol, or `CSI 27 ; modifiers ;
     /// key ~` of xterm. `None`: it is no such sequence, or the key is let go.
     fn read(sequence: &str) -> Option<Self> {

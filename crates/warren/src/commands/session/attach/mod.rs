@@ -1,14 +1,12 @@
 //! `warren session attach`: a session used from here.
 //!
-//! - `terminal`: this terminal, raw and given back; `keys`: what is typed, and what detaches; `hint`: that
-//!   this is said once
+//! - `terminal`: this terminal, raw and given back; `keys`: what is typed, and what detaches
 //! - `screen`: what comes, as bytes for this terminal; `rest`: whether these may be interrupted
 //! - `modes`: what takes away again whatever a session left behind here
 //! - `using`: a terminal's session, used until it or its user ends it
 //! - `chat`, `talking`: an agent's session, the same
 
 mod chat;
-mod hint;
 mod keys;
 mod modes;
 mod rest;

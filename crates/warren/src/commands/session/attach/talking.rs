@@ -38,19 +38,8 @@ pub(super) async fn talk(
     addresses: &Addresses,
     session: &SessionInfo,
 ) -> anyhow::Result<()> {
-    let width = line_width();
-    let mut chat = Chat::new(session.id, session.status == SessionStatus::Running, width);
-    let so_far = Conversation::newest(&mut workspace, session.id, TURNS, PAGES).await?;
-    let events_after = so_far.as_ref().map(Conversation::last_number);
-    match so_far {
-        Some(so_far) => show(&chat.begin(so_far, &on_command_line(session)))?,
-        None => note(&format!(
-            "[this server tells only of what happens from now on; warren session history {} shows \
-             the agent's lines]",
-            short(session.id)
-        )),
-    }
-    show(chat.end_line())?;
+    let mut chat = Chat::new(session.id, session.status == SessionStatus::Running, line_width());
+    let events_after = show_so_far(&mut workspace, session, &mut chat).await?;
     greet(session);
     let settings =
         FollowingSettings { is_agent: true, events_after, ..FollowingSettings::default() };
@@ -64,13 +53,7 @@ pub(super) async fn talk(
                 Notice::End => break,
                 Notice::Interrupt => match chat.interrupt() {
                     Some(message) => tell(&mut following, &message),
-                    None => {
-                        // The terminal echoes the key, and stays in that line.
-                        if stdin().is_terminal() {
-                            show("\n")?;
-                        }
-                        break;
-                    }
+                    None => break leave_line()?,
                 },
             },
             // An acknowledgement makes room and wakes this loop, which then reads on.
@@ -92,6 +75,34 @@ pub(super) async fn talk(
     following.close().await;
     show(chat.end_line())?;
     farewell(session, chat.ended);
+    Ok(())
+}
+
+/// Shows the conversation so far. Returns the number of its last event, if the server has it.
+async fn show_so_far(
+    workspace: &mut Workspace,
+    session: &SessionInfo,
+    chat: &mut Chat,
+) -> anyhow::Result<Option<u64>> {
+    let so_far = Conversation::newest(workspace, session.id, TURNS, PAGES).await?;
+    let last = so_far.as_ref().map(Conversation::last_number);
+    match so_far {
+        Some(so_far) => show(&chat.begin(so_far, &on_command_line(session)))?,
+        None => note(&format!(
+            "[this server tells only of what happens from now on; warren session history {} shows \
+             the agent's lines]",
+            short(session.id)
+        )),
+    }
+    show(chat.end_line())?;
+    Ok(last)
+}
+
+/// Leaves the line of a Ctrl-C that ends the chat: the terminal echoes the key, and stays in that line.
+fn leave_line() -> anyhow::Result<()> {
+    if stdin().is_terminal() {
+        show("\n")?;
+    }
     Ok(())
 }
 

@@ -1,15 +1,22 @@
-//! A terminal's session, used from this terminal.
+//! A terminal's session, used from this terminal, and the hint about the key that detaches. Each user sees it once, in the
+//! first terminal that is used.
+
+use std::{
+    fs::{DirBuilder, OpenOptions},
+    path::Path,
+};
 
 use anyhow::Context;
+use base::system::Rights;
 use client::{
     ClientError,
     workspace::{Ending, Following, SessionView},
 };
+use daemon::options::home_directory;
 use protocol::workspace::SessionInfo;
 use tokio::sync::mpsc::Receiver;
 
 use super::{
-    hint::detach_hint,
     keys::{DetachKey, TypedKeys},
     screen::Painter,
     terminal::{Raw, Writer, begin_line, size, typed},
@@ -36,7 +43,7 @@ pub(super) async fn use_terminal(
     session: &SessionInfo,
     detach: DetachKey,
 ) -> anyhow::Result<Option<Ending>> {
-    let mut using = Using::begin(following, detach)?;
+    let mut using = Attachment::begin(following, detach)?;
     let end = using.run().await;
     let notes = using.end().await;
     begin_line();
@@ -63,7 +70,7 @@ enum End {
     Session(Ending),
 }
 
-struct Using {
+struct Attachment {
     following: Following,
     typed_keys: TypedKeys,
     keys: Receiver<Vec<u8>>,
@@ -75,7 +82,7 @@ struct Using {
     raw: Raw,
 }
 
-impl Using {
+impl Attachment {
     fn begin(following: Following, detach: DetachKey) -> anyhow::Result<Self> {
         let size = size().unwrap_or((80, 24));
         let notices = Notices::new().context("signals cannot be heard")?;
@@ -184,4 +191,35 @@ async fn next(
         following.write().await;
     }
     following.next().await
+}
+
+/// The file that notes that the hint was shown, in `$XDG_STATE_HOME/warren` or `~/.local/state/warren`.
+const FILE: &str = "detach-key-said";
+
+/// The hint to show now. `None`: it was shown before, there is no such key, or it cannot be noted that it
+/// was shown.
+fn detach_hint(key: DetachKey) -> Option<String> {
+    let words = format!("{} detaches, and what runs here goes on", key.name()?);
+    let directory = home_directory("XDG_STATE_HOME", ".local/state")?;
+    is_first(&directory).then_some(words)
+}
+
+fn is_first(directory: &Path) -> bool {
+    let made = DirBuilder::new().recursive(true).private().create(directory);
+    let file =
+        || OpenOptions::new().write(true).create_new(true).private().open(directory.join(FILE));
+    made.and_then(|()| file()).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_the_first_time_once_and_never_where_that_cannot_be_noted() {
+        let home = tempfile::tempdir().unwrap();
+        let directory = home.path().join("state/warren");
+        assert_eq!([is_first(&directory), is_first(&directory)], [true, false]);
+        assert!(!is_first(Path::new("/dev/null/warren")));
+    }
 }

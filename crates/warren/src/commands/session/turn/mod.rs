@@ -1,8 +1,8 @@
 //! A prompt, and the turn that answers it.
 //!
-//! - `own`: which of an agent's turns that is, and how it ends; `shown`: what is printed of it
+//! - `own_turn`: which of an agent's turns that is, and how it ends; `shown`: what is printed of it
 
-mod own;
+mod own_turn;
 mod shown;
 
 use std::time::Duration;
@@ -16,7 +16,7 @@ use protocol::workspace::SessionInfo;
 use tokio::time::{Instant, timeout_at};
 
 use self::{
-    own::{Own, TurnOutput},
+    own_turn::{OwnTurn, TurnOutput},
     shown::PrintedTurn,
 };
 use crate::commands::{note, say_json_line};
@@ -37,7 +37,7 @@ pub(super) async fn ask(
     let settings =
         FollowingSettings { is_agent: true, patience: PATIENCE, ..FollowingSettings::default() };
     let mut following = Following::begin(workspace, addresses, session.id, settings)?;
-    let (mut own, mut shown) = (Own::of(session), PrintedTurn::new());
+    let (mut own, mut shown) = (OwnTurn::of(session), PrintedTurn::new());
     let mut prompt = Some(text);
     while let Some(seen) = next(&mut following, own.rests_since()).await? {
         // Output after the first screen is reported. A prompt before it could be answered in it.

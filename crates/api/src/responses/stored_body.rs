@@ -1,5 +1,5 @@
-//! An answer on its way out, with the state of its response here. The event that ends it waits until the response is
-//! kept: who hears of the end may continue it at once.
+//! An answer on its way to its client, with the state of its response here. The event that ends it is sent once the
+//! response is kept: a client that has seen the end may continue the response at once.
 
 use std::collections::VecDeque;
 
@@ -17,11 +17,12 @@ use crate::{
     state::Api,
 };
 
-/// The most of a whole answer that is held, so that it tells the truth even if it is too large to be kept; in bytes.
+/// The most bytes of a whole answer that are held back. It is more than can be kept, so that an answer that is too large
+/// to be kept still says so.
 const MAX_HELD: usize = 4 * MAX_KEPT;
 
 /// An answer on its way out.
-pub(crate) struct KeptBody {
+pub(crate) struct StoredBody {
     api: Api,
     plan: Box<Plan>,
     body: AnswerBody,
@@ -38,7 +39,7 @@ enum Content {
     Unread,
 }
 
-impl KeptBody {
+impl StoredBody {
     /// The answer as a body.
     pub(crate) fn around(
         body: AnswerBody,
@@ -50,9 +51,9 @@ impl KeptBody {
             true => Content::Events(Box::new(Stream::new(plan.state.clone()))),
             false => Content::Object(Vec::new()),
         };
-        let kept = Self { api, plan, body, content, ready: VecDeque::new(), has_ended: false };
-        axum::body::Body::from_stream(unfold(kept, async |mut kept| {
-            Some((kept.next().await?, kept))
+        let stored = Self { api, plan, body, content, ready: VecDeque::new(), has_ended: false };
+        axum::body::Body::from_stream(unfold(stored, async |mut stored| {
+            Some((stored.next().await?, stored))
         }))
     }
 

@@ -8,9 +8,9 @@ use worker::WorkerConfig;
 use crate::exit::usage;
 
 /// Sends the spans of a worker's jobs, if there is a collector.
-pub(crate) struct Exporting(Option<(CancellationToken, JoinHandle<()>)>);
+pub(crate) struct SpanExport(Option<(CancellationToken, JoinHandle<()>)>);
 
-impl Exporting {
+impl SpanExport {
     /// Has a worker record spans, if its options name a collector.
     ///
     /// # Errors
@@ -27,10 +27,10 @@ impl Exporting {
 
     /// Sends the last spans.
     pub(crate) async fn end(self) {
-        if let Some((over, exporting)) = self.0 {
+        if let Some((over, export)) = self.0 {
             over.cancel();
             // It ends by itself.
-            let _ = exporting.await;
+            let _ = export.await;
         }
     }
 }

@@ -18,14 +18,14 @@ pub(super) enum TurnOutput {
 }
 
 /// The turn that answers a prompt.
-pub(super) struct Own<'a> {
+pub(super) struct OwnTurn<'a> {
     session: &'a SessionInfo,
     which: Which,
-    /// The events that came before it was known which turn is ours.
+    /// The events that came before the number of the turn was known.
     early: Vec<AgentEvent>,
     has_begun: bool,
     ended: Option<Result<(), String>>,
-    /// Whether there is another connection that has not reported yet how the session is.
+    /// Whether the connection is a new one, over which the state of the session has not come yet.
     is_back: bool,
     rests_since: Option<Instant>,
 }
@@ -36,11 +36,11 @@ enum Which {
     Unknown,
     /// The turn with this number.
     Number(u64),
-    /// The server did not say: the next turn that begins, once a running one has ended.
+    /// The server did not say which: the first turn that begins after a running one has ended.
     Next { waits: bool },
 }
 
-impl<'a> Own<'a> {
+impl<'a> OwnTurn<'a> {
     /// The turn of a prompt that will be sent to this session.
     pub(super) const fn of(session: &'a SessionInfo) -> Self {
         Self {
@@ -193,7 +193,7 @@ mod tests {
         seen: Vec<SessionView>,
     ) -> (Vec<String>, Option<Result<(), String>>) {
         let session = SessionInfo { status, ..session() };
-        let mut own = Own::of(&session);
+        let mut own = OwnTurn::of(&session);
         let heard = seen.into_iter().flat_map(|seen| own.take(seen, Instant::now()).unwrap());
         let said = heard.filter_map(|heard| match heard {
             TurnOutput::Event(AgentEvent::Text { text, .. }) => Some(text),
@@ -251,7 +251,7 @@ mod tests {
             assert!(matches!(answer(SessionStatus::Idle, seen).1, Some(Err(_))));
         }
         let session = session();
-        let mut own = Own::of(&session);
+        let mut own = OwnTurn::of(&session);
         assert!(own.take(SessionView::Ended(Ending::Killed), Instant::now()).is_err());
         assert!(
             own.take(SessionView::Refused("32 prompts wait".to_owned()), Instant::now()).is_err()
@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn an_agent_that_rests_after_a_loss_is_not_waited_for_unless_it_says_something() {
         let session = session();
-        let mut own = Own::of(&session);
+        let mut own = OwnTurn::of(&session);
         let now = Instant::now();
         let mut take = |seen| {
             own.take(seen, now).unwrap();

@@ -29,7 +29,7 @@ const CHAT: &str = "/v1/chat/completions";
 
 /// The server that is asked
 #[derive(Args)]
-pub(crate) struct AskedServer {
+pub(crate) struct ChatServer {
     /// A key for the server, where it asks for one
     #[arg(
         long,
@@ -63,7 +63,7 @@ pub(crate) struct Parameters {
     temperature: Option<f64>,
 }
 
-impl AskedServer {
+impl ChatServer {
     /// The server, with the key if one is given.
     pub(crate) fn warren(&self, file: &ConfigFile) -> anyhow::Result<Warren> {
         let servers = self.server.lookup(&file.serve).servers();
