@@ -10,11 +10,11 @@ use tokio::task;
 use crate::{
     adopted,
     agents::{self, args::ArgRules},
-    command::CommandLine,
+    engine::CommandLine,
     events::Events,
     host::EngineHost,
     refusal::Refusal,
-    sessions::{EngineStarter, Facts, Feed, Started},
+    sessions::{EngineStart, EngineStarter, Facts, Feed},
     terminal,
 };
 
@@ -31,7 +31,7 @@ impl EngineStarter for Engines {
         facts: Facts,
         size: Size,
         feed: Feed,
-    ) -> BoxFuture<'static, Result<Started, Refusal>> {
+    ) -> BoxFuture<'static, Result<EngineStart, Refusal>> {
         let (host, events) = (Arc::clone(&self.host), self.events.clone());
         async move {
             match facts.mode {
@@ -54,7 +54,7 @@ impl EngineStarter for Engines {
         facts: Facts,
         feed: Feed,
         child: process::Child,
-    ) -> BoxFuture<'static, Result<Started, Refusal>> {
+    ) -> BoxFuture<'static, Result<EngineStart, Refusal>> {
         let (host, events) = (Arc::clone(&self.host), self.events.clone());
         async move {
             match facts.mode {

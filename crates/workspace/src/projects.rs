@@ -298,8 +298,8 @@ fn changed(project: Project, update: UpdateProject) -> Project {
 
 async fn keep(store: &Arc<dyn WorkspaceStore>, change: Change) -> Result<(), Refusal> {
     let store = Arc::clone(store);
-    let kept = task::spawn_blocking(move || store.change_facts(&[change])).await;
-    Ok(kept.map_err(|error| Refusal::failed(&error))??)
+    let storing = task::spawn_blocking(move || store.change_facts(&[change])).await;
+    Ok(storing.map_err(|error| Refusal::failed(&error))??)
 }
 
 fn fact(project: &Project) -> Result<Fact, Refusal> {
@@ -353,12 +353,12 @@ mod tests {
         drop(workspace);
         let workspace = site.start().await;
         let projects = &workspace.projects;
-        let kept = projects.get(id).unwrap();
-        assert_eq!((&*kept.name, &*kept.working_dir, kept.env.len()), ("other", dir, 1));
+        let stored = projects.get(id).unwrap();
+        assert_eq!((&*stored.name, &*stored.working_dir, stored.env.len()), ("other", dir, 1));
         assert_eq!(projects.folder(id).unwrap().dir, site.dir.path());
         projects.delete(WHO, OfProject { project_id: id }).await.unwrap();
-        let again = projects.delete(WHO, OfProject { project_id: id }).await;
-        assert!(matches!(again, Err(Refusal::UnknownProject(unknown)) if unknown == id));
+        let second = projects.delete(WHO, OfProject { project_id: id }).await;
+        assert!(matches!(second, Err(Refusal::UnknownProject(unknown)) if unknown == id));
         assert!(projects.list().is_empty());
         workspace.shut_down().await;
     }

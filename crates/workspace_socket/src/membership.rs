@@ -48,20 +48,20 @@ pub trait Memberships: Send + Sync {
 /// This machine in its cluster, if it is in one.
 #[derive(Default)]
 pub(crate) struct Membership {
-    joined: RwLock<Option<Joined>>,
+    current: RwLock<Option<CurrentCluster>>,
     memberships: OnceLock<Weak<dyn Memberships>>,
-    learnt: Mutex<Learnt>,
+    learnt: Mutex<UnreportedObjects>,
 }
 
 /// The cluster, and the task that tells it of this machine's objects.
-struct Joined {
+struct CurrentCluster {
     cluster: Cluster,
-    _own_objects: AbortOnDropHandle<()>,
+    _object_sync: AbortOnDropHandle<()>,
 }
 
 /// Objects that were made through this member, and of which their owner has not reported yet.
 #[derive(Default)]
-struct Learnt {
+struct UnreportedObjects {
     owners: BTreeMap<(Kind, String), String>,
     /// The sessions among them, the newest last.
     sessions: VecDeque<(Instant, SessionInfo)>,
@@ -71,8 +71,8 @@ struct Learnt {
 impl Membership {
     /// The cluster, if this machine is in one.
     pub(crate) fn cluster(&self) -> Option<Cluster> {
-        let joined = self.joined.read().unwrap_or_else(PoisonError::into_inner);
-        joined.as_ref().map(|joined| joined.cluster.clone())
+        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        current.as_ref().map(|current| current.cluster.clone())
     }
 
     /// The part that begins and ends memberships, if the server has it.
@@ -91,16 +91,16 @@ impl Membership {
         self.cluster().is_some_and(|cluster| !cluster.members().is_empty())
     }
 
-    /// This machine becomes a member, and `own_objects` tells the others of its objects.
-    pub(crate) fn join(&self, cluster: Cluster, own_objects: AbortOnDropHandle<()>) {
-        let joined = Joined { cluster, _own_objects: own_objects };
-        *self.joined.write().unwrap_or_else(PoisonError::into_inner) = Some(joined);
+    /// This machine becomes a member, and `object_sync` tells the others of its objects.
+    pub(crate) fn join(&self, cluster: Cluster, object_sync: AbortOnDropHandle<()>) {
+        let current = CurrentCluster { cluster, _object_sync: object_sync };
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Some(current);
     }
 
     /// This machine is no member any more, and tells nobody of its objects.
     pub(crate) fn leave(&self) {
-        *self.joined.write().unwrap_or_else(PoisonError::into_inner) = None;
-        *self.lock() = Learnt::default();
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.lock() = UnreportedObjects::default();
     }
 
     /// The member that serves requests about this object.
@@ -169,7 +169,7 @@ impl Membership {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Learnt> {
+    fn lock(&self) -> MutexGuard<'_, UnreportedObjects> {
         self.learnt.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 use workspace::{Event, Events};
 
-use crate::{admission::Admission, own_objects::Elsewhere, shown_reach::ShownReach};
+use crate::{admission::Admission, shown_reach::ShownReach};
 
 /// The sessions of other members.
 pub(crate) fn sessions(cluster: &Cluster, include_hidden: bool) -> Vec<SessionInfo> {
@@ -81,7 +81,7 @@ pub(crate) struct OtherObjects {
     pub(crate) reach: Arc<ShownReach>,
     pub(crate) events: Events,
     /// Objects of this member that another one changed.
-    pub(crate) elsewhere: mpsc::Sender<Elsewhere>,
+    pub(crate) elsewhere: mpsc::Sender<Key>,
 }
 
 impl Watcher for OtherObjects {
@@ -93,8 +93,7 @@ impl Watcher for OtherObjects {
         }
         if entry.owner.as_str() == self.node {
             // A full channel is no loss: the next round over all objects finds the change, too.
-            let _full =
-                self.elsewhere.try_send(Elsewhere { kind: key.kind, id: Arc::clone(&key.id) });
+            let _full = self.elsewhere.try_send(key.clone());
             return;
         }
         let event = match key.kind {

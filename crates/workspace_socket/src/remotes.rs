@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use wire::{Frame, Utf8Bytes};
 use workspace::{Identity, Refusal};
 
-use crate::{echoes::Awaited, family::Family, guest::read_done, membership::Membership};
+use crate::{echoes::PendingAnswer, family::Family, guest::read_done, membership::Membership};
 
 /// The most requests of one client that wait for an answer of one member.
 const WAITING: usize = 256;
@@ -48,7 +48,7 @@ pub(crate) struct WaitingRequest {
     number: u64,
     family: Family,
     /// Set if its answer may come as an event, too.
-    awaited: Option<Awaited>,
+    pending: Option<PendingAnswer>,
 }
 
 /// The client's attachment to a session of another member.
@@ -59,7 +59,7 @@ pub(crate) struct RemoteAttachment {
     /// The newest output that the client was sent.
     seq: Option<u64>,
     /// When the attachment is tried again, if it was lost.
-    again: Option<Instant>,
+    retry_at: Option<Instant>,
 }
 
 /// A message from members.
@@ -87,7 +87,7 @@ impl Remotes {
         node: &str,
         text: Utf8Bytes,
         family: Family,
-        awaited: Option<Awaited>,
+        pending: Option<PendingAnswer>,
     ) -> Result<(), Refusal> {
         let remote = self.to(cluster, me, node);
         let is_full = remote.waiting.len() >= WAITING || remote.circuit.waiting() > WAITING_BYTES;
@@ -96,7 +96,7 @@ impl Remotes {
             return Err(Refusal::Invalid(format!("{name}, which runs it, takes no more requests")));
         }
         remote.sent += 1;
-        remote.waiting.push_back(WaitingRequest { number: remote.sent, family, awaited });
+        remote.waiting.push_back(WaitingRequest { number: remote.sent, family, pending });
         // A circuit that has ended says so when it is read.
         let _ended = remote.circuit.send(Frame::Text(text));
         Ok(())
@@ -108,15 +108,15 @@ impl Remotes {
             self.let_go();
         }
         let node = node.to_owned();
-        self.attached = Some(RemoteAttachment { node, session, seq: None, again: None });
+        self.attached = Some(RemoteAttachment { node, session, seq: None, retry_at: None });
     }
 
     /// The session has moved to this member: the client is attached to it there, after the last
     /// output that it got.
     pub(crate) fn follow(&mut self, node: &str, session: SessionId, seq: Option<u64>) {
         self.let_go();
-        let (node, again) = (node.to_owned(), Some(Instant::now()));
-        self.attached = Some(RemoteAttachment { node, session, seq, again });
+        let (node, retry_at) = (node.to_owned(), Some(Instant::now()));
+        self.attached = Some(RemoteAttachment { node, session, seq, retry_at });
     }
 
     /// The newest output that the client was sent of the session that it is attached to.
@@ -144,17 +144,17 @@ impl Remotes {
 
     /// When the next attempt is due to attach again.
     pub(crate) fn due(&self) -> Option<Instant> {
-        self.attached.as_ref()?.again
+        self.attached.as_ref()?.retry_at
     }
 
     /// Attaches again, if the member can be reached.
     pub(crate) fn attach_again(&mut self, cluster: &Cluster, me: &Identity) {
         let Some(attached) = &mut self.attached else { return };
         if !cluster.is_reachable(&attached.node) {
-            attached.again = Some(Instant::now() + AGAIN);
+            attached.retry_at = Some(Instant::now() + AGAIN);
             return;
         }
-        attached.again = None;
+        attached.retry_at = None;
         let RemoteAttachment { node, session, seq, .. } = attached.clone();
         let request = Attach { session_id: session, after_seq: seq };
         let text = ClientMessage::Attach(request).encode();
@@ -237,9 +237,9 @@ impl Remotes {
                 learn(text, &remote.node, membership);
             }
         }
-        let mut awaited = remote.waiting.iter().filter_map(|waiting| waiting.awaited.as_ref());
-        let Some(awaited) = awaited.next() else { return true };
-        decode_reply(text).is_ok_and(|message| awaited.admit_answer(&message))
+        let mut pending = remote.waiting.iter().filter_map(|waiting| waiting.pending.as_ref());
+        let Some(pending) = pending.next() else { return true };
+        decode_reply(text).is_ok_and(|message| pending.admit_answer(&message))
     }
 
     /// The client has a session's output up to here.
@@ -265,7 +265,7 @@ impl Remotes {
         let mut said: Vec<ServerMessage> =
             remote.waiting.into_iter().map(|waiting| waiting.family.error(words.clone())).collect();
         if let Some(attached) = attached {
-            attached.again = Some(Instant::now() + AGAIN);
+            attached.retry_at = Some(Instant::now() + AGAIN);
             said.push(unreachable(&name, attached.session));
         }
         said

@@ -49,7 +49,7 @@ impl Members for TeamMembers {
     }
 
     fn open(&self, node: &str) -> Box<dyn Line> {
-        Box::new(Opened(self.0.open_service(node, Service::Teams, Caller::member_itself())))
+        Box::new(OutgoingLine(self.0.open_service(node, Service::Teams, Caller::member_itself())))
     }
 
     fn session(&self, session: SessionId) -> Option<SessionInfo> {
@@ -69,7 +69,7 @@ impl Host for TeamLines {
         let serving = async move {
             tokio::select! {
                 () = closing.cancelled() => {}
-                () = teams.serve(&from, Box::new(Serving { requests, answers })) => {}
+                () = teams.serve(&from, Box::new(IncomingLine { requests, answers })) => {}
             }
             done.cancel();
         };
@@ -82,9 +82,9 @@ impl Host for TeamLines {
 }
 
 /// A line that began here.
-struct Opened(Circuit);
+struct OutgoingLine(Circuit);
 
-impl Line for Opened {
+impl Line for OutgoingLine {
     fn send(&self, text: String) {
         // A circuit that has ended says so when it is read.
         let _ended = self.0.send(Frame::from(text));
@@ -105,12 +105,12 @@ impl Line for Opened {
 }
 
 /// A line that another member began.
-struct Serving {
+struct IncomingLine {
     requests: OutboxReader,
     answers: Outbox,
 }
 
-impl Line for Serving {
+impl Line for IncomingLine {
     fn send(&self, text: String) {
         let _ended = self.answers.push(Frame::from(text));
     }

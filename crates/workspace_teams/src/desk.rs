@@ -16,13 +16,13 @@ use uuid::Uuid;
 use workspace::{Facts, Identity, NewSession, Refusal};
 
 use crate::{
-    core::{Core, Moment, Waited},
+    core::{Core, Moment, WaitResult},
     outposts::{
-        Line, Making, Members, Outposts,
-        hosting::Hosting,
+        Line, Members, Outposts, PendingSession,
+        hosting::OutpostEnd,
         message::{self, ToOutpost},
     },
-    queue::{Leaving, Queue, ask},
+    queue::{LeaveNotice, Queue, ask},
     shown, spawning,
     team_host::TeamHost,
 };
@@ -73,7 +73,7 @@ impl TeamRequests {
             Ok(ToOutpost::Call) => self.outposts.called(from),
             Ok(first) => {
                 let (queue, host) = (Arc::clone(&self.queue), Arc::clone(&self.host));
-                let hosting = Hosting { owner: from.to_owned(), queue, host };
+                let hosting = OutpostEnd { owner: from.to_owned(), queue, host };
                 hosting.serve(&self.outposts.lines, first, line).await;
             }
             Err(why) => tracing::debug!(from, why, "a line of a team's owner"),
@@ -111,11 +111,11 @@ pub struct Desk {
 }
 
 /// A waiting caller.
-struct Pending {
-    // Dropped before `_leaving`. So the driver, when it gets that notice, sees that the caller is
+struct PendingWait {
+    // Dropped before `_leave_notice`. So the driver, when it gets that notice, sees that the caller is
     // gone.
-    waited: oneshot::Receiver<Waited>,
-    _leaving: Leaving,
+    waited: oneshot::Receiver<WaitResult>,
+    _leave_notice: LeaveNotice,
 }
 
 impl Desk {
@@ -190,7 +190,7 @@ impl Desk {
         Ok(Some(ServerMessage::HandoffResult(shown::handoff(&answer, session.id))))
     }
 
-    async fn hand_off(self, handoff: Handoff) -> Result<(SessionInfo, Pending), Refusal> {
+    async fn hand_off(self, handoff: Handoff) -> Result<(SessionInfo, PendingWait), Refusal> {
         let is_leaders = self.who.member.is_some();
         let (tell, pending) = self.pending();
         let (team, timeout) = (handoff.team_id, waits_for(handoff.timeout_ms));
@@ -304,14 +304,14 @@ impl Desk {
         Ok((session, given))
     }
 
-    /// Makes a session here or on another member. Until `Making` is dropped, that member takes the
+    /// Makes a session here or on another member. Until `PendingSession` is dropped, that member takes the
     /// session for one of the team.
     async fn make(
         &self,
         node: Option<String>,
         team: TeamId,
         new: NewSession,
-    ) -> Result<(SessionInfo, Option<Making>), Refusal> {
+    ) -> Result<(SessionInfo, Option<PendingSession>), Refusal> {
         let Some(node) = node else { return Ok((self.host.create(new).await?, None)) };
         let is_administrator = self.who.role == Role::Admin;
         let (session, making) = self.outposts.create(&node, team, is_administrator, new).await?;
@@ -341,14 +341,14 @@ impl Desk {
         shown::team(team, |session| self.host.is_known(session))
     }
 
-    fn pending(&self) -> (oneshot::Sender<Waited>, Pending) {
+    fn pending(&self) -> (oneshot::Sender<WaitResult>, PendingWait) {
         let (tell, waited) = oneshot::channel();
-        (tell, Pending { waited, _leaving: Leaving(Arc::clone(&self.queue)) })
+        (tell, PendingWait { waited, _leave_notice: LeaveNotice(Arc::clone(&self.queue)) })
     }
 }
 
-impl Pending {
-    async fn answer(mut self) -> Waited {
+impl PendingWait {
+    async fn answer(mut self) -> WaitResult {
         let closed = || Refusal::Failed("the workspace is shutting down".to_owned());
         (&mut self.waited).await.map_err(|_| closed())?
     }
@@ -419,7 +419,7 @@ fn and_wait(
     (given, mut effects): CallResult<()>,
     ask: &WaitFor,
     moment: Moment,
-    tell: oneshot::Sender<Waited>,
+    tell: oneshot::Sender<WaitResult>,
 ) -> CallResult<()> {
     let waits = given.and_then(|()| {
         let (waits, more) = core.wait(ask, moment, tell);

@@ -34,7 +34,7 @@ use protocol::workspace::{GitStatus, ProjectId};
 use tokio::{process::Command, sync::Semaphore};
 
 pub use self::error::GitError;
-use self::{disarm::Disarmed, turns::Turns, work_tree::WorkTree};
+use self::{disarm::FilterOverrides, turns::Turns, work_tree::WorkTree};
 use crate::path::RelPath;
 
 /// The variables of this process that are passed on to git.
@@ -125,8 +125,8 @@ impl Git {
             return Ok(GitStatus::no_repository(project_id));
         };
         let _turn = self.turn(&tree).await?;
-        let disarmed = tree.disarmed(self, runner).await?;
-        let output = self.ask(runner, &tree, &disarmed, Disarmed::status).await?;
+        let overrides = tree.overrides(self, runner).await?;
+        let output = self.ask(runner, &tree, &overrides, FilterOverrides::status).await?;
         status::parse(project_id, &output, tree.prefix()).map_err(GitError::from)
     }
 
@@ -145,8 +145,8 @@ impl Git {
     ) -> Result<String, GitError> {
         let tree = WorkTree::find(self, root, runner).await?.ok_or(GitError::NoRepository)?;
         let _turn = self.turn(&tree).await?;
-        let disarmed = tree.disarmed(self, runner).await?;
-        let output = self.ask(runner, &tree, &disarmed, |with| with.diff(path, staged)).await?;
+        let overrides = tree.overrides(self, runner).await?;
+        let output = self.ask(runner, &tree, &overrides, |with| with.diff(path, staged)).await?;
         // People read the diff, so bytes of another encoding are replaced.
         Ok(String::from_utf8(output)
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
@@ -158,15 +158,15 @@ impl Git {
         &self,
         runner: &Runner,
         tree: &WorkTree,
-        disarmed: &Disarmed,
-        args: impl Fn(&Disarmed) -> Vec<OsString>,
+        overrides: &FilterOverrides,
+        args: impl Fn(&FilterOverrides) -> Vec<OsString>,
     ) -> Result<Vec<u8>, GitError> {
-        let asked = self.run(runner, &tree.root, &args(disarmed)).await?.succeeded();
-        match (asked, disarmed.not_looking_into()) {
-            (Err(GitError::Failed(_)), Some(disarmed)) => {
-                self.run(runner, &tree.root, &args(&disarmed)).await?.succeeded()
+        let output = self.run(runner, &tree.root, &args(overrides)).await?.succeeded();
+        match (output, overrides.not_looking_into()) {
+            (Err(GitError::Failed(_)), Some(overrides)) => {
+                self.run(runner, &tree.root, &args(&overrides)).await?.succeeded()
             }
-            (asked, _) => asked,
+            (output, _) => output,
         }
     }
 }

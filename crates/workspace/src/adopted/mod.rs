@@ -53,8 +53,8 @@ pub(crate) async fn start(
         start_time => Adopted::open_again(pid, start_time),
     };
     let process = Arc::new(process.map_err(|error| Refusal::failed(&error))?);
-    let (asked, run_as) = (Arc::clone(&process), host.settings.run_as.clone());
-    let subject = task::spawn_blocking(move || Subject::new(&asked, &run_as)).await;
+    let (adopted, run_as) = (Arc::clone(&process), host.settings.run_as.clone());
+    let subject = task::spawn_blocking(move || Subject::new(&adopted, &run_as)).await;
     let subject = subject.map_err(|error| Refusal::failed(&error))??;
     let start_time = process.start_time();
     let engine = AdoptedProcess::new(host, facts, feed, process, subject);

@@ -54,7 +54,7 @@ pub(crate) async fn take_over(
     child: process::Child,
 ) -> Result<Box<dyn Engine>, Refusal> {
     let (of_plan, known) = (Arc::clone(host), facts.clone());
-    let plan = tokio::task::spawn_blocking(move || Plan::again(&of_plan, &known)).await;
+    let plan = tokio::task::spawn_blocking(move || Plan::of_running(&of_plan, &known)).await;
     let plan = plan.map_err(|error| Refusal::failed(&error))??;
-    Ok(Box::new(AgentEngine::again(host, plan, feed, child)?))
+    Ok(Box::new(AgentEngine::take_over(host, plan, feed, child)?))
 }

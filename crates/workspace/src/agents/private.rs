@@ -39,7 +39,7 @@ impl Private {
     }
 
     /// The directory of a session whose agent runs already. It blocks.
-    pub(crate) fn again(dir: &Path, session: SessionId, user: Option<User>) -> Self {
+    pub(crate) fn of_running(dir: &Path, session: SessionId, user: Option<User>) -> Self {
         Self::find(dir, session, user).0
     }
 

@@ -51,13 +51,13 @@ impl Client {
             }
         };
         // Here, too: the other member takes this one's word for the client's role.
-        if let Err(refusal) = allowed(&self.serving.asker.me, message.kind(), &policy) {
+        if let Err(refusal) = allowed(&self.server.asker.me, message.kind(), &policy) {
             self.say(&policy.family.refused(&refusal))?;
             return Ok(true);
         }
         if let ClientMessage::Attach(attach) = message {
             // No output of the session before may come after the answer.
-            self.serving.let_go().await;
+            self.server.let_go().await;
             self.remotes.attach(&node, attach.session_id);
         }
         self.send_to(&node, text, policy, message)?;
@@ -86,7 +86,7 @@ impl Client {
     pub(super) fn attach_again(&mut self) -> Result<(), End> {
         let services = Arc::clone(&self.admission.services);
         if let Some(cluster) = services.membership.cluster() {
-            self.remotes.attach_again(&cluster, &self.serving.asker.me);
+            self.remotes.attach_again(&cluster, &self.server.asker.me);
         }
         Ok(())
     }
@@ -132,11 +132,11 @@ impl Client {
         // The end of a session is an event, too.
         let is_event = policy.audience == Audience::Everyone
             || matches!(message, ClientMessage::KillSession(_));
-        let awaited = is_event.then(|| self.serving.echoes.awaited());
+        let pending = is_event.then(|| self.server.echoes.pending());
         let services = Arc::clone(&self.admission.services);
         let Some(cluster) = services.membership.cluster() else { return Ok(()) };
-        let me = &self.serving.asker.me;
-        let sent = self.remotes.send(&cluster, me, node, text, policy.family.clone(), awaited);
+        let me = &self.server.asker.me;
+        let sent = self.remotes.send(&cluster, me, node, text, policy.family.clone(), pending);
         match sent {
             Ok(()) => Ok(()),
             Err(refusal) => self.say(&policy.family.refused(&refusal)),
@@ -144,7 +144,7 @@ impl Client {
     }
 
     fn push(&self, frame: Frame) -> Result<(), wire::OutboxClosed> {
-        self.serving.asker.outbox.push(frame)
+        self.server.asker.outbox.push(frame)
     }
 }
 

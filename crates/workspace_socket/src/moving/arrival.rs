@@ -14,7 +14,7 @@ use replica::handover::{Arrival, ArrivalFact as Fact, ArrivalInput as In, Arriva
 use tokio::{sync::Mutex, task};
 use workspace::{
     Refusal,
-    moving::{ArrivalState, Arrived, NotTaken, Staging, Taken},
+    moving::{ArrivalRecord, ArrivalState, NotTaken, Staging, VolatileState},
 };
 
 use super::talk::Talk;
@@ -24,7 +24,7 @@ use crate::services::Services;
 const ANSWER: Duration = Duration::from_secs(5);
 
 /// A session on its way in.
-pub(super) struct Arriving {
+pub(super) struct IncomingMove {
     /// Whether its entry may be this member's while it does not run here.
     coming: AtomicBool,
     /// One step at a time.
@@ -32,24 +32,24 @@ pub(super) struct Arriving {
 }
 
 struct State {
-    arrived: Arrived,
+    record: ArrivalRecord,
     machine: Arrival,
     /// The parts that come, until the session is staged.
     staging: Option<Staging>,
     /// Between the taking of the session and its start.
-    taken: Taken,
+    taken: VolatileState,
     /// Why it was refused.
     why: String,
 }
 
-impl Arriving {
-    pub(super) fn new(arrived: Arrived, machine: Arrival, staging: Option<Staging>) -> Self {
-        let is_coming = arrived.state != ArrivalState::Taken;
+impl IncomingMove {
+    pub(super) fn new(record: ArrivalRecord, machine: Arrival, staging: Option<Staging>) -> Self {
+        let is_coming = record.state != ArrivalState::Taken;
         let state = State {
-            arrived,
+            record,
             machine,
             staging,
-            taken: Taken::default(),
+            taken: VolatileState::default(),
             why: "it is lost".to_owned(),
         };
         Self { coming: AtomicBool::new(is_coming), state: Mutex::new(state) }
@@ -60,7 +60,7 @@ impl Arriving {
     }
 
     pub(super) async fn move_id(&self) -> u64 {
-        self.state.lock().await.arrived.move_id
+        self.state.lock().await.record.move_id
     }
 
     /// Whether another move of the session may take the place of this one.
@@ -132,14 +132,14 @@ impl Arriving {
         self.look(services, cluster).await;
         let (of, from, is_coming) = {
             let state = self.state.lock().await;
-            (state.of(), state.arrived.from.clone(), state.staging.is_some())
+            (state.of(), state.record.from.clone(), state.staging.is_some())
         };
         if is_coming || !cluster.is_reachable(&from) {
             return;
         }
         let mut talk = Talk::open(cluster, &from);
-        let told = talk.ask(&SealedMessage::MoveStatus(of), ANSWER).await;
-        if told.is_ok_and(|told| told == SealedMessage::MoveAborted(of)) {
+        let answer = talk.ask(&SealedMessage::MoveStatus(of), ANSWER).await;
+        if answer.is_ok_and(|answer| answer == SealedMessage::MoveAborted(of)) {
             self.aborted(services, cluster).await;
         }
     }
@@ -159,7 +159,7 @@ impl Arriving {
         }
         if state.machine.is_over() {
             self.coming.store(false, Ordering::Relaxed);
-            services.moves.arriving().remove(&state.arrived.session_id);
+            services.moves.incoming().remove(&state.record.session_id);
         }
         said
     }
@@ -172,7 +172,7 @@ impl Arriving {
         output: Out,
         said: &mut Vec<SealedMessage>,
     ) -> Option<In> {
-        let id = state.arrived.session_id.to_string();
+        let id = state.record.session_id.to_string();
         match output {
             Out::Keep(fact) => return Some(state.keep(services, fact).await),
             // The server is stopping otherwise.
@@ -182,12 +182,12 @@ impl Arriving {
                 state.run(services).await;
                 self.coming.store(false, Ordering::Relaxed);
             }
-            Out::Remove => services.sessions.remove_staged(state.arrived.move_id).await,
+            Out::Remove => services.sessions.remove_staged(state.record.move_id).await,
             Out::SayPrepared => said.push(SealedMessage::MovePrepared(state.of())),
             Out::SayTaken => said.push(SealedMessage::MoveTaken(state.of())),
             Out::SayUndecided => said.push(SealedMessage::MoveStatus(state.of())),
             Out::SayRefused => {
-                let (move_id, message) = (state.arrived.move_id, state.why.clone());
+                let (move_id, message) = (state.record.move_id, state.why.clone());
                 said.push(SealedMessage::MoveRefused(MoveRefused { move_id, message }));
             }
         }
@@ -197,42 +197,42 @@ impl Arriving {
 
 impl State {
     fn of(&self) -> OfMove {
-        let Arrived { move_id, session_id, .. } = self.arrived;
+        let ArrivalRecord { move_id, session_id, .. } = self.record;
         OfMove { move_id, session_id }
     }
 
     fn is_ours(&self, cluster: &Cluster) -> bool {
-        let shown = cluster.session_moves(&self.arrived.session_id.to_string());
+        let shown = cluster.session_moves(&self.record.session_id.to_string());
         self.machine.is_staged()
             && shown.is_some_and(|(moves, owner)| {
-                owner == cluster.node_id() && moves >= self.arrived.moves
+                owner == cluster.node_id() && moves >= self.record.moves
             })
     }
 
     async fn keep(&mut self, services: &Services, fact: Fact) -> In {
-        let kept = match fact {
+        let stored = match fact {
             Fact::Staged => self.stage(services).await,
-            Fact::Taken => match services.sessions.take(&self.arrived).await {
+            Fact::Taken => match services.sessions.take(&self.record).await {
                 Ok(taken) => {
-                    (self.taken, self.arrived.state) = (taken, ArrivalState::Taken);
+                    (self.taken, self.record.state) = (taken, ArrivalState::Taken);
                     Ok(())
                 }
                 Err(NotTaken::Lost(why)) => {
-                    tracing::error!(session = %self.arrived.session_id, why, "a move is lost");
+                    tracing::error!(session = %self.record.session_id, why, "a move is lost");
                     self.why = format!("what it had got is lost: {why}");
                     return In::Lost;
                 }
                 Err(NotTaken::Failed(why)) => Err(Refusal::Failed(why)),
             },
             Fact::Refused => self.store(services, ArrivalState::Refused).await,
-            Fact::Forgotten => services.sessions.forget_arrival(self.arrived.session_id).await,
+            Fact::Forgotten => services.sessions.forget_arrival(self.record.session_id).await,
         };
-        if let Err(refusal) = &kept {
-            let session = self.arrived.session_id;
+        if let Err(refusal) = &stored {
+            let session = self.record.session_id;
             tracing::warn!(%session, %refusal, "a step of a move cannot be stored");
             self.why = refusal.to_string();
         }
-        In::Kept(kept.is_ok())
+        In::Kept(stored.is_ok())
     }
 
     /// Brings everything that has come onto the disk, and then the word that it is there.
@@ -245,15 +245,15 @@ impl State {
     }
 
     async fn store(&mut self, services: &Services, state: ArrivalState) -> Result<(), Refusal> {
-        self.arrived.state = state;
-        services.sessions.keep_arrival(&self.arrived).await
+        self.record.state = state;
+        services.sessions.keep_arrival(&self.record).await
     }
 
     async fn run(&mut self, services: &Services) {
         let taken = std::mem::take(&mut self.taken);
-        let session = self.arrived.session_id;
-        match services.sessions.run_taken(&self.arrived, taken).await {
-            Ok(()) => tracing::info!(%session, from = self.arrived.from, "a session has come"),
+        let session = self.record.session_id;
+        match services.sessions.run_taken(&self.record, taken).await {
+            Ok(()) => tracing::info!(%session, from = self.record.from, "a session has come"),
             Err(refusal) => tracing::error!(%session, %refusal, "a session that came cannot run"),
         }
     }
@@ -265,22 +265,22 @@ pub(super) async fn restore(services: &Arc<Services>) {
         Ok(arrivals) => arrivals,
         Err(refusal) => return tracing::error!(%refusal, "sessions that move here"),
     };
-    for arrived in arrivals {
-        let fact = match arrived.state {
+    for record in arrivals {
+        let fact = match record.state {
             ArrivalState::Staged => Fact::Staged,
             ArrivalState::Taken => Fact::Taken,
             ArrivalState::Refused => Fact::Refused,
         };
-        let id = arrived.session_id;
-        let arriving = Arriving::new(arrived, Arrival::stored(fact), None);
-        services.moves.arriving().entry(id).or_insert_with(|| Arc::new(arriving));
+        let id = record.session_id;
+        let incoming = IncomingMove::new(record, Arrival::stored(fact), None);
+        services.moves.incoming().entry(id).or_insert_with(|| Arc::new(incoming));
     }
 }
 
 /// Takes what is this member's by now, and asks former owners about the rest.
 pub(super) async fn look_at_all(services: &Services, cluster: &Cluster) {
-    let all: Vec<Arc<Arriving>> = services.moves.arriving().values().cloned().collect();
-    for arriving in all {
-        arriving.look_and_ask(services, cluster).await;
+    let all: Vec<Arc<IncomingMove>> = services.moves.incoming().values().cloned().collect();
+    for incoming in all {
+        incoming.look_and_ask(services, cluster).await;
     }
 }

@@ -2,12 +2,14 @@
 //! `replica::handover`'s; here they are driven.
 //!
 //! - [`Moves`]: all moves of this machine
-//! - `departure`: a session that is given away; `request`: the client's request for it
+//! - `departure`: the sessions that are given away; `mover`: carries out such a move; `request`: the
+//!   client's request for it
 //! - `arrival`: a session that comes; `receiving`: the circuit by which it comes
 //! - `talk`: a circuit to the other end
 
 mod arrival;
 mod departure;
+mod mover;
 mod receiving;
 mod request;
 mod talk;
@@ -24,7 +26,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use workspace::Refusal;
 
-use self::{arrival::Arriving, departure::Leaving};
+use self::{arrival::IncomingMove, departure::OutgoingMove};
 pub(crate) use self::{receiving::MoveHost, request::move_session};
 use crate::{membership::Server, policy::Target, services::Services};
 
@@ -39,8 +41,8 @@ const ROUND: Duration = Duration::from_secs(3);
 /// The moves of this machine.
 #[derive(Default)]
 pub(crate) struct Moves {
-    leaving: Mutex<BTreeMap<SessionId, Arc<Leaving>>>,
-    arriving: Mutex<BTreeMap<SessionId, Arc<Arriving>>>,
+    outgoing: Mutex<BTreeMap<SessionId, Arc<OutgoingMove>>>,
+    incoming: Mutex<BTreeMap<SessionId, Arc<IncomingMove>>>,
     /// Cancelled when another membership begins.
     membership: Mutex<CancellationToken>,
 }
@@ -48,15 +50,15 @@ pub(crate) struct Moves {
 impl Moves {
     /// Whether a session comes here, so that its entry may be this member's before it runs.
     pub(crate) fn is_coming(&self, id: SessionId) -> bool {
-        self.arriving().get(&id).is_some_and(|arriving| arriving.is_coming())
+        self.incoming().get(&id).is_some_and(|incoming| incoming.is_coming())
     }
 
-    fn leaving(&self) -> MutexGuard<'_, BTreeMap<SessionId, Arc<Leaving>>> {
-        self.leaving.lock().unwrap_or_else(PoisonError::into_inner)
+    fn outgoing(&self) -> MutexGuard<'_, BTreeMap<SessionId, Arc<OutgoingMove>>> {
+        self.outgoing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn arriving(&self) -> MutexGuard<'_, BTreeMap<SessionId, Arc<Arriving>>> {
-        self.arriving.lock().unwrap_or_else(PoisonError::into_inner)
+    fn incoming(&self) -> MutexGuard<'_, BTreeMap<SessionId, Arc<IncomingMove>>> {
+        self.incoming.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A token for the tasks of this membership; those of an earlier one end.
@@ -121,7 +123,7 @@ pub(crate) async fn ready(services: &Services, target: &Target) -> Result<(), Re
 /// A session's version says that it is this member's, and it does not run here: it may have been
 /// staged.
 pub(crate) fn look(services: &Arc<Services>, cluster: &Cluster, id: SessionId) {
-    let Some(arriving) = services.moves.arriving().get(&id).cloned() else { return };
+    let Some(incoming) = services.moves.incoming().get(&id).cloned() else { return };
     let (services, cluster) = (Arc::clone(services), cluster.clone());
-    tokio::spawn(async move { arriving.look(&services, &cluster).await });
+    tokio::spawn(async move { incoming.look(&services, &cluster).await });
 }

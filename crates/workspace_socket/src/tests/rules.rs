@@ -18,7 +18,7 @@ use wire::{Frame, Limits, Link, Outbox, link::Role};
 use workspace::{Identity, testing::soon};
 
 use super::kit::{FAR, Kit, TOKEN};
-use crate::serving::Serving;
+use crate::request_server::RequestServer;
 
 const NOBODY: &str = "00000000-0000-4000-8000-000000000001";
 
@@ -247,14 +247,15 @@ async fn a_request_that_its_lane_refuses_is_marked_as_answered() {
     let (outbox, _reader) = Outbox::detached();
     let me =
         Identity { who: "guest".to_owned(), role: protocol::workspace::Role::Admin, member: None };
-    let mut serving = Serving::new(&kit.socket.0, kit.socket.0.next_client(), me, outbox, false);
+    let mut server =
+        RequestServer::new(&kit.socket.0, kit.socket.0.next_client(), me, outbox, false);
     let answered = Arc::<Mutex<Vec<usize>>>::default();
     // One at once and 64 that wait are the bound.
     for number in 1..=66 {
         let answered = Arc::clone(&answered);
         let done = move || answered.lock().unwrap().push(number);
         let asked = ClientMessage::ListSessions(ListSessions::default());
-        serving.request(asked, None, done).await.unwrap();
+        server.request(asked, None, done).await.unwrap();
     }
     assert!(answered.lock().unwrap().contains(&66));
     kit.shut_down().await;

@@ -72,7 +72,7 @@ impl SharedLimits {
             Err(Refusal::Over(over)) => return Err(over),
             Err(Refusal::Short) => {}
         }
-        let Some(_waiting) = Waiting::new(&self.waiting) else {
+        let Some(_waiting) = WaitCount::new(&self.waiting) else {
             return self.at_once(job, estimate, now);
         };
         let until = Instant::now() + PATIENCE;
@@ -177,9 +177,9 @@ impl SharedLimits {
 }
 
 /// A request that waits.
-struct Waiting<'a>(&'a AtomicUsize);
+struct WaitCount<'a>(&'a AtomicUsize);
 
-impl<'a> Waiting<'a> {
+impl<'a> WaitCount<'a> {
     /// `None`: too many wait.
     fn new(waiting: &'a AtomicUsize) -> Option<Self> {
         let counted = Self(waiting);
@@ -187,7 +187,7 @@ impl<'a> Waiting<'a> {
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitCount<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

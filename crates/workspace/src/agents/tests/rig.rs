@@ -15,8 +15,9 @@ use testkit::{
 
 use crate::{
     Workspace,
+    identity::ClientId,
     refusal::Refusal,
-    sessions::{Attachment, ClientId, NewEngine, NewSession, Streamed},
+    sessions::{Attachment, NewEngine, NewSession, StreamItem},
     testing::{Site, soon},
 };
 
@@ -97,16 +98,16 @@ impl Watcher {
 
     async fn step(&mut self) {
         match soon(self.attachment.next()).await.expect("the session is there") {
-            Streamed::Output(frame) => {
+            StreamItem::Output(frame) => {
                 let frame = frame::decode(frame).unwrap();
                 self.text.push_str(str::from_utf8(&frame.data).unwrap());
             }
-            Streamed::Message(ServerMessage::AgentEvent(told)) => self.events.push(told.event),
-            Streamed::Message(ServerMessage::SessionHistory(history)) => {
+            StreamItem::Message(ServerMessage::AgentEvent(told)) => self.events.push(told.event),
+            StreamItem::Message(ServerMessage::SessionHistory(history)) => {
                 self.is_ready = true;
                 self.text.extend(history.snapshot.map(|snapshot| snapshot.data));
             }
-            Streamed::Message(message) => self.messages.push(message),
+            StreamItem::Message(message) => self.messages.push(message),
         }
     }
 

@@ -229,7 +229,7 @@ async fn prompts_that_are_none_and_keys_are_refused_in_words() {
     assert!(prompt(&workspace, id, " \n ").unwrap_err().to_string().contains("empty"));
     let long = "x".repeat(session::agent::MAX_PROMPT + 1);
     assert!(prompt(&workspace, id, &long).unwrap_err().to_string().contains("bytes"));
-    let typed = workspace.sessions.type_in(id, crate::sessions::ClientId(1), "x".into(), None);
+    let typed = workspace.sessions.type_in(id, crate::identity::ClientId(1), "x".into(), None);
     assert!(typed.unwrap_err().to_string().contains("send_input"));
     assert!(workspace.sessions.interrupt(id).unwrap_err().to_string().contains("no turn"));
     let mut seen = Watcher::attach(&workspace, id);

@@ -11,7 +11,7 @@ use protocol::workspace::{SessionId, SessionMode, SessionStatus, limits::MOVED_C
 use tokio::task;
 
 use super::{
-    ARRIVAL, CONVERSATION, DEPARTURE, Departed, HISTORY, LONGEST, TURNS, conversation,
+    ARRIVAL, CONVERSATION, DEPARTURE, DepartureRecord, HISTORY, LONGEST, TURNS, conversation,
     conversation::Found, forget, read_all,
 };
 use crate::{
@@ -154,7 +154,7 @@ impl Sessions {
         let queue = session.live()?.seal();
         session.lock().life.facts.waiting.clone_from(&queue);
         // Before they leave: if this machine dies now, they wait here.
-        self.0.shared.keeper.keep(&session.kept()).await?;
+        self.0.shared.keeper.keep(&session).await?;
         self.0.shared.writer.flush().await;
         let facts = session.lock().life.facts.clone();
         let mut files = self.history_files(&session).await?;
@@ -226,9 +226,9 @@ impl Sessions {
         let facts = loading.map_err(|error| Refusal::failed(&error))??;
         let fact = facts.iter().find(|fact| fact.id == id.to_string());
         let fact = fact.ok_or(Refusal::UnknownSession(id))?;
-        let kept: StoredFacts =
+        let stored: StoredFacts =
             serde_json::from_str(&fact.json).map_err(|error| Refusal::failed(&error))?;
-        self.take_up(kept, last_seq).await;
+        self.take_up(stored, last_seq).await;
         self.begin_again(id);
         Ok(())
     }
@@ -237,7 +237,7 @@ impl Sessions {
     ///
     /// # Errors
     /// When they cannot be read.
-    pub async fn departures(&self) -> Result<Vec<Departed>, Refusal> {
+    pub async fn departures(&self) -> Result<Vec<DepartureRecord>, Refusal> {
         self.stored(DEPARTURE).await
     }
 
@@ -245,7 +245,7 @@ impl Sessions {
     ///
     /// # Errors
     /// When they cannot be read.
-    pub async fn arrivals(&self) -> Result<Vec<super::Arrived>, Refusal> {
+    pub async fn arrivals(&self) -> Result<Vec<super::ArrivalRecord>, Refusal> {
         self.stored(ARRIVAL).await
     }
 

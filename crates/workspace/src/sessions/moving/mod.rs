@@ -19,8 +19,8 @@ use store::{Change, Fact};
 
 pub(crate) use self::conversation::dashed;
 pub use self::{
-    arriving::Taken,
-    landing::{Asked, Landing},
+    arriving::VolatileState,
+    landing::{Landing, LandingRequest},
     leaving::{Parcel, ParcelFile, Portable},
     staging::{Manifest, ManifestFile, Staging},
 };
@@ -40,7 +40,7 @@ const LONGEST: u64 = protocol::workspace::limits::MOVED_BYTES_MAX / 2;
 
 /// A session that has left, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Departed {
+pub struct DepartureRecord {
     /// The session.
     pub session_id: SessionId,
     /// The move.
@@ -50,7 +50,7 @@ pub struct Departed {
     pub to: String,
 }
 
-impl Departed {
+impl DepartureRecord {
     /// The stored form.
     pub fn json(&self) -> String {
         // Numbers and text are always JSON.
@@ -60,7 +60,7 @@ impl Departed {
 
 /// A session that moves here, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Arrived {
+pub struct ArrivalRecord {
     /// The session.
     pub session_id: SessionId,
     /// The move.

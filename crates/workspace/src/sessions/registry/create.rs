@@ -43,11 +43,11 @@ impl Sessions {
         engines.find_model(&facts).await?;
         let session = self.add(facts, size)?;
         let started = start(&session, &*engines, size).await;
-        let kept = match started {
-            Ok(()) => self.0.shared.keeper.keep(&session.kept()).await,
+        let stored = match started {
+            Ok(()) => self.0.shared.keeper.keep(&session).await,
             Err(refusal) => Err(refusal),
         };
-        match kept {
+        match stored {
             Ok(()) => {
                 session.announce(now());
                 Ok(session.info())
@@ -88,40 +88,32 @@ pub(super) async fn start(
     Ok(())
 }
 
-fn size(asked: Option<(u16, u16)>) -> Result<Size, Refusal> {
-    let size = asked.map(|(cols, rows)| Size::new(cols, rows)).transpose();
+fn size(wanted: Option<(u16, u16)>) -> Result<Size, Refusal> {
+    let size = wanted.map(|(cols, rows)| Size::new(cols, rows)).transpose();
     let size = size.map_err(|refused| Refusal::failed(&refused))?;
     Ok(size.unwrap_or(Size::DEFAULT))
 }
 
 /// Checks a new session, and returns its facts.
 async fn facts(projects: &Projects, id: SessionId, new: NewSession) -> Result<Facts, Refusal> {
-    let project = new.project_id.map(|id| projects.get(id)).transpose()?;
-    let own = project.as_ref().and_then(|project| project.run_as_user.clone());
-    let run_as_user = new.run_as_user.or(own);
-    let user = users::user(projects.run_as(), run_as_user.as_deref()).await?;
-    let dir = match (&*new.working_dir, &project) {
-        ("", Some(project)) => &project.working_dir,
-        ("", None) => return Err(Refusal::invalid("working_dir is missing: say where to start")),
-        (dir, _) => dir,
-    };
-    let dir = projects::working_dir(dir, user.as_ref()).await?;
+    let (working_dir, run_as_user) = directory_and_user(projects, &new).await?;
     let is_server = new.tags.iter().any(|tag| tag == DEV_SERVER_TAG);
-    let described = described(new.engine, is_server)?;
+    let EngineFacts { mode, kind, provider, model, extra_args, pid } =
+        EngineFacts::of(new.engine, is_server)?;
     let now = Timestamp::now();
     Ok(Facts {
         id,
         name: new.name,
-        mode: described.mode,
-        kind: described.kind,
-        working_dir: projects::path_text(&dir)?,
-        model: described.model,
+        mode,
+        kind,
+        working_dir,
+        model,
         created_at: now,
         last_active: now,
         project_id: new.project_id,
-        provider: described.provider,
-        extra_args: described.extra_args,
-        hidden: new.hidden || (is_server && described.mode == SessionMode::Pty),
+        provider,
+        extra_args,
+        hidden: new.hidden || (is_server && mode == SessionMode::Pty),
         tags: new.tags,
         team_id: new.team.map(|(team, _)| team),
         is_team_leader: new.team.is_some_and(|(_, leader)| leader),
@@ -131,15 +123,33 @@ async fn facts(projects: &Projects, id: SessionId, new: NewSession) -> Result<Fa
         turn: 0,
         waiting: Vec::new(),
         prompt_ids: Default::default(),
-        adopted: described.pid.map(|pid| (pid, 0)),
+        adopted: pid.map(|pid| (pid, 0)),
         transcript: None,
         ended: None,
         exit_code: None,
     })
 }
 
-/// The facts about a session's engine.
-struct Described {
+/// The directory and the user of a new session: its own, or else its project's.
+async fn directory_and_user(
+    projects: &Projects,
+    new: &NewSession,
+) -> Result<(String, Option<String>), Refusal> {
+    let project = new.project_id.map(|id| projects.get(id)).transpose()?;
+    let of_project = project.as_ref().and_then(|project| project.run_as_user.clone());
+    let run_as_user = new.run_as_user.clone().or(of_project);
+    let user = users::user(projects.run_as(), run_as_user.as_deref()).await?;
+    let dir = match (&*new.working_dir, &project) {
+        ("", Some(project)) => &project.working_dir,
+        ("", None) => return Err(Refusal::invalid("working_dir is missing: say where to start")),
+        (dir, _) => dir,
+    };
+    let dir = projects::working_dir(dir, user.as_ref()).await?;
+    Ok((projects::path_text(&dir)?, run_as_user))
+}
+
+/// The facts about a session that follow from its engine.
+struct EngineFacts {
     mode: SessionMode,
     kind: SessionKind,
     provider: String,
@@ -148,33 +158,49 @@ struct Described {
     pid: Option<u32>,
 }
 
-fn described(engine: NewEngine, is_server: bool) -> Result<Described, Refusal> {
-    let claude = || DEFAULT_PROVIDER.to_owned();
-    let (mode, kind, provider, model, extra_args, pid) = match engine {
-        NewEngine::Interactive { extra_args, .. } if is_server => {
-            let kind = command_line(extra_args)?;
-            (SessionMode::Pty, kind, claude(), None, Vec::new(), None)
-        }
-        NewEngine::Shell { command, args } => {
-            if command.is_empty() {
+impl EngineFacts {
+    /// `is_server`: whether the session is a development server.
+    fn of(engine: NewEngine, is_server: bool) -> Result<Self, Refusal> {
+        Ok(match engine {
+            NewEngine::Interactive { extra_args, .. } if is_server => {
+                Self::of_command(command_line(extra_args)?)
+            }
+            NewEngine::Shell { command, .. } if command.is_empty() => {
                 return Err(Refusal::invalid("command is empty: say what to run"));
             }
-            let kind = SessionKind::Shell { command, args };
-            (SessionMode::Pty, kind, claude(), None, Vec::new(), None)
-        }
-        NewEngine::Interactive { provider, model, extra_args } => {
-            let kind = SessionKind::of_provider(&provider);
-            (SessionMode::Pty, kind, provider, model, extra_args, None)
-        }
-        NewEngine::Agent { provider, model, extra_args } => {
-            let kind = SessionKind::of_provider(&provider);
-            (SessionMode::Sdk, kind, provider, model, extra_args, None)
-        }
-        NewEngine::Adopted { pid } => {
-            (SessionMode::Adopted, SessionKind::Claude, claude(), None, Vec::new(), Some(pid))
-        }
-    };
-    Ok(Described { mode, kind, provider, model, extra_args, pid })
+            NewEngine::Shell { command, args } => {
+                Self::of_command(SessionKind::Shell { command, args })
+            }
+            NewEngine::Interactive { provider, model, extra_args } => {
+                Self::of_agent(SessionMode::Pty, provider, model, extra_args)
+            }
+            NewEngine::Agent { provider, model, extra_args } => {
+                Self::of_agent(SessionMode::Sdk, provider, model, extra_args)
+            }
+            NewEngine::Adopted { pid } => Self {
+                mode: SessionMode::Adopted,
+                pid: Some(pid),
+                ..Self::of_command(SessionKind::Claude)
+            },
+        })
+    }
+
+    /// Of a program that is no agent of this workspace.
+    fn of_command(kind: SessionKind) -> Self {
+        let provider = DEFAULT_PROVIDER.to_owned();
+        let (model, extra_args, pid) = (None, Vec::new(), None);
+        Self { mode: SessionMode::Pty, kind, provider, model, extra_args, pid }
+    }
+
+    fn of_agent(
+        mode: SessionMode,
+        provider: String,
+        model: Option<String>,
+        extra_args: Vec<String>,
+    ) -> Self {
+        let kind = SessionKind::of_provider(&provider);
+        Self { mode, kind, provider, model, extra_args, pid: None }
+    }
 }
 
 /// The command line of a development server.

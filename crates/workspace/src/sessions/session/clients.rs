@@ -10,14 +10,14 @@ use session::terminal::{query::Queries, viewer::ViewerId};
 
 use super::{Session, SessionState};
 use crate::{
-    engine::Typed,
+    engine::TypingTime,
+    identity::ClientId,
     refusal::Refusal,
     sessions::{
         attached_viewers::{
             AttachedViewers, Demand,
-            steps::{Contents, SnapshotNeed, StreamStep, Streamed},
+            steps::{Contents, SnapshotNeed, StreamItem, StreamStep},
         },
-        client_id::ClientId,
         client_inputs::questions::Questions,
         clock::now,
         output::Output,
@@ -74,7 +74,7 @@ impl Session {
     pub(crate) async fn snapshot(
         self: &Arc<Self>,
         need: SnapshotNeed,
-    ) -> Result<Vec<Streamed>, Refusal> {
+    ) -> Result<Vec<StreamItem>, Refusal> {
         let snapshot = match self.is_terminal {
             true => self.screen_soon().await?,
             false => self.lines_now().await?,
@@ -123,7 +123,7 @@ impl Session {
         client: ClientId,
         keys: Bytes,
         now: Instant,
-    ) -> Result<(Typed, bool), Refusal> {
+    ) -> Result<(TypingTime, bool), Refusal> {
         let filtered = self.lock().queries.filter(viewer(client), keys, now);
         let typed = self.live()?.type_in(filtered.keys)?;
         Ok((typed, filtered.has_keys))
@@ -166,7 +166,7 @@ impl Session {
             engine.resize(size);
         }
         self.news.notify_waiters();
-        self.shared.keeper.keep_soon(&self.kept());
+        self.shared.keeper.keep_soon(self);
     }
 }
 
@@ -175,10 +175,10 @@ fn note_sent(
     viewers: &AttachedViewers,
     queries: &mut Queries,
     (id, before): (ViewerId, u64),
-    sent: &[Streamed],
+    sent: &[StreamItem],
     now: Instant,
 ) {
-    let has_output = sent.iter().any(|item| matches!(item, Streamed::Output(_)));
+    let has_output = sent.iter().any(|item| matches!(item, StreamItem::Output(_)));
     if let Some(client) = viewers.client_of(id).filter(|_| has_output) {
         queries.sent(viewer(client), before + 1..=viewers.position(id), now);
     }

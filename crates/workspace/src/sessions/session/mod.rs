@@ -36,11 +36,10 @@ use tracing::{Instrument as _, Span};
 #[cfg(test)]
 pub(crate) use self::queries::MOST as MOST_QUERIES;
 use super::{
-    alarms::Alarmed,
     attached_viewers::AttachedViewers,
     client_inputs::ClientInputs,
-    clock::now,
-    life::{Life, Seen, facts::Facts, keeper::Kept},
+    clock::{AlarmTarget, now},
+    life::{Life, Seen, facts::Facts, keeper::FactSource},
     output::{Output, history::History, screen::PaintedScreen, turn_log::TurnLog},
     shared::SharedState,
 };
@@ -147,15 +146,10 @@ impl Session {
     pub(crate) fn change_stored(self: &Arc<Self>, change: impl FnOnce(&mut Life)) {
         // The lock ends with this line, because storing blocks.
         change(&mut self.lock().life);
-        if let Err(error) = self.shared.keeper.keep_now(&self.kept()) {
+        if let Err(error) = self.shared.keeper.keep_now(self) {
             let error = base::error::chain(&error);
             tracing::error!(session = %self.id, error, "cannot keep what an agent does");
         }
-    }
-
-    /// The session, as the keeper of facts sees it.
-    pub(crate) fn kept(self: &Arc<Self>) -> Arc<dyn Kept> {
-        Arc::<Self>::clone(self)
     }
 
     /// Announces the session's state to all clients: at once, or soon if the last announcement was
@@ -181,7 +175,7 @@ impl Session {
         if is_new {
             self.news.notify_waiters();
             self.announce(now);
-            self.shared.keeper.keep_soon(&self.kept());
+            self.shared.keeper.keep_soon(self);
         }
         is_new
     }
@@ -207,7 +201,7 @@ impl Session {
         let Some(due) = state.due(self.is_terminal) else { return };
         if state.alarm.is_none_or(|alarm| due < alarm) {
             state.alarm = Some(due);
-            let alarmed: Arc<dyn Alarmed> = Arc::<Self>::clone(self);
+            let alarmed: Arc<dyn AlarmTarget> = Arc::<Self>::clone(self);
             self.shared.alarms.set(due.max(now), Arc::downgrade(&alarmed));
         }
     }
@@ -239,7 +233,7 @@ impl Session {
     }
 }
 
-impl Alarmed for Session {
+impl AlarmTarget for Session {
     fn alarm_rang(self: Arc<Self>, now: Instant) {
         let mut state = self.lock();
         if state.alarm.is_some_and(|alarm| alarm <= now) {
@@ -277,7 +271,7 @@ impl Alarmed for Session {
     }
 }
 
-impl Kept for Session {
+impl FactSource for Session {
     fn id(&self) -> SessionId {
         self.id
     }

@@ -56,7 +56,7 @@ impl Session {
             let piece = text.split_to(end);
             state.output.note_undecided(text.len());
             self.append(state, piece, now);
-            self.asked(&query, now);
+            self.answer_query(&query, now);
             state = self.lock();
         }
         state.queries.pass(&text);

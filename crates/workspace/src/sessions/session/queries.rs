@@ -13,7 +13,7 @@ pub(crate) const MOST: usize = 64;
 impl Session {
     /// Answers a question that has just been appended, or leaves it to the terminal of the client in
     /// control.
-    pub(super) fn asked(self: &Arc<Self>, query: &Query, now: Instant) {
+    pub(super) fn answer_query(self: &Arc<Self>, query: &Query, now: Instant) {
         // The screen is painted up to the question, so the answer is that of this moment.
         let own = self.screen.answer(&**self, query);
         let answer = self.change(now, |state| {

@@ -9,7 +9,8 @@ use session::agent::Usage;
 use super::{bare::Bare, seen::Watcher};
 use crate::{
     engine::PermissionAnswer,
-    sessions::{Activity, ClientId, Feed},
+    identity::ClientId,
+    sessions::{Activity, Feed},
     testing::soon,
 };
 
@@ -65,7 +66,7 @@ async fn the_snapshot_of_an_agent_is_its_newest_whole_lines() {
         }
     }
     let mut attachment = bare.attach(session.id, 1, None);
-    let Some(crate::sessions::Streamed::Message(ServerMessage::SessionHistory(history))) =
+    let Some(crate::sessions::StreamItem::Message(ServerMessage::SessionHistory(history))) =
         attachment.next().await
     else {
         panic!("no history first")

@@ -12,14 +12,15 @@ use tempfile::TempDir;
 use crate::{
     NodeSlot, Settings,
     audit::Audit,
-    engine::{Engine, PermissionAnswer, Typed},
+    engine::{Engine, PermissionAnswer, TypingTime},
     events::Events,
     host::EngineHost,
+    identity::ClientId,
     projects::Projects,
     refusal::Refusal,
     sessions::{
-        Attachment, ClientId, Dependencies, EngineStarter, Facts, Feed, Sessions, Started,
-        TurnFollower, session::Session,
+        Attachment, Dependencies, EngineStart, EngineStarter, Facts, Feed, Sessions, TurnFollower,
+        session::Session,
     },
 };
 
@@ -113,7 +114,12 @@ pub(super) fn facts(mode: SessionMode) -> Facts {
 struct Nothing;
 
 impl EngineStarter for Nothing {
-    fn start(&self, _: Facts, _: Size, _: Feed) -> BoxFuture<'static, Result<Started, Refusal>> {
+    fn start(
+        &self,
+        _: Facts,
+        _: Size,
+        _: Feed,
+    ) -> BoxFuture<'static, Result<EngineStart, Refusal>> {
         async { Err(Refusal::invalid("nothing is started")) }.boxed()
     }
 
@@ -122,7 +128,7 @@ impl EngineStarter for Nothing {
         _: Facts,
         _: Feed,
         _: process::Child,
-    ) -> BoxFuture<'static, Result<Started, Refusal>> {
+    ) -> BoxFuture<'static, Result<EngineStart, Refusal>> {
         async { Err(Refusal::invalid("nothing is started")) }.boxed()
     }
 
@@ -163,12 +169,12 @@ pub(super) struct EngineCalls {
 struct Listens(Arc<EngineCalls>);
 
 impl Engine for Listens {
-    fn type_in(&self, keys: Bytes) -> Result<Typed, Refusal> {
+    fn type_in(&self, keys: Bytes) -> Result<TypingTime, Refusal> {
         if self.0.refuses.load(std::sync::atomic::Ordering::Relaxed) {
             return Err(Refusal::invalid("not now"));
         }
         self.0.typed.lock().unwrap().push(keys);
-        Ok(Typed::Now)
+        Ok(TypingTime::Now)
     }
 
     fn answer(&self, answer: Bytes) {

@@ -7,7 +7,13 @@ use session::terminal::size::DEBOUNCE;
 use tokio::time;
 
 use super::{bare::Bare, seen::Watcher};
-use crate::sessions::{ClientId, alarms::Alarmed as _, clock::now, session::Session};
+use crate::{
+    identity::ClientId,
+    sessions::{
+        clock::{AlarmTarget as _, now},
+        session::Session,
+    },
+};
 
 /// Gives a client a window of this size, and lets the change take effect.
 async fn resize(bare: &Bare, session: &Arc<Session>, client: u64, size: (u16, u16)) {

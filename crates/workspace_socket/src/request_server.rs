@@ -17,7 +17,7 @@ use crate::{
     admission::Admission,
     allowed::allowed,
     answers::asker::{Answer, Asker},
-    echoes::Echoes,
+    echoes::{Echoes, PendingAnswer},
     family::Family,
     lanes::{Lane, Lanes},
     message_slots::TakenSlot,
@@ -29,15 +29,15 @@ use crate::{
     table::{self, Work},
 };
 
-/// A message for a client that is attached.
+/// The answer to a client that is attached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Said {
+enum AttachAnswer {
     Attached,
     Nothing,
 }
 
 /// Serves the requests of one client.
-pub(crate) struct Serving {
+pub(crate) struct RequestServer {
     pub(crate) asker: Asker,
     pub(crate) echoes: Echoes,
     pub(crate) lanes: Lanes,
@@ -45,11 +45,11 @@ pub(crate) struct Serving {
     /// The name of this machine, for clients of other members: what is refused says where.
     place: Option<Arc<str>>,
     gone: CancellationToken,
-    /// Cancels `gone` when this is dropped, also if [`Serving::end`] was not called.
+    /// Cancels `gone` when this is dropped, also if [`RequestServer::end`] was not called.
     _gone: DropGuard,
 }
 
-impl Serving {
+impl RequestServer {
     /// For a client whose answers go into `outbox`. `hears_events`: whether it gets the events for
     /// all clients from this machine.
     pub(crate) fn new(
@@ -129,7 +129,7 @@ impl Serving {
                 }
                 Err(refusal) => self.say(&family.refused(&refusal)),
             },
-            Work::Attach(attach) => self.attach_as(&attach, Said::Attached).await,
+            Work::Attach(attach) => self.attach_as(&attach, AttachAnswer::Attached).await,
             Work::Detach => self.detach().await,
         };
         done();
@@ -153,40 +153,19 @@ impl Serving {
         slot: Option<TakenSlot>,
         done: impl FnOnce() + Send + 'static,
     ) {
-        let (outbox, gone) = (self.asker.outbox.clone(), self.gone.clone());
         let slot = slot.filter(|_| policy.memory == Memory::Request);
-        let awaited = match policy.audience {
+        let pending = match policy.audience {
             Audience::Asker => None,
-            Audience::Everyone => Some(self.echoes.awaited()),
+            Audience::Everyone => Some(self.echoes.pending()),
         };
+        let (outbox, gone) = (self.asker.outbox.clone(), self.gone.clone());
         let shares = self.asker.shares.clone();
+        let request =
+            QueuedRequest { lane, policy, answering, slot, pending, shares, outbox, gone };
         let job = async move {
-            // Only queries wait for a share, and they are given up when the client has gone. A
-            // request that changes something is carried out.
-            let share = tokio::select! {
-                biased;
-                share = shares.of(policy.memory, &outbox) => share,
-                () = gone.cancelled() => return,
-            };
-            let Ok(share) = share else { return };
-            let answer = match lane {
-                // A wait can be given up without loss, but only once it has begun. Everything else
-                // runs to its end.
-                Lane::Waits => tokio::select! {
-                    biased;
-                    answer = answering => answer,
-                    () = gone.cancelled() => return,
-                },
-                _ => answering.await,
-            };
-            drop(slot);
-            let answer = answer.unwrap_or_else(|refusal| Some(policy.family.refused(&refusal)));
-            if let Some(answer) = answer
-                && awaited.is_none_or(|awaited| awaited.admit_answer(&answer))
-            {
-                send(&outbox, answer, share).await;
+            if request.run().await {
+                done();
             }
-            done();
         };
         let put = self.lanes.put(lane, job.boxed());
         debug_assert!(put.is_ok(), "{put:?}");
@@ -195,10 +174,10 @@ impl Serving {
     /// Attaches a client that was attached to the session while another member ran it, and hears
     /// nothing of it.
     pub(crate) async fn attach_again(&mut self, attach: &Attach) -> Result<(), OutboxClosed> {
-        self.attach_as(attach, Said::Nothing).await
+        self.attach_as(attach, AttachAnswer::Nothing).await
     }
 
-    async fn attach_as(&mut self, attach: &Attach, said: Said) -> Result<(), OutboxClosed> {
+    async fn attach_as(&mut self, attach: &Attach, said: AttachAnswer) -> Result<(), OutboxClosed> {
         let Asker { services, client, outbox, .. } = &self.asker;
         let id = attach.session_id;
         // Before the other one ends: if there is no such session, the client stays where it is.
@@ -211,7 +190,7 @@ impl Serving {
         }
         let outbox = outbox.clone();
         self.let_go().await;
-        if said == Said::Attached {
+        if said == AttachAnswer::Attached {
             self.say(&ServerMessage::Attached(OfSession { session_id: id }))?;
         }
         self.asker.attached = Some(id);
@@ -244,6 +223,54 @@ impl Serving {
     /// Sends a message at once.
     pub(crate) fn say(&self, message: &ServerMessage) -> Result<(), OutboxClosed> {
         self.asker.outbox.push(message.encode())
+    }
+}
+
+/// A request in its lane.
+struct QueuedRequest {
+    lane: Lane,
+    policy: Policy,
+    answering: BoxFuture<'static, Answer>,
+    /// The slot of a large request, until it is answered.
+    slot: Option<TakenSlot>,
+    /// Set if the answer is also announced to all clients.
+    pending: Option<PendingAnswer>,
+    shares: Shares,
+    outbox: Outbox,
+    /// Cancelled when the client has gone.
+    gone: CancellationToken,
+}
+
+impl QueuedRequest {
+    /// Carries out the request and sends its answer. Returns `false` if the request was given up.
+    async fn run(self) -> bool {
+        let Self { lane, policy, answering, slot, pending, shares, outbox, gone } = self;
+        // Only queries wait for a share, and they are given up when the client has gone. A request
+        // that changes something is carried out.
+        let share = tokio::select! {
+            biased;
+            share = shares.of(policy.memory, &outbox) => share,
+            () = gone.cancelled() => return false,
+        };
+        let Ok(share) = share else { return false };
+        let answer = match lane {
+            // A wait can be given up without loss, but only once it has begun. Everything else runs
+            // to its end.
+            Lane::Waits => tokio::select! {
+                biased;
+                answer = answering => answer,
+                () = gone.cancelled() => return false,
+            },
+            _ => answering.await,
+        };
+        drop(slot);
+        let answer = answer.unwrap_or_else(|refusal| Some(policy.family.refused(&refusal)));
+        if let Some(answer) = answer
+            && pending.is_none_or(|pending| pending.admit_answer(&answer))
+        {
+            send(&outbox, answer, share).await;
+        }
+        true
     }
 }
 
