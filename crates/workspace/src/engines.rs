@@ -5,7 +5,6 @@ use std::sync::Arc;
 use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::workspace::{SessionKind, SessionMode};
 use session::terminal::size::Size;
-use tokio::task;
 
 use crate::{
     adopted,
@@ -13,7 +12,7 @@ use crate::{
     engine::CommandLine,
     events::Events,
     host::EngineHost,
-    refusal::Refusal,
+    refusal::{Refusal, blocking},
     sessions::{EngineStart, EngineStarter, Facts, Feed},
     terminal,
 };
@@ -83,11 +82,7 @@ impl EngineStarter for Engines {
 
     fn check(&self, facts: Facts) -> BoxFuture<'static, Result<(), Refusal>> {
         let host = Arc::clone(&self.host);
-        async move {
-            let checking = task::spawn_blocking(move || agents::check(&host, &facts)).await;
-            checking.map_err(|error| Refusal::failed(&error))?
-        }
-        .boxed()
+        async move { blocking(move || agents::check(&host, &facts)).await }.boxed()
     }
 
     fn host(&self) -> Option<Arc<EngineHost>> {

@@ -41,7 +41,7 @@ pub use host::SessionModels;
 pub use identity::{ClientId, Identity, Member};
 pub use member_tokens::MemberTokens;
 pub use projects::{ProjectFolder, Projects, path_text};
-pub use refusal::Refusal;
+pub use refusal::{Refusal, blocking};
 pub use sessions::{
     Attachment, Counts, Facts, NewEngine, NewSession, PromptAcceptance, Sessions, StreamItem,
     TranscriptPosition, TurnFollower, WeakSessions, moving,

@@ -12,9 +12,14 @@ use protocol::workspace::{
     client::{CreateProject, OfProject, ProjectSaved, UpdateProject},
 };
 use store::{Change, Fact, StoreError, WorkspaceStore};
-use tokio::task;
 
-use crate::{audit::Audit, events::Events, refusal::Refusal, settings::NodeSlot, users};
+use crate::{
+    audit::Audit,
+    events::Events,
+    refusal::{Refusal, blocking},
+    settings::NodeSlot,
+    users,
+};
 
 /// The kind of these facts in the store.
 pub(crate) const KIND: &str = "project";
@@ -94,8 +99,7 @@ impl Projects {
     /// Like [`folder`](Self::folder), on a thread that may block.
     pub async fn folder_soon(self: &Arc<Self>, id: ProjectId) -> Result<ProjectFolder, Refusal> {
         let projects = Arc::clone(self);
-        let folder = task::spawn_blocking(move || projects.folder(id)).await;
-        folder.map_err(|error| Refusal::failed(&error))?
+        blocking(move || projects.folder(id)).await
     }
 
     /// The folder and the user of a project. The user must still be allowed. The call may
@@ -298,8 +302,7 @@ fn changed(project: Project, update: UpdateProject) -> Project {
 
 async fn keep(store: &Arc<dyn WorkspaceStore>, change: Change) -> Result<(), Refusal> {
     let store = Arc::clone(store);
-    let storing = task::spawn_blocking(move || store.change_facts(&[change])).await;
-    Ok(storing.map_err(|error| Refusal::failed(&error))??)
+    blocking(move || store.change_facts(&[change])).await
 }
 
 fn fact(project: &Project) -> Result<Fact, Refusal> {

@@ -93,10 +93,9 @@ impl Line for OutgoingLine {
     fn next(&mut self) -> BoxFuture<'_, Result<String, String>> {
         async {
             loop {
-                match self.0.next().await {
-                    Ok(Frame::Text(text)) => return Ok(text.as_str().to_owned()),
-                    Ok(Frame::Binary(_)) => {}
-                    Err(ended) => return Err(ended.to_string()),
+                let frame = self.0.next().await.map_err(|ended| ended.to_string())?;
+                if let Some(text) = text(&frame) {
+                    return Ok(text);
                 }
             }
         }
@@ -117,14 +116,21 @@ impl Line for IncomingLine {
 
     fn next(&mut self) -> BoxFuture<'_, Result<String, String>> {
         async {
-            loop {
-                match self.requests.next().await {
-                    Some(Frame::Text(text)) => return Ok(text.as_str().to_owned()),
-                    Some(Frame::Binary(_)) => {}
-                    None => return Err("the other end has closed it".to_owned()),
+            while let Some(frame) = self.requests.next().await {
+                if let Some(text) = text(&frame) {
+                    return Ok(text);
                 }
             }
+            Err("the other end has closed it".to_owned())
         }
         .boxed()
+    }
+}
+
+/// The text of a frame. Nothing else is sent on a line, and is skipped.
+fn text(frame: &Frame) -> Option<String> {
+    match frame {
+        Frame::Text(text) => Some(text.as_str().to_owned()),
+        Frame::Binary(_) => None,
     }
 }

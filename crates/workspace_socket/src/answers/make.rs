@@ -143,17 +143,7 @@ fn of_process(request: AdoptSession) -> Result<NewSession, Refusal> {
             dir.ok_or_else(|| Refusal::invalid("the process does not say where it runs"))?
         }
     };
-    Ok(NewSession {
-        engine: NewEngine::Adopted { pid },
-        name,
-        working_dir,
-        project_id: None,
-        run_as_user: None,
-        hidden: false,
-        tags: Vec::new(),
-        team: None,
-        size: None,
-    })
+    Ok(NewSession { name, ..NewSession::new(NewEngine::Adopted { pid }, working_dir) })
 }
 
 /// Refuses other nodes: without a cluster there is only this one. In a cluster the request went to

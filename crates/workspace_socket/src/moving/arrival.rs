@@ -11,9 +11,9 @@ use std::{
 use cluster::Cluster;
 use protocol::workspace::peer::sealed::{MoveRefused, OfMove, SealedMessage};
 use replica::handover::{Arrival, ArrivalFact as Fact, ArrivalInput as In, ArrivalOutput as Out};
-use tokio::{sync::Mutex, task};
+use tokio::sync::Mutex;
 use workspace::{
-    Refusal,
+    Refusal, blocking,
     moving::{ArrivalRecord, ArrivalState, NotTaken, Staging, VolatileState},
 };
 
@@ -79,11 +79,11 @@ impl IncomingMove {
         // Not put back after an error: the move begins again then.
         let mut staging =
             state.staging.take().ok_or_else(|| Refusal::invalid("everything has come already"))?;
-        let writing = task::spawn_blocking(move || {
+        let writing = blocking(move || {
             staging.write(file, offset, &data)?;
             Ok::<_, Refusal>(staging)
         });
-        let staging = writing.await.map_err(|error| Refusal::failed(&error))??;
+        let staging = writing.await?;
         let is_whole = staging.is_whole();
         state.staging = Some(staging);
         Ok(is_whole)
@@ -238,8 +238,7 @@ impl State {
     /// Brings everything that has come onto the disk, and then the word that it is there.
     async fn stage(&mut self, services: &Services) -> Result<(), Refusal> {
         if let Some(staging) = self.staging.take() {
-            let finishing = task::spawn_blocking(move || staging.finish()).await;
-            finishing.map_err(|error| Refusal::failed(&error))??;
+            blocking(move || staging.finish()).await?;
         }
         self.store(services, ArrivalState::Staged).await
     }

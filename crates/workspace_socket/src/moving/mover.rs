@@ -13,11 +13,10 @@ use protocol::workspace::{
 use replica::handover::{DepartureFact, DepartureInput as In, DepartureOutput as Out};
 use tokio::{
     sync::oneshot,
-    task,
     time::{sleep, timeout},
 };
 use workspace::{
-    Refusal,
+    Refusal, blocking,
     moving::{DEPARTURE, DepartureRecord, Parcel},
 };
 
@@ -176,8 +175,7 @@ impl Mover {
             while offset < file.size {
                 talk.room().await?;
                 let reading = file.clone();
-                let data = task::spawn_blocking(move || reading.piece(offset)).await;
-                let data = data.map_err(|error| Refusal::failed(&error))??;
+                let data = blocking(move || reading.piece(offset)).await?;
                 let file = u32::try_from(number).unwrap_or(u32::MAX);
                 let length = data.len() as u64;
                 talk.say(&SealedMessage::MoveChunk(MoveChunk { move_id, file, offset, data }))?;

@@ -84,18 +84,6 @@ async fn an_empty_token_stands_for_the_session_of_the_page() {
 }
 
 #[tokio::test]
-async fn without_any_key_it_is_said_how_to_make_one() {
-    let kit = Kit::with(|settings| settings.token = None).await;
-    let mut stranger = kit.stranger(FAR);
-    stranger.say(json!({"type": "auth", "token": ""}));
-    let result = stranger.hear().await;
-    assert_eq!(result["success"], false);
-    let words = result["message"].as_str().unwrap();
-    assert!(words.contains("warren key create"), "{words}");
-    stranger.until_over().await;
-}
-
-#[tokio::test]
 async fn a_stranger_that_sends_too_much_is_ended_unheard() {
     let kit = Kit::new().await;
     let mut stranger = kit.stranger(FAR);

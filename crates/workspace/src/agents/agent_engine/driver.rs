@@ -12,7 +12,7 @@ use super::{
     process::{Process, ProcessEvent, exit as exited_as, signal as to_supervisor, until},
 };
 use crate::{
-    refusal::Refusal,
+    refusal::{Refusal, blocking},
     sessions::{Activity, Feed},
 };
 
@@ -265,8 +265,7 @@ fn of_the_line(outputs: Vec<Output>) -> (Vec<AgentEvent>, Vec<Output>) {
 async fn spawn(core: &Core, launch: Launch) -> Result<Process, Refusal> {
     let host = core.host.upgrade().ok_or_else(closing)?;
     let (private, files) = (core.plan.private.clone(), launch.files.clone());
-    let written = task::spawn_blocking(move || private.write(&files)).await;
-    written.map_err(|error| Refusal::failed(&error))??;
+    blocking(move || private.write(&files)).await?;
     let child = host.supervisor.spawn(core.command(&launch)?).await;
     let process = Process::new(child.map_err(|error| Refusal::failed(&error))?);
     let mut process = process.map_err(|error| Refusal::failed(&error))?;

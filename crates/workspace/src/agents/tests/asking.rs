@@ -73,29 +73,6 @@ async fn a_question_that_nobody_answers_expires_and_the_turn_goes_on() {
 }
 
 #[tokio::test]
-async fn a_question_is_there_for_who_comes_later() {
-    let (rig, workspace) = Rig::start().await;
-    let mut first = open(&workspace, &rig, "claude").await;
-    let id = first.id;
-    prompt(&workspace, id, "ask Bash").unwrap();
-    let question = first.question().await;
-    let asks = || workspace.sessions.info(id).unwrap().asks;
-    assert_eq!(asks(), 1);
-    drop(first);
-    let mut second = Watcher::attach(&workspace, id);
-    assert_eq!(second.question().await, question);
-    workspace.sessions.permit(id, allow(&question)).unwrap();
-    assert_eq!(second.end().await.text.as_deref(), Some("Bash was allowed"));
-    drop(second);
-    let mut third = Watcher::attach(&workspace, id);
-    third.answer(&workspace, "say on").await;
-    let asked = |message: &ServerMessage| matches!(message, ServerMessage::PermissionRequest(_));
-    assert!(!third.messages.iter().any(asked), "it is answered");
-    assert_eq!(asks(), 0);
-    workspace.shut_down().await;
-}
-
-#[tokio::test]
 async fn an_interrupt_answers_what_was_asked() {
     let (rig, workspace) = Rig::start().await;
     for provider in ASKING {

@@ -6,10 +6,9 @@ use std::{
 };
 
 use store::{Change, Fact, StoreError, WorkspaceStore, workspace::MAX_CHANGES};
-use tokio::task;
 
 use super::facts::KIND;
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, blocking};
 use protocol::workspace::SessionId;
 
 /// A session, as the source of the facts that are stored.
@@ -54,8 +53,7 @@ impl Keeper {
         session: &Arc<impl FactSource>,
     ) -> Result<(), Refusal> {
         let (keeper, session) = (Arc::clone(self), Arc::clone(session));
-        let storing = task::spawn_blocking(move || keeper.keep_now(&session)).await;
-        Ok(storing.map_err(|error| Refusal::failed(&error))??)
+        blocking(move || keeper.keep_now(&session)).await
     }
 
     /// Stores the facts in the background. An error is only logged.

@@ -13,11 +13,11 @@ use tokio::task;
 
 use super::{
     ARRIVAL, ArrivalRecord, ArrivalState, CONVERSATION, HISTORY, Manifest, NotTaken, Staging,
-    TURNS, conversation, forget, keep, staging,
+    TURNS, conversation, forget, json, keep, staging,
 };
 use crate::{
     host::EngineHost,
-    refusal::Refusal,
+    refusal::{Refusal, blocking},
     sessions::{
         Facts, Sessions,
         life::facts::{self, KIND, StoredFacts},
@@ -42,8 +42,7 @@ impl Sessions {
     /// When it is too large, or cannot be written.
     pub async fn stage(&self, move_id: u64, manifest: Manifest) -> Result<Staging, Refusal> {
         let dir = self.0.shared.staging_dir(move_id);
-        let staging = task::spawn_blocking(move || Staging::create(dir, manifest)).await;
-        staging.map_err(|error| Refusal::failed(&error))?
+        blocking(move || Staging::create(dir, manifest)).await
     }
 
     /// Stores how far a move is.
@@ -104,14 +103,8 @@ impl Sessions {
 
     async fn change(&self, change: store::Change) -> Result<(), Refusal> {
         let shared = Arc::clone(&self.0.shared);
-        let changing = task::spawn_blocking(move || shared.keeper.change(&[change])).await;
-        changing.map_err(|error| Refusal::failed(&error))?
+        blocking(move || shared.keeper.change(&[change])).await
     }
-}
-
-fn json(record: &ArrivalRecord) -> String {
-    // Numbers and text are always JSON.
-    serde_json::to_string(record).unwrap_or_default()
 }
 
 fn take(

@@ -15,7 +15,7 @@ use super::{
     conversation::Found, forget, read_all,
 };
 use crate::{
-    refusal::Refusal,
+    refusal::{Refusal, blocking},
     sessions::{
         Facts, Sessions,
         clock::now,
@@ -222,14 +222,16 @@ impl Sessions {
         last_seq: Option<u64>,
     ) -> Result<(), Refusal> {
         let shared = Arc::clone(&self.0.shared);
-        let loading = task::spawn_blocking(move || shared.keeper.load(KIND)).await;
-        let facts = loading.map_err(|error| Refusal::failed(&error))??;
+        let facts = blocking(move || shared.keeper.load(KIND)).await?;
         let fact = facts.iter().find(|fact| fact.id == id.to_string());
         let fact = fact.ok_or(Refusal::UnknownSession(id))?;
         let stored: StoredFacts =
             serde_json::from_str(&fact.json).map_err(|error| Refusal::failed(&error))?;
         self.take_up(stored, last_seq).await;
-        self.begin_again(id);
+        if let Ok(session) = self.get(id) {
+            session.go_on();
+            session.announce(now());
+        }
         Ok(())
     }
 
@@ -249,22 +251,12 @@ impl Sessions {
         self.stored(ARRIVAL).await
     }
 
-    /// Announces a session that was taken up, and begins with the prompts that waited.
-    fn begin_again(&self, id: SessionId) {
-        let Ok(session) = self.get(id) else { return };
-        if let Ok(Err(refusal)) = session.live().map(|engine| engine.go_on()) {
-            tracing::warn!(session = %id, %refusal, "prompts wait for the next one");
-        }
-        session.announce(now());
-    }
-
     async fn stored<T: serde::de::DeserializeOwned + Send + 'static>(
         &self,
         kind: &'static str,
     ) -> Result<Vec<T>, Refusal> {
         let shared = Arc::clone(&self.0.shared);
-        let loading = task::spawn_blocking(move || shared.keeper.load(kind)).await;
-        Ok(read_all(&loading.map_err(|error| Refusal::failed(&error))??))
+        Ok(read_all(&blocking(move || shared.keeper.load(kind)).await?))
     }
 
     /// How much of a session is on the disk, and what cannot go along.

@@ -53,8 +53,7 @@ pub struct DepartureRecord {
 impl DepartureRecord {
     /// The stored form.
     pub fn json(&self) -> String {
-        // Numbers and text are always JSON.
-        serde_json::to_string(self).unwrap_or_default()
+        json(self)
     }
 }
 
@@ -95,6 +94,11 @@ pub enum NotTaken {
     /// It could not be put in its place now.
     #[error("{0}")]
     Failed(String),
+}
+
+fn json(record: &impl Serialize) -> String {
+    // Numbers and text are always JSON.
+    serde_json::to_string(record).unwrap_or_default()
 }
 
 fn keep(kind: &str, id: SessionId, json: String) -> Change {

@@ -270,11 +270,7 @@ impl Sessions {
 
     /// Agents begin with the prompts that waited when their sessions were stored.
     pub(crate) fn go_on(&self) {
-        for session in self.all() {
-            if let Ok(Err(refusal)) = session.live().map(|engine| engine.go_on()) {
-                tracing::warn!(session = %session.id, %refusal, "prompts wait for the next one");
-            }
-        }
+        self.all().iter().for_each(|session| session.go_on());
     }
 
     /// The parts that engines use; an error while the workspace ends.

@@ -19,7 +19,7 @@ use crate::{
             facts::{KIND, StoredFacts},
         },
         moving::DEPARTURE,
-        output::Output,
+        output::{Output, history::History},
         session::Session,
     },
 };
@@ -132,28 +132,31 @@ async fn end_terminal(session: &Arc<Session>, how: &str) {
 
 /// Continues the numbers of the output on the disk.
 async fn continue_history(session: &Arc<Session>) {
-    let history = Arc::clone(session);
-    let last = task::spawn_blocking(move || history.history.lock().last_seq()).await;
-    match last {
-        Ok(Ok(Some(seq))) => session.lock().output.continue_after(seq),
-        Ok(Ok(None)) | Err(_) => {}
-        Ok(Err(error)) => {
-            tracing::error!(session = %session.id, %error, "its history cannot be read");
-        }
+    if let Some(seq) = last_seq(session, |session| &session.history, "its history").await {
+        session.lock().output.continue_after(seq);
     }
 }
 
 /// Continues the numbers of the events on the disk.
 pub(super) async fn continue_turns(session: &Arc<Session>) {
-    let history = Arc::clone(session);
-    let last = task::spawn_blocking(move || history.turn_history.lock().last_seq()).await;
-    match last {
-        Ok(Ok(Some(number))) => session.lock().turns.continue_after(number),
-        Ok(Ok(None)) | Err(_) => {}
-        Ok(Err(error)) => {
-            tracing::error!(session = %session.id, %error, "the events of its turns cannot be read");
-        }
+    let events = "the events of its turns";
+    if let Some(number) = last_seq(session, |session| &session.turn_history, events).await {
+        session.lock().turns.continue_after(number);
     }
+}
+
+/// The newest number in one of a session's histories, if it can be read.
+async fn last_seq(
+    session: &Arc<Session>,
+    history: fn(&Session) -> &History,
+    what: &str,
+) -> Option<u64> {
+    let owner = Arc::clone(session);
+    let last = task::spawn_blocking(move || history(&owner).lock().last_seq()).await.ok()?;
+    last.unwrap_or_else(|error| {
+        tracing::error!(session = %session.id, %error, "{what} cannot be read");
+        None
+    })
 }
 
 fn read(fact: &Fact) -> Option<StoredFacts> {

@@ -1,4 +1,5 @@
-//! How clients meet the other parts: they view, type, and have windows of their own sizes.
+//! How clients meet the other parts: they view, type, have windows of their own sizes, and their
+//! terminals answer the program's questions.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -6,7 +7,10 @@ use std::{
 };
 
 use bytes::Bytes;
-use session::terminal::{query::Queries, viewer::ViewerId};
+use session::terminal::{
+    query::{Queries, Query},
+    viewer::ViewerId,
+};
 
 use super::{Session, SessionState};
 use crate::{
@@ -23,6 +27,9 @@ use crate::{
         output::Output,
     },
 };
+
+/// The most questions of one read that are answered. More come from no program that waits for answers.
+pub(crate) const MOST_QUERIES: usize = 64;
 
 /// Views.
 impl Session {
@@ -167,6 +174,30 @@ impl Session {
         }
         self.news.notify_waiters();
         self.shared.keeper.keep_soon(self);
+    }
+}
+
+/// A program's questions to its terminal.
+impl Session {
+    /// Answers a question that has just been appended, or leaves it to the terminal of the client in
+    /// control.
+    pub(super) fn answer_query(self: &Arc<Self>, query: &Query, now: Instant) {
+        // The screen is painted up to the question, so the answer is that of this moment.
+        let own = self.screen.answer(&**self, query);
+        let answer = self.change(now, |state| {
+            let by = state.viewers.in_control().map(viewer);
+            state.queries.ask(query, state.output.log().last_seq(), by, own, now)
+        });
+        if let Some(answer) = answer {
+            self.answer(answer);
+        }
+    }
+
+    /// Types an answer. Of a program that reads nothing, answers do not pile up.
+    pub(super) fn answer(&self, answer: Bytes) {
+        if let Ok(engine) = self.live() {
+            engine.answer(answer);
+        }
     }
 }
 

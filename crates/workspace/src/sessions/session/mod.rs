@@ -2,8 +2,7 @@
 //!
 //! - [`Session`]: the parts, the alarm, announcements and the end
 //! - [`output`]: how output reaches viewers, screen and disk
-//! - [`clients`]: how clients read and type
-//! - [`queries`]: how a program's questions to its terminal are answered
+//! - [`clients`]: how clients read and type, and answer a program's questions to its terminal
 //!
 //! The parts are [`Life`], [`Output`], [`AttachedViewers`] and [`ClientInputs`], and outside of the
 //! session's lock [`PaintedScreen`] and [`History`].
@@ -19,7 +18,6 @@
 
 mod clients;
 mod output;
-mod queries;
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
@@ -34,7 +32,7 @@ use tokio::{sync::Notify, task};
 use tracing::{Instrument as _, Span};
 
 #[cfg(test)]
-pub(crate) use self::queries::MOST as MOST_QUERIES;
+pub(crate) use self::clients::MOST_QUERIES;
 use super::{
     attached_viewers::AttachedViewers,
     client_inputs::ClientInputs,
@@ -128,6 +126,13 @@ impl Session {
         }
         let engine = self.engine.get();
         engine.map(Box::as_ref).ok_or_else(|| Refusal::Ended("nothing runs in it".to_owned()))
+    }
+
+    /// Begins with the prompts that waited when the session was stored.
+    pub(crate) fn go_on(&self) {
+        if let Ok(Err(refusal)) = self.live().map(|engine| engine.go_on()) {
+            tracing::warn!(session = %self.id, %refusal, "prompts wait for the next one");
+        }
     }
 
     /// Changes the state, and sets the alarm for what the change makes due.

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, Weak};
 
 use bytes::Bytes;
 use futures_util::{FutureExt as _, future::BoxFuture};
-use protocol::workspace::{SessionId, SessionKind, SessionMode};
+use protocol::workspace::{SessionId, SessionMode};
 use session::terminal::size::Size;
 use store::{VolatileStore, WorkspaceStore};
 use tempfile::TempDir;
@@ -19,8 +19,8 @@ use crate::{
     projects::Projects,
     refusal::Refusal,
     sessions::{
-        Attachment, Dependencies, EngineStart, EngineStarter, Facts, Feed, Sessions, TurnFollower,
-        session::Session,
+        Attachment, Dependencies, EngineStart, EngineStarter, Facts, Feed, NewEngine, NewSession,
+        Sessions, TurnFollower, session::Session,
     },
 };
 
@@ -80,34 +80,11 @@ impl Bare {
 }
 
 pub(super) fn facts(mode: SessionMode) -> Facts {
-    let now = jiff::Timestamp::now();
-    Facts {
-        id: SessionId::from_random(rand::random()),
-        name: None,
-        mode,
-        kind: SessionKind::Claude,
-        working_dir: "/".to_owned(),
-        model: None,
-        created_at: now,
-        last_active: now,
-        project_id: None,
-        provider: "claude".to_owned(),
-        extra_args: Vec::new(),
-        hidden: false,
-        tags: Vec::new(),
-        team_id: None,
-        is_team_leader: false,
-        run_as_user: None,
-        conversation: None,
-        used: None,
-        turn: 0,
-        waiting: Vec::new(),
-        prompt_ids: Default::default(),
-        adopted: None,
-        transcript: None,
-        ended: None,
-        exit_code: None,
-    }
+    let (provider, model, extra_args) = ("claude".to_owned(), None, Vec::new());
+    let engine = NewEngine::Agent { provider, model, extra_args };
+    let new = NewSession::new(engine, "/".to_owned());
+    let (id, dir) = (SessionId::from_random(rand::random()), new.working_dir.clone());
+    Facts { mode, ..new.facts(id, dir, None).unwrap() }
 }
 
 /// Starts no engine and follows no turn.
