@@ -23,7 +23,7 @@ const POLICY: u16 = 1008;
 pub(crate) struct NewClient {
     pub(crate) me: Identity,
     pub(crate) credential: Credential,
-    /// Its permit out of the most clients that there may be.
+    /// Its permit, of which there are as many as clients may be connected.
     pub(crate) permit: OwnedSemaphorePermit,
 }
 
@@ -89,8 +89,8 @@ fn credential(frame: &Frame) -> Result<Auth, String> {
     }
 }
 
-/// Holds the lock on failed attempts throughout. So an address cannot have more tokens checked by
-/// trying in parallel.
+/// Checks a token. It holds the lock of failed attempts throughout, so that parallel attempts give an
+/// address no more guesses.
 fn admit(
     admission: &Arc<Admission>,
     from: ClientAddress,
@@ -107,7 +107,7 @@ fn admit(
         Err(denied) => match admission.services.member_tokens.member(token.expose()) {
             Some(member) => (of_member(member), Credential::Member(token)),
             None => {
-                // A key that has expired or was revoked is no guess.
+                // Only guesses count. A client with a key that was valid once does not guess.
                 if !matches!(denied, NotAdmitted::Key(_)) {
                     lock_out.failed(from, now.steady);
                 }

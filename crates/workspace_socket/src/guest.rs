@@ -83,13 +83,13 @@ impl Guest {
     }
 
     async fn run(mut self) {
-        // The circuit closes if the way back does, too.
+        // An error means that the circuit has closed.
         let _answers_gone = self.until_end().await;
         let Self { admission, server, client, done, .. } = self;
         let lanes = server.end().await;
         drop(client);
         lanes.finish(admission.closing.cancelled()).await;
-        // Last: answers of the requests that were left still go over the circuit.
+        // Last, because the answers to the remaining requests go over the circuit.
         done.cancel();
     }
 
@@ -118,7 +118,7 @@ impl Guest {
     }
 
     async fn frame(&mut self, frame: Frame) -> Result<(), OutboxClosed> {
-        // A frame that is refused counts, too: the other end counts what it sends.
+        // Refused frames count, too, because the other end counts all that it sends.
         self.number += 1;
         let answered = mark(self.server.asker.outbox.clone(), self.number);
         let Frame::Text(text) = frame else {
@@ -176,7 +176,7 @@ fn own_name(admission: &Admission) -> Option<Arc<str>> {
     Some(cluster.name_of(cluster.node_id()).into())
 }
 
-/// Has the sessions forget a client, also if its task panics or is aborted.
+/// Makes the sessions forget a client when it is dropped, also if its task panics or is aborted.
 struct Gone(Arc<Admission>, ClientId);
 
 impl Drop for Gone {

@@ -1,4 +1,4 @@
-//! This machine as a member of a cluster, as requests need it: which member serves a request.
+//! This machine as a member of a cluster: which member serves a request.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -15,7 +15,7 @@ use workspace::Refusal;
 
 use crate::{policy::Target, services::Services};
 
-/// The most objects whose owners are known only from an answer that passed by.
+/// The most objects whose owner has not announced them yet.
 const LEARNT: usize = 4096;
 
 /// The most sessions that are listed before their owners have announced them, and for how long.
@@ -28,20 +28,20 @@ pub(crate) enum Server {
     Here,
     /// The member with this node id.
     Member(String),
-    /// The object is known nowhere, as far as this member has heard.
+    /// This member knows no such object.
     Unknown,
 }
 
-/// Begins and ends this machine's membership: it owns the port for the other members. Errors are
+/// Begins and ends this machine's membership, and owns the port for the other members. Errors are
 /// words for people.
 pub trait Memberships: Send + Sync {
-    /// This machine as a member: as it is, or else of a cluster of its own, which others may join.
+    /// This machine as a member of its cluster. If it is in none, it begins one, which others may join.
     fn begin(&self) -> BoxFuture<'_, Result<Cluster, String>>;
 
-    /// Joins a cluster by the code of an invitation; the name of the member that made it.
+    /// Joins a cluster by the code of an invitation. Returns the name of the inviting member.
     fn join<'a>(&'a self, code: &'a str) -> BoxFuture<'a, Result<String, String>>;
 
-    /// Leaves the cluster. Its own sessions go on. The words say what is left to do.
+    /// Leaves the cluster. This machine's sessions go on. Returns, in words, what is left to do.
     fn leave(&self) -> BoxFuture<'_, Result<String, String>>;
 }
 
@@ -53,13 +53,13 @@ pub(crate) struct Membership {
     learnt: Mutex<UnreportedObjects>,
 }
 
-/// The cluster, and the task that tells it of this machine's objects.
+/// The cluster, and the task that announces this machine's objects in it.
 struct CurrentCluster {
     cluster: Cluster,
     _object_sync: AbortOnDropHandle<()>,
 }
 
-/// Objects that were made through this member, and of which their owner has not reported yet.
+/// Objects that were made through this member, and that their owner has not announced yet.
 #[derive(Default)]
 struct UnreportedObjects {
     owners: BTreeMap<(Kind, String), String>,
@@ -161,7 +161,7 @@ impl Membership {
             None => self.lock().owners.get(&(kind, id.to_owned())).cloned(),
         };
         match owner {
-            // A session that is this member's and does not run here comes to it just now.
+            // A session of this member that does not run here is on its way.
             Some(owner) if owner == cluster.node_id() && kind == Kind::SESSION => Server::Unknown,
             Some(owner) if owner == cluster.node_id() => Server::Here,
             Some(owner) => Server::Member(owner),
@@ -174,7 +174,7 @@ impl Membership {
     }
 }
 
-/// The shortest beginning of a node id that stands for it.
+/// The shortest beginning of a node id by which a member may be named, in characters.
 const BEGINNING: usize = 4;
 
 /// The member with this id, beginning of an id, or name.
@@ -184,7 +184,7 @@ pub(crate) fn named(cluster: &Cluster, name: &str) -> Result<Server, Refusal> {
         return Ok(Server::Here);
     }
     let others: Vec<Member> = cluster.members().into_iter().map(|member| member.member).collect();
-    // A whole id before a name, and a name before the beginning of an id: a name may look like one.
+    // First ids, then names, then beginnings of ids, because a name may look like a beginning.
     if others.iter().any(|member| member.node_id == name) {
         return Ok(Server::Member(name.to_owned()));
     }

@@ -277,14 +277,9 @@ impl ObjectSync {
         match in_cluster {
             Some(in_cluster) if in_cluster == own => Ok(()),
             Some(in_cluster) if in_cluster.updated_at > own.updated_at => {
+                let (working_dir, run_as_user, env) = (None, None, None);
                 let name = Some(in_cluster.name);
-                let update = UpdateProject {
-                    project_id,
-                    name,
-                    working_dir: None,
-                    run_as_user: None,
-                    env: None,
-                };
+                let update = UpdateProject { project_id, name, working_dir, run_as_user, env };
                 log(self.services.projects.update(CLUSTER, update).await);
                 Ok(())
             }

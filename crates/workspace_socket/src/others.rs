@@ -141,7 +141,7 @@ fn session(
     is_news.then(|| session_event(info))
 }
 
-/// Whether only the time of the last activity, and the number of its output, differ.
+/// Whether two states differ at most in the time of the last activity and the number of the output.
 pub(crate) fn is_same_but_for_activity(one: &SessionInfo, other: &SessionInfo) -> bool {
     let SessionInfo { last_active, last_seq, attached_clients, .. } = *other;
     SessionInfo { last_active, last_seq, attached_clients, ..one.clone() } == *other

@@ -1,4 +1,4 @@
-//! The circuits of one client to the members that serve its requests, and what it waits for there.
+//! The circuits of one client to the members that serve its requests, and its open requests there.
 
 use std::{collections::VecDeque, future::poll_fn, pin::pin, task::Poll, time::Duration};
 
@@ -20,7 +20,7 @@ use crate::{echoes::PendingAnswer, family::Family, guest::read_done, membership:
 const WAITING: usize = 256;
 /// The most bytes that wait for a member that does not take them.
 const WAITING_BYTES: usize = 64 * 1024 * 1024;
-/// How often a lost attachment is tried again.
+/// The pause before a lost attachment is tried again.
 const AGAIN: Duration = Duration::from_millis(500);
 
 /// The circuits of one client.
@@ -37,9 +37,9 @@ struct Remote {
     /// How many requests were sent.
     sent: u64,
     waiting: VecDeque<WaitingRequest>,
-    /// How many answers to a `detach` of ours the client must not see.
+    /// The number of coming answers to `detach` that the client must not get: it did not send them.
     quiet_detaches: usize,
-    /// Whether the client must not see the answer to an `attach` of ours.
+    /// Whether the client must not get the next answer to `attach`: it did not send it.
     is_quiet_attach: bool,
 }
 
@@ -124,7 +124,7 @@ impl Remotes {
         self.attached.as_ref()?.seq
     }
 
-    /// Ends the attachment without a word to the client.
+    /// Ends the attachment. The client gets no message about it.
     pub(crate) fn let_go(&mut self) {
         let Some(attached) = self.attached.take() else { return };
         let Some(remote) = self.open.iter_mut().find(|remote| remote.node == attached.node) else {
@@ -136,8 +136,7 @@ impl Remotes {
         let _ended = remote.circuit.send(Frame::from(text));
     }
 
-    /// The attachment has ended: the client said `detach` itself and hears the answer, or the session
-    /// is gone.
+    /// Notes that the attachment has ended: the client itself sent `detach`, or the session is gone.
     pub(crate) fn detached(&mut self) {
         self.attached = None;
     }
@@ -211,7 +210,7 @@ impl Remotes {
             remote.waiting.retain(|waiting| waiting.number != number);
             return None;
         }
-        // Output of a session that the client has let go is still on its way.
+        // Late output of a session from which the client has detached is dropped.
         let (session, seq) = frame::position(&bytes)?;
         let attached = self.attached.as_mut().filter(|attached| attached.session == session)?;
         attached.seq = Some(seq);
@@ -242,7 +241,7 @@ impl Remotes {
         decode_reply(text).is_ok_and(|message| pending.admit_answer(&message))
     }
 
-    /// The client has a session's output up to here.
+    /// Notes up to which number the client has a session's output.
     fn resumed(&mut self, text: &str) {
         if let Ok(ServerMessage::SessionHistory(history)) = decode_reply(text)
             && let Some(attached) = &mut self.attached

@@ -42,7 +42,7 @@ pub(crate) struct RequestServer {
     pub(crate) echoes: Echoes,
     pub(crate) lanes: Lanes,
     stream: Option<OutputStream>,
-    /// The name of this machine, for clients of other members: what is refused says where.
+    /// The name of this machine, which refusals to clients of other members contain.
     place: Option<Arc<str>>,
     gone: CancellationToken,
     /// Cancels `gone` when this is dropped, also if [`RequestServer::end`] was not called.
@@ -50,8 +50,8 @@ pub(crate) struct RequestServer {
 }
 
 impl RequestServer {
-    /// For a client whose answers go into `outbox`. `hears_events`: whether it gets the events for
-    /// all clients from this machine.
+    /// Serves a client whose answers go into `outbox`. `hears_events`: whether this machine sends it
+    /// the events for all clients.
     pub(crate) fn new(
         admission: &Admission,
         client: ClientId,
@@ -81,12 +81,12 @@ impl RequestServer {
         }
     }
 
-    /// The same, for a client of another member, which reads in refusals that they come from this machine.
+    /// Puts the name of this machine into refusals, for a client of another member.
     pub(crate) fn at(self, place: Option<Arc<str>>) -> Self {
         Self { place, ..self }
     }
 
-    /// Ends everything that only sends to the client, and gives the requests that are left.
+    /// Ends everything that only sends to the client. Returns the requests that are left.
     pub(crate) async fn end(self) -> Lanes {
         let Self { asker, stream, lanes, gone, .. } = self;
         gone.cancel();
@@ -171,8 +171,7 @@ impl RequestServer {
         debug_assert!(put.is_ok(), "{put:?}");
     }
 
-    /// Attaches a client that was attached to the session while another member ran it, and hears
-    /// nothing of it.
+    /// Attaches a client to a session that another member ran until now. The client gets no answer.
     pub(crate) async fn attach_again(&mut self, attach: &Attach) -> Result<(), OutboxClosed> {
         self.attach_as(attach, AttachAnswer::Nothing).await
     }
@@ -180,7 +179,7 @@ impl RequestServer {
     async fn attach_as(&mut self, attach: &Attach, said: AttachAnswer) -> Result<(), OutboxClosed> {
         let Asker { services, client, outbox, .. } = &self.asker;
         let id = attach.session_id;
-        // Before the other one ends: if there is no such session, the client stays where it is.
+        // First, because without such a session the client stays attached to the earlier one.
         let attachment = match services.sessions.attach(id, *client, attach.after_seq) {
             Ok(attachment) => attachment,
             Err(refusal) => return self.say(&Family::Plain.refused(&refusal)),
@@ -274,7 +273,7 @@ impl QueuedRequest {
     }
 }
 
-/// A refusal in words about this machine, with its name.
+/// A refusal with the name of this machine in its words.
 fn placed(place: Option<&str>, refusal: Refusal) -> Refusal {
     let at = |words| match place {
         Some(place) => format!("on {place}: {words}"),

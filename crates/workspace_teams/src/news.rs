@@ -25,7 +25,7 @@ const EXCERPT: usize = 16 << 10;
 /// Numbers of results, by worker.
 pub(crate) type Results = BTreeMap<Uuid, u64>;
 
-/// The results that leaders are being given, by leader.
+/// The results that leaders get as prompts, by leader.
 #[derive(Default)]
 pub(crate) struct News {
     prompts: BTreeMap<Uuid, PromptState>,

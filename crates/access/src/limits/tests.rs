@@ -131,14 +131,14 @@ proptest! {
     /// was admitted, and no job is refused while anything is left.
     #[test]
     fn parallel_jobs_overspend_by_no_more_than_what_is_in_flight(jobs in jobs()) {
-        overspends_little(&budget(BUDGET), Charge::from, jobs)?;
+        overspends_little(budget(BUDGET), Charge::from, jobs)?;
     }
 
     /// The same in money. A job without costs is always admitted, so each job costs something.
     #[test]
     fn parallel_jobs_overspend_money_by_no_more_than_what_is_in_flight(jobs in jobs()) {
         let jobs = jobs.into_iter().map(|(estimate, used, ending)| (estimate + 1, used, ending));
-        overspends_little(&money("0.001EUR/month"), |amount| charge(9, amount), jobs.collect())?;
+        overspends_little(money("0.001EUR/month"), |amount| charge(9, amount), jobs.collect())?;
     }
 }
 
@@ -146,11 +146,11 @@ proptest! {
 const BUDGET: u64 = 1_000;
 
 fn overspends_little(
-    limits: &KeyLimits,
+    limits: KeyLimits,
     charge: impl Fn(u64) -> Charge,
     jobs: Vec<(u64, u64, usize)>,
 ) -> Result<(), TestCaseError> {
-    let (limits, now) = of(limits.clone());
+    let (limits, now) = of(limits);
     let (mut spent, mut open) = (0, Vec::<(JobId, u64, u64)>::new());
     let mut in_flight_at_last = 0;
     for (number, (estimate, used, ending)) in jobs.into_iter().enumerate() {

@@ -2,7 +2,7 @@
 //!
 //! From the bottom up:
 //!
-//! - [`clock`]: time and alarms; [`new`]: a session that is to be made
+//! - [`clock`]: time and alarms; [`new`]: the description of a new session
 //! - the parts of a session: [`output`], [`attached_viewers`], [`client_inputs`], [`life`]
 //! - [`shared`]: the state that all sessions share
 //! - [`session`]: one session, which owns its parts

@@ -106,30 +106,27 @@ fn of_agent(asker: &Asker, request: NewSessionRequest) -> Result<NewSession, Ref
         }
     };
     Ok(NewSession {
-        engine,
         name: request.name,
-        working_dir: request.working_dir.unwrap_or_default(),
         project_id: request.project_id,
         run_as_user: request.run_as_user,
         hidden: request.hidden,
         tags: request.tags,
-        team: None,
         size: size(request.cols, request.rows),
+        ..NewSession::new(engine, request.working_dir.unwrap_or_default())
     })
 }
 
 fn of_terminal(asker: &Asker, request: OpenTerminal) -> Result<NewSession, Refusal> {
     on_this_node(asker, request.node_id.as_deref())?;
+    let engine = NewEngine::Shell { command: request.command, args: request.args };
     Ok(NewSession {
-        engine: NewEngine::Shell { command: request.command, args: request.args },
         name: request.name,
-        working_dir: request.working_dir.unwrap_or_default(),
         project_id: request.project_id,
         run_as_user: request.run_as_user,
         hidden: request.hidden,
         tags: request.tags,
-        team: None,
         size: size(request.cols, request.rows),
+        ..NewSession::new(engine, request.working_dir.unwrap_or_default())
     })
 }
 

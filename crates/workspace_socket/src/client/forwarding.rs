@@ -18,12 +18,12 @@ use crate::{
     remotes::FromMember,
 };
 
-/// How long a request waits for news of an object that is not known yet, and how often it looks.
+/// How long a request waits for an unknown object, and the interval of checks.
 const LOOKUP: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(20);
 
 impl Client {
-    /// Sends a request to the member that serves it. `false`: this machine serves it.
+    /// Sends a request to the member that serves it. Returns `false` if this machine serves it.
     pub(super) async fn forward(
         &mut self,
         message: &ClientMessage,
@@ -50,13 +50,13 @@ impl Client {
                 return Ok(true);
             }
         };
-        // Here, too: the other member takes this one's word for the client's role.
+        // Checked here, because the other member trusts this one about the client's role.
         if let Err(refusal) = allowed(&self.server.asker.me, message.kind(), &policy) {
             self.say(&policy.family.refused(&refusal))?;
             return Ok(true);
         }
         if let ClientMessage::Attach(attach) = message {
-            // No output of the session before may come after the answer.
+            // First, so that no output of the earlier session follows the answer.
             self.server.let_go().await;
             self.remotes.attach(&node, attach.session_id);
         }
@@ -91,8 +91,8 @@ impl Client {
         Ok(())
     }
 
-    /// The member that serves requests about this object. One that is not known may have been made
-    /// elsewhere a moment ago, so news of it are waited for.
+    /// The member that serves requests about this object. Waits for an unknown session, which another
+    /// member may have made a moment ago.
     async fn server_of(&mut self, target: &Target) -> Result<Server, Refusal> {
         let services = Arc::clone(&self.admission.services);
         let found = services.membership.server_of(target, &services)?;

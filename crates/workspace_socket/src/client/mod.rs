@@ -99,7 +99,7 @@ impl Client {
         outbox: Outbox,
         gate: Arc<Gate>,
     ) -> Self {
-        // Until now only a greeting was read.
+        // The limit was that of a greeting until now.
         link.set_max_message(MAX_MESSAGE);
         let client = admission.next_client();
         let mut ticks = interval_at(Instant::now() + TICK, TICK);

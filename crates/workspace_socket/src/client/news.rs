@@ -50,7 +50,7 @@ impl Client {
         }
     }
 
-    /// A session that the client is attached to may be another member's now.
+    /// Follows the attached session if it may have moved to another member.
     async fn follow_moved(&mut self, message: &ServerMessage) -> Result<(), End> {
         match message {
             ServerMessage::SessionStatusChanged(of) if self.sees(of.session.id) => {
@@ -94,7 +94,7 @@ impl Client {
         Ok(())
     }
 
-    /// A session of another member is gone: there is nothing to detach from any more.
+    /// Ends the attachment to a session of another member that was killed.
     fn forget_killed(&mut self, message: &ServerMessage) {
         if let ServerMessage::SessionKilled(of) = message
             && self.remotes.attachment().is_some_and(|attached| attached.session == of.session_id)

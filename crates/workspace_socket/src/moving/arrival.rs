@@ -1,4 +1,4 @@
-//! A session that comes.
+//! The sessions that move to this machine.
 
 use std::{
     sync::{
@@ -20,23 +20,23 @@ use workspace::{
 use super::talk::Talk;
 use crate::services::Services;
 
-/// The former owner answers within this time, or is asked again.
+/// The deadline for an answer of the former owner, who is then asked again.
 const ANSWER: Duration = Duration::from_secs(5);
 
-/// A session on its way in.
+/// The move of a session to this machine.
 pub(super) struct IncomingMove {
-    /// Whether its entry may be this member's while it does not run here.
+    /// Whether the cluster may name this member as the owner before the session runs here.
     coming: AtomicBool,
-    /// One step at a time.
+    /// Locked for a whole step, so that steps do not mix.
     state: Mutex<State>,
 }
 
 struct State {
     record: ArrivalRecord,
     machine: Arrival,
-    /// The parts that come, until the session is staged.
+    /// The parts so far, until the session is staged.
     staging: Option<Staging>,
-    /// Between the taking of the session and its start.
+    /// The state in memory only, between the taking of the session and its start.
     taken: VolatileState,
     /// Why it was refused.
     why: String,
@@ -79,17 +79,17 @@ impl IncomingMove {
         // Not put back after an error: the move begins again then.
         let mut staging =
             state.staging.take().ok_or_else(|| Refusal::invalid("everything has come already"))?;
-        let writing = blocking(move || {
+        let staging = blocking(move || {
             staging.write(file, offset, &data)?;
             Ok::<_, Refusal>(staging)
-        });
-        let staging = writing.await?;
+        })
+        .await?;
         let is_whole = staging.is_whole();
         state.staging = Some(staging);
         Ok(is_whole)
     }
 
-    /// Handles an input; what the other end is to hear.
+    /// Handles an input. Returns the messages for the other end.
     pub(super) async fn handle(
         &self,
         services: &Services,
@@ -100,7 +100,7 @@ impl IncomingMove {
         self.step(&mut state, services, cluster, input).await
     }
 
-    /// The same, with a reason in case that it is refused.
+    /// Breaks the move off, for this reason. Returns the messages for the other end.
     pub(super) async fn fail(
         &self,
         services: &Services,
@@ -120,14 +120,14 @@ impl IncomingMove {
         }
     }
 
-    /// The owner knows of no such move.
+    /// Ends the move, because the owner knows of no such move.
     async fn aborted(&self, services: &Services, cluster: &Cluster) {
         let mut state = self.state.lock().await;
         let input = if state.is_ours(cluster) { In::Ours } else { In::Aborted };
         self.step(&mut state, services, cluster, input).await;
     }
 
-    /// Takes the session if it is this member's by now, and asks its former owner otherwise.
+    /// Takes the session if this member owns it now. Otherwise asks its former owner.
     pub(super) async fn look_and_ask(&self, services: &Services, cluster: &Cluster) {
         self.look(services, cluster).await;
         let (of, from, is_coming) = {
@@ -175,7 +175,7 @@ impl IncomingMove {
         let id = state.record.session_id.to_string();
         match output {
             Out::Keep(fact) => return Some(state.keep(services, fact).await),
-            // The server is stopping otherwise.
+            // An error here means that the server is stopping.
             Out::Expect => drop(cluster.expect_session(&id).await),
             Out::Unexpect => drop(cluster.unexpect_session(&id).await),
             Out::Run => {
@@ -235,7 +235,7 @@ impl State {
         In::Kept(stored.is_ok())
     }
 
-    /// Brings everything that has come onto the disk, and then the word that it is there.
+    /// Writes all parts to the disk, and then stores that the session is staged.
     async fn stage(&mut self, services: &Services) -> Result<(), Refusal> {
         if let Some(staging) = self.staging.take() {
             blocking(move || staging.finish()).await?;
@@ -258,7 +258,7 @@ impl State {
     }
 }
 
-/// The moves of an earlier start.
+/// Restores the moves that an earlier start has stored.
 pub(super) async fn restore(services: &Arc<Services>) {
     let arrivals = match services.sessions.arrivals().await {
         Ok(arrivals) => arrivals,
@@ -276,7 +276,7 @@ pub(super) async fn restore(services: &Arc<Services>) {
     }
 }
 
-/// Takes what is this member's by now, and asks former owners about the rest.
+/// Takes the sessions that this member owns now. Asks the former owners of the others.
 pub(super) async fn look_at_all(services: &Services, cluster: &Cluster) {
     let all: Vec<Arc<IncomingMove>> = services.moves.incoming().values().cloned().collect();
     for incoming in all {

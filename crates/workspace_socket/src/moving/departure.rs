@@ -10,7 +10,7 @@ use workspace::moving::DepartureRecord;
 use super::mover::Mover;
 use crate::services::Services;
 
-/// A session on its way out.
+/// The move of a session to another machine.
 pub(super) struct OutgoingMove {
     pub(super) move_id: u64,
     machine: Mutex<Departure>,
@@ -26,7 +26,7 @@ impl OutgoingMove {
     }
 }
 
-/// The answer to the other end when it asks what became of a move.
+/// The answer to the other end when it asks for the state of a move.
 pub(super) fn word(services: &Services, request: OfMove) -> SealedMessage {
     let outgoing = services.moves.outgoing().get(&request.session_id).cloned();
     let outgoing = outgoing.filter(|outgoing| outgoing.move_id == request.move_id);
@@ -37,7 +37,7 @@ pub(super) fn word(services: &Services, request: OfMove) -> SealedMessage {
     }
 }
 
-/// Goes on with the sessions that have left before this start.
+/// Continues the moves of sessions that left before this start.
 pub(super) async fn restore(services: &Arc<Services>, cluster: &Cluster) {
     let departures = match services.sessions.departures().await {
         Ok(departures) => departures,

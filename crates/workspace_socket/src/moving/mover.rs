@@ -28,14 +28,14 @@ use crate::services::Services;
 
 /// How long a running turn may take to end.
 const TURN: Duration = Duration::from_secs(10 * 60);
-/// The other end answers a short question within this time, or is asked again.
+/// The deadline for the answer to a short question, which is then repeated.
 const ANSWER: Duration = Duration::from_secs(5);
-/// The time between two questions whether the session is taken.
+/// The pause before the other end is asked again whether it has the session.
 const AGAIN: Duration = Duration::from_millis(500);
 /// The number of questions after which the client hears that the session has left.
 const ATTEMPTS: u32 = 20;
 
-/// Carries out a move.
+/// Carries out the move of one session.
 pub(super) struct Mover {
     services: Arc<Services>,
     cluster: Cluster,
@@ -47,11 +47,11 @@ pub(super) struct Mover {
     pub(super) accept_losses: bool,
     /// The parcel that goes along, once the session is frozen.
     parcel: Option<Parcel>,
-    /// The circuit on which the other end was asked, until everything has gone over it.
+    /// The circuit to the other end, until all parts are sent.
     pub(super) talk: Option<Talk>,
-    /// Whether the session has left, and is restored if it comes back.
+    /// Whether the session has left. If it comes back, it is restored from the store.
     has_left: bool,
-    /// Why the session stays.
+    /// The reason if the session stays here.
     why: Option<Refusal>,
     /// The client that waits.
     pub(super) client: Option<oneshot::Sender<Result<(), Refusal>>>,
@@ -81,13 +81,13 @@ impl Mover {
         }
     }
 
-    /// A move from its beginning.
+    /// Carries out a whole move.
     pub(super) async fn run(mut self) {
         let frozen = self.freeze().await;
         self.drive(frozen).await;
     }
 
-    /// A move whose session has left before this start.
+    /// Continues a move whose session left before this start.
     pub(super) async fn go_on(mut self) {
         self.has_left = true;
         let answer = self.until_answer().await;
@@ -102,12 +102,12 @@ impl Mover {
                 input = self.carry_out(output).await.or(input);
             }
             if self.outgoing.machine().has_left() && input.is_none() {
-                // What was to be stored could not be.
+                // The last step could not be stored, so it is tried again.
                 sleep(AGAIN).await;
                 input = Some(self.until_answer().await);
             }
         }
-        // Before the client hears of the end, who may ask for the next move at once.
+        // First, because the client may request the next move at once.
         self.services.moves.outgoing().remove(&self.id);
         let why = self.why.take();
         self.tell(why.map_or(Ok(()), Err));
@@ -239,7 +239,7 @@ impl Mover {
         let info: Option<SessionInfo> =
             entry.and_then(|entry| serde_json::from_str(&entry.value).ok());
         let node_id = Some(self.cluster.node_id().to_owned());
-        // Without it others see the session when it is announced.
+        // Without an entry, others see the session once it is announced.
         let value =
             info.map_or_else(|| "{}".to_owned(), |info| value(SessionInfo { node_id, ..info }));
         let note = Note { kind: DEPARTURE, json: None };
@@ -247,7 +247,7 @@ impl Mover {
         taken.map_err(|error| Refusal::failed(&error))
     }
 
-    /// The session runs here, as before.
+    /// Lets the session run here again.
     async fn stay(&mut self) {
         if !self.has_left {
             return self.services.sessions.thaw(self.id);
@@ -266,7 +266,7 @@ impl Mover {
                 return answer;
             }
             if attempt == ATTEMPTS {
-                // It has left. All that is missing is the other end's word.
+                // The session has left, so the client need not wait for the confirmation.
                 self.tell(Ok(()));
             }
             sleep(if attempt < ATTEMPTS { AGAIN } else { AGAIN * 10 }).await;

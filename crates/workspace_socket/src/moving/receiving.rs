@@ -1,4 +1,4 @@
-//! The circuit by which another member speaks of a move.
+//! The circuit by which another member moves a session here.
 
 use std::sync::{Arc, Weak};
 
@@ -67,9 +67,9 @@ struct MoveReceiver {
     cluster: Cluster,
     /// The other member's node id.
     from: String,
-    /// Where the session that was asked about would go on.
+    /// The answer to the last question: the move's id, and where the session would go on.
     landing: Option<(u64, Landing)>,
-    /// The session whose pieces come.
+    /// The move whose parts are coming, with its id.
     coming: Option<(u64, Arc<IncomingMove>)>,
 }
 
@@ -113,7 +113,7 @@ impl MoveReceiver {
     /// Makes room for a session.
     async fn begins(&mut self, prepare: MovePrepare) -> Result<Vec<SealedMessage>, Refusal> {
         let MovePrepare { move_id, session_id, moves, .. } = prepare;
-        // Used up by this: each preparation follows a question of its own.
+        // Taken, because each preparation needs a question of its own.
         let landing = self.landing.take().filter(|(id, _)| *id == move_id);
         let (_, landing) = landing.ok_or_else(|| Refusal::invalid("nobody asked before"))?;
         self.give_way(session_id).await?;
@@ -138,7 +138,7 @@ impl MoveReceiver {
         Ok(if is_whole { self.whole().await } else { Vec::new() })
     }
 
-    /// An earlier move of the session that was staged has come to nothing: its owner begins another.
+    /// Removes an earlier move of the session that is only staged: its owner has begun another.
     async fn give_way(&self, id: SessionId) -> Result<(), Refusal> {
         let (earlier, count) = {
             let incoming = self.services.moves.incoming();
@@ -147,7 +147,7 @@ impl MoveReceiver {
         if let Some(earlier) = &earlier
             && !earlier.may_give_way().await
         {
-            // Its former owner may be done with it, and not have been asked since.
+            // The earlier move may be over without this machine knowing.
             earlier.look_and_ask(&self.services, &self.cluster).await;
             if !self.services.moves.incoming().contains_key(&id) {
                 return Ok(());
@@ -171,7 +171,7 @@ impl MoveReceiver {
     async fn piece(&mut self, chunk: MoveChunk) -> Vec<SealedMessage> {
         let MoveChunk { move_id, file, offset, data } = chunk;
         let coming = self.coming.as_ref().filter(|(coming, _)| *coming == move_id);
-        // After a refusal the rest is still on its way.
+        // Parts that were on their way when the move was refused are dropped.
         let Some((_, incoming)) = coming else { return Vec::new() };
         match incoming.piece(file, offset, data).await {
             Ok(true) => self.whole().await,
@@ -189,7 +189,7 @@ impl MoveReceiver {
         incoming.handle(&self.services, &self.cluster, In::Whole).await
     }
 
-    /// The owner asks whether the session is taken.
+    /// Takes the session if it can, for an owner that asks whether it is taken.
     async fn take(&self, of: OfMove) -> Vec<SealedMessage> {
         let known = self.services.moves.incoming().get(&of.session_id).cloned();
         let Some(incoming) = known else { return self.lost(of).await };
@@ -200,8 +200,8 @@ impl MoveReceiver {
         incoming.handle(&self.services, &self.cluster, In::Asked).await
     }
 
-    /// Notes that the staged parts are lost. It is stored that the session is not taken before
-    /// the owner hears so.
+    /// Refuses a session whose staged parts are lost. The refusal is stored before the owner gets
+    /// it.
     async fn lost(&self, of: OfMove) -> Vec<SealedMessage> {
         let OfMove { move_id, session_id } = of;
         let (from, state) = (self.from.clone(), ArrivalState::Refused);
@@ -217,7 +217,7 @@ impl MoveReceiver {
         inserted.handle(&self.services, &self.cluster, In::Lost).await
     }
 
-    /// The other member has left: what has not come whole is removed.
+    /// Removes an incomplete session, because the other member has left.
     async fn left(&mut self) {
         if let Some((_, incoming)) = self.coming.take() {
             let left = Refusal::invalid("the other machine left");

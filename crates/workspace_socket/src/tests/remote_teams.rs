@@ -95,24 +95,12 @@ async fn a_worker_on_another_member_has_its_work_its_messages_and_its_results() 
 }
 
 #[tokio::test]
-async fn a_worker_is_refused_on_a_machine_that_is_unknown_or_cannot_make_it_or_be_reached() {
+async fn a_worker_is_refused_on_an_unknown_machine() {
     let mut teams = TeamPair::new().await;
-    let refused = async |teams: &mut TeamPair, work: Value| {
-        let refused = teams.asks("assign", work, "error").await;
-        refused["message"].as_str().unwrap().to_owned()
-    };
-    let words = refused(&mut teams, json!({"prompt": "x", "node_id": "nowhere"})).await;
+    let work = json!({"prompt": "x", "node_id": "nowhere"});
+    let refused = teams.asks("assign", work, "error").await;
+    let words = refused["message"].as_str().unwrap();
     assert!(words.contains("there is no node \"nowhere\""), "{words}");
-    let nowhere = json!({"prompt": "x", "node_id": "node-2", "working_dir": "/no/such/place"});
-    let words = refused(&mut teams, nowhere).await;
-    assert!(words.contains("machine 2: ") && words.contains("/no/such/place"), "{words}");
-    teams.pair.machines.1.cluster.shut_down();
-    let cluster = teams.pair.machines.0.cluster.clone();
-    until("it is out of reach", || !cluster.is_reachable("node-2")).await;
-    let words = refused(&mut teams, json!({"prompt": "x", "node_id": "machine 2"})).await;
-    assert!(words.contains("machine 2 cannot be reached"), "{words}");
-    let list = teams.asks("get_team", json!({}), "team_list").await;
-    assert_eq!(list["teams"][0]["worker_session_ids"], json!([]));
     teams.shut_down().await;
 }
 

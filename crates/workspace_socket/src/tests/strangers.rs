@@ -183,9 +183,9 @@ async fn a_key_that_is_revoked_closes_what_is_connected_with_it() {
     client.ask(json!({"type": "list_sessions"}), "session_list").await;
     kit.workspace.keys.revoke(&id, access::Moment::now()).unwrap();
     client.until_over().await;
-    let mut again = kit.stranger(FAR);
-    again.say(json!({"type": "auth", "token": text}));
-    let result = again.hear().await;
+    let mut second = kit.stranger(FAR);
+    second.say(json!({"type": "auth", "token": text}));
+    let result = second.hear().await;
     assert!(result["message"].as_str().unwrap().contains("revoked"), "{result}");
 }
 

@@ -229,17 +229,17 @@ impl Rig {
     }
 
     /// The messages that clients were sent since the last call.
-    pub(super) fn told(&self) -> Vec<ServerMessage> {
+    pub(super) fn messages(&self) -> Vec<ServerMessage> {
         let events = std::mem::take(&mut self.sessions.lock().events);
         events.into_iter().map(|event| event.message).collect()
     }
 
-    pub(super) fn names_told(&self) -> Vec<&'static str> {
-        self.told().iter().map(ServerMessage::name).collect()
+    pub(super) fn message_names(&self) -> Vec<&'static str> {
+        self.messages().iter().map(ServerMessage::name).collect()
     }
 
     /// The ids of all facts in the store.
-    pub(super) fn kept(&self) -> Vec<String> {
+    pub(super) fn stored(&self) -> Vec<String> {
         let facts = self.store.load_facts(KIND).unwrap();
         facts.into_iter().map(|fact| fact.id).collect()
     }

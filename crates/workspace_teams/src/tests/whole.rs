@@ -148,8 +148,8 @@ async fn sessions_of_a_team_that_is_no_more_are_ended_at_the_start() {
     let whole = Whole::start(&site).await;
     create(&whole, &site).await;
     whole.shut_down().await;
-    let kept = site.store.load_facts(KIND).unwrap().into_iter();
-    let forget = kept.map(|fact| Change::Forget { kind: fact.kind, id: fact.id });
+    let facts = site.store.load_facts(KIND).unwrap().into_iter();
+    let forget = facts.map(|fact| Change::Forget { kind: fact.kind, id: fact.id });
     site.store.change_facts(&forget.collect::<Vec<_>>()).unwrap();
 
     let whole = Whole::start(&site).await;

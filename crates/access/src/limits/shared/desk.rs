@@ -166,13 +166,13 @@ impl Desk {
         heard.is_some_and(|at| now.saturating_duration_since(at) >= SILENT)
     }
 
-    /// Tells those who wait, and forgets the keys that hold nothing.
+    /// Wakes the requests that wait for these keys, and forgets keys without a slice in use.
     fn over(&self, keys: HashMap<KeyId, Arc<SharedLimits>>) {
         for (key, limits) in keys {
             limits.tell_waiting();
             let mut listed = self.listed();
             let slices = limits.lock();
-            // Who changes them after this, lists them again.
+            // A later change lists the key again.
             if slices.are_empty() {
                 limits.listed.store(false, Ordering::Release);
                 listed.remove(&key);

@@ -100,7 +100,7 @@ impl SharedLimits {
         match self.reserve(job, estimate, now, true) {
             Ok(standing) => Ok(standing),
             Err(Refusal::Over(over)) => Err(over),
-            // Who takes what there is, asks for nothing.
+            // A late request takes what there is, so it never asks for more.
             Err(Refusal::Short) => Ok(Standing::default()),
         }
     }
@@ -176,7 +176,7 @@ impl SharedLimits {
     }
 }
 
-/// A request that waits.
+/// Counts as one waiting request until it is dropped.
 struct WaitCount<'a>(&'a AtomicUsize);
 
 impl<'a> WaitCount<'a> {

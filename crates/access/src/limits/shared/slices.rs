@@ -24,7 +24,7 @@ pub(super) enum Refusal {
     Short,
 }
 
-/// What this server knows of the pools before it asks the database.
+/// This server's view of the pools, before it asks the database.
 pub(super) trait PoolView {
     /// The number of servers.
     fn servers(&self) -> u64;

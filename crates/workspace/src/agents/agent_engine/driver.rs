@@ -61,7 +61,7 @@ impl Driver {
                 DriverEvent::Due => self.core.timeout(),
                 DriverEvent::Process(ProcessEvent::Said(line)) => self.line(line).await,
                 DriverEvent::Process(ProcessEvent::Complained(text)) => {
-                    self.core.happened(Input::Stderr(text))
+                    self.core.happened(Input::Stderr(text));
                 }
                 DriverEvent::Process(ProcessEvent::Exited(exit)) => self.exited(exit).await,
                 DriverEvent::Lost => self.exited(process::Exit::Lost).await,

@@ -23,7 +23,7 @@ fn deny(question: &PermissionRequest, why: &str) -> PermissionAnswer {
 }
 
 async fn outcome(seen: &mut Watcher, of: &PermissionRequest) -> PermissionOutcome {
-    seen.told(|message| match message {
+    seen.until_message(|message| match message {
         ServerMessage::PermissionResolved(end) if end.request_id == of.request_id => {
             Some(end.outcome)
         }

@@ -102,7 +102,9 @@ impl Watcher {
                 let frame = frame::decode(frame).unwrap();
                 self.text.push_str(str::from_utf8(&frame.data).unwrap());
             }
-            StreamItem::Message(ServerMessage::AgentEvent(told)) => self.events.push(told.event),
+            StreamItem::Message(ServerMessage::AgentEvent(message)) => {
+                self.events.push(message.event);
+            }
             StreamItem::Message(ServerMessage::SessionHistory(history)) => {
                 self.is_ready = true;
                 self.text.extend(history.snapshot.map(|snapshot| snapshot.data));
@@ -157,7 +159,10 @@ impl Watcher {
     }
 
     /// Waits for a message.
-    pub(crate) async fn told<T>(&mut self, wanted: impl Fn(&ServerMessage) -> Option<T>) -> T {
+    pub(crate) async fn until_message<T>(
+        &mut self,
+        wanted: impl Fn(&ServerMessage) -> Option<T>,
+    ) -> T {
         loop {
             if let Some(found) = self.messages.iter().find_map(&wanted) {
                 return found;
@@ -168,8 +173,8 @@ impl Watcher {
 
     /// Waits for a question.
     pub(crate) async fn question(&mut self) -> PermissionRequest {
-        self.told(|message| match message {
-            ServerMessage::PermissionRequest(asked) => Some(asked.clone()),
+        self.until_message(|message| match message {
+            ServerMessage::PermissionRequest(question) => Some(question.clone()),
             _ => None,
         })
         .await
@@ -177,7 +182,7 @@ impl Watcher {
 
     /// Waits for the usage of a turn.
     pub(crate) async fn usage(&mut self, turn: u64) -> Usage {
-        self.told(|message| match message {
+        self.until_message(|message| match message {
             ServerMessage::Usage(usage) if usage.turn == turn => Some(usage.clone()),
             _ => None,
         })

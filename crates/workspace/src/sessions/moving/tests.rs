@@ -141,14 +141,14 @@ async fn an_agent_goes_on_at_another_machine_with_its_conversation_history_and_q
     there.until_shown("say the first").await;
     assert_eq!(prompts(&two.workspace, id).await[0], "say the first");
     assert_eq!(there.end().await.turn, 3, "what waited");
-    let again = two.workspace.sessions.prompt(id, None, "recall".to_owned(), Some("input 1"));
-    assert!(!again.unwrap().is_new, "it was applied before the move");
+    let second = two.workspace.sessions.prompt(id, None, "recall".to_owned(), Some("input 1"));
+    assert!(!second.unwrap().is_new, "it was applied before the move");
     let said = there.turn(&two.workspace, "say the last; recall").await;
     assert_eq!((said.turn, said.outcome), (4, TurnOutcome::Completed), "{:?}", there.text);
     let recalled = said.text.unwrap_or_default();
     assert_eq!(recalled, "say the first | slow 300 | recall");
-    let request = ["say the first", "slow 300", "recall", "say the last; recall"];
-    assert_eq!(prompts(&two.workspace, id).await, request);
+    let expected = ["say the first", "slow 300", "recall", "say the last; recall"];
+    assert_eq!(prompts(&two.workspace, id).await, expected);
     let moves = two.rig.site.dir.path().join("workspace/moves");
     assert_eq!(moves.read_dir().unwrap().count(), 0, "nothing lies aside any more");
     for machine in [one, two] {

@@ -43,17 +43,17 @@ impl Bare {
         let mut settings = Settings::new(dir.path().to_owned());
         change(&mut settings);
         let events = Events::default();
-        let kept: Arc<dyn WorkspaceStore> = store.clone();
+        let facts_store: Arc<dyn WorkspaceStore> = store.clone();
         let audit = Arc::new(Audit::new(store.clone()));
         let projects = Projects::new(
             Vec::new(),
-            Arc::clone(&kept),
+            Arc::clone(&facts_store),
             audit,
             events.clone(),
             NodeSlot::default(),
         );
         let dependencies = Dependencies {
-            store: kept,
+            store: facts_store,
             projects: Arc::new(projects),
             events,
             member_tokens: Arc::default(),

@@ -113,8 +113,8 @@ async fn a_session_that_is_killed_leaves_neither_processes_nor_files() {
     let killed = |message: &ServerMessage| matches!(message, ServerMessage::SessionKilled(_));
     while !killed(&soon(events.recv()).await.unwrap().message) {}
     assert!(!history.exists() && workspace.sessions.list(true).is_empty());
-    let again = workspace.sessions.kill(info.id).await;
-    assert!(matches!(again, Err(Refusal::UnknownSession(id)) if id == info.id));
+    let second = workspace.sessions.kill(info.id).await;
+    assert!(matches!(second, Err(Refusal::UnknownSession(id)) if id == info.id));
     workspace.shut_down().await;
 }
 
