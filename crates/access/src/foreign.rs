@@ -102,15 +102,15 @@ mod tests {
 
     #[test]
     fn a_refusal_names_the_page_or_the_host_or_both_and_the_flag_with_its_value() {
-        let told = why(HERE, &[OWN, PAGE]).unwrap();
-        assert!(told.starts_with("pages of http://localhost:3000 may not"), "{told}");
-        assert!(told.contains("`--allow-origin http://localhost:3000`"), "{told}");
-        let told = why(HERE, &[("host", "gpu.lan:9178")]).unwrap();
-        assert!(told.contains("by the name gpu.lan:"), "{told}");
-        assert!(told.contains("`--allow-host gpu.lan`"), "{told}");
-        let told = why(HERE, &[("host", "gpu.lan"), PAGE]).unwrap();
+        let words = why(HERE, &[OWN, PAGE]).unwrap();
+        assert!(words.starts_with("pages of http://localhost:3000 may not"), "{words}");
+        assert!(words.contains("`--allow-origin http://localhost:3000`"), "{words}");
+        let words = why(HERE, &[("host", "gpu.lan:9178")]).unwrap();
+        assert!(words.contains("by the name gpu.lan:"), "{words}");
+        assert!(words.contains("`--allow-host gpu.lan`"), "{words}");
+        let words = why(HERE, &[("host", "gpu.lan"), PAGE]).unwrap();
         let flags = "`--allow-origin http://localhost:3000 --allow-host gpu.lan`";
-        assert!(told.contains(flags), "{told}");
+        assert!(words.contains(flags), "{words}");
         let rebound = [("host", "evil.example"), ("origin", "http://evil.example")];
         assert!(!why(HERE, &rebound).unwrap().contains("--allow-origin"), "the page is the host's");
     }
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_long_name_is_quoted_in_part() {
-        let told = why(HERE, &[OWN, ("origin", &format!("http://{}", "a".repeat(9000)))]).unwrap();
-        assert!(told.len() < 3 * LONGEST, "{}", told.len());
+        let words = why(HERE, &[OWN, ("origin", &format!("http://{}", "a".repeat(9000)))]).unwrap();
+        assert!(words.len() < 3 * LONGEST, "{}", words.len());
     }
 }

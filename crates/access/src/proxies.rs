@@ -43,8 +43,8 @@ impl TrustedProxies {
         if !is_forwarded(headers) {
             return peer.into();
         }
-        let told = if self.has(peer) { self.told(headers) } else { None };
-        ClientAddress::new(told.unwrap_or(peer)).by_proxy()
+        let named = if self.has(peer) { self.named_client(headers) } else { None };
+        ClientAddress::new(named.unwrap_or(peer)).by_proxy()
     }
 
     /// Whether this peer is a trusted proxy that says that its client came by TLS. Of several proxies in a row the first
@@ -67,7 +67,7 @@ impl TrustedProxies {
 
     /// The client that the headers name. A proxy that writes one header passes the other on as the client
     /// sent it, so two that differ name nobody.
-    fn told(&self, headers: &HeaderMap) -> Option<IpAddr> {
+    fn named_client(&self, headers: &HeaderMap) -> Option<IpAddr> {
         let named = headers
             .contains_key(X_FORWARDED_FOR)
             .then(|| self.nearest(headers, X_FORWARDED_FOR, hop));
@@ -296,7 +296,7 @@ mod tests {
     #[test]
     fn a_trusted_proxy_says_whether_its_client_came_by_tls() {
         let proxies = trusting(&["10.0.0.1"]);
-        let told = |peer: &str, name, value| {
+        let named = |peer: &str, name, value| {
             proxies.tell_of_tls(peer.parse().unwrap(), &headers(&[(name, value)]))
         };
         for (name, value, is_tls) in [
@@ -308,8 +308,8 @@ mod tests {
             ("forwarded", "for=10.0.0.7", false),
             ("x-forwarded-for", "https", false),
         ] {
-            assert_eq!(told("10.0.0.1", name, value), is_tls, "{name}: {value}");
-            assert!(!told("10.0.0.2", name, value), "another proxy is not believed");
+            assert_eq!(named("10.0.0.1", name, value), is_tls, "{name}: {value}");
+            assert!(!named("10.0.0.2", name, value), "another proxy is not believed");
         }
     }
 

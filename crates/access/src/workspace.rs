@@ -205,8 +205,8 @@ mod tests {
     fn a_page_session_of_the_owner_is_admitted_as_the_owner_is() {
         let rules =
             WorkspaceRules { administrator: Some(Token::new(&"admin".into())), ..rules(None) };
-        let kept = std::sync::Arc::new(store::VolatileStore::default());
-        let sessions = crate::PageSessions::open(kept, Token::new(&"admin".into())).unwrap();
+        let store = std::sync::Arc::new(store::VolatileStore::default());
+        let sessions = crate::PageSessions::open(store, Token::new(&"admin".into())).unwrap();
         rules.keys.set_page_sessions(sessions.clone());
         let (owner, now) = (sessions.owner().unwrap(), Moment::now());
         let (_, text) = sessions.create(&owner, "", None, now).unwrap();

@@ -33,7 +33,7 @@ pub struct Audit {
 }
 
 enum Note {
-    Did(Action),
+    Action(Action),
     /// Confirms that all notes before this one are written.
     Flush(SyncSender<()>),
 }
@@ -41,9 +41,9 @@ enum Note {
 impl Audit {
     /// Starts the writing thread, which ends when this is dropped.
     pub(crate) fn new(store: Arc<dyn AuditStore>) -> Self {
-        let (notes, noted) = mpsc::sync_channel(WAITING);
+        let (notes, inbox) = mpsc::sync_channel(WAITING);
         // Storing blocks, and has to go on while the runtime ends.
-        thread::spawn(move || write(&*store, &noted));
+        thread::spawn(move || write(&*store, &inbox));
         Self { notes, typed: Mutex::default() }
     }
 
@@ -58,7 +58,7 @@ impl Audit {
             outcome: shortened(outcome),
         };
         // A slow disk must not hold up the calls of clients.
-        if self.notes.try_send(Note::Did(action)).is_err() {
+        if self.notes.try_send(Note::Action(action)).is_err() {
             tracing::error!(
                 who,
                 what,
@@ -127,7 +127,7 @@ fn shortened(text: &str) -> String {
 fn write(store: &dyn AuditStore, notes: &Receiver<Note>) {
     for note in notes {
         match note {
-            Note::Did(action) => {
+            Note::Action(action) => {
                 if let Err(error) = store.add_action(&action) {
                     tracing::error!(?action, error = %base::error::chain(&error), "not audited");
                 }
@@ -155,9 +155,9 @@ mod tests {
         audit.note("key-2", "session.kill", "s", "there is no session s");
         audit.flush();
         let actions = store.actions(10).unwrap();
-        let told: Vec<_> = actions.iter().map(|it| (&*it.who, &*it.what, &*it.outcome)).collect();
+        let notes: Vec<_> = actions.iter().map(|it| (&*it.who, &*it.what, &*it.outcome)).collect();
         assert_eq!(
-            told,
+            notes,
             [("key-2", "session.kill", "there is no session s"), ("key-1", "session.open", "done")]
         );
     }

@@ -11,6 +11,13 @@ use tokio::sync::oneshot;
 
 use crate::refusal::Refusal;
 
+/// A program, its arguments and what is added to its environment.
+pub(crate) struct CommandLine {
+    pub(crate) program: String,
+    pub(crate) args: Vec<String>,
+    pub(crate) env: Vec<(String, String)>,
+}
+
 /// The answer to a question of an agent.
 #[derive(Debug, Clone)]
 pub struct PermissionAnswer {
@@ -22,9 +29,9 @@ pub struct PermissionAnswer {
     pub message: Option<String>,
 }
 
-/// The acceptance of keys.
+/// When accepted keys are typed.
 #[derive(Debug)]
-pub enum Typed {
+pub enum TypingTime {
     /// The keys are typed, or will be soon.
     Now,
     /// Much waits before these keys, so their client should wait until they are typed. The receiver
@@ -77,7 +84,7 @@ impl Drop for Receipt {
 /// the client.
 pub(crate) trait Engine: Send + Sync {
     /// Types raw keys.
-    fn type_in(&self, keys: Bytes) -> Result<Typed, Refusal>;
+    fn type_in(&self, keys: Bytes) -> Result<TypingTime, Refusal>;
 
     /// Types an answer to a question of the program, if the program reads what is typed. Engines without
     /// a terminal have no such questions.

@@ -5,16 +5,15 @@ use std::sync::Arc;
 use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::workspace::{SessionKind, SessionMode};
 use session::terminal::size::Size;
-use tokio::task;
 
 use crate::{
     adopted,
     agents::{self, args::ArgRules},
-    command::CommandLine,
+    engine::CommandLine,
     events::Events,
     host::EngineHost,
-    refusal::Refusal,
-    sessions::{EngineStarter, Facts, Feed, Started},
+    refusal::{Refusal, blocking},
+    sessions::{EngineStart, EngineStarter, Facts, Feed},
     terminal,
 };
 
@@ -31,7 +30,7 @@ impl EngineStarter for Engines {
         facts: Facts,
         size: Size,
         feed: Feed,
-    ) -> BoxFuture<'static, Result<Started, Refusal>> {
+    ) -> BoxFuture<'static, Result<EngineStart, Refusal>> {
         let (host, events) = (Arc::clone(&self.host), self.events.clone());
         async move {
             match facts.mode {
@@ -54,7 +53,7 @@ impl EngineStarter for Engines {
         facts: Facts,
         feed: Feed,
         child: process::Child,
-    ) -> BoxFuture<'static, Result<Started, Refusal>> {
+    ) -> BoxFuture<'static, Result<EngineStart, Refusal>> {
         let (host, events) = (Arc::clone(&self.host), self.events.clone());
         async move {
             match facts.mode {
@@ -83,11 +82,7 @@ impl EngineStarter for Engines {
 
     fn check(&self, facts: Facts) -> BoxFuture<'static, Result<(), Refusal>> {
         let host = Arc::clone(&self.host);
-        async move {
-            let checking = task::spawn_blocking(move || agents::check(&host, &facts)).await;
-            checking.map_err(|error| Refusal::failed(&error))?
-        }
-        .boxed()
+        async move { blocking(move || agents::check(&host, &facts)).await }.boxed()
     }
 
     fn host(&self) -> Option<Arc<EngineHost>> {

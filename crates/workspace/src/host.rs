@@ -3,6 +3,8 @@
 use std::sync::{Arc, OnceLock, Weak};
 
 use access::Keys;
+use base::KeyId;
+use futures_util::future::BoxFuture;
 use protocol::workspace::{ProjectId, SessionId, TeamId};
 use session::agent::McpServer;
 
@@ -10,9 +12,23 @@ use crate::{
     identity::Member,
     member_tokens::MemberTokens,
     projects::Projects,
-    session_models::SessionModels,
     settings::{GatewaySlot, Settings},
 };
+
+/// Where the models are that agents name with `warren:`: at this server, or on other machines.
+pub trait SessionModels: Send + Sync {
+    /// Looks for a model, for a new session.
+    ///
+    /// # Errors
+    /// Words for people if there is no such model anywhere.
+    fn find<'a>(&'a self, model: &'a str) -> BoxFuture<'a, Result<(), String>>;
+
+    /// Requests with this key are for this model, wherever it is, until the key ends.
+    fn begin(&self, key: &KeyId, session: SessionId, model: &str);
+
+    /// The key has ended, and so has what was made for it on other machines.
+    fn end(&self, key: &KeyId);
+}
 
 /// The parts of the workspace that terminals, agents and adopted processes use. An engine knows no
 /// session but its own.

@@ -1,4 +1,4 @@
-//! The identity of a caller: a client, or an agent of a team.
+//! The identity of a caller, a client or an agent of a team, and of its connection.
 
 use protocol::workspace::{Role, SessionId, TeamId};
 
@@ -14,6 +14,10 @@ pub struct Identity {
     /// nothing else.
     pub member: Option<Member>,
 }
+
+/// Identifies one connection of a client among all connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ClientId(pub u64);
 
 /// A session in its team.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,13 +3,12 @@
 //!
 //! - [`Workspace`]: the whole, put together in `workspace`; [`Counts`]: its figures
 //! - [`Settings`]: its directory and its bounds
-//! - `identity`: a client's name and role; `member_tokens`: the tokens by which agents prove their
+//! - `identity`: a client's name, role and connection; `member_tokens`: the tokens by which agents prove their
 //!   membership in a team
 //! - `sessions`: sessions, their output and their viewers, kept over restarts
 //! - `engine`: the interface of all engines; `engines`: starts the engine of a session; `host`: the
-//!   parts of the workspace that engines use; `command`: a command line
+//!   parts of the workspace that engines use, and the interface by which they find models
 //! - `terminal`, `agents`, `adopted`: the engines
-//! - `session_models`: the interface by which sessions find models
 //! - `projects`: working directories, their users and environments; `users`: the users
 //! - `events`: messages to all clients
 //! - `audit`: the audit log; `refusal`: why a request is refused
@@ -18,8 +17,6 @@
 mod adopted;
 mod agents;
 mod audit;
-mod command;
-mod counts;
 mod engine;
 mod engines;
 mod events;
@@ -28,7 +25,6 @@ mod identity;
 mod member_tokens;
 mod projects;
 mod refusal;
-mod session_models;
 mod sessions;
 mod settings;
 mod terminal;
@@ -39,16 +35,15 @@ pub mod users;
 mod workspace;
 
 pub use audit::Audit;
-pub use counts::Counts;
-pub use engine::{PermissionAnswer, PromptFate, Receipt, Typed};
+pub use engine::{PermissionAnswer, PromptFate, Receipt, TypingTime};
 pub use events::{Event, Events};
-pub use identity::{Identity, Member};
+pub use host::SessionModels;
+pub use identity::{ClientId, Identity, Member};
 pub use member_tokens::MemberTokens;
 pub use projects::{ProjectFolder, Projects, path_text};
-pub use refusal::Refusal;
-pub use session_models::SessionModels;
+pub use refusal::{Refusal, blocking};
 pub use sessions::{
-    Attachment, ClientId, Facts, NewEngine, NewSession, Prompted, Sessions, Streamed,
+    Attachment, Counts, Facts, NewEngine, NewSession, PromptAcceptance, Sessions, StreamItem,
     TranscriptPosition, TurnFollower, WeakSessions, moving,
 };
 pub use settings::{AgentSettings, Gateway, GatewaySlot, NodeSlot, Settings};

@@ -12,9 +12,14 @@ use protocol::workspace::{
     client::{CreateProject, OfProject, ProjectSaved, UpdateProject},
 };
 use store::{Change, Fact, StoreError, WorkspaceStore};
-use tokio::task;
 
-use crate::{audit::Audit, events::Events, refusal::Refusal, settings::NodeSlot, users};
+use crate::{
+    audit::Audit,
+    events::Events,
+    refusal::{Refusal, blocking},
+    settings::NodeSlot,
+    users,
+};
 
 /// The kind of these facts in the store.
 pub(crate) const KIND: &str = "project";
@@ -94,8 +99,7 @@ impl Projects {
     /// Like [`folder`](Self::folder), on a thread that may block.
     pub async fn folder_soon(self: &Arc<Self>, id: ProjectId) -> Result<ProjectFolder, Refusal> {
         let projects = Arc::clone(self);
-        let folder = task::spawn_blocking(move || projects.folder(id)).await;
-        folder.map_err(|error| Refusal::failed(&error))?
+        blocking(move || projects.folder(id)).await
     }
 
     /// The folder and the user of a project. The user must still be allowed. The call may
@@ -298,8 +302,7 @@ fn changed(project: Project, update: UpdateProject) -> Project {
 
 async fn keep(store: &Arc<dyn WorkspaceStore>, change: Change) -> Result<(), Refusal> {
     let store = Arc::clone(store);
-    let kept = task::spawn_blocking(move || store.change_facts(&[change])).await;
-    Ok(kept.map_err(|error| Refusal::failed(&error))??)
+    blocking(move || store.change_facts(&[change])).await
 }
 
 fn fact(project: &Project) -> Result<Fact, Refusal> {
@@ -353,12 +356,12 @@ mod tests {
         drop(workspace);
         let workspace = site.start().await;
         let projects = &workspace.projects;
-        let kept = projects.get(id).unwrap();
-        assert_eq!((&*kept.name, &*kept.working_dir, kept.env.len()), ("other", dir, 1));
+        let stored = projects.get(id).unwrap();
+        assert_eq!((&*stored.name, &*stored.working_dir, stored.env.len()), ("other", dir, 1));
         assert_eq!(projects.folder(id).unwrap().dir, site.dir.path());
         projects.delete(WHO, OfProject { project_id: id }).await.unwrap();
-        let again = projects.delete(WHO, OfProject { project_id: id }).await;
-        assert!(matches!(again, Err(Refusal::UnknownProject(unknown)) if unknown == id));
+        let second = projects.delete(WHO, OfProject { project_id: id }).await;
+        assert!(matches!(second, Err(Refusal::UnknownProject(unknown)) if unknown == id));
         assert!(projects.list().is_empty());
         workspace.shut_down().await;
     }

@@ -2,6 +2,7 @@
 
 use protocol::workspace::{ProjectId, Role, SessionId, TeamId};
 use store::StoreError;
+use tokio::task;
 
 /// Why a request is refused.
 #[derive(Debug, thiserror::Error)]
@@ -55,4 +56,15 @@ impl Refusal {
     pub fn failed(error: &dyn std::error::Error) -> Self {
         Self::Failed(base::error::chain(error))
     }
+}
+
+/// Runs work that blocks on a thread of its own.
+///
+/// # Errors
+/// Those of the work. A panic in it is a failure.
+pub async fn blocking<T: Send + 'static, E: Into<Refusal> + Send + 'static>(
+    work: impl FnOnce() -> Result<T, E> + Send + 'static,
+) -> Result<T, Refusal> {
+    let done = task::spawn_blocking(work).await;
+    done.map_err(|error| Refusal::failed(&error))?.map_err(E::into)
 }

@@ -23,8 +23,7 @@ use tokio::{
 use tracing::Instrument as _;
 
 use crate::{
-    command::CommandLine,
-    engine::{Engine, PermissionAnswer, Typed},
+    engine::{CommandLine, Engine, PermissionAnswer, TypingTime},
     host::EngineHost,
     refusal::Refusal,
     sessions::{Facts, Feed},
@@ -36,7 +35,7 @@ use crate::{
 const WAITING: usize = 1024;
 const WAITING_BYTES: usize = 4 * 1024 * 1024;
 /// Keys that wait behind more messages or bytes than this are acknowledged only when they are typed
-/// ([`Typed::Later`]).
+/// ([`TypingTime::Later`]).
 const MUCH: usize = 256;
 const MUCH_BYTES: usize = 1024 * 1024;
 /// While more bytes than this wait for the program to read them, its questions are not answered.
@@ -143,7 +142,7 @@ impl TerminalEngine {
 }
 
 impl Engine for TerminalEngine {
-    fn type_in(&self, keys: Bytes) -> Result<Typed, Refusal> {
+    fn type_in(&self, keys: Bytes) -> Result<TypingTime, Refusal> {
         // The lock is held until the keys are typed or queued, so that keys of two clients are not
         // mixed.
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
@@ -216,23 +215,23 @@ impl Engine for TerminalEngine {
 
 impl TerminalEngine {
     /// Queues keys behind those that wait already.
-    fn wait(&self, keys: Bytes) -> Result<Typed, Refusal> {
+    fn wait(&self, keys: Bytes) -> Result<TypingTime, Refusal> {
         let (length, waiting) = (keys.len(), &self.waiting);
         if length == 0 {
-            return Ok(Typed::Now);
+            return Ok(TypingTime::Now);
         }
         // Counted before it is queued, because the task that types it subtracts it.
         let bytes = waiting.fetch_add(length, Ordering::AcqRel) + length;
-        let (told, is_typed) = oneshot::channel();
+        let (receipt, is_typed) = oneshot::channel();
         let is_much = bytes > MUCH_BYTES || WAITING - self.keys.capacity() > MUCH;
-        let keys = WaitingKeys { keys, typed: is_much.then_some(told) };
+        let keys = WaitingKeys { keys, typed: is_much.then_some(receipt) };
         if bytes > WAITING_BYTES || self.keys.try_send(keys).is_err() {
             waiting.fetch_sub(length, Ordering::AcqRel);
             return Err(Refusal::invalid(
                 "the program reads nothing: what was typed before waits still",
             ));
         }
-        Ok(if is_much { Typed::Later(is_typed) } else { Typed::Now })
+        Ok(if is_much { TypingTime::Later(is_typed) } else { TypingTime::Now })
     }
 }
 

@@ -83,17 +83,8 @@ impl Site {
     /// A session that runs a command.
     pub fn command(&self, command: &str, args: &[&str]) -> NewSession {
         let args = args.iter().map(|arg| (*arg).to_owned()).collect();
-        NewSession {
-            engine: NewEngine::Shell { command: command.to_owned(), args: Some(args) },
-            name: None,
-            working_dir: self.dir.path().to_str().unwrap().to_owned(),
-            project_id: None,
-            run_as_user: None,
-            hidden: false,
-            tags: Vec::new(),
-            team: None,
-            size: None,
-        }
+        let engine = NewEngine::Shell { command: command.to_owned(), args: Some(args) };
+        NewSession::new(engine, self.dir.path().to_str().unwrap().to_owned())
     }
 }
 

@@ -3,16 +3,14 @@
 use std::path::PathBuf;
 
 use process::{User, as_user};
-use tokio::task;
 
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, blocking};
 
 /// Like [`find`], but does not block the calling thread.
 pub(crate) async fn user(run_as: &[String], name: Option<&str>) -> Result<Option<User>, Refusal> {
     let Some(name) = name.map(str::to_owned) else { return Ok(None) };
     let allowed = run_as.to_vec();
-    let found = task::spawn_blocking(move || find(&allowed, Some(&name))).await;
-    found.map_err(|error| Refusal::failed(&error))?
+    blocking(move || find(&allowed, Some(&name))).await
 }
 
 /// The user of this name, if sessions may run as it; `None` for the daemon's own user. The lookup

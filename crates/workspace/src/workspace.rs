@@ -16,14 +16,12 @@ use tokio::task;
 use crate::{
     agents::args::ArgRules,
     audit::Audit,
-    counts::Counts,
     engines::Engines,
     events::Events,
-    host::EngineHost,
+    host::{EngineHost, SessionModels},
     member_tokens::MemberTokens,
     projects::Projects,
-    session_models::SessionModels,
-    sessions::{Dependencies, EngineStarter, Outlived, Sessions, TurnFollower},
+    sessions::{Counts, Dependencies, EngineStarter, Sessions, Survivors, TurnFollower},
     settings::{Gateway, GatewaySlot, NodeSlot, Settings},
 };
 
@@ -95,12 +93,12 @@ impl Workspace {
     /// [`StartError`].
     pub async fn start(settings: Settings, parts: Parts) -> Result<Self, StartError> {
         prepare(&settings.dir)?;
-        let (supervisor, outlived) = supervise(&parts, &settings).await?;
+        let (supervisor, survivors) = supervise(&parts, &settings).await?;
         let workspace = Self::new(Arc::new(settings), parts, supervisor);
         // The order matters: sessions need the projects' environments.
         let projects = Arc::clone(&workspace.projects);
         task::spawn_blocking(move || projects.restore()).await.unwrap_or(Ok(()))?;
-        workspace.sessions.restore(Arc::clone(&workspace.store), outlived).await?;
+        workspace.sessions.restore(Arc::clone(&workspace.store), survivors).await?;
         Ok(workspace)
     }
 
@@ -145,56 +143,59 @@ impl Workspace {
     /// Builds the parts from the ground up; each is given the parts that it uses.
     fn new(settings: Arc<Settings>, parts: Parts, supervisor: Supervisor) -> Self {
         let Parts { store, audit, keys, turns, supervisor: _ } = parts;
-        let events = Events::default();
-        let audit = Arc::new(Audit::new(audit));
-        let gateway = GatewaySlot::new(settings.agents.gateway.clone());
-        let (member_tokens, node) = (Arc::<MemberTokens>::default(), NodeSlot::default());
-        let projects = Arc::new(Projects::new(
-            settings.run_as.clone(),
-            Arc::clone(&store),
-            Arc::clone(&audit),
-            events.clone(),
-            node.clone(),
-        ));
+        let (audit, events) = (Arc::new(Audit::new(audit)), Events::default());
+        let (node, run_as) = (NodeSlot::default(), settings.run_as.clone());
+        let (of_projects, announced) = (Arc::clone(&store), events.clone());
+        let projects =
+            Projects::new(run_as, of_projects, Arc::clone(&audit), announced, node.clone());
         let host = Arc::new(EngineHost {
             settings: Arc::clone(&settings),
             supervisor,
             keys: keys.clone(),
-            projects: Arc::clone(&projects),
-            gateway: gateway.clone(),
+            projects: Arc::new(projects),
+            gateway: GatewaySlot::new(settings.agents.gateway.clone()),
             models: OnceLock::new(),
-            member_tokens: Arc::clone(&member_tokens),
+            member_tokens: Arc::default(),
         });
         let engines = Arc::new(Engines {
             host: Arc::clone(&host),
             events: events.clone(),
             arg_rules: ArgRules::new(&settings.agents.allowed_args),
         });
-        let starter: Arc<dyn EngineStarter> = Arc::<Engines>::clone(&engines);
-        let dependencies = Dependencies {
-            store: Arc::clone(&store),
-            projects: Arc::clone(&projects),
-            events: events.clone(),
-            member_tokens: Arc::clone(&member_tokens),
-            engines: Arc::downgrade(&starter),
-            turns,
-        };
-        let sessions = Sessions::new(&settings, dependencies);
         Self {
+            sessions: sessions(&engines, &store, turns),
             settings,
             store,
             keys,
             audit,
             events,
-            projects,
-            sessions,
-            member_tokens,
-            gateway,
+            projects: Arc::clone(&host.projects),
+            member_tokens: Arc::clone(&host.member_tokens),
+            gateway: host.gateway.clone(),
             node,
             host,
             _engines: engines,
         }
     }
+}
+
+/// The sessions, which hold the engines weakly.
+fn sessions(
+    engines: &Arc<Engines>,
+    store: &Arc<dyn WorkspaceStore>,
+    turns: Weak<dyn TurnFollower>,
+) -> Sessions {
+    let EngineHost { settings, projects, member_tokens, .. } = &*engines.host;
+    let starter: Arc<dyn EngineStarter> = Arc::<Engines>::clone(engines);
+    let dependencies = Dependencies {
+        store: Arc::clone(store),
+        projects: Arc::clone(projects),
+        events: engines.events.clone(),
+        member_tokens: Arc::clone(member_tokens),
+        engines: Arc::downgrade(&starter),
+        turns,
+    };
+    Sessions::new(settings, dependencies)
 }
 
 /// Creates the directory, which only the daemon's user may access.
@@ -207,31 +208,31 @@ fn prepare(dir: &Path) -> Result<(), StartError> {
 async fn supervise(
     parts: &Parts,
     settings: &Settings,
-) -> Result<(Supervisor, Outlived), StartError> {
+) -> Result<(Supervisor, Survivors), StartError> {
     let max_children = u32::try_from(settings.max_sessions).unwrap_or(u32::MAX);
     let limits = process::Limits { max_children, ..process::Limits::default() };
     let (dir, span) = (settings.dir.clone(), settings.keep_sessions);
     let keep = task::spawn_blocking(move || Keep::new(&dir, span)).await;
     let keep = keep.map_err(io::Error::other).flatten();
     let keep = keep.map_err(|source| StartError::Dir { dir: settings.dir.clone(), source })?;
-    let outlived = match Supervisor::take_over(&keep, limits).await {
+    let survivors = match Supervisor::take_over(&keep, limits).await {
         Ok(TakenOver::Yes(supervisor, held)) => {
             tracing::info!(sessions = held.len(), "took over what outlived the earlier server");
-            return Ok((supervisor, Outlived::new(held)));
+            return Ok((supervisor, Survivors::new(held)));
         }
-        Ok(TakenOver::Nothing) => Outlived::default(),
+        Ok(TakenOver::Nothing) => Survivors::default(),
         Ok(TakenOver::OtherVersion) => {
             tracing::warn!("terminals and agents of another version of Warren have ended");
-            Outlived::of_other_version()
+            Survivors::of_other_version()
         }
         // A server without its earlier sessions is better than none.
         Err(error) => {
             tracing::error!(error = base::error::chain(&error), "nothing is taken over");
-            Outlived::default()
+            Survivors::default()
         }
     };
     let keep = Some(&keep).filter(|_| !span.is_zero());
-    Ok((start(parts, limits, keep).await?, outlived))
+    Ok((start(parts, limits, keep).await?, survivors))
 }
 
 async fn start(

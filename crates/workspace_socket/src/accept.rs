@@ -14,7 +14,7 @@ use crate::{
     admission::Admission,
     client::Client,
     gate,
-    greeting::{self, Refused},
+    greeting::{self, Rejection},
     strangers::Stranger,
 };
 
@@ -104,7 +104,7 @@ pub(crate) async fn serve(
     let (mut link, outbox) = Link::within(io, link::Role::Server, LIMITS);
     let greeted = tokio::select! {
         greeted = greeting::greet(admission, &mut link, &outbox, from, session) => greeted,
-        () = admission.closing.cancelled() => Err(Refused::Goodbye(1001, "the server is stopping")),
+        () = admission.closing.cancelled() => Err(Rejection::Goodbye(1001, "the server is stopping")),
     };
     match greeted {
         Ok(admitted) => {
@@ -116,8 +116,8 @@ pub(crate) async fn serve(
             let span = client.span();
             client.run().instrument(span).await;
         }
-        Err(Refused::Goodbye(code, reason)) => link.close(code, reason).await,
-        Err(Refused::Left) => {}
+        Err(Rejection::Goodbye(code, reason)) => link.close(code, reason).await,
+        Err(Rejection::Left) => {}
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 use access::LocalRules;
 use base::{ClientAddress, Live};
 use cluster::{Cluster, Service};
-use files::{Git, write::Unfinished};
+use files::{Git, write::TemporaryFiles};
 use http::{Request, Response};
 use tokio::{sync::mpsc, task};
 use tokio_util::task::AbortOnDropHandle;
@@ -22,8 +22,8 @@ use crate::{
     membership::Memberships,
     moving::{self, MoveHost},
     node_id::node_id,
+    object_sync::ObjectSync,
     others::OtherObjects,
-    own_objects::OwnObjects,
     project_files::ProjectFiles,
     services::{Node, Services, WatchBudget},
     shown_reach::ShownReach,
@@ -52,7 +52,10 @@ impl ClientSocket {
             member_tokens: Arc::clone(&workspace.member_tokens),
             audit: Arc::clone(&workspace.audit),
             events: workspace.events.clone(),
-            files: Arc::new(ProjectFiles::new(Arc::clone(projects), unfinished(&settings.dir))),
+            files: Arc::new(ProjectFiles::new(
+                Arc::clone(projects),
+                temporary_files(&settings.dir),
+            )),
             git: Git::default(),
             watches: WatchBudget::default(),
             node: Node { id: node_id(&settings.dir), gateway: workspace.gateway.clone() },
@@ -76,7 +79,7 @@ impl ClientSocket {
         let (sender, elsewhere) = mpsc::channel(CHANGES);
         let reach = Arc::<ShownReach>::default();
         services.shown_node.set(cluster.node_id().to_owned());
-        let own = OwnObjects::new(cluster.clone(), &self.0, Arc::clone(&reach));
+        let own = ObjectSync::new(cluster.clone(), &self.0, Arc::clone(&reach));
         let events = services.events.subscribe();
         let (moved, member) = (Arc::clone(services), cluster.clone());
         let own = tokio::spawn(async move {
@@ -127,20 +130,20 @@ impl ClientSocket {
 
 /// The list of files that are being written. Files left behind by an earlier process are removed in
 /// the background, because some directories may lie on machines that are gone.
-fn unfinished(dir: &Path) -> Option<Arc<Unfinished>> {
-    let opened = Unfinished::open(&dir.join(UNFINISHED));
+fn temporary_files(dir: &Path) -> Option<Arc<TemporaryFiles>> {
+    let opened = TemporaryFiles::open(&dir.join(UNFINISHED));
     let opened = opened.inspect_err(|error| {
         tracing::warn!(%error, "files that are being written cannot be noted: a server that is \
             killed leaves them behind");
     });
-    let (unfinished, left) = opened.ok()?;
-    let unfinished = Arc::new(unfinished);
+    let (temporary_files, left) = opened.ok()?;
+    let temporary_files = Arc::new(temporary_files);
     if !left.is_empty() {
-        let list = Arc::clone(&unfinished);
+        let list = Arc::clone(&temporary_files);
         drop(task::spawn_blocking(move || {
             let removed = list.remove(left);
             tracing::info!(removed, "files that were being written when the server was killed");
         }));
     }
-    Some(unfinished)
+    Some(temporary_files)
 }

@@ -15,66 +15,66 @@ const REMEMBERED: usize = 64;
 
 /// The recent answers and events of one client, to be compared with each other.
 #[derive(Clone, Default)]
-pub(crate) struct Echoes(Arc<Mutex<PendingAnswers>>);
+pub(crate) struct Echoes(Arc<Mutex<EchoState>>);
 
 #[derive(Default)]
-struct PendingAnswers {
+struct EchoState {
     /// The number of answers that are still pending.
-    awaited: usize,
-    answered: VecDeque<ServerMessage>,
-    told: VecDeque<ServerMessage>,
+    pending: usize,
+    answers: VecDeque<ServerMessage>,
+    events: VecDeque<ServerMessage>,
 }
 
 /// Counts as a pending answer until it is dropped.
-pub(crate) struct Awaited(Echoes);
+pub(crate) struct PendingAnswer(Echoes);
 
 impl Echoes {
     /// Begins to wait for an answer that may also be announced as an event.
-    pub(crate) fn awaited(&self) -> Awaited {
-        self.lock().awaited += 1;
-        Awaited(self.clone())
+    pub(crate) fn pending(&self) -> PendingAnswer {
+        self.lock().pending += 1;
+        PendingAnswer(self.clone())
     }
 
     /// Admits an event. Returns whether the caller has to send it: `false` if the client already has
     /// it as an answer. An event that is sent is remembered while an answer is pending.
     pub(crate) fn admit_event(&self, message: &ServerMessage) -> bool {
         let mut state = self.lock();
-        let PendingAnswers { awaited, answered, told } = &mut *state;
-        if take(answered, message) {
+        let EchoState { pending, answers, events } = &mut *state;
+        if take(answers, message) {
             return false;
         }
-        if *awaited > 0 {
-            remember(told, message);
+        if *pending > 0 {
+            remember(events, message);
         }
         true
     }
 
-    fn lock(&self) -> MutexGuard<'_, PendingAnswers> {
+    fn lock(&self) -> MutexGuard<'_, EchoState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Awaited {
+impl PendingAnswer {
     /// Admits an answer. Returns whether the caller has to send it: `false` if the client already has
     /// it as an event. An answer that is sent is remembered.
     pub(crate) fn admit_answer(&self, message: &ServerMessage) -> bool {
         let mut state = self.0.lock();
-        let PendingAnswers { answered, told, .. } = &mut *state;
-        let is_new = !take(told, message);
+        let EchoState { answers, events, .. } = &mut *state;
+        let is_new = !take(events, message);
         if is_new {
-            remember(answered, message);
+            remember(answers, message);
         }
         is_new
     }
 }
 
-impl Drop for Awaited {
+impl Drop for PendingAnswer {
     fn drop(&mut self) {
         let mut state = self.0.lock();
-        state.awaited -= 1;
-        if state.awaited == 0 {
+        state.pending -= 1;
+        if state.pending == 0 {
             // No answer is left that could be equal to one of them.
-            state.told = VecDeque::new();
+            state.events = VecDeque::new();
         }
     }
 }
@@ -103,12 +103,12 @@ mod tests {
     fn a_change_is_either_an_answer_or_an_announcement() {
         let echoes = Echoes::default();
         assert!(echoes.admit_event(&message("before")));
-        let awaited = echoes.awaited();
-        assert!(awaited.admit_answer(&message("before")), "nobody was asked then");
+        let pending = echoes.pending();
+        assert!(pending.admit_answer(&message("before")), "nobody was asked then");
         assert!(echoes.admit_event(&message("a")));
-        assert!(!awaited.admit_answer(&message("a")));
-        assert!(awaited.admit_answer(&message("b")));
-        drop(awaited);
+        assert!(!pending.admit_answer(&message("a")));
+        assert!(pending.admit_answer(&message("b")));
+        drop(pending);
         assert!(!echoes.admit_event(&message("b")));
         assert!(echoes.admit_event(&message("b")), "once");
     }
@@ -116,12 +116,12 @@ mod tests {
     #[test]
     fn no_more_is_remembered_than_the_bound() {
         let echoes = Echoes::default();
-        let awaited = echoes.awaited();
+        let pending = echoes.pending();
         for number in 0..REMEMBERED * 2 {
             echoes.admit_event(&message(&format!("told {number}")));
-            awaited.admit_answer(&message(&format!("answered {number}")));
+            pending.admit_answer(&message(&format!("answered {number}")));
         }
         let state = echoes.lock();
-        assert_eq!((state.told.len(), state.answered.len()), (REMEMBERED, REMEMBERED));
+        assert_eq!((state.events.len(), state.answers.len()), (REMEMBERED, REMEMBERED));
     }
 }

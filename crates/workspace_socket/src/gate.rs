@@ -81,7 +81,7 @@ pub(crate) fn gated(io: Io) -> (Io, Arc<Gate>) {
         large: None,
     };
     let gate = Arc::new(Gate { state: Mutex::new(state), begun: Notify::new() });
-    (Box::pin(Gated { io, gate: Arc::clone(&gate) }), gate)
+    (Box::pin(GatedIo { io, gate: Arc::clone(&gate) }), gate)
 }
 
 impl Gate {
@@ -190,12 +190,12 @@ impl Large {
     }
 }
 
-struct Gated {
+struct GatedIo {
     io: Io,
     gate: Arc<Gate>,
 }
 
-impl AsyncRead for Gated {
+impl AsyncRead for GatedIo {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -208,7 +208,7 @@ impl AsyncRead for Gated {
     }
 }
 
-impl AsyncWrite for Gated {
+impl AsyncWrite for GatedIo {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

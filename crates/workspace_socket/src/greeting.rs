@@ -20,10 +20,10 @@ use crate::admission::Admission;
 const POLICY: u16 = 1008;
 
 /// A client that has authenticated.
-pub(crate) struct Admitted {
+pub(crate) struct NewClient {
     pub(crate) me: Identity,
     pub(crate) credential: Credential,
-    /// Its permit out of the most clients that there may be.
+    /// Its permit, of which there are as many as clients may be connected.
     pub(crate) permit: OwnedSemaphorePermit,
 }
 
@@ -36,7 +36,7 @@ pub(crate) enum Credential {
 }
 
 /// Why a connection is not admitted.
-pub(crate) enum Refused {
+pub(crate) enum Rejection {
     /// The client has gone.
     Left,
     /// The client got an answer with the reason. The connection is closed with this code and text.
@@ -51,13 +51,13 @@ pub(crate) async fn greet(
     outbox: &Outbox,
     from: ClientAddress,
     session: Option<Secret>,
-) -> Result<Admitted, Refused> {
+) -> Result<NewClient, Rejection> {
     let frame = match timeout(AUTH_DEADLINE, link.next()).await {
         Ok(Ok(Some(frame))) => frame,
-        Ok(Ok(None)) => return Err(Refused::Left),
+        Ok(Ok(None)) => return Err(Rejection::Left),
         Ok(Err(error)) => {
             tracing::debug!(%error, %from, "a stranger's link broke");
-            return Err(Refused::Left);
+            return Err(Rejection::Left);
         }
         Err(_) => {
             let words = format!("no auth came within {} s", AUTH_DEADLINE.as_secs());
@@ -71,7 +71,7 @@ pub(crate) async fn greet(
     let token = session.filter(|_| auth.token.expose().is_empty()).unwrap_or(auth.token);
     match admit(admission, from, token) {
         Ok(admitted) => {
-            told(outbox, &result(true, "authenticated".to_owned()));
+            send(outbox, &result(true, "authenticated".to_owned()));
             Ok(admitted)
         }
         Err(words) => Err(goodbye(outbox, &result(false, words))),
@@ -89,13 +89,13 @@ fn credential(frame: &Frame) -> Result<Auth, String> {
     }
 }
 
-/// Holds the lock on failed attempts throughout. So an address cannot have more tokens checked by
-/// trying in parallel.
+/// Checks a token. It holds the lock of failed attempts throughout, so that parallel attempts give an
+/// address no more guesses.
 fn admit(
     admission: &Arc<Admission>,
     from: ClientAddress,
     token: Secret,
-) -> Result<Admitted, String> {
+) -> Result<NewClient, String> {
     let now = Moment::now();
     let mut lock_out = admission.lock_out();
     if let Err(left) = lock_out.check(from, now.steady) {
@@ -107,7 +107,7 @@ fn admit(
         Err(denied) => match admission.services.member_tokens.member(token.expose()) {
             Some(member) => (of_member(member), Credential::Member(token)),
             None => {
-                // A key that has expired or was revoked is no guess.
+                // Only guesses count. A client with a key that was valid once does not guess.
                 if !matches!(denied, NotAdmitted::Key(_)) {
                     lock_out.failed(from, now.steady);
                 }
@@ -121,7 +121,7 @@ fn admit(
     let permit = Arc::clone(&admission.clients).try_acquire_owned();
     let permit = permit
         .map_err(|_| format!("there are {} clients, and no more may be", admission.most_clients))?;
-    Ok(Admitted { me, credential, permit })
+    Ok(NewClient { me, credential, permit })
 }
 
 fn of_client(client: &WorkspaceClient) -> Identity {
@@ -142,13 +142,13 @@ fn result(success: bool, message: String) -> ServerMessage {
     ServerMessage::AuthResult(AuthResult { success, message })
 }
 
-fn goodbye(outbox: &Outbox, message: &ServerMessage) -> Refused {
-    told(outbox, message);
-    Refused::Goodbye(POLICY, "not authenticated")
+fn goodbye(outbox: &Outbox, message: &ServerMessage) -> Rejection {
+    send(outbox, message);
+    Rejection::Goodbye(POLICY, "not authenticated")
 }
 
 /// Sends a message. If the client has gone, the link reports that later.
-fn told(outbox: &Outbox, message: &ServerMessage) {
+fn send(outbox: &Outbox, message: &ServerMessage) {
     let _gone = outbox.push(message.encode());
 }
 

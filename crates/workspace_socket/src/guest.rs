@@ -11,7 +11,7 @@ use tracing::Instrument as _;
 use wire::{Frame, Outbox, OutboxClosed, OutboxReader};
 use workspace::{ClientId, Event, Identity, Member};
 
-use crate::{admission::Admission, reading, serving::Serving};
+use crate::{admission::Admission, reading, request_server::RequestServer};
 
 /// The unread answers, in bytes, at which no more of a guest's requests are read.
 const UNREAD: usize = 2 * 1024 * 1024;
@@ -51,7 +51,7 @@ impl Host for Guests {
 
 struct Guest {
     admission: Arc<Admission>,
-    serving: Serving,
+    server: RequestServer,
     requests: OutboxReader,
     events: Receiver<Event>,
     /// The number of the request that was read last.
@@ -67,7 +67,8 @@ impl Guest {
         let me = identity(admission, &from, caller);
         let services = &admission.services;
         Self {
-            serving: Serving::new(admission, client, me, answers, false).at(own_name(admission)),
+            server: RequestServer::new(admission, client, me, answers, false)
+                .at(own_name(admission)),
             requests,
             events: services.events.subscribe(),
             number: 0,
@@ -78,24 +79,24 @@ impl Guest {
     }
 
     fn who(&self) -> &str {
-        &self.serving.asker.me.who
+        &self.server.asker.me.who
     }
 
     async fn run(mut self) {
-        // The circuit closes if the way back does, too.
+        // An error means that the circuit has closed.
         let _answers_gone = self.until_end().await;
-        let Self { admission, serving, client, done, .. } = self;
-        let lanes = serving.end().await;
+        let Self { admission, server, client, done, .. } = self;
+        let lanes = server.end().await;
         drop(client);
         lanes.finish(admission.closing.cancelled()).await;
-        // Last: answers of the requests that were left still go over the circuit.
+        // Last, because the answers to the remaining requests go over the circuit.
         done.cancel();
     }
 
     async fn until_end(&mut self) -> Result<(), OutboxClosed> {
         let closing = self.admission.closing.clone();
         loop {
-            let outbox = &self.serving.asker.outbox;
+            let outbox = &self.server.asker.outbox;
             let (has_room, is_heard) = (outbox.has_room(), outbox.queued() <= UNREAD);
             let outbox = outbox.clone();
             tokio::select! {
@@ -105,9 +106,9 @@ impl Guest {
                     Some(frame) => self.frame(frame).await?,
                     None => return Ok(()),
                 },
-                Some(done) = self.serving.lanes.next() => {
+                Some(done) = self.server.lanes.next() => {
                     if let Err(error) = done {
-                        self.serving.failed(&error)?;
+                        self.server.failed(&error)?;
                     }
                 }
                 event = self.events.recv(), if has_room => self.event(event)?,
@@ -117,17 +118,17 @@ impl Guest {
     }
 
     async fn frame(&mut self, frame: Frame) -> Result<(), OutboxClosed> {
-        // A frame that is refused counts, too: the other end counts what it sends.
+        // Refused frames count, too, because the other end counts all that it sends.
         self.number += 1;
-        let answered = mark(self.serving.asker.outbox.clone(), self.number);
+        let answered = mark(self.server.asker.outbox.clone(), self.number);
         let Frame::Text(text) = frame else {
             answered();
             return Ok(());
         };
         match reading::read(&text) {
-            Ok(message) => self.serving.request(message, None, answered).await,
+            Ok(message) => self.server.request(message, None, answered).await,
             Err(answer) => {
-                let said = self.serving.say(&answer);
+                let said = self.server.say(&answer);
                 answered();
                 said
             }
@@ -137,7 +138,7 @@ impl Guest {
     /// Only events that the guest's own member does not know reach it from here.
     fn event(&self, event: Result<Event, RecvError>) -> Result<(), OutboxClosed> {
         let Ok(event) = event else { return Ok(()) };
-        let asker = &self.serving.asker;
+        let asker = &self.server.asker;
         let is_for_guest = match asker.me.member {
             Some(member) => event.team == Some(member.team),
             None => {
@@ -145,7 +146,7 @@ impl Guest {
                 hidden.is_some() && hidden == asker.attached && !is_killed(&event.message)
             }
         };
-        if is_for_guest { self.serving.say(&event.message) } else { Ok(()) }
+        if is_for_guest { self.server.say(&event.message) } else { Ok(()) }
     }
 }
 
@@ -175,7 +176,7 @@ fn own_name(admission: &Admission) -> Option<Arc<str>> {
     Some(cluster.name_of(cluster.node_id()).into())
 }
 
-/// Has the sessions forget a client, also if its task panics or is aborted.
+/// Makes the sessions forget a client when it is dropped, also if its task panics or is aborted.
 struct Gone(Arc<Admission>, ClientId);
 
 impl Drop for Gone {

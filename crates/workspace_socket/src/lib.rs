@@ -7,12 +7,12 @@
 //! - `greeting`: authenticates a client; `gate`: limits what a connection sends before that, and
 //!   makes large messages wait for a slot; `message_slots`: those slots; `strangers`: bounds the
 //!   connections that have not authenticated
-//! - `client`: one connection, from its authentication to its end; `serving`: serves its requests
+//! - `client`: one connection, from its authentication to its end; `request_server`: serves its requests
 //! - `membership`: which member of a cluster serves a request; `remotes`: a client's circuits to
 //!   them; `guest`: clients of other members, served here; `team_members`: team workers on other
 //!   members, and theirs here
 //! - `moving`: sessions that move from one member to another
-//! - `own_objects`: tells other members of this machine's sessions, projects and teams; `others`:
+//! - `object_sync`: tells other members of this machine's sessions, projects and teams; `others`:
 //!   shows theirs; `shown_reach`: which of them clients were shown as reachable
 //! - `allowed`: which requests a client may send; `bucket`: how many per second
 //! - `shares`: bounds the memory of long answers
@@ -42,16 +42,16 @@ mod membership;
 mod message_slots;
 mod moving;
 mod node_id;
+mod object_sync;
 mod others;
 mod output_stream;
-mod own_objects;
 mod policy;
 mod project_files;
 mod project_watch;
 mod reading;
 mod remotes;
+mod request_server;
 mod services;
-mod serving;
 mod shares;
 mod shown_reach;
 mod strangers;

@@ -1,4 +1,4 @@
-//! This machine as a member of a cluster, as requests need it: which member serves a request.
+//! This machine as a member of a cluster: which member serves a request.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -15,7 +15,7 @@ use workspace::Refusal;
 
 use crate::{policy::Target, services::Services};
 
-/// The most objects whose owners are known only from an answer that passed by.
+/// The most objects whose owner has not announced them yet.
 const LEARNT: usize = 4096;
 
 /// The most sessions that are listed before their owners have announced them, and for how long.
@@ -28,40 +28,40 @@ pub(crate) enum Server {
     Here,
     /// The member with this node id.
     Member(String),
-    /// The object is known nowhere, as far as this member has heard.
+    /// This member knows no such object.
     Unknown,
 }
 
-/// Begins and ends this machine's membership: it owns the port for the other members. Errors are
+/// Begins and ends this machine's membership, and owns the port for the other members. Errors are
 /// words for people.
 pub trait Memberships: Send + Sync {
-    /// This machine as a member: as it is, or else of a cluster of its own, which others may join.
+    /// This machine as a member of its cluster. If it is in none, it begins one, which others may join.
     fn begin(&self) -> BoxFuture<'_, Result<Cluster, String>>;
 
-    /// Joins a cluster by the code of an invitation; the name of the member that made it.
+    /// Joins a cluster by the code of an invitation. Returns the name of the inviting member.
     fn join<'a>(&'a self, code: &'a str) -> BoxFuture<'a, Result<String, String>>;
 
-    /// Leaves the cluster. Its own sessions go on. The words say what is left to do.
+    /// Leaves the cluster. This machine's sessions go on. Returns, in words, what is left to do.
     fn leave(&self) -> BoxFuture<'_, Result<String, String>>;
 }
 
 /// This machine in its cluster, if it is in one.
 #[derive(Default)]
 pub(crate) struct Membership {
-    joined: RwLock<Option<Joined>>,
+    current: RwLock<Option<CurrentCluster>>,
     memberships: OnceLock<Weak<dyn Memberships>>,
-    learnt: Mutex<Learnt>,
+    learnt: Mutex<UnreportedObjects>,
 }
 
-/// The cluster, and the task that tells it of this machine's objects.
-struct Joined {
+/// The cluster, and the task that announces this machine's objects in it.
+struct CurrentCluster {
     cluster: Cluster,
-    _own_objects: AbortOnDropHandle<()>,
+    _object_sync: AbortOnDropHandle<()>,
 }
 
-/// Objects that were made through this member, and of which their owner has not reported yet.
+/// Objects that were made through this member, and that their owner has not announced yet.
 #[derive(Default)]
-struct Learnt {
+struct UnreportedObjects {
     owners: BTreeMap<(Kind, String), String>,
     /// The sessions among them, the newest last.
     sessions: VecDeque<(Instant, SessionInfo)>,
@@ -71,8 +71,8 @@ struct Learnt {
 impl Membership {
     /// The cluster, if this machine is in one.
     pub(crate) fn cluster(&self) -> Option<Cluster> {
-        let joined = self.joined.read().unwrap_or_else(PoisonError::into_inner);
-        joined.as_ref().map(|joined| joined.cluster.clone())
+        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        current.as_ref().map(|current| current.cluster.clone())
     }
 
     /// The part that begins and ends memberships, if the server has it.
@@ -91,16 +91,16 @@ impl Membership {
         self.cluster().is_some_and(|cluster| !cluster.members().is_empty())
     }
 
-    /// This machine becomes a member, and `own_objects` tells the others of its objects.
-    pub(crate) fn join(&self, cluster: Cluster, own_objects: AbortOnDropHandle<()>) {
-        let joined = Joined { cluster, _own_objects: own_objects };
-        *self.joined.write().unwrap_or_else(PoisonError::into_inner) = Some(joined);
+    /// This machine becomes a member, and `object_sync` tells the others of its objects.
+    pub(crate) fn join(&self, cluster: Cluster, object_sync: AbortOnDropHandle<()>) {
+        let current = CurrentCluster { cluster, _object_sync: object_sync };
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Some(current);
     }
 
     /// This machine is no member any more, and tells nobody of its objects.
     pub(crate) fn leave(&self) {
-        *self.joined.write().unwrap_or_else(PoisonError::into_inner) = None;
-        *self.lock() = Learnt::default();
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.lock() = UnreportedObjects::default();
     }
 
     /// The member that serves requests about this object.
@@ -161,7 +161,7 @@ impl Membership {
             None => self.lock().owners.get(&(kind, id.to_owned())).cloned(),
         };
         match owner {
-            // A session that is this member's and does not run here comes to it just now.
+            // A session of this member that does not run here is on its way.
             Some(owner) if owner == cluster.node_id() && kind == Kind::SESSION => Server::Unknown,
             Some(owner) if owner == cluster.node_id() => Server::Here,
             Some(owner) => Server::Member(owner),
@@ -169,12 +169,12 @@ impl Membership {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Learnt> {
+    fn lock(&self) -> MutexGuard<'_, UnreportedObjects> {
         self.learnt.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The shortest beginning of a node id that stands for it.
+/// The shortest beginning of a node id by which a member may be named, in characters.
 const BEGINNING: usize = 4;
 
 /// The member with this id, beginning of an id, or name.
@@ -184,7 +184,7 @@ pub(crate) fn named(cluster: &Cluster, name: &str) -> Result<Server, Refusal> {
         return Ok(Server::Here);
     }
     let others: Vec<Member> = cluster.members().into_iter().map(|member| member.member).collect();
-    // A whole id before a name, and a name before the beginning of an id: a name may look like one.
+    // First ids, then names, then beginnings of ids, because a name may look like a beginning.
     if others.iter().any(|member| member.node_id == name) {
         return Ok(Server::Member(name.to_owned()));
     }

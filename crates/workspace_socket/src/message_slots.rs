@@ -120,7 +120,7 @@ impl SlotPool {
 
     async fn take(&self) -> io::Result<OwnedSemaphorePermit> {
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        let _waiting = Waiting(self);
+        let _waiting = WaitCount(self);
         Arc::clone(&self.slots).acquire_owned().await.map_err(io::Error::other)
     }
 
@@ -130,9 +130,9 @@ impl SlotPool {
 }
 
 /// Counts as one waiting connection until it is dropped.
-struct Waiting<'a>(&'a SlotPool);
+struct WaitCount<'a>(&'a SlotPool);
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitCount<'_> {
     fn drop(&mut self) {
         self.0.waiting.fetch_sub(1, Ordering::Relaxed);
     }

@@ -20,8 +20,8 @@ pub fn node_id(dir: &Path) -> String {
     if let Err(error) = made {
         tracing::warn!(%error, dir = %dir.display(), "the workspace's directory cannot be made");
     }
-    let kept = fs::read_to_string(&path).ok();
-    if let Some(id) = kept.and_then(|text| Uuid::try_parse(text.trim()).ok()) {
+    let stored = fs::read_to_string(&path).ok();
+    if let Some(id) = stored.and_then(|text| Uuid::try_parse(text.trim()).ok()) {
         return id.to_string();
     }
     let id = uuid::Builder::from_random_bytes(rand::random()).into_uuid().to_string();

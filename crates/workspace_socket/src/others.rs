@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 use workspace::{Event, Events};
 
-use crate::{admission::Admission, own_objects::Elsewhere, shown_reach::ShownReach};
+use crate::{admission::Admission, shown_reach::ShownReach};
 
 /// The sessions of other members.
 pub(crate) fn sessions(cluster: &Cluster, include_hidden: bool) -> Vec<SessionInfo> {
@@ -81,7 +81,7 @@ pub(crate) struct OtherObjects {
     pub(crate) reach: Arc<ShownReach>,
     pub(crate) events: Events,
     /// Objects of this member that another one changed.
-    pub(crate) elsewhere: mpsc::Sender<Elsewhere>,
+    pub(crate) elsewhere: mpsc::Sender<Key>,
 }
 
 impl Watcher for OtherObjects {
@@ -93,8 +93,7 @@ impl Watcher for OtherObjects {
         }
         if entry.owner.as_str() == self.node {
             // A full channel is no loss: the next round over all objects finds the change, too.
-            let _full =
-                self.elsewhere.try_send(Elsewhere { kind: key.kind, id: Arc::clone(&key.id) });
+            let _full = self.elsewhere.try_send(key.clone());
             return;
         }
         let event = match key.kind {
@@ -142,7 +141,7 @@ fn session(
     is_news.then(|| session_event(info))
 }
 
-/// Whether only the time of the last activity, and the number of its output, differ.
+/// Whether two states differ at most in the time of the last activity and the number of the output.
 pub(crate) fn is_same_but_for_activity(one: &SessionInfo, other: &SessionInfo) -> bool {
     let SessionInfo { last_active, last_seq, attached_clients, .. } = *other;
     SessionInfo { last_active, last_seq, attached_clients, ..one.clone() } == *other

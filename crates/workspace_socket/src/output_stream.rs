@@ -9,7 +9,7 @@ use protocol::workspace::{ServerMessage, SessionId, frame};
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument as _;
 use wire::{Frame, Outbox};
-use workspace::{Attachment, Streamed};
+use workspace::{Attachment, StreamItem};
 
 /// A client's attachment to a session. Dropping it ends the attachment.
 pub(crate) struct OutputStream {
@@ -44,11 +44,11 @@ async fn pass_on(mut attachment: Attachment, outbox: Outbox, seq: Arc<AtomicU64>
     // the session notices that its client is slow.
     while let Some(next) = attachment.next().await {
         let (frame, sent) = match next {
-            Streamed::Message(message) => {
+            StreamItem::Message(message) => {
                 let sent = position(&message);
                 (Frame::from(message.encode()), sent)
             }
-            Streamed::Output(bytes) => {
+            StreamItem::Output(bytes) => {
                 let sent = frame::position(&bytes).map(|(_, seq)| seq);
                 (Frame::from(bytes), sent)
             }

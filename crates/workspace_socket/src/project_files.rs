@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use files::{FileError, Root, write::Unfinished};
+use files::{FileError, Root, write::TemporaryFiles};
 use protocol::workspace::ProjectId;
 use tokio::{sync::Semaphore, task, time::timeout};
 use workspace::{Projects, Refusal};
@@ -19,7 +19,7 @@ const AT_ONCE: usize = 64;
 pub(crate) struct ProjectFiles {
     pub(crate) projects: Arc<Projects>,
     /// The list of files that are being written; `None` if it cannot be kept.
-    pub(crate) unfinished: Option<Arc<Unfinished>>,
+    pub(crate) temporary_files: Option<Arc<TemporaryFiles>>,
     /// Bounds the threads that work on files, for all clients together.
     pub(crate) turns: Arc<Semaphore>,
     /// The uploads that come in parts.
@@ -27,9 +27,12 @@ pub(crate) struct ProjectFiles {
 }
 
 impl ProjectFiles {
-    pub(crate) fn new(projects: Arc<Projects>, unfinished: Option<Arc<Unfinished>>) -> Self {
+    pub(crate) fn new(
+        projects: Arc<Projects>,
+        temporary_files: Option<Arc<TemporaryFiles>>,
+    ) -> Self {
         let (turns, uploads) = (Arc::new(Semaphore::new(AT_ONCE)), Uploads::default());
-        Self { projects, unfinished, turns, uploads }
+        Self { projects, temporary_files, turns, uploads }
     }
 
     /// Waits for a turn, then runs blocking work on a thread.
@@ -68,8 +71,8 @@ impl ProjectFiles {
         let folder = self.projects.folder(project)?;
         let act = || {
             let root = Root::open(&folder.dir)?;
-            act(&match &self.unfinished {
-                Some(unfinished) => root.noting(unfinished),
+            act(&match &self.temporary_files {
+                Some(temporary_files) => root.noting(temporary_files),
                 None => root,
             })
         };

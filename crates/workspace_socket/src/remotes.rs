@@ -1,4 +1,4 @@
-//! The circuits of one client to the members that serve its requests, and what it waits for there.
+//! The circuits of one client to the members that serve its requests, and its open requests there.
 
 use std::{collections::VecDeque, future::poll_fn, pin::pin, task::Poll, time::Duration};
 
@@ -14,13 +14,13 @@ use tokio::time::Instant;
 use wire::{Frame, Utf8Bytes};
 use workspace::{Identity, Refusal};
 
-use crate::{echoes::Awaited, family::Family, guest::read_done, membership::Membership};
+use crate::{echoes::PendingAnswer, family::Family, guest::read_done, membership::Membership};
 
 /// The most requests of one client that wait for an answer of one member.
 const WAITING: usize = 256;
 /// The most bytes that wait for a member that does not take them.
 const WAITING_BYTES: usize = 64 * 1024 * 1024;
-/// How often a lost attachment is tried again.
+/// The pause before a lost attachment is tried again.
 const AGAIN: Duration = Duration::from_millis(500);
 
 /// The circuits of one client.
@@ -37,9 +37,9 @@ struct Remote {
     /// How many requests were sent.
     sent: u64,
     waiting: VecDeque<WaitingRequest>,
-    /// How many answers to a `detach` of ours the client must not see.
+    /// The number of coming answers to `detach` that the client must not get: it did not send them.
     quiet_detaches: usize,
-    /// Whether the client must not see the answer to an `attach` of ours.
+    /// Whether the client must not get the next answer to `attach`: it did not send it.
     is_quiet_attach: bool,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct WaitingRequest {
     number: u64,
     family: Family,
     /// Set if its answer may come as an event, too.
-    awaited: Option<Awaited>,
+    pending: Option<PendingAnswer>,
 }
 
 /// The client's attachment to a session of another member.
@@ -59,7 +59,7 @@ pub(crate) struct RemoteAttachment {
     /// The newest output that the client was sent.
     seq: Option<u64>,
     /// When the attachment is tried again, if it was lost.
-    again: Option<Instant>,
+    retry_at: Option<Instant>,
 }
 
 /// A message from members.
@@ -87,7 +87,7 @@ impl Remotes {
         node: &str,
         text: Utf8Bytes,
         family: Family,
-        awaited: Option<Awaited>,
+        pending: Option<PendingAnswer>,
     ) -> Result<(), Refusal> {
         let remote = self.to(cluster, me, node);
         let is_full = remote.waiting.len() >= WAITING || remote.circuit.waiting() > WAITING_BYTES;
@@ -96,7 +96,7 @@ impl Remotes {
             return Err(Refusal::Invalid(format!("{name}, which runs it, takes no more requests")));
         }
         remote.sent += 1;
-        remote.waiting.push_back(WaitingRequest { number: remote.sent, family, awaited });
+        remote.waiting.push_back(WaitingRequest { number: remote.sent, family, pending });
         // A circuit that has ended says so when it is read.
         let _ended = remote.circuit.send(Frame::Text(text));
         Ok(())
@@ -108,15 +108,15 @@ impl Remotes {
             self.let_go();
         }
         let node = node.to_owned();
-        self.attached = Some(RemoteAttachment { node, session, seq: None, again: None });
+        self.attached = Some(RemoteAttachment { node, session, seq: None, retry_at: None });
     }
 
     /// The session has moved to this member: the client is attached to it there, after the last
     /// output that it got.
     pub(crate) fn follow(&mut self, node: &str, session: SessionId, seq: Option<u64>) {
         self.let_go();
-        let (node, again) = (node.to_owned(), Some(Instant::now()));
-        self.attached = Some(RemoteAttachment { node, session, seq, again });
+        let (node, retry_at) = (node.to_owned(), Some(Instant::now()));
+        self.attached = Some(RemoteAttachment { node, session, seq, retry_at });
     }
 
     /// The newest output that the client was sent of the session that it is attached to.
@@ -124,7 +124,7 @@ impl Remotes {
         self.attached.as_ref()?.seq
     }
 
-    /// Ends the attachment without a word to the client.
+    /// Ends the attachment. The client gets no message about it.
     pub(crate) fn let_go(&mut self) {
         let Some(attached) = self.attached.take() else { return };
         let Some(remote) = self.open.iter_mut().find(|remote| remote.node == attached.node) else {
@@ -136,25 +136,24 @@ impl Remotes {
         let _ended = remote.circuit.send(Frame::from(text));
     }
 
-    /// The attachment has ended: the client said `detach` itself and hears the answer, or the session
-    /// is gone.
+    /// Notes that the attachment has ended: the client itself sent `detach`, or the session is gone.
     pub(crate) fn detached(&mut self) {
         self.attached = None;
     }
 
     /// When the next attempt is due to attach again.
     pub(crate) fn due(&self) -> Option<Instant> {
-        self.attached.as_ref()?.again
+        self.attached.as_ref()?.retry_at
     }
 
     /// Attaches again, if the member can be reached.
     pub(crate) fn attach_again(&mut self, cluster: &Cluster, me: &Identity) {
         let Some(attached) = &mut self.attached else { return };
         if !cluster.is_reachable(&attached.node) {
-            attached.again = Some(Instant::now() + AGAIN);
+            attached.retry_at = Some(Instant::now() + AGAIN);
             return;
         }
-        attached.again = None;
+        attached.retry_at = None;
         let RemoteAttachment { node, session, seq, .. } = attached.clone();
         let request = Attach { session_id: session, after_seq: seq };
         let text = ClientMessage::Attach(request).encode();
@@ -211,7 +210,7 @@ impl Remotes {
             remote.waiting.retain(|waiting| waiting.number != number);
             return None;
         }
-        // Output of a session that the client has let go is still on its way.
+        // Late output of a session from which the client has detached is dropped.
         let (session, seq) = frame::position(&bytes)?;
         let attached = self.attached.as_mut().filter(|attached| attached.session == session)?;
         attached.seq = Some(seq);
@@ -237,12 +236,12 @@ impl Remotes {
                 learn(text, &remote.node, membership);
             }
         }
-        let mut awaited = remote.waiting.iter().filter_map(|waiting| waiting.awaited.as_ref());
-        let Some(awaited) = awaited.next() else { return true };
-        decode_reply(text).is_ok_and(|message| awaited.admit_answer(&message))
+        let mut pending = remote.waiting.iter().filter_map(|waiting| waiting.pending.as_ref());
+        let Some(pending) = pending.next() else { return true };
+        decode_reply(text).is_ok_and(|message| pending.admit_answer(&message))
     }
 
-    /// The client has a session's output up to here.
+    /// Notes up to which number the client has a session's output.
     fn resumed(&mut self, text: &str) {
         if let Ok(ServerMessage::SessionHistory(history)) = decode_reply(text)
             && let Some(attached) = &mut self.attached
@@ -265,7 +264,7 @@ impl Remotes {
         let mut said: Vec<ServerMessage> =
             remote.waiting.into_iter().map(|waiting| waiting.family.error(words.clone())).collect();
         if let Some(attached) = attached {
-            attached.again = Some(Instant::now() + AGAIN);
+            attached.retry_at = Some(Instant::now() + AGAIN);
             said.push(unreachable(&name, attached.session));
         }
         said

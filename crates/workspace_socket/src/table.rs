@@ -9,14 +9,16 @@ use futures_util::future::BoxFuture;
 use protocol::workspace::{
     ClientMessage, ProjectId, RequestKind,
     Role::{self, Admin, Read, Write},
+    ServerMessage,
     client::Attach,
     limits::{CHUNK_MAX, TEXT_FILE_MAX},
 };
+use workspace::Refusal;
 
 use crate::{
     answers::{
         asker::{Answer, Asker},
-        cluster, connection, files, git, host, make, projects, session_input, teams,
+        cluster, files, git, host, lists, make, session_input,
     },
     family::{ErrorFamily, Family},
     lanes::Lane,
@@ -94,8 +96,9 @@ requests! {
     // who hears the answer, lane: handler;
 
     Auth(of) => Here, Read, Connection, Plain, Short, Asker,
-        Now: connection::authenticated_already();
-    Keepalive => Here, Read, Connection, Plain, Short, Asker, Now: connection::keepalive();
+        Now: Err(Refusal::invalid("this connection has authenticated already"));
+    Keepalive => Here, Read, Connection, Plain, Short, Asker,
+        Now: Ok(Some(ServerMessage::KeepaliveAck));
     Attach(of) => Session(of.session_id), Read, Workspace, Plain, Short, Asker,
         Client: Work::Attach(of);
     Detach => Here, Read, Workspace, Plain, Short, Asker, Client: Work::Detach;
@@ -114,11 +117,11 @@ requests! {
     KillSession(of) => Session(of.session_id), Write, Workspace, Plain, Short, Asker,
         Kill: make::kill(&asker, of);
     ListSessions(of) => Here, Read, Workspace, Plain, Long(LIST), Asker,
-        Look: make::list(&asker, of);
+        Look: lists::sessions(&asker, of);
     GetHistory(of) => Session(of.session_id), Read, Workspace, Plain,
-        Long(asked(of.max_bytes, LIST)), Asker, Look: make::history(&asker, of);
+        Long(length(of.max_bytes, LIST)), Asker, Look: make::history(&asker, of);
     GetTurns(of) => Session(of.session_id), Read, Workspace, Plain,
-        Long(asked(of.max_bytes, LIST)), Asker, Look: make::turns(&asker, of);
+        Long(length(of.max_bytes, LIST)), Asker, Look: make::turns(&asker, of);
 
     SendInput(of) => Session(of.session_id), Write, Workspace, Plain, Short, Asker,
         Now: session_input::prompt(asker, of);
@@ -136,12 +139,12 @@ requests! {
     ListDirectory(of) => Here, Admin, Workspace, Plain, Long(LIST), Asker,
         Look: host::list(&asker, of);
     CreateProject(of) => Here, Admin, Workspace, Plain, Short, Everyone,
-        Make: projects::create(&asker, of);
+        Make: answer_to(asker.services.projects.create(&asker.me.who, of));
     UpdateProject(of) => Project(of.project_id), Admin, Workspace, Plain, Short, Everyone,
-        Make: projects::update(&asker, of);
+        Make: answer_to(asker.services.projects.update(&asker.me.who, of));
     DeleteProject(of) => Project(of.project_id), Admin, Workspace, Plain, Short, Everyone,
-        Make: projects::delete(&asker, of);
-    ListProjects => Here, Read, Workspace, Plain, Long(LIST), Asker, Look: projects::list(&asker);
+        Make: answer_to(asker.services.projects.delete(&asker.me.who, of));
+    ListProjects => Here, Read, Workspace, Plain, Long(LIST), Asker, Look: lists::projects(&asker);
 
     ListProjectFiles(of) => Project(of.project_id), Read, Workspace,
         File(of.project_id, of.path.clone().unwrap_or_default()), Long(LIST), Asker,
@@ -150,7 +153,7 @@ requests! {
         File(of.project_id, of.path.clone()), Long(TEXT_FILE_MAX), Asker,
         Files: files::content(&asker, of);
     ReadProjectFileChunk(of) => Project(of.project_id), Read, Workspace,
-        Chunk(of.request_id.clone()), Long(asked(Some(of.len), CHUNK_MAX)), Asker,
+        Chunk(of.request_id.clone()), Long(length(Some(of.len), CHUNK_MAX)), Asker,
         Files: files::chunk(&asker, of);
     WriteProjectFile(of) => Project(of.project_id), Write, Workspace,
         File(of.project_id, of.path.clone()), Short, Asker, Files: files::write(&asker, of);
@@ -190,7 +193,7 @@ requests! {
     RelayTeamMessage(of) => Team(of.team_id), Write,
         Subject::Member(of.team_id, of.from_session_id), Plain, Short, Asker,
         Teams: asker.desk().relay(of);
-    ListTeams => Here, Read, Workspace, Plain, Long(LIST), Asker, Teams: teams::list(&asker);
+    ListTeams => Here, Read, Workspace, Plain, Long(LIST), Asker, Teams: lists::teams(&asker);
     GetTeam(of) => Team(of.team_id), Read, Subject::Team(of.team_id), Plain, Short, Asker,
         Teams: asker.desk().get(of.team_id);
     DeleteTeam(of) => Team(of.team_id), Write, Workspace, Plain, Short, Everyone,
@@ -245,8 +248,13 @@ const fn running_as(user: Option<&str>) -> Role {
     }
 }
 
+/// The answer of a change that is also announced to all clients.
+async fn answer_to(change: impl Future<Output = Result<ServerMessage, Refusal>>) -> Answer {
+    change.await.map(Some)
+}
+
 /// The requested length, or `otherwise` if none was requested.
-fn asked(bytes: Option<u64>, otherwise: usize) -> usize {
+fn length(bytes: Option<u64>, otherwise: usize) -> usize {
     bytes.map_or(otherwise, |bytes| usize::try_from(bytes).unwrap_or(CHUNK_MAX))
 }
 

@@ -49,7 +49,7 @@ impl Members for TeamMembers {
     }
 
     fn open(&self, node: &str) -> Box<dyn Line> {
-        Box::new(Opened(self.0.open_service(node, Service::Teams, Caller::member_itself())))
+        Box::new(OutgoingLine(self.0.open_service(node, Service::Teams, Caller::member_itself())))
     }
 
     fn session(&self, session: SessionId) -> Option<SessionInfo> {
@@ -69,7 +69,7 @@ impl Host for TeamLines {
         let serving = async move {
             tokio::select! {
                 () = closing.cancelled() => {}
-                () = teams.serve(&from, Box::new(Serving { requests, answers })) => {}
+                () = teams.serve(&from, Box::new(IncomingLine { requests, answers })) => {}
             }
             done.cancel();
         };
@@ -82,9 +82,9 @@ impl Host for TeamLines {
 }
 
 /// A line that began here.
-struct Opened(Circuit);
+struct OutgoingLine(Circuit);
 
-impl Line for Opened {
+impl Line for OutgoingLine {
     fn send(&self, text: String) {
         // A circuit that has ended says so when it is read.
         let _ended = self.0.send(Frame::from(text));
@@ -93,10 +93,9 @@ impl Line for Opened {
     fn next(&mut self) -> BoxFuture<'_, Result<String, String>> {
         async {
             loop {
-                match self.0.next().await {
-                    Ok(Frame::Text(text)) => return Ok(text.as_str().to_owned()),
-                    Ok(Frame::Binary(_)) => {}
-                    Err(ended) => return Err(ended.to_string()),
+                let frame = self.0.next().await.map_err(|ended| ended.to_string())?;
+                if let Some(text) = text(&frame) {
+                    return Ok(text);
                 }
             }
         }
@@ -105,26 +104,33 @@ impl Line for Opened {
 }
 
 /// A line that another member began.
-struct Serving {
+struct IncomingLine {
     requests: OutboxReader,
     answers: Outbox,
 }
 
-impl Line for Serving {
+impl Line for IncomingLine {
     fn send(&self, text: String) {
         let _ended = self.answers.push(Frame::from(text));
     }
 
     fn next(&mut self) -> BoxFuture<'_, Result<String, String>> {
         async {
-            loop {
-                match self.requests.next().await {
-                    Some(Frame::Text(text)) => return Ok(text.as_str().to_owned()),
-                    Some(Frame::Binary(_)) => {}
-                    None => return Err("the other end has closed it".to_owned()),
+            while let Some(frame) = self.requests.next().await {
+                if let Some(text) = text(&frame) {
+                    return Ok(text);
                 }
             }
+            Err("the other end has closed it".to_owned())
         }
         .boxed()
+    }
+}
+
+/// The text of a frame. Nothing else is sent on a line, and is skipped.
+fn text(frame: &Frame) -> Option<String> {
+    match frame {
+        Frame::Text(text) => Some(text.as_str().to_owned()),
+        Frame::Binary(_) => None,
     }
 }

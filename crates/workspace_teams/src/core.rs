@@ -23,11 +23,11 @@ pub(crate) struct Core {
     pub(crate) outpost: Outpost,
     pub(crate) limits: Limits,
     pub(crate) news: News,
-    waiting: BTreeMap<Caller, oneshot::Sender<Waited>>,
+    waiting: BTreeMap<Caller, oneshot::Sender<WaitResult>>,
 }
 
 /// The outcome of a wait.
-pub(crate) type Waited = Result<Answer, Refusal>;
+pub(crate) type WaitResult = Result<Answer, Refusal>;
 
 /// The same moment on both clocks.
 #[derive(Debug, Clone, Copy)]
@@ -53,7 +53,7 @@ impl Core {
         &mut self,
         ask: &WaitFor,
         moment: Moment,
-        waited: oneshot::Sender<Waited>,
+        waited: oneshot::Sender<WaitResult>,
     ) -> (Result<(), TeamError>, Vec<Effect>) {
         match self.machine.wait(ask, moment.now, moment.at) {
             Ok((Waiting::Answered(answer), mut effects)) => {
@@ -69,51 +69,53 @@ impl Core {
         }
     }
 
-    /// Applies a notice from a session.
+    /// Applies a notice from a session. The machine does not know the outpost's sessions.
     pub(crate) fn apply(&mut self, notice: &SessionNotice) -> Vec<Effect> {
+        match notice.session() {
+            Some(session) if self.outpost.has(session) => self.apply_to_outpost(notice),
+            _ => self.apply_to_machine(notice),
+        }
+    }
+
+    fn apply_to_outpost(&mut self, notice: &SessionNotice) -> Vec<Effect> {
         match *notice {
-            // The outpost's sessions first: the machine does not know them.
-            SessionNotice::Begun { seq, session, .. } if self.outpost.has(session) => {
-                self.outpost.begun(session, seq)
-            }
-            SessionNotice::NotTaken { seq, session, .. } if self.outpost.has(session) => {
+            SessionNotice::Begun { seq, session, .. } => self.outpost.begun(session, seq),
+            SessionNotice::NotTaken { seq, session, .. } => {
                 self.outpost.not_taken(session, seq);
                 Vec::new()
             }
-            SessionNotice::Started { session, turn, .. } if self.outpost.has(session) => {
+            SessionNotice::Started { session, turn, .. } => {
                 self.outpost.turn_started(session, turn)
             }
-            SessionNotice::Ended { session, turn, outcome, ref text, .. }
-                if self.outpost.has(session) =>
-            {
+            SessionNotice::Ended { session, turn, outcome, ref text, .. } => {
                 let completed = outcome == TurnOutcome::Completed;
                 self.outpost.turn_ended(session, turn, completed, text)
             }
-            SessionNotice::Gone { session, .. } if self.outpost.has(session) => {
-                self.outpost.gone(session)
-            }
+            SessionNotice::Gone { session, .. } => self.outpost.gone(session),
+            SessionNotice::NewsBegun { .. }
+            | SessionNotice::NewsNotTaken { .. }
+            | SessionNotice::Heard(_)
+            | SessionNotice::Left => Vec::new(),
+        }
+    }
+
+    fn apply_to_machine(&mut self, notice: &SessionNotice) -> Vec<Effect> {
+        match *notice {
             SessionNotice::Begun { team, seq, session } => {
                 let done = self.machine.delivered(team, seq, session);
-                done.unwrap_or_else(|error| {
+                return done.unwrap_or_else(|error| {
                     tracing::debug!(%error, "a message was delivered that was not offered");
                     Vec::new()
-                })
+                });
             }
-            SessionNotice::NewsBegun { leader } => {
-                self.news.begins(leader);
-                Vec::new()
-            }
-            SessionNotice::NewsNotTaken { leader } => {
-                self.news.not_taken(leader, now().now);
-                Vec::new()
-            }
-            SessionNotice::Heard(ref results) => self.heard(results),
+            SessionNotice::NewsBegun { leader } => self.news.begins(leader),
+            SessionNotice::NewsNotTaken { leader } => self.news.not_taken(leader, now().now),
             SessionNotice::NotTaken { team, seq, session } => {
                 self.machine.not_taken(team, seq, session);
-                Vec::new()
             }
+            SessionNotice::Heard(ref results) => return self.heard(results),
             SessionNotice::Started { session, turn, at } => {
-                self.machine.turn_started(session, turn, at)
+                return self.machine.turn_started(session, turn, at);
             }
             SessionNotice::Ended { session, turn, outcome, ref text, at } => {
                 let ended = FinishedTurn { turn, outcome, text: text.clone() };
@@ -121,11 +123,12 @@ impl Core {
                 for (worker, number) in self.news.heard(session) {
                     effects.extend(self.machine.heard(worker, number));
                 }
-                effects
+                return effects;
             }
-            SessionNotice::Gone { session, at } => self.machine.session_gone(session, at),
-            SessionNotice::Left => self.let_go(),
+            SessionNotice::Gone { session, at } => return self.machine.session_gone(session, at),
+            SessionNotice::Left => return self.let_go(),
         }
+        Vec::new()
     }
 
     /// A wait has returned these results. If the leader is in a turn, they count as heard only when
@@ -134,7 +137,7 @@ impl Core {
         let mut effects = Vec::new();
         for &(worker, number) in results {
             match self.machine.leader_at_work(worker) {
-                Some(leader) => self.news.told(leader, worker, number),
+                Some(leader) => self.news.note_result(leader, worker, number),
                 None => effects.extend(self.machine.heard(worker, number)),
             }
         }
@@ -143,7 +146,7 @@ impl Core {
 
     /// The results that each leader has not heard of, without leaders that hold a prompt or had no
     /// room a moment ago.
-    pub(crate) fn untold(&self, now: Instant) -> BTreeMap<Uuid, Vec<Finished>> {
+    pub(crate) fn unheard(&self, now: Instant) -> BTreeMap<Uuid, Vec<Finished>> {
         let mut news = self.machine.news();
         news.retain(|leader, _| self.news.may_tell(*leader, now));
         news

@@ -16,13 +16,13 @@ use uuid::Uuid;
 use workspace::{Facts, Identity, NewSession, Refusal};
 
 use crate::{
-    core::{Core, Moment, Waited},
+    core::{Core, Moment, WaitResult},
     outposts::{
-        Line, Making, Members, Outposts,
-        hosting::Hosting,
+        Line, Members, Outposts, PendingSession,
+        hosting::OutpostEnd,
         message::{self, ToOutpost},
     },
-    queue::{Leaving, Queue, ask},
+    queue::{LeaveNotice, Queue, ask},
     shown, spawning,
     team_host::TeamHost,
 };
@@ -48,12 +48,7 @@ impl TeamRequests {
 
     /// The handler of one client's requests.
     pub fn desk(&self, who: &Identity) -> Desk {
-        Desk {
-            queue: Arc::clone(&self.queue),
-            host: Arc::clone(&self.host),
-            outposts: Arc::clone(&self.outposts),
-            who: who.clone(),
-        }
+        Desk { parts: self.clone(), who: who.clone() }
     }
 
     /// Teams may have workers on these other members from now on, and theirs here.
@@ -73,7 +68,7 @@ impl TeamRequests {
             Ok(ToOutpost::Call) => self.outposts.called(from),
             Ok(first) => {
                 let (queue, host) = (Arc::clone(&self.queue), Arc::clone(&self.host));
-                let hosting = Hosting { owner: from.to_owned(), queue, host };
+                let hosting = OutpostEnd { owner: from.to_owned(), queue, host };
                 hosting.serve(&self.outposts.lines, first, line).await;
             }
             Err(why) => tracing::debug!(from, why, "a line of a team's owner"),
@@ -104,18 +99,16 @@ impl TeamRequests {
 /// answer.
 #[derive(Clone)]
 pub struct Desk {
-    queue: Arc<Queue>,
-    host: Arc<dyn TeamHost>,
-    outposts: Arc<Outposts>,
+    parts: TeamRequests,
     who: Identity,
 }
 
 /// A waiting caller.
-struct Pending {
-    // Dropped before `_leaving`. So the driver, when it gets that notice, sees that the caller is
+struct PendingWait {
+    // Dropped before `_leave_notice`. So the driver, when it gets that notice, sees that the caller is
     // gone.
-    waited: oneshot::Receiver<Waited>,
-    _leaving: Leaving,
+    waited: oneshot::Receiver<WaitResult>,
+    _leave_notice: LeaveNotice,
 }
 
 impl Desk {
@@ -123,7 +116,7 @@ impl Desk {
     /// end.
     fn check_leads(&self) -> Result<(), Refusal> {
         let Some(member) = self.who.member else { return Ok(()) };
-        let facts = self.host.facts(member.session);
+        let facts = self.parts.host.facts(member.session);
         if !facts.is_some_and(|facts| facts.is_team_leader) {
             let words = "only the leader of a team gives work to others: send it a message";
             return Err(Refusal::invalid(words));
@@ -132,7 +125,7 @@ impl Desk {
     }
 
     fn check_args(&self, args: Option<&[String]>) -> Result<(), Refusal> {
-        self.host.check_args(args.unwrap_or_default(), self.who.role == Role::Admin)
+        self.parts.host.check_args(args.unwrap_or_default(), self.who.role == Role::Admin)
     }
 
     /// Makes a team, with the session of its leader.
@@ -145,13 +138,13 @@ impl Desk {
         // A session without its team, or a team without its leader, must not stay if the client
         // leaves.
         let (leader, made) = undisturbed(async move {
-            let leader = desk.host.create(new).await?;
+            let leader = desk.parts.host.create(new).await?;
             let new = NewTeam { id: team.uuid(), name, leader: leader.id.uuid(), project };
-            let made = ask(&desk.queue, move |core, moment| created(core, new, moment)).await;
+            let made = ask(&desk.parts.queue, move |core, moment| created(core, new, moment)).await;
             Ok((leader.clone(), desk.or_end(leader.id, made).await?))
         })
         .await?;
-        self.host.note(&self.who.who, "team.create", &team.to_string());
+        self.parts.host.note(&self.who.who, "team.create", &team.to_string());
         let (team, leader_session) = (self.shown(made), Box::new(leader));
         Ok(Some(ServerMessage::TeamCreated(TeamCreated { team, leader_session })))
     }
@@ -190,7 +183,7 @@ impl Desk {
         Ok(Some(ServerMessage::HandoffResult(shown::handoff(&answer, session.id))))
     }
 
-    async fn hand_off(self, handoff: Handoff) -> Result<(SessionInfo, Pending), Refusal> {
+    async fn hand_off(self, handoff: Handoff) -> Result<(SessionInfo, PendingWait), Refusal> {
         let is_leaders = self.who.member.is_some();
         let (tell, pending) = self.pending();
         let (team, timeout) = (handoff.team_id, waits_for(handoff.timeout_ms));
@@ -211,19 +204,19 @@ impl Desk {
         let timeout = waits_for(wait.timeout_ms);
         let ours = wait_for(wait.team_id, workers, timeout, wait.wait_id);
         let (tell, pending) = self.pending();
-        ask(&self.queue, move |core, moment| core.wait(&ours, moment, tell)).await?;
+        ask(&self.parts.queue, move |core, moment| core.wait(&ours, moment, tell)).await?;
         Ok(Some(ServerMessage::TeamWaitResult(shown::waited(&pending.answer().await?))))
     }
 
     /// Puts a message into a member's inbox, or into the inboxes of all others.
     pub async fn relay(self, relay: RelayTeamMessage) -> Answer {
         let RelayTeamMessage { team_id, from_session_id: from, to_session_id: to, payload } = relay;
-        let seq = ask(&self.queue, move |core, Moment { at, .. }| {
+        let seq = ask(&self.parts.queue, move |core, Moment { at, .. }| {
             let to = to.map(SessionId::uuid);
             done(core.machine.relay(team_id.uuid(), from.uuid(), to, payload, at))
         })
         .await?;
-        self.host.note_typing(&self.who.who, to.unwrap_or(from));
+        self.parts.host.note_typing(&self.who.who, to.unwrap_or(from));
         Ok(Some(ServerMessage::TeamMessageSent(TeamMessageSent { team_id, seq })))
     }
 
@@ -232,7 +225,7 @@ impl Desk {
         let WorkerResult { team_id, worker_session_id: worker, success, result } = report;
         let (team, worker) = (team_id.uuid(), worker.uuid());
         let report = Report { success, result };
-        let (success, text) = ask(&self.queue, move |core, Moment { at, .. }| {
+        let (success, text) = ask(&self.parts.queue, move |core, Moment { at, .. }| {
             done(core.machine.report(team, worker, report, at))
         })
         .await?;
@@ -243,7 +236,7 @@ impl Desk {
     /// The messages in a member's inbox.
     pub async fn inbox(self, inbox: GetTeamInbox) -> Answer {
         let GetTeamInbox { team_id, session_id, since_seq } = inbox;
-        let page = ask(&self.queue, move |core, _| {
+        let page = ask(&self.parts.queue, move |core, _| {
             done(core.machine.inbox(team_id.uuid(), session_id.uuid(), since_seq))
         })
         .await?;
@@ -252,7 +245,7 @@ impl Desk {
 
     /// All teams; for an agent its own.
     pub async fn list(self) -> Answer {
-        let all = ask(&self.queue, |core, _| (Ok(core.machine.list()), Vec::new())).await?;
+        let all = ask(&self.parts.queue, |core, _| (Ok(core.machine.list()), Vec::new())).await?;
         let own = |team: &Team| self.who.member.is_none_or(|member| member.team == team.id);
         let teams = all.into_iter().map(|team| self.shown(team)).filter(own).collect();
         Ok(Some(ServerMessage::TeamList(TeamList { teams })))
@@ -268,14 +261,15 @@ impl Desk {
     pub async fn delete(self, team_id: TeamId) -> Answer {
         let desk = self.clone();
         undisturbed(async move {
-            let sessions = ask(&desk.queue, move |core, _| deleted(core, team_id.uuid())).await?;
+            let sessions =
+                ask(&desk.parts.queue, move |core, _| deleted(core, team_id.uuid())).await?;
             // Before the sessions of this machine end, which takes seconds.
-            desk.outposts.call_roll();
-            desk.host.kill(sessions).await;
+            desk.parts.outposts.call_roll();
+            desk.parts.host.kill(sessions).await;
             Ok(())
         })
         .await?;
-        self.host.note(&self.who.who, "team.delete", &team_id.to_string());
+        self.parts.host.note(&self.who.who, "team.delete", &team_id.to_string());
         Ok(Some(ServerMessage::TeamDeleted(OfTeam { team_id })))
     }
 
@@ -287,40 +281,42 @@ impl Desk {
         join: impl FnOnce(&mut Core, Membership, Moment) -> CallResult<T> + Send + 'static,
     ) -> Result<(SessionInfo, T), Refusal> {
         let (team, node) = (worker.team_id, worker.node_id.as_deref());
-        let node = node.map(|node| self.outposts.find(node)).transpose()?;
+        let node = node.map(|node| self.parts.outposts.find(node)).transpose()?;
         let new = spawning::worker(worker, &self.leader(team).await?)?;
         let desk = self.clone();
         let made = undisturbed(async move {
             let (session, making) = desk.make(node.flatten(), team, new).await?;
             let node = making.as_ref().map(|making| making.node().to_owned());
             let membership = Membership { team: team.uuid(), session: session.id.uuid(), node };
-            let joined = ask(&desk.queue, move |core, moment| join(core, membership, moment)).await;
+            let joined =
+                ask(&desk.parts.queue, move |core, moment| join(core, membership, moment)).await;
             // Only now: from here on the roll names it as a member of the team.
             drop(making);
             Ok((session.clone(), desk.or_end(session.id, joined).await?))
         });
         let (session, given) = made.await?;
-        self.host.note(&self.who.who, "team.spawn", &session.id.to_string());
+        self.parts.host.note(&self.who.who, "team.spawn", &session.id.to_string());
         Ok((session, given))
     }
 
-    /// Makes a session here or on another member. Until `Making` is dropped, that member takes the
+    /// Makes a session here or on another member. Until `PendingSession` is dropped, that member takes the
     /// session for one of the team.
     async fn make(
         &self,
         node: Option<String>,
         team: TeamId,
         new: NewSession,
-    ) -> Result<(SessionInfo, Option<Making>), Refusal> {
-        let Some(node) = node else { return Ok((self.host.create(new).await?, None)) };
+    ) -> Result<(SessionInfo, Option<PendingSession>), Refusal> {
+        let Some(node) = node else { return Ok((self.parts.host.create(new).await?, None)) };
         let is_administrator = self.who.role == Role::Admin;
-        let (session, making) = self.outposts.create(&node, team, is_administrator, new).await?;
+        let (session, making) =
+            self.parts.outposts.create(&node, team, is_administrator, new).await?;
         Ok((session, Some(making)))
     }
 
     async fn or_end<T>(&self, session: SessionId, made: Result<T, Refusal>) -> Result<T, Refusal> {
         if made.is_err() {
-            self.host.kill(vec![session]).await;
+            self.parts.host.kill(vec![session]).await;
         }
         made
     }
@@ -329,26 +325,26 @@ impl Desk {
     async fn leader(&self, team: TeamId) -> Result<Facts, Refusal> {
         let shown = self.team(team).await?;
         let inactive = || Refusal::Invalid(TeamError::Inactive(shown.id).to_string());
-        let facts = self.host.facts(SessionId::from_uuid(shown.leader));
+        let facts = self.parts.host.facts(SessionId::from_uuid(shown.leader));
         facts.filter(|_| shown.active).ok_or_else(inactive)
     }
 
     async fn team(&self, team: TeamId) -> Result<TeamView, Refusal> {
-        ask(&self.queue, move |core, _| (core.machine.get(team.uuid()), Vec::new())).await
+        ask(&self.parts.queue, move |core, _| (core.machine.get(team.uuid()), Vec::new())).await
     }
 
     fn shown(&self, team: TeamView) -> Team {
-        shown::team(team, |session| self.host.is_known(session))
+        shown::team(team, |session| self.parts.host.is_known(session))
     }
 
-    fn pending(&self) -> (oneshot::Sender<Waited>, Pending) {
+    fn pending(&self) -> (oneshot::Sender<WaitResult>, PendingWait) {
         let (tell, waited) = oneshot::channel();
-        (tell, Pending { waited, _leaving: Leaving(Arc::clone(&self.queue)) })
+        (tell, PendingWait { waited, _leave_notice: LeaveNotice(Arc::clone(&self.parts.queue)) })
     }
 }
 
-impl Pending {
-    async fn answer(mut self) -> Waited {
+impl PendingWait {
+    async fn answer(mut self) -> WaitResult {
         let closed = || Refusal::Failed("the workspace is shutting down".to_owned());
         (&mut self.waited).await.map_err(|_| closed())?
     }
@@ -419,7 +415,7 @@ fn and_wait(
     (given, mut effects): CallResult<()>,
     ask: &WaitFor,
     moment: Moment,
-    tell: oneshot::Sender<Waited>,
+    tell: oneshot::Sender<WaitResult>,
 ) -> CallResult<()> {
     let waits = given.and_then(|()| {
         let (waits, more) = core.wait(ask, moment, tell);

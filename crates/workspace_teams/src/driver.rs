@@ -47,7 +47,7 @@ pub(crate) struct Driver {
     /// The number of the message that each session was given and has not begun.
     in_hand: BTreeMap<Uuid, u64>,
     /// When sessions that had no room are offered their message again.
-    again: BTreeMap<Uuid, Instant>,
+    offers_due: BTreeMap<Uuid, Instant>,
     /// Effects of the restored machine, which the next round carries out first.
     first: Vec<Effect>,
     /// Whether the effects of the daemon's start were carried out.
@@ -75,10 +75,19 @@ impl Driver {
         limits: Limits,
     ) -> Result<(Self, bool), StoreError> {
         let core = Core::new(Machine::new(limits), limits);
-        let (in_hand, again, first) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
+        let (in_hand, offers_due, first) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
         let (records, has_started, is_lost) = (Records::new(store), false, false);
-        let mut driver =
-            Self { core, records, host, outposts, in_hand, again, first, has_started, is_lost };
+        let mut driver = Self {
+            core,
+            records,
+            host,
+            outposts,
+            in_hand,
+            offers_due,
+            first,
+            has_started,
+            is_lost,
+        };
         let all_read = driver.find().await?;
         Ok((driver, all_read))
     }
@@ -158,11 +167,11 @@ impl Driver {
         let changes: Vec<_> =
             calls.iter_mut().map(|call| std::mem::take(&mut call.changes)).collect();
         let is_reported = changes.iter().flatten().any(is_report);
-        let kept = match lost {
+        let stored = match lost {
             Some(error) => Err(base::error::chain(&error)),
             None => self.records.write(changes).await,
         };
-        if let Err(why) = kept {
+        if let Err(why) = stored {
             self.fail(queue, calls, &why);
             return Err(());
         }
@@ -179,15 +188,15 @@ impl Driver {
     fn fail(&mut self, queue: &Queue, calls: Vec<Call>, why: &str) {
         tracing::error!(why, "what happens in teams cannot be written down");
         self.is_lost = true;
-        let mut again = Vec::new();
+        let mut notices = Vec::new();
         for call in calls {
-            again.extend(call.notice);
+            notices.extend(call.notice);
             if let Some(tell) = call.tell {
                 tell(Err(why));
             }
         }
         self.core.fail_waits(why);
-        queue.put_back(again);
+        queue.put_back(notices);
     }
 
     fn call(&mut self, input: Input, moment: Moment) -> Call {
@@ -205,8 +214,8 @@ impl Driver {
 
     fn time_passed(&mut self, moment: Moment) -> Vec<Effect> {
         let mut effects = self.core.machine.handle_timeout(moment.now);
-        while let Some((&session, _)) = self.again.iter().find(|(_, at)| **at <= moment.now) {
-            self.again.remove(&session);
+        while let Some((&session, _)) = self.offers_due.iter().find(|(_, at)| **at <= moment.now) {
+            self.offers_due.remove(&session);
             effects.extend(self.core.note_room(session));
         }
         effects
@@ -215,7 +224,7 @@ impl Driver {
     fn deadline(&self) -> Option<Instant> {
         let times = [
             self.core.machine.poll_timeout(),
-            self.again.values().min().copied(),
+            self.offers_due.values().min().copied(),
             self.core.look_at(now().now),
         ];
         times.into_iter().flatten().min()
@@ -228,11 +237,11 @@ impl Driver {
             }
             Some(SessionNotice::NotTaken { session, .. }) => {
                 self.in_hand.remove(&session);
-                self.again.insert(session, now().now + OFFER_AGAIN);
+                self.offers_due.insert(session, now().now + OFFER_AGAIN);
             }
             Some(SessionNotice::Gone { session, .. }) => {
                 self.in_hand.remove(&session);
-                self.again.remove(&session);
+                self.offers_due.remove(&session);
                 self.core.news.gone(session);
             }
             _ => {}
@@ -321,7 +330,7 @@ impl Driver {
 
     /// Gives results that no caller waited for to leaders that are idle.
     fn tell_leaders(&mut self, queue: &Arc<Queue>) {
-        for (leader, results) in self.core.untold(now().now) {
+        for (leader, results) in self.core.unheard(now().now) {
             let session = SessionId::from_uuid(leader);
             if !self.host.is_idle(session) {
                 continue;

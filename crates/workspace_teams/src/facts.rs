@@ -98,45 +98,38 @@ impl Records {
     fn add(&mut self, change: Change, atom: &mut Atom) {
         match change {
             Change::Put(record) => {
-                let key = record.key();
-                self.note(key);
-                atom.push(Step::Keep(Fact {
-                    kind: KIND.to_owned(),
-                    id: id(key),
-                    json: json(&record),
-                }));
+                self.note(record.key());
+                atom.push(keep(KIND, id(record.key()), &record));
             }
             Change::PutSeat(record) => {
-                let key = record.key();
-                self.note_seat(key);
-                let (kind, id, json) = (OUTPOST.to_owned(), seat_id(key), json(&record));
-                atom.push(Step::Keep(Fact { kind, id, json }));
+                self.note_seat(record.key());
+                atom.push(keep(OUTPOST, seat_id(record.key()), &record));
             }
-            Change::RemoveSeat(key) if key.part == SeatPart::Seat => {
-                atom.push(forget_seat(key));
-                let parts = self.seats.remove(&key.session).unwrap_or_default().into_iter();
-                let others = parts.filter(|part| *part != SeatPart::Seat);
-                atom.extend(others.map(|part| forget_seat(SeatKey { part, ..key })));
-            }
-            Change::RemoveSeat(key) => {
-                if let Some(parts) = self.seats.get_mut(&key.session) {
-                    parts.remove(&key.part);
-                }
-                atom.push(forget_seat(key));
-            }
-            Change::Remove(key) if key.part == Part::Team => {
-                // The team's own record goes first: without it, the other records mean nothing.
-                atom.push(forget(key));
-                let parts = self.parts.remove(&key.team).unwrap_or_default().into_iter();
-                let others = parts.filter(|part| *part != Part::Team);
-                atom.extend(others.map(|part| forget(Key { part, ..key })));
-            }
-            Change::Remove(key) => {
-                if let Some(parts) = self.parts.get_mut(&key.team) {
-                    parts.remove(&key.part);
-                }
-                atom.push(forget(key));
-            }
+            Change::Remove(key) => self.remove(key, atom),
+            Change::RemoveSeat(key) => self.remove_seat(key, atom),
+        }
+    }
+
+    fn remove(&mut self, key: Key, atom: &mut Atom) {
+        // The team's own record goes first: without it, the other records mean nothing.
+        atom.push(forget(key));
+        if key.part == Part::Team {
+            let parts = self.parts.remove(&key.team).unwrap_or_default().into_iter();
+            let others = parts.filter(|part| *part != Part::Team);
+            atom.extend(others.map(|part| forget(Key { part, ..key })));
+        } else if let Some(parts) = self.parts.get_mut(&key.team) {
+            parts.remove(&key.part);
+        }
+    }
+
+    fn remove_seat(&mut self, key: SeatKey, atom: &mut Atom) {
+        atom.push(forget_seat(key));
+        if key.part == SeatPart::Seat {
+            let parts = self.seats.remove(&key.session).unwrap_or_default().into_iter();
+            let others = parts.filter(|part| *part != SeatPart::Seat);
+            atom.extend(others.map(|part| forget_seat(SeatKey { part, ..key })));
+        } else if let Some(parts) = self.seats.get_mut(&key.session) {
+            parts.remove(&key.part);
         }
     }
 
@@ -196,9 +189,10 @@ fn forget_seat(key: SeatKey) -> Step {
     Step::Forget { kind: OUTPOST.to_owned(), id: seat_id(key) }
 }
 
-/// Every record has a JSON form, so the default is never used.
-fn json(record: &impl Serialize) -> String {
-    serde_json::to_string(record).unwrap_or_default()
+fn keep(kind: &str, id: String, record: &impl Serialize) -> Step {
+    // Every record has a JSON form, so the default is never used.
+    let json = serde_json::to_string(record).unwrap_or_default();
+    Step::Keep(Fact { kind: kind.to_owned(), id, json })
 }
 
 fn read<T: DeserializeOwned>(fact: &Fact) -> Option<T> {
@@ -210,7 +204,7 @@ fn read<T: DeserializeOwned>(fact: &Fact) -> Option<T> {
 mod tests {
     use super::*;
 
-    fn kept(number: usize) -> Step {
+    fn added(number: usize) -> Step {
         let fact = Fact { kind: KIND.to_owned(), id: number.to_string(), json: String::new() };
         Step::Keep(fact)
     }
@@ -221,7 +215,7 @@ mod tests {
 
     #[test]
     fn related_records_are_written_together() {
-        let atoms = vec![vec![kept(0); MAX_CHANGES - 1], vec![kept(1); 2], vec![kept(2)]];
+        let atoms = vec![vec![added(0); MAX_CHANGES - 1], vec![added(1); 2], vec![added(2)]];
         let steps = packed(atoms);
         let sizes: Vec<_> = steps.iter().map(Vec::len).collect();
         assert_eq!(sizes, [MAX_CHANGES - 1, 3]);
@@ -231,10 +225,10 @@ mod tests {
     #[test]
     fn of_what_is_too_large_for_one_step_the_new_comes_first() {
         let mut atom: Vec<_> = (0..MAX_CHANGES).map(forgotten).collect();
-        atom.push(kept(0));
+        atom.push(added(0));
         let steps = packed(vec![atom]);
         assert_eq!(steps.iter().map(Vec::len).collect::<Vec<_>>(), [MAX_CHANGES, 1]);
-        assert_eq!(steps[0][0], kept(0));
+        assert_eq!(steps[0][0], added(0));
         assert_eq!(steps[0][1], forgotten(0));
     }
 }

@@ -25,15 +25,16 @@ const EXCERPT: usize = 16 << 10;
 /// Numbers of results, by worker.
 pub(crate) type Results = BTreeMap<Uuid, u64>;
 
-/// The results that leaders are being given, by leader.
+/// The results that leaders get as prompts, by leader.
 #[derive(Default)]
 pub(crate) struct News {
-    telling: BTreeMap<Uuid, Telling>,
+    prompts: BTreeMap<Uuid, PromptState>,
     /// The results that each leader got in its present turn.
-    told: BTreeMap<Uuid, Results>,
+    in_turn: BTreeMap<Uuid, Results>,
 }
 
-enum Telling {
+/// How far a leader is with the prompt that has results for it.
+enum PromptState {
     /// The leader has a prompt with these results, and its turn has not begun.
     Given(Results),
     /// The leader had no room. It is tried again at this time.
@@ -43,50 +44,50 @@ enum Telling {
 impl News {
     /// Whether a leader may be given a prompt now.
     pub(crate) fn may_tell(&self, leader: Uuid, now: Instant) -> bool {
-        match self.telling.get(&leader) {
+        match self.prompts.get(&leader) {
             None => true,
-            Some(Telling::Given(_)) => false,
-            Some(Telling::Rests(until)) => *until <= now,
+            Some(PromptState::Given(_)) => false,
+            Some(PromptState::Rests(until)) => *until <= now,
         }
     }
 
     /// Whether a leader has a prompt whose turn has not begun.
     pub(crate) fn is_given(&self, leader: Uuid) -> bool {
-        matches!(self.telling.get(&leader), Some(Telling::Given(_)))
+        matches!(self.prompts.get(&leader), Some(PromptState::Given(_)))
     }
 
     /// A leader is given a prompt with these results.
     pub(crate) fn tells(&mut self, leader: Uuid, results: &[Finished]) {
         let results = results.iter().map(|one| (one.worker, one.number)).collect();
-        self.telling.insert(leader, Telling::Given(results));
+        self.prompts.insert(leader, PromptState::Given(results));
     }
 
     /// The turn with the prompt begins.
     pub(crate) fn begins(&mut self, leader: Uuid) {
-        if let Some(Telling::Given(results)) = self.telling.remove(&leader) {
-            self.told.entry(leader).or_default().extend(results);
+        if let Some(PromptState::Given(results)) = self.prompts.remove(&leader) {
+            self.in_turn.entry(leader).or_default().extend(results);
         }
     }
 
     /// The leader had no room for the prompt.
     pub(crate) fn not_taken(&mut self, leader: Uuid, now: Instant) {
-        self.telling.insert(leader, Telling::Rests(now + LOOK_AGAIN));
+        self.prompts.insert(leader, PromptState::Rests(now + LOOK_AGAIN));
     }
 
     /// A leader got a result in its present turn, by a wait.
-    pub(crate) fn told(&mut self, leader: Uuid, worker: Uuid, number: u64) {
-        self.told.entry(leader).or_default().insert(worker, number);
+    pub(crate) fn note_result(&mut self, leader: Uuid, worker: Uuid, number: u64) {
+        self.in_turn.entry(leader).or_default().insert(worker, number);
     }
 
     /// A turn of a leader is over. Returns the results that it got in that turn.
     pub(crate) fn heard(&mut self, leader: Uuid) -> Results {
-        self.told.remove(&leader).unwrap_or_default()
+        self.in_turn.remove(&leader).unwrap_or_default()
     }
 
     /// A session has ended.
     pub(crate) fn gone(&mut self, session: Uuid) {
-        self.telling.remove(&session);
-        self.told.remove(&session);
+        self.prompts.remove(&session);
+        self.in_turn.remove(&session);
     }
 }
 
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_result_is_told_in_short() {
+    fn a_long_result_is_cut() {
         let prompt = prompt(&[result(ANN, true, &"é".repeat(EXCERPT))], |_| None);
         assert!(prompt.len() < EXCERPT + 300 && prompt.ends_with("read all of it]"));
     }
@@ -148,7 +149,7 @@ mod tests {
         assert!(!news.may_tell(LEADER, now) && news.may_tell(LEADER, now + LOOK_AGAIN));
         news.tells(LEADER, &[result(ANN, true, "fine")]);
         news.begins(LEADER);
-        news.told(LEADER, BOB, 3);
+        news.note_result(LEADER, BOB, 3);
         assert_eq!(news.heard(LEADER), [(ANN, 1), (BOB, 3)].into());
         assert!(news.heard(LEADER).is_empty() && news.may_tell(LEADER, now));
     }

@@ -35,13 +35,13 @@ pub(crate) const LEFT_OUT: &str =
 /// The inputs that wait for the machine.
 #[derive(Default)]
 pub(crate) struct Queue {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<Backlog>,
     rung: Notify,
     reports: watch::Sender<u64>,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct Backlog {
     inputs: VecDeque<Input>,
     asks: usize,
     notices: usize,
@@ -120,6 +120,20 @@ impl SessionNotice {
         Self::Ended { session: session.uuid(), turn, outcome, text, at }
     }
 
+    /// The session in which it happened, if it is not about a leader or a caller.
+    pub(crate) fn session(&self) -> Option<Uuid> {
+        match *self {
+            Self::Begun { session, .. }
+            | Self::NotTaken { session, .. }
+            | Self::Started { session, .. }
+            | Self::Ended { session, .. }
+            | Self::Gone { session, .. } => Some(session),
+            Self::NewsBegun { .. } | Self::NewsNotTaken { .. } | Self::Heard(_) | Self::Left => {
+                None
+            }
+        }
+    }
+
     fn bytes(&self) -> usize {
         match self {
             Self::Ended { text, .. } => text.len(),
@@ -137,10 +151,10 @@ pub(crate) async fn ask<T: Send + 'static>(
     let (answer, answered) = oneshot::channel();
     let ask: Ask = Box::new(move |core, moment| {
         let (given, effects) = run(core, moment);
-        let tell: Tell = Box::new(move |kept| {
+        let tell: Tell = Box::new(move |stored| {
             let given = given.map_err(refusal);
-            let kept = kept.map_err(|why| Refusal::Failed(not_kept(why)));
-            let _gone = answer.send(kept.and(given));
+            let stored = stored.map_err(|why| Refusal::Failed(not_kept(why)));
+            let _gone = answer.send(stored.and(given));
         });
         (effects, tell)
     });
@@ -223,12 +237,12 @@ impl Queue {
         self.reports.subscribe()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, Backlog> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Waiting {
+impl Backlog {
     fn count(&mut self, notice: &SessionNotice) {
         self.notices += 1;
         self.bytes += notice.bytes();
@@ -261,9 +275,9 @@ fn fitted(mut notice: SessionNotice, room: usize) -> SessionNotice {
 }
 
 /// Reports, when it is dropped, that a waiting caller may have left.
-pub(crate) struct Leaving(pub(crate) Arc<Queue>);
+pub(crate) struct LeaveNotice(pub(crate) Arc<Queue>);
 
-impl Drop for Leaving {
+impl Drop for LeaveNotice {
     fn drop(&mut self) {
         self.0.tell(SessionNotice::Left);
     }

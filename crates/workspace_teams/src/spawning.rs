@@ -28,17 +28,13 @@ pub(crate) fn of_handoff(handoff: Handoff) -> (SpawnWorker, String) {
 pub(crate) fn leader(create: CreateTeam, team: TeamId) -> Result<NewSession, Refusal> {
     let provider = create.provider.unwrap_or_else(|| DEFAULT_PROVIDER.to_owned());
     let extra_args = create.extra_args.unwrap_or_default();
+    let engine = engine(create.mode, provider, create.model, extra_args)?;
     Ok(NewSession {
-        engine: engine(create.mode, provider, create.model, extra_args)?,
         name: Some(create.name),
-        // Empty means the project's directory.
-        working_dir: create.working_dir.unwrap_or_default(),
         project_id: create.project_id,
-        run_as_user: None,
-        hidden: false,
-        tags: Vec::new(),
         team: Some((team, true)),
-        size: None,
+        // Empty means the project's directory.
+        ..NewSession::new(engine, create.working_dir.unwrap_or_default())
     })
 }
 
@@ -49,16 +45,15 @@ pub(crate) fn worker(new: SpawnWorker, leader: &Facts) -> Result<NewSession, Ref
     let model = new.model.or_else(|| leader.model.clone().filter(|_| as_leader));
     // Arguments of one agent mean nothing, or something else, to another.
     let args = || if as_leader { leader.extra_args.clone() } else { Vec::new() };
+    let engine = engine(new.mode, provider, model, new.extra_args.unwrap_or_else(args))?;
+    let working_dir = new.working_dir.unwrap_or_else(|| leader.working_dir.clone());
     Ok(NewSession {
-        engine: engine(new.mode, provider, model, new.extra_args.unwrap_or_else(args))?,
         name: new.name,
-        working_dir: new.working_dir.unwrap_or_else(|| leader.working_dir.clone()),
         project_id: leader.project_id,
         run_as_user: leader.run_as_user.clone(),
         hidden: leader.hidden,
-        tags: Vec::new(),
         team: Some((new.team_id, false)),
-        size: None,
+        ..NewSession::new(engine, working_dir)
     })
 }
 

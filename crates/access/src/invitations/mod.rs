@@ -44,12 +44,12 @@ struct Inner {
     store: Arc<dyn InvitationStore>,
     keys: Keys,
     /// The oldest first. Held for a whole change, including the write to the disk.
-    all: Mutex<Vec<Kept>>,
+    all: Mutex<Vec<Entry>>,
     changed: Notify,
 }
 
 #[derive(Clone)]
-struct Kept {
+struct Entry {
     record: InvitationRecord,
     /// Whether it is on the disk: one that is for this run of the server alone is not, until it is used.
     stored: bool,
@@ -103,7 +103,7 @@ impl Invitations {
     /// When they cannot be read.
     pub fn open(store: Arc<dyn InvitationStore>, keys: Keys) -> Result<Self, StoreError> {
         let loaded = store.load_invitations()?;
-        let all = loaded.into_iter().map(|record| Kept { record, stored: true }).collect();
+        let all = loaded.into_iter().map(|record| Entry { record, stored: true }).collect();
         Ok(Self(Arc::new(Inner { store, keys, all: Mutex::new(all), changed: Notify::new() })))
     }
 
@@ -132,13 +132,13 @@ impl Invitations {
             revoked: None,
         };
         let mut all = self.all();
-        if all.iter().filter(|kept| self.state(&kept.record, now).is_open()).count() >= MAX_OPEN {
+        if all.iter().filter(|entry| self.state(&entry.record, now).is_open()).count() >= MAX_OPEN {
             return Err(InvitationError::TooMany);
         }
         if new.stored {
             self.0.store.save_invitation(&record)?;
         }
-        all.push(Kept { record: record.clone(), stored: new.stored });
+        all.push(Entry { record: record.clone(), stored: new.stored });
         self.make_room(&mut all, now);
         self.0.changed.notify_waiters();
         Ok(record)
@@ -157,15 +157,15 @@ impl Invitations {
     ) -> Result<(KeyRecord, Secret), NotJoined> {
         let mut all = self.all();
         let presented = digest(secret);
-        let matches = |kept: &&mut Kept| bool::from(kept.record.digest.0.ct_eq(&presented.0));
-        let kept = all.iter_mut().find(matches).ok_or(NotJoined::Unknown)?;
-        state::may_join(&kept.record, now)?;
-        let name = kept.record.name.clone().map_or_else(|| checked(machine), Ok);
+        let matches = |entry: &&mut Entry| bool::from(entry.record.digest.0.ct_eq(&presented.0));
+        let entry = all.iter_mut().find(matches).ok_or(NotJoined::Unknown)?;
+        state::may_join(&entry.record, now)?;
+        let name = entry.record.name.clone().map_or_else(|| checked(machine), Ok);
         let name = name.map_err(|error| NotJoined::Name(error.to_string()))?;
         let scopes = vec![KeyScope::Worker];
         let (key, text) = self.0.keys.create(NewKey { name, scopes, ..NewKey::default() }, now)?;
         let (used, of) = (Some(now.seconds()), Some(key.id.clone()));
-        let record = InvitationRecord { used, key: of, ..kept.record.clone() };
+        let record = InvitationRecord { used, key: of, ..entry.record.clone() };
         let stored = self.0.store.use_invitation(&record);
         if !stored.as_ref().is_ok_and(|is_first| *is_first) {
             // Nobody has the key. If it cannot be written either, a restart brings back a key that nobody has.
@@ -173,7 +173,7 @@ impl Invitations {
             // Another server has let a machine in, or has revoked it, and this one has not heard of it yet.
             return Err(stored.err().map_or(NotJoined::Used, NotJoined::from));
         }
-        *kept = Kept { record, stored: true };
+        *entry = Entry { record, stored: true };
         self.0.changed.notify_waiters();
         Ok((key, text))
     }
@@ -187,20 +187,20 @@ impl Invitations {
     pub fn revoke(&self, meant: &str, now: Moment) -> Result<WithKey, InvitationError> {
         let mut all = self.all();
         let at = self.meant(&all, meant, now)?;
-        let kept = &mut all[at];
-        kept.record.revoked = kept.record.revoked.or(Some(now.seconds()));
-        let key = kept.record.key.as_ref().map(|key| self.0.keys.revoke(key, now));
+        let entry = &mut all[at];
+        entry.record.revoked = entry.record.revoked.or(Some(now.seconds()));
+        let key = entry.record.key.as_ref().map(|key| self.0.keys.revoke(key, now));
         self.0.changed.notify_waiters();
-        if kept.stored {
-            self.0.store.save_invitation(&kept.record)?;
+        if entry.stored {
+            self.0.store.save_invitation(&entry.record)?;
         }
-        Ok((kept.record.clone(), key.transpose()?))
+        Ok((entry.record.clone(), key.transpose()?))
     }
 
     /// All invitations, the oldest first.
     pub fn list(&self) -> Vec<WithKey> {
         let all: Vec<InvitationRecord> =
-            self.all().iter().map(|kept| kept.record.clone()).collect();
+            self.all().iter().map(|entry| entry.record.clone()).collect();
         all.into_iter()
             .map(|record| (self.key(&record), record))
             .map(|(key, record)| (record, key))
@@ -211,19 +211,20 @@ impl Invitations {
     /// or of the key of a machine that joined.
     pub fn digest(&self, of: &str, now: Moment) -> Option<[u8; 32]> {
         let all = self.all();
-        if let Some(kept) = all.iter().find(|kept| kept.record.id == of) {
-            return Some(kept.record.digest.0);
+        if let Some(entry) = all.iter().find(|entry| entry.record.id == of) {
+            return Some(entry.record.digest.0);
         }
-        let is_of = |kept: &&Kept| kept.record.key.as_ref().is_some_and(|key| key.as_str() == of);
-        let kept = all.iter().find(is_of)?;
-        let key = self.key(&kept.record).filter(|_| self.state(&kept.record, now).is_joined())?;
+        let is_of =
+            |entry: &&Entry| entry.record.key.as_ref().is_some_and(|key| key.as_str() == of);
+        let entry = all.iter().find(is_of)?;
+        let key = self.key(&entry.record).filter(|_| self.state(&entry.record, now).is_joined())?;
         Some(key.digest.0)
     }
 
     /// Whether a machine may be looking for this server: one that joined, or one that has an open invitation.
     pub fn expects_machines(&self, now: Moment) -> bool {
-        let counts = |kept: &Kept| {
-            let state = self.state(&kept.record, now);
+        let counts = |entry: &Entry| {
+            let state = self.state(&entry.record, now);
             state.is_open() || state.is_joined()
         };
         self.all().iter().any(counts)
@@ -245,20 +246,20 @@ impl Invitations {
         self.0.keys.get(key).map(|key| key.record())
     }
 
-    fn meant(&self, all: &[Kept], meant: &str, now: Moment) -> Result<usize, InvitationError> {
-        if let Some(at) = all.iter().position(|kept| kept.record.id == meant) {
+    fn meant(&self, all: &[Entry], meant: &str, now: Moment) -> Result<usize, InvitationError> {
+        if let Some(at) = all.iter().position(|entry| entry.record.id == meant) {
             return Ok(at);
         }
-        let is_called = |kept: &Kept| {
-            let key = self.key(&kept.record).map(|key| key.name);
-            kept.record.name.as_deref() == Some(meant) || key.as_deref() == Some(meant)
+        let is_called = |entry: &Entry| {
+            let key = self.key(&entry.record).map(|key| key.name);
+            entry.record.name.as_deref() == Some(meant) || key.as_deref() == Some(meant)
         };
-        let is_over = |kept: &Kept| self.state(&kept.record, now).is_over();
+        let is_over = |entry: &Entry| self.state(&entry.record, now).is_over();
         let named = |over: bool| {
             let found = all
                 .iter()
                 .enumerate()
-                .filter(move |(_, kept)| is_called(kept) && is_over(kept) == over);
+                .filter(move |(_, entry)| is_called(entry) && is_over(entry) == over);
             found.map(|(at, _)| at).collect::<Vec<_>>()
         };
         // Machines come back under their old names: only what still works is meant then.
@@ -272,9 +273,9 @@ impl Invitations {
     }
 
     /// Forgets the oldest that are over, or else the oldest of all: their machines keep their keys.
-    fn make_room(&self, all: &mut Vec<Kept>, now: Moment) {
+    fn make_room(&self, all: &mut Vec<Entry>, now: Moment) {
         while all.len() > MAX_KEPT {
-            let is_over = |kept: &Kept| self.state(&kept.record, now).is_over();
+            let is_over = |entry: &Entry| self.state(&entry.record, now).is_over();
             let at = all.iter().position(is_over).unwrap_or(0);
             // One that stays on the disk is forgotten the next time.
             let _ = self.0.store.forget_invitation(&all[at].record.id);
@@ -282,7 +283,7 @@ impl Invitations {
         }
     }
 
-    fn all(&self) -> MutexGuard<'_, Vec<Kept>> {
+    fn all(&self) -> MutexGuard<'_, Vec<Entry>> {
         self.0.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

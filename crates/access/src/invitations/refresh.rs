@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use store::{Changes, InvitationRecord, StoreError};
 
-use super::{Invitations, Kept, MAX_KEPT};
+use super::{Entry, Invitations, MAX_KEPT};
 
 /// The most invitations that are held, whatever others have put into the store.
 const MOST: usize = 2 * MAX_KEPT;
@@ -28,22 +28,22 @@ impl Invitations {
 }
 
 /// Puts the changes into the list. Returns the revocations that have to be written again.
-fn take_over(all: &mut Vec<Kept>, changes: Changes<InvitationRecord>) -> Vec<InvitationRecord> {
+fn take_over(all: &mut Vec<Entry>, changes: Changes<InvitationRecord>) -> Vec<InvitationRecord> {
     let Changes { whole, records } = changes;
-    let mut told: HashMap<String, InvitationRecord> =
+    let mut changed: HashMap<String, InvitationRecord> =
         records.into_iter().map(|record| (record.id.clone(), record)).collect();
     let mut unwritten = Vec::new();
-    all.retain_mut(|kept| match told.remove(&kept.record.id) {
+    all.retain_mut(|entry| match changed.remove(&entry.record.id) {
         Some(record) => {
-            let revoked = kept.record.revoked.filter(|_| record.revoked.is_none());
-            kept.record = InvitationRecord { revoked: record.revoked.or(revoked), ..record };
-            unwritten.extend(revoked.map(|_| kept.record.clone()));
+            let revoked = entry.record.revoked.filter(|_| record.revoked.is_none());
+            entry.record = InvitationRecord { revoked: record.revoked.or(revoked), ..record };
+            unwritten.extend(revoked.map(|_| entry.record.clone()));
             true
         }
-        None => !(whole && kept.stored),
+        None => !(whole && entry.stored),
     });
     let room = MOST.saturating_sub(all.len());
-    all.extend(told.into_values().take(room).map(|record| Kept { record, stored: true }));
+    all.extend(changed.into_values().take(room).map(|record| Entry { record, stored: true }));
     all.sort_by(|a, b| (a.record.created, &a.record.id).cmp(&(b.record.created, &b.record.id)));
     unwritten
 }

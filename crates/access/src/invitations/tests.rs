@@ -37,19 +37,21 @@ fn an_invitation_is_good_for_one_machine_also_after_a_restart() {
         .invitations
         .create(NewInvitation { name: Some("gpu".to_owned()), ..new(2) }, first.now)
         .unwrap();
-    let again = on(&first.store, first.now);
-    let (key, text) = again.invitations.join("secret 1", " laptop ", again.now).unwrap();
+    let restarted = on(&first.store, first.now);
+    let (key, text) = restarted.invitations.join("secret 1", " laptop ", restarted.now).unwrap();
     assert_eq!((key.name.as_str(), &key.scopes[..]), ("laptop", &[KeyScope::Worker][..]));
-    assert!(again.keys.present(text.expose(), KeyScope::Worker, again.now).unwrap().is_some());
-    let (named, _) = again.invitations.join("secret 2", "laptop", again.now).unwrap();
+    assert!(
+        restarted.keys.present(text.expose(), KeyScope::Worker, restarted.now).unwrap().is_some()
+    );
+    let (named, _) = restarted.invitations.join("secret 2", "laptop", restarted.now).unwrap();
     assert_eq!(named.name, "gpu");
-    for server in [on(&first.store, first.now), again] {
+    for server in [on(&first.store, first.now), restarted] {
         let used = server.invitations.join("secret 1", "other", server.now).unwrap_err();
         assert!(matches!(used, NotJoined::Used), "{used}");
     }
     assert_eq!(first.store.load_keys().unwrap().len(), 2);
-    let kept = format!("{:?}", first.store.load_invitations().unwrap());
-    assert!(!kept.contains("secret 1"), "{kept}");
+    let stored = format!("{:?}", first.store.load_invitations().unwrap());
+    assert!(!stored.contains("secret 1"), "{stored}");
 }
 
 #[test]
@@ -168,7 +170,7 @@ fn of_two_servers_with_one_invitation_one_lets_a_machine_in() {
 #[test]
 fn what_another_server_did_with_invitations_holds_here() {
     let (one, now) = (server(), Moment::now());
-    let told = |whole| {
+    let changes = |whole| {
         let records = one.store.load_invitations().unwrap();
         move || Ok(Changes { whole, records })
     };
@@ -177,23 +179,23 @@ fn what_another_server_did_with_invitations_holds_here() {
     other.invitations.create(unstored, now).unwrap();
     one.invitations.create(new(1), now).unwrap();
     one.invitations.create(new(2), now).unwrap();
-    other.invitations.refresh(told(false)).unwrap();
+    other.invitations.refresh(changes(false)).unwrap();
     let ids = |server: &Server| -> Vec<String> {
         server.invitations.list().into_iter().map(|(record, _)| record.id).collect()
     };
     assert_eq!(ids(&other), ["i-1", "i-2", "i-9"]);
     one.invitations.revoke("i-1", now).unwrap();
-    other.invitations.refresh(told(false)).unwrap();
+    other.invitations.refresh(changes(false)).unwrap();
     let revoked = other.invitations.join("secret 1", "m", now).unwrap_err();
     assert!(matches!(revoked, NotJoined::Revoked), "{revoked}");
     other.store.fail_writes(true);
     other.invitations.revoke("i-2", now).unwrap_err();
     other.store.fail_writes(false);
-    other.invitations.refresh(told(true)).unwrap();
+    other.invitations.refresh(changes(true)).unwrap();
     let stored = one.store.load_invitations().unwrap();
     assert!(stored.iter().all(|record| record.revoked.is_some()), "written when it can be");
     one.store.forget_invitation("i-1").unwrap();
-    other.invitations.refresh(told(true)).unwrap();
+    other.invitations.refresh(changes(true)).unwrap();
     assert_eq!(ids(&other), ["i-2", "i-9"]);
     let many = |number| InvitationRecord { id: format!("m-{number}"), ..stored[0].clone() };
     let records = (0..3 * MAX_KEPT).map(many).collect();

@@ -101,7 +101,7 @@ impl Keys {
     /// [`KeyError`] when the key does not exist, is revoked, or cannot be written.
     pub fn rotate(&self, id: &KeyId) -> Result<(KeyRecord, Secret), KeyError> {
         let _changing = self.changing();
-        let old = self.kept(id)?;
+        let old = self.stored_key(id)?;
         let text = new_token(PREFIX);
         let record =
             KeyRecord { digest: digest(text.expose()), prefix: shown(&text), ..old.record() };
@@ -122,7 +122,7 @@ impl Keys {
     /// working even then.
     pub fn revoke(&self, id: &KeyId, now: Moment) -> Result<KeyRecord, KeyError> {
         let _changing = self.changing();
-        let old = self.kept(id)?;
+        let old = self.stored_key(id)?;
         let record = old.record();
         let record = KeyRecord { revoked: record.revoked.or(Some(now.seconds())), ..record };
         self.put(old.changed(record.clone()));
@@ -143,8 +143,8 @@ impl Keys {
 
     /// Makes room for one more key: at the limit, the key that was revoked first is forgotten.
     fn make_room(&self) -> Result<(), KeyError> {
-        let kept = self.live().by_id.values().filter(|key| !key.is_ready_made()).count();
-        if kept < MAX_KEYS {
+        let count = self.live().by_id.values().filter(|key| !key.is_ready_made()).count();
+        if count < MAX_KEYS {
             return Ok(());
         }
         let records = self.list();
@@ -155,9 +155,9 @@ impl Keys {
         Ok(())
     }
 
-    fn kept(&self, id: &KeyId) -> Result<Arc<Key>, KeyError> {
-        let kept = self.get(id).filter(|key| !key.is_ready_made());
-        kept.ok_or_else(|| KeyError::NotFound(id.clone()))
+    fn stored_key(&self, id: &KeyId) -> Result<Arc<Key>, KeyError> {
+        let key = self.get(id).filter(|key| !key.is_ready_made());
+        key.ok_or_else(|| KeyError::NotFound(id.clone()))
     }
 
     fn put(&self, key: Key) {

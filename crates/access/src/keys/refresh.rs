@@ -86,16 +86,16 @@ impl LiveKeys {
         }
     }
 
-    fn take(&mut self, told: KeyRecord, now: Moment, news: &mut News) {
-        let known = self.by_id.get(&told.id).cloned();
+    fn take(&mut self, stored: KeyRecord, now: Moment, news: &mut News) {
+        let known = self.by_id.get(&stored.id).cloned();
         if known.as_ref().is_some_and(|key| key.is_ready_made()) {
             return;
         }
-        let verdict = Verdict::of(known.as_ref().map(|key| key.record()).as_ref(), &told);
+        let verdict = Verdict::of(known.as_ref().map(|key| key.record()).as_ref(), &stored);
         match known {
-            Some(known) => self.replace(&known, told, &verdict, now, news),
+            Some(known) => self.replace(&known, stored, &verdict, now, news),
             None if self.by_id.len() < MOST => {
-                self.put(Arc::new(Key::new(told, self.desk.as_ref(), now)));
+                self.put(Arc::new(Key::new(stored, self.desk.as_ref(), now)));
             }
             None => {}
         }
@@ -104,24 +104,24 @@ impl LiveKeys {
     fn replace(
         &mut self,
         known: &Arc<Key>,
-        mut told: KeyRecord,
+        mut stored: KeyRecord,
         verdict: &Verdict,
         now: Moment,
         news: &mut News,
     ) {
         if *verdict == Verdict::Same {
-            return known.was_used(told.last_used);
+            return known.was_used(stored.last_used);
         }
         if *verdict == Verdict::Unwritten {
-            told.revoked = known.record().revoked;
-            news.unwritten.push(told.clone());
+            stored.revoked = known.record().revoked;
+            news.unwritten.push(stored.clone());
         }
         if *verdict == Verdict::Revoked {
-            news.revoked.push(told.id.clone());
+            news.revoked.push(stored.id.clone());
         }
-        self.put(Arc::new(match told.limits == *known.limits() {
-            true => known.changed(told),
-            false => known.limited(told, now),
+        self.put(Arc::new(match stored.limits == *known.limits() {
+            true => known.changed(stored),
+            false => known.limited(stored, now),
         }));
         if *verdict != Verdict::Changed {
             known.end();
@@ -130,14 +130,14 @@ impl LiveKeys {
 }
 
 impl Verdict {
-    fn of(known: Option<&KeyRecord>, told: &KeyRecord) -> Self {
+    fn of(known: Option<&KeyRecord>, stored: &KeyRecord) -> Self {
         let Some(known) = known else { return Self::New };
-        let last_used = told.last_used;
-        match (known.revoked, told.revoked) {
+        let last_used = stored.last_used;
+        match (known.revoked, stored.revoked) {
             (Some(_), None) => Self::Unwritten,
             (None, Some(_)) => Self::Revoked,
-            _ if known.digest != told.digest => Self::Rotated,
-            _ if (KeyRecord { last_used, ..known.clone() }) == *told => Self::Same,
+            _ if known.digest != stored.digest => Self::Rotated,
+            _ if (KeyRecord { last_used, ..known.clone() }) == *stored => Self::Same,
             _ => Self::Changed,
         }
     }
@@ -181,17 +181,17 @@ mod tests {
     #[test]
     fn each_difference_has_one_meaning() {
         let known = record("k", "a");
-        let told = |change: fn(&mut KeyRecord)| {
-            let mut told = known.clone();
-            change(&mut told);
-            Verdict::of(Some(&known), &told)
+        let verdict = |change: fn(&mut KeyRecord)| {
+            let mut stored = known.clone();
+            change(&mut stored);
+            Verdict::of(Some(&known), &stored)
         };
         assert_eq!(Verdict::of(None, &known), Verdict::New);
-        assert_eq!(told(|_| {}), Verdict::Same);
-        assert_eq!(told(|it| it.last_used = Some(5)), Verdict::Same);
-        assert_eq!(told(|it| it.name = "b".to_owned()), Verdict::Changed);
-        assert_eq!(told(|it| it.digest = KeyDigest([1; 32])), Verdict::Rotated);
-        assert_eq!(told(|it| it.revoked = Some(5)), Verdict::Revoked);
+        assert_eq!(verdict(|_| {}), Verdict::Same);
+        assert_eq!(verdict(|it| it.last_used = Some(5)), Verdict::Same);
+        assert_eq!(verdict(|it| it.name = "b".to_owned()), Verdict::Changed);
+        assert_eq!(verdict(|it| it.digest = KeyDigest([1; 32])), Verdict::Rotated);
+        assert_eq!(verdict(|it| it.revoked = Some(5)), Verdict::Revoked);
         let revoked = KeyRecord { revoked: Some(5), ..known.clone() };
         assert_eq!(Verdict::of(Some(&revoked), &known), Verdict::Unwritten);
         assert_eq!(Verdict::of(Some(&revoked), &revoked), Verdict::Same);
@@ -243,8 +243,8 @@ mod tests {
         let later = now.after(Duration::from_secs(3));
         keys.revoke(&made.id, later).unwrap_err();
         store.fail_writes(false);
-        let told = store.load_keys().unwrap();
-        assert_eq!(keys.refresh(|| Ok(Changes { whole: true, records: told }), now).unwrap(), []);
+        let records = store.load_keys().unwrap();
+        assert_eq!(keys.refresh(|| Ok(Changes { whole: true, records }), now).unwrap(), []);
         assert_eq!(works(&keys, text.expose(), now), Err(Denied::KeyRevoked));
         assert_eq!(store.load_keys().unwrap()[0].revoked, Some(later.seconds()));
     }

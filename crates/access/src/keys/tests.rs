@@ -39,8 +39,8 @@ fn a_key_is_known_by_its_text_also_after_a_restart() {
         let metrics = keys.present(text.expose(), KeyScope::Metrics, now);
         assert_eq!(metrics.unwrap_err(), Denied::Scope(KeyScope::Metrics));
     }
-    let kept = format!("{:?}", store.load_keys().unwrap());
-    assert!(!kept.contains(text.expose()), "{kept}");
+    let stored = format!("{:?}", store.load_keys().unwrap());
+    assert!(!stored.contains(text.expose()), "{stored}");
 }
 
 #[test]

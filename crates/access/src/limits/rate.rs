@@ -80,11 +80,11 @@ mod tests {
         let start = Instant::now();
         let after = |secs| start + Duration::from_secs(secs);
         let mut rate = Rate::new(NonZeroU32::new(6).unwrap(), start);
-        let told = |rate: &Rate, at| (rate.gauge(at).remaining, rate.gauge(at).reset.as_secs());
-        assert_eq!(told(&rate, start), (6, 0));
+        let gauge_at = |rate: &Rate, at| (rate.gauge(at).remaining, rate.gauge(at).reset.as_secs());
+        assert_eq!(gauge_at(&rate, start), (6, 0));
         (0..6).for_each(|_| rate.take(start).unwrap());
         assert_eq!(
-            [0, 9, 10, 35, 60, 6_000].map(|secs| told(&rate, after(secs))),
+            [0, 9, 10, 35, 60, 6_000].map(|secs| gauge_at(&rate, after(secs))),
             [(0, 60), (0, 60), (1, 50), (3, 30), (6, 0), (6, 0)]
         );
     }

@@ -127,64 +127,50 @@ fn what_costs_nothing_is_let_in_until_the_money_is_used() {
 }
 
 proptest! {
-    /// As for tokens, below.
-    #[test]
-    fn parallel_jobs_overspend_money_by_no_more_than_what_is_in_flight(jobs in jobs()) {
-        const BUDGET: u64 = 1_000;
-        let (limits, now) = of(money("0.001EUR/month"));
-        let (mut spent, mut open) = (0, Vec::<(JobId, u64, u64)>::new());
-        let mut in_flight_at_last = 0;
-        for (number, (estimate, used, ending)) in jobs.into_iter().enumerate() {
-            let id = job(number as u128);
-            let estimate = estimate + 1;
-            let reserved: u64 = open.iter().map(|(_, estimate, _)| estimate).sum();
-            match limits.reserve(id, charge(9, estimate), now) {
-                Ok(_) => {
-                    prop_assert!(spent + reserved < BUDGET, "let in with nothing left");
-                    open.push((id, estimate, used));
-                    in_flight_at_last = open.iter().map(|(_, _, used)| used).sum();
-                }
-                Err(_) => prop_assert!(spent + reserved >= BUDGET, "refused with something left"),
-            }
-            for _ in 0..ending.min(open.len()) {
-                let (id, _, used) = open.remove(0);
-                limits.settle(id, charge(9, used), now);
-                spent += used;
-            }
-        }
-        spent += open.iter().map(|(_, _, used)| used).sum::<u64>();
-        prop_assert!(spent < BUDGET + in_flight_at_last.max(1), "{} spent", spent);
-    }
-
     /// The budget is never overspent by more than the jobs in flight when the last one
     /// was admitted, and no job is refused while anything is left.
     #[test]
     fn parallel_jobs_overspend_by_no_more_than_what_is_in_flight(jobs in jobs()) {
-        const BUDGET: u64 = 1_000;
-        let (limits, now) = of(budget(BUDGET));
-        let (mut spent, mut open) = (0, Vec::<(JobId, u64, u64)>::new());
-        let mut in_flight_at_last = 0;
-        for (number, (estimate, used, ending)) in jobs.into_iter().enumerate() {
-            let id = job(number as u128);
-            let reserved: u64 = open.iter().map(|(_, estimate, _)| estimate.max(&1)).sum();
-            match limits.reserve(id, estimate.into(), now) {
-                Ok(_) => {
-                    prop_assert!(spent + reserved < BUDGET, "let in with nothing left");
-                    open.push((id, estimate, used));
-                    in_flight_at_last = open.iter().map(|(_, _, used)| used).sum();
-                }
-                Err(_) => prop_assert!(spent + reserved >= BUDGET, "refused with something left"),
+        overspends_little(budget(BUDGET), Charge::from, jobs)?;
+    }
+
+    /// The same in money. A job without costs is always admitted, so each job costs something.
+    #[test]
+    fn parallel_jobs_overspend_money_by_no_more_than_what_is_in_flight(jobs in jobs()) {
+        let jobs = jobs.into_iter().map(|(estimate, used, ending)| (estimate + 1, used, ending));
+        overspends_little(money("0.001EUR/month"), |amount| charge(9, amount), jobs.collect())?;
+    }
+}
+
+/// The budget of the generated histories, in tokens or in millionths.
+const BUDGET: u64 = 1_000;
+
+fn overspends_little(
+    limits: KeyLimits,
+    charge: impl Fn(u64) -> Charge,
+    jobs: Vec<(u64, u64, usize)>,
+) -> Result<(), TestCaseError> {
+    let (limits, now) = of(limits);
+    let (mut spent, mut open) = (0, Vec::<(JobId, u64, u64)>::new());
+    let mut in_flight_at_last = 0;
+    for (number, (estimate, used, ending)) in jobs.into_iter().enumerate() {
+        let id = job(number as u128);
+        let reserved: u64 = open.iter().map(|(_, estimate, _)| estimate.max(&1)).sum();
+        match limits.reserve(id, charge(estimate), now) {
+            Ok(_) => {
+                prop_assert!(spent + reserved < BUDGET, "let in with nothing left");
+                open.push((id, estimate, used));
+                in_flight_at_last = open.iter().map(|(_, _, used)| used).sum();
             }
-            for _ in 0..ending.min(open.len()) {
-                let (id, _, used) = open.remove(0);
-                limits.settle(id, used.into(), now);
-                spent += used;
-            }
+            Err(_) => prop_assert!(spent + reserved >= BUDGET, "refused with something left"),
         }
-        for (id, _, used) in open {
-            limits.settle(id, used.into(), now);
+        for _ in 0..ending.min(open.len()) {
+            let (id, _, used) = open.remove(0);
+            limits.settle(id, charge(used), now);
             spent += used;
         }
-        prop_assert!(spent < BUDGET + in_flight_at_last.max(1), "{} spent", spent);
     }
+    spent += open.iter().map(|(_, _, used)| used).sum::<u64>();
+    prop_assert!(spent < BUDGET + in_flight_at_last.max(1), "{} spent", spent);
+    Ok(())
 }

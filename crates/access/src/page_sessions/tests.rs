@@ -23,8 +23,8 @@ impl Server {
 
     fn on(store: &Arc<VolatileStore>, owner: &str, now: Moment) -> Self {
         let keys = Keys::open(Arc::<VolatileStore>::clone(store), now).unwrap();
-        let kept = Arc::<VolatileStore>::clone(store);
-        keys.set_page_sessions(PageSessions::open(kept, Token::new(&owner.into())).unwrap());
+        let stored = Arc::<VolatileStore>::clone(store);
+        keys.set_page_sessions(PageSessions::open(stored, Token::new(&owner.into())).unwrap());
         Self { store: Arc::clone(store), keys, now }
     }
 
@@ -172,9 +172,9 @@ fn a_session_that_cannot_be_written_does_not_begin_and_its_use_is_written_later(
     assert!(server.sessions().save_last_used().is_err());
     server.store.fail_writes(false);
     server.sessions().save_last_used().unwrap();
-    let kept = server.store.load_page_sessions().unwrap();
-    assert_eq!(kept[0].last_used, Some(server.now.seconds()));
-    assert!(!format!("{kept:?}").contains(session.expose()));
+    let stored = server.store.load_page_sessions().unwrap();
+    assert_eq!(stored[0].last_used, Some(server.now.seconds()));
+    assert!(!format!("{stored:?}").contains(session.expose()));
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn what_another_server_made_or_ended_holds_here_and_owners_of_other_tokens_are_l
     let (id, text) = one.key(None);
     let own = one.sign_in(OWNER);
     let session = one.sign_in(text.expose());
-    let kept = || one.store.load_page_sessions().unwrap();
+    let stored = || one.store.load_page_sessions().unwrap();
     let open = |owner: &str| {
         let store = Arc::<VolatileStore>::clone(&one.store);
         PageSessions::open_shared(store, Token::new(&owner.into())).unwrap()
@@ -198,12 +198,12 @@ fn what_another_server_made_or_ended_holds_here_and_owners_of_other_tokens_are_l
     assert!(
         other.find(own.expose(), one.now).is_none() && same.find(own.expose(), one.now).is_some()
     );
-    assert_eq!(kept().len(), 2, "nobody's are deleted");
+    assert_eq!(stored().len(), 2, "nobody's are deleted");
     let later = one.sign_in(text.expose());
     assert!(same.find(later.expose(), one.now).is_none());
     let all = |whole| move |records| Ok(Changes { whole, records });
-    same.refresh(|| all(false)(kept())).unwrap();
-    other.refresh(|| all(true)(kept())).unwrap();
+    same.refresh(|| all(false)(stored())).unwrap();
+    other.refresh(|| all(true)(stored())).unwrap();
     for text in [&session, &later] {
         let found = [same.find(text.expose(), one.now), other.find(text.expose(), one.now)];
         assert!(
@@ -215,7 +215,7 @@ fn what_another_server_made_or_ended_holds_here_and_owners_of_other_tokens_are_l
     assert!(same.list(one.now).is_empty());
     let many = (0..3 * MOST).map(|number| PageSessionRecord {
         digest: digest(&number.to_string()),
-        ..kept().pop().unwrap()
+        ..stored().pop().unwrap()
     });
     let many: Vec<_> = many.collect();
     same.refresh(|| all(true)(many)).unwrap();

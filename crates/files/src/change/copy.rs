@@ -48,14 +48,14 @@ pub(super) fn copy_within(
 ) -> Result<(), FileError> {
     let source = root.place(from)?;
     let target = new_place(root, to)?;
-    let mut copying = Copying { budget, made: None };
-    let copied = copying.entry(
+    let mut copier = Copier { budget, made: None };
+    let copied = copier.entry(
         Entry { dir: source.dir(), name: source.name() },
         Entry { dir: target.dir(), name: target.name() },
         0,
     );
     if copied.is_err() {
-        copying.undo(&target);
+        copier.undo(&target);
     }
     copied.map_err(|error| from.explain(error))
 }
@@ -68,13 +68,13 @@ struct Entry<'a> {
 }
 
 /// A copy in progress.
-struct Copying {
+struct Copier {
     budget: Budget,
     /// The entry that was created first; the rest of the copy is inside it.
     made: Option<Identity>,
 }
 
-impl Copying {
+impl Copier {
     fn entry(&mut self, from: Entry<'_>, to: Entry<'_>, depth: usize) -> Result<(), FileError> {
         self.budget.take(depth)?;
         match kind(&stat(from.dir, from.name)?) {
@@ -174,15 +174,15 @@ mod tests {
         let project = Project::new();
         project.file("copy/f", "ours");
         let place = project.root.place(&path("copy")).unwrap();
-        let mut copying = Copying { budget: Budget::time(), made: None };
-        copying.created(&place.stat().unwrap());
+        let mut copier = Copier { budget: Budget::time(), made: None };
+        copier.created(&place.stat().unwrap());
         fs::rename(project.at("copy"), project.at("moved")).unwrap();
         project.file("copy/f", "theirs");
-        copying.undo(&place);
+        copier.undo(&place);
         assert_eq!(project.read("copy/f"), "theirs");
         fs::remove_dir_all(project.at("copy")).unwrap();
         fs::rename(project.at("moved"), project.at("copy")).unwrap();
-        copying.undo(&place);
+        copier.undo(&place);
         assert!(names(project.root.path()).is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! A rename that never overwrites.
+//! Moves and renames, which never overwrite.
 
 use std::{ffi::CStr, os::fd::BorrowedFd};
 
@@ -6,6 +6,28 @@ use rustix::{
     fs::{AtFlags, Mode, RenameFlags, linkat, mkdirat, renameat, renameat_with, unlinkat},
     io::Errno,
 };
+
+use super::create::new_place;
+use crate::{error::FileError, path::RelPath, root::Root};
+
+/// Moves or renames an entry, if the new name is free. A link is moved, not its target.
+///
+/// # Errors
+///
+/// [`FileError::NotFound`], [`FileError::Exists`], [`FileError::NoParent`],
+/// [`FileError::IntoItself`], [`FileError::IsRoot`], [`FileError::OtherFileSystem`], and as for
+/// every path.
+pub fn move_entry(root: &Root, from: &RelPath, to: &RelPath) -> Result<(), FileError> {
+    let source = root.place(from)?;
+    let target = new_place(root, to)?;
+    exclusively(source.dir(), source.name(), target.dir(), target.name()).map_err(|errno| {
+        match errno {
+            Errno::INVAL => FileError::IntoItself,
+            Errno::XDEV => FileError::OtherFileSystem,
+            other => from.explain(FileError::of("move it", other)),
+        }
+    })
+}
 
 /// Renames in one step of the kernel, and fails with `EXIST` if the new name is taken.
 pub(crate) fn exclusively(

@@ -67,7 +67,7 @@ pub(super) fn submodule(record: &[u8]) -> Option<&[u8]> {
 /// The arguments that switch off the filters of the repository itself and of its submodules, and keep
 /// those of the user and the system. Git hands them on to the git that it starts in a submodule.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct Disarmed {
+pub(super) struct FilterOverrides {
     settings: BTreeMap<String, String>,
     /// The submodules' directories.
     submodules: Vec<PathBuf>,
@@ -76,13 +76,13 @@ pub(super) struct Disarmed {
     looks_into: bool,
 }
 
-impl Disarmed {
+impl FilterOverrides {
     /// Reads git's answer to [`ask_for_filters`]. `part` says that the project is a part of a work
     /// tree.
     pub(super) fn read(answer: &[u8], part: bool) -> Result<Self, GitError> {
-        let mut disarmed = Self { part, ..Self::default() };
-        disarmed.add(answer)?;
-        Ok(disarmed)
+        let mut overrides = Self { part, ..Self::default() };
+        overrides.add(answer)?;
+        Ok(overrides)
     }
 
     fn add(&mut self, answer: &[u8]) -> Result<(), GitError> {
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     fn said(answer: &[u8]) -> Vec<String> {
-        let words = Disarmed::read(answer, false).unwrap().words();
+        let words = FilterOverrides::read(answer, false).unwrap().words();
         words.iter().filter(|w| *w != "-c").map(|w| w.to_str().unwrap().to_owned()).collect()
     }
 
@@ -237,23 +237,23 @@ mod tests {
 
     #[test]
     fn a_submodules_filter_is_switched_off_and_git_looks_into_it_only_when_all_are_known() {
-        let mut disarmed = Disarmed::read(b"", false).unwrap();
-        disarmed.add_submodule("/p/sub".into(), b"local\0filter.evil.clean\nx\0").unwrap();
-        let words = disarmed.status();
+        let mut overrides = FilterOverrides::read(b"", false).unwrap();
+        overrides.add_submodule("/p/sub".into(), b"local\0filter.evil.clean\nx\0").unwrap();
+        let words = overrides.status();
         assert!(words.contains(&"filter.evil.clean=".into()));
         assert!(words.contains(&"safe.directory=/p/sub".into()));
         assert!(words.contains(&"--ignore-submodules=dirty".into()));
-        let looking = disarmed.clone().looking_into();
+        let looking = overrides.clone().looking_into();
         assert!(!looking.status().contains(&"--ignore-submodules=dirty".into()));
-        assert_eq!(looking.not_looking_into(), Some(disarmed.clone()));
-        assert_eq!(disarmed.not_looking_into(), None);
+        assert_eq!(looking.not_looking_into(), Some(overrides.clone()));
+        assert_eq!(overrides.not_looking_into(), None);
         assert_eq!(submodule(b"160000 0123 0\ta b"), Some(&b"a b"[..]));
         assert_eq!(submodule(b"100644 0123 0\ta"), None);
     }
 
     #[test]
     fn a_filter_whose_name_would_be_misread_is_refused() {
-        let read = Disarmed::read(b"local\0filter.a=b.clean\nx\0", false);
+        let read = FilterOverrides::read(b"local\0filter.a=b.clean\nx\0", false);
         assert!(matches!(read, Err(GitError::Filter(_))));
     }
 }

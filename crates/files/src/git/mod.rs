@@ -17,10 +17,8 @@
 //! - `disarm`: the options that keep git from executing the repository's programs
 //! - `work_tree`: the work tree that a project is in
 //! - `turns`: one request at a time for a repository
-//! - `error`: the reasons why there is no status or diff
 
 mod disarm;
-mod error;
 mod run;
 pub mod status;
 #[cfg(test)]
@@ -28,18 +26,68 @@ mod tests;
 mod turns;
 mod work_tree;
 
-use std::{ffi::OsString, fmt, io, path::Path, sync::Arc, time::Duration};
+use std::{
+    ffi::OsString,
+    fmt, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use protocol::workspace::{GitStatus, ProjectId};
 use tokio::{process::Command, sync::Semaphore};
 
-pub use self::error::GitError;
-use self::{disarm::Disarmed, turns::Turns, work_tree::WorkTree};
+use self::{disarm::FilterOverrides, status::Unreadable, turns::Turns, work_tree::WorkTree};
 use crate::path::RelPath;
 
 /// The variables of this process that are passed on to git.
 const PASSED_ON: [&str; 7] =
     ["PATH", "HOME", "USER", "LOGNAME", "XDG_CONFIG_HOME", "TMPDIR", "LANG"];
+
+/// The reason why there is no status or diff. It is not an error to ask for the status of a
+/// directory without a repository.
+#[derive(Debug, thiserror::Error)]
+pub enum GitError {
+    /// git is not installed.
+    #[error("git is not installed, or not on PATH")]
+    Missing,
+    /// git does not start.
+    #[error("git could not be started: {0}")]
+    Start(#[source] io::Error),
+    /// git's output could not be read.
+    #[error("git could not be read: {0}")]
+    Read(#[source] io::Error),
+    /// git took too long and was ended.
+    #[error("git took longer than {} s and was ended", .0.as_secs_f32())]
+    TimedOut(Duration),
+    /// git's output was too long, and git was ended.
+    #[error("git's answer is too large: more than {limit} bytes")]
+    TooLarge {
+        /// The most bytes that are allowed.
+        limit: usize,
+    },
+    /// Other requests for the repository took too long.
+    #[error("git is busy with other requests for this repository; try again")]
+    Busy,
+    /// git failed.
+    #[error("git failed: {0}")]
+    Failed(String),
+    /// A diff needs a repository.
+    #[error("the project is not in a git repository")]
+    NoRepository,
+    /// The repository's configuration places its work tree somewhere else.
+    #[error(
+        "the repository's work tree is {}, which the project is not in; unset core.worktree",
+        .0.display()
+    )]
+    Elsewhere(PathBuf),
+    /// The repository has a filter whose name cannot be overridden.
+    #[error("the repository configures a filter that cannot be switched off: {0}")]
+    Filter(String),
+    /// git's output has an unknown form.
+    #[error("git's answer cannot be read: {0}")]
+    Unreadable(#[from] Unreadable),
+}
 
 /// Limits of time, output and number of git processes.
 #[derive(Debug, Clone)]
@@ -125,8 +173,8 @@ impl Git {
             return Ok(GitStatus::no_repository(project_id));
         };
         let _turn = self.turn(&tree).await?;
-        let disarmed = tree.disarmed(self, runner).await?;
-        let output = self.ask(runner, &tree, &disarmed, Disarmed::status).await?;
+        let overrides = tree.overrides(self, runner).await?;
+        let output = self.ask(runner, &tree, &overrides, FilterOverrides::status).await?;
         status::parse(project_id, &output, tree.prefix()).map_err(GitError::from)
     }
 
@@ -145,8 +193,8 @@ impl Git {
     ) -> Result<String, GitError> {
         let tree = WorkTree::find(self, root, runner).await?.ok_or(GitError::NoRepository)?;
         let _turn = self.turn(&tree).await?;
-        let disarmed = tree.disarmed(self, runner).await?;
-        let output = self.ask(runner, &tree, &disarmed, |with| with.diff(path, staged)).await?;
+        let overrides = tree.overrides(self, runner).await?;
+        let output = self.ask(runner, &tree, &overrides, |with| with.diff(path, staged)).await?;
         // People read the diff, so bytes of another encoding are replaced.
         Ok(String::from_utf8(output)
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
@@ -158,15 +206,15 @@ impl Git {
         &self,
         runner: &Runner,
         tree: &WorkTree,
-        disarmed: &Disarmed,
-        args: impl Fn(&Disarmed) -> Vec<OsString>,
+        overrides: &FilterOverrides,
+        args: impl Fn(&FilterOverrides) -> Vec<OsString>,
     ) -> Result<Vec<u8>, GitError> {
-        let asked = self.run(runner, &tree.root, &args(disarmed)).await?.succeeded();
-        match (asked, disarmed.not_looking_into()) {
-            (Err(GitError::Failed(_)), Some(disarmed)) => {
-                self.run(runner, &tree.root, &args(&disarmed)).await?.succeeded()
+        let output = self.run(runner, &tree.root, &args(overrides)).await?.succeeded();
+        match (output, overrides.not_looking_into()) {
+            (Err(GitError::Failed(_)), Some(overrides)) => {
+                self.run(runner, &tree.root, &args(&overrides)).await?.succeeded()
             }
-            (asked, _) => asked,
+            (output, _) => output,
         }
     }
 }

@@ -146,11 +146,11 @@ async fn submodules(from: Option<impl AsyncRead + Unpin>, most: usize) -> io::Re
 /// The beginning of a stream. The rest is read and dropped, since git would wait for room in a full
 /// pipe.
 async fn first(from: Option<impl AsyncRead + Unpin>) -> Result<Vec<u8>, GitError> {
-    let mut kept = Vec::new();
-    let Some(mut from) = from else { return Ok(kept) };
-    (&mut from).take(COMPLAINTS).read_to_end(&mut kept).await.map_err(GitError::Read)?;
+    let mut head = Vec::new();
+    let Some(mut from) = from else { return Ok(head) };
+    (&mut from).take(COMPLAINTS).read_to_end(&mut head).await.map_err(GitError::Read)?;
     copy(&mut from, &mut sink()).await.map_err(GitError::Read)?;
-    Ok(kept)
+    Ok(head)
 }
 
 /// The process group of a running git. It is killed if this is dropped before git has ended.

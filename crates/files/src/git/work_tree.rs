@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     Git, GitError, Runner,
-    disarm::{Disarmed, ask_for_filters},
+    disarm::{FilterOverrides, ask_for_filters},
 };
 
 #[derive(Debug)]
@@ -60,16 +60,20 @@ impl WorkTree {
     }
 
     /// Finds the filters of the repository and its submodules, and the arguments that switch them off.
-    pub(super) async fn disarmed(&self, git: &Git, runner: &Runner) -> Result<Disarmed, GitError> {
+    pub(super) async fn overrides(
+        &self,
+        git: &Git,
+        runner: &Runner,
+    ) -> Result<FilterOverrides, GitError> {
         let answer = git.run(runner, &self.root, &ask_for_filters()).await?.succeeded()?;
-        let disarmed = Disarmed::read(&answer, !self.prefix.is_empty())?;
+        let overrides = FilterOverrides::read(&answer, !self.prefix.is_empty())?;
         if !has_submodules(git, runner, &self.top).await? {
-            return Ok(disarmed);
+            return Ok(overrides);
         }
-        match with_submodules(git, runner, &self.root, disarmed.clone()).await {
+        match with_submodules(git, runner, &self.root, overrides.clone()).await {
             Ok(Some(all)) => Ok(all.looking_into()),
             // Not all of them are known, so git must not look into any.
-            Ok(None) | Err(GitError::Failed(_) | GitError::Filter(_)) => Ok(disarmed),
+            Ok(None) | Err(GitError::Failed(_) | GitError::Filter(_)) => Ok(overrides),
             Err(error) => Err(error),
         }
     }
@@ -89,8 +93,8 @@ async fn with_submodules(
     git: &Git,
     runner: &Runner,
     root: &Path,
-    mut disarmed: Disarmed,
-) -> Result<Option<Disarmed>, GitError> {
+    mut overrides: FilterOverrides,
+) -> Result<Option<FilterOverrides>, GitError> {
     let mut left = vec![root.to_owned()];
     while let Some(dir) = left.pop() {
         for path in git.submodules(runner, &dir, MAX_SUBMODULES + 1).await? {
@@ -99,8 +103,8 @@ async fn with_submodules(
             if answer.complains("cannot change to") {
                 continue;
             }
-            disarmed.add_submodule(dir.clone(), &answer.succeeded()?)?;
-            if disarmed.submodules() > MAX_SUBMODULES {
+            overrides.add_submodule(dir.clone(), &answer.succeeded()?)?;
+            if overrides.submodules() > MAX_SUBMODULES {
                 return Ok(None);
             }
             if has_submodules(git, runner, &dir).await? {
@@ -108,7 +112,7 @@ async fn with_submodules(
             }
         }
     }
-    Ok(Some(disarmed))
+    Ok(Some(overrides))
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ pub(crate) use self::{
     name_in_dir::{Identity, NameInDir, kind, stat},
     resolve::{LOOK, beneath, path_of},
 };
-use crate::{error::FileError, path::RelPath, write::Unfinished};
+use crate::{error::FileError, path::RelPath, write::TemporaryFiles};
 
 /// A project's directory, opened once. Every path is resolved beneath this descriptor, even if
 /// the directory is renamed.
@@ -28,7 +28,7 @@ use crate::{error::FileError, path::RelPath, write::Unfinished};
 pub struct Root {
     dir: OwnedFd,
     path: PathBuf,
-    unfinished: Option<Arc<Unfinished>>,
+    temporary_files: Option<Arc<TemporaryFiles>>,
 }
 
 impl Root {
@@ -41,14 +41,14 @@ impl Root {
         let flags = LOOK | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let dir = openat(rustix::fs::CWD, path, flags, Mode::empty())
             .map_err(|errno| FileError::Root(errno.into()))?;
-        Ok(Self { dir, path: path.to_owned(), unfinished: None })
+        Ok(Self { dir, path: path.to_owned(), temporary_files: None })
     }
 
-    /// Makes writes in this root note their files in `unfinished` until the files have their final
+    /// Makes writes in this root note their files in `temporary_files` until the files have their final
     /// names.
     #[must_use]
-    pub fn noting(mut self, unfinished: &Arc<Unfinished>) -> Self {
-        self.unfinished = Some(Arc::clone(unfinished));
+    pub fn noting(mut self, temporary_files: &Arc<TemporaryFiles>) -> Self {
+        self.temporary_files = Some(Arc::clone(temporary_files));
         self
     }
 
@@ -82,6 +82,6 @@ impl Root {
 
     /// A name in an opened directory of this root.
     pub(crate) fn place_in(&self, dir: OwnedFd, name: &str) -> Result<NameInDir, FileError> {
-        NameInDir::new(dir, name, self.unfinished.clone())
+        NameInDir::new(dir, name, self.temporary_files.clone())
     }
 }

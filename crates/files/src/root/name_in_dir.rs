@@ -10,7 +10,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, openat, statat};
 
 use crate::{
     error::{FileError, doing},
-    write::Unfinished,
+    write::TemporaryFiles,
 };
 
 /// The location of an entry, existing or not. Every operation on it is relative to the directory's
@@ -19,27 +19,27 @@ use crate::{
 pub(crate) struct NameInDir {
     dir: OwnedFd,
     name: CString,
-    unfinished: Option<Arc<Unfinished>>,
+    temporary_files: Option<Arc<TemporaryFiles>>,
 }
 
 impl NameInDir {
     pub(super) fn new(
         dir: OwnedFd,
         name: &str,
-        unfinished: Option<Arc<Unfinished>>,
+        temporary_files: Option<Arc<TemporaryFiles>>,
     ) -> Result<Self, FileError> {
         let name = CString::new(name).map_err(|_| FileError::BadPath("it has a NUL in it"))?;
-        Ok(Self { dir, name, unfinished })
+        Ok(Self { dir, name, temporary_files })
     }
 
     /// The list in which temporary files are noted.
-    pub(crate) fn unfinished(&self) -> Option<&Arc<Unfinished>> {
-        self.unfinished.as_ref()
+    pub(crate) fn temporary_files(&self) -> Option<&Arc<TemporaryFiles>> {
+        self.temporary_files.as_ref()
     }
 
     /// The directory, the name, and the list in which temporary files are noted.
-    pub(crate) fn into_parts(self) -> (OwnedFd, CString, Option<Arc<Unfinished>>) {
-        (self.dir, self.name, self.unfinished)
+    pub(crate) fn into_parts(self) -> (OwnedFd, CString, Option<Arc<TemporaryFiles>>) {
+        (self.dir, self.name, self.temporary_files)
     }
 
     pub(crate) fn dir(&self) -> BorrowedFd<'_> {

@@ -95,7 +95,7 @@ pub(crate) fn is_root() -> bool {
 
 /// Runs a function that must not block, with a deadline.
 pub(crate) fn promptly<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
-    let (tell, told) = sync_channel(1);
+    let (tell, done) = sync_channel(1);
     thread::spawn(move || tell.send(run()));
-    told.recv_timeout(Duration::from_secs(20)).expect("it blocks")
+    done.recv_timeout(Duration::from_secs(20)).expect("it blocks")
 }

@@ -18,13 +18,13 @@ use crate::{FileError, change, list, read, write};
 const TRIES: usize = 10_000;
 
 /// Swaps `door`, a directory, and `link`, which leads outside, until this is dropped.
-struct Swapping {
+struct Swapper {
     stop: Arc<AtomicBool>,
     swaps: Arc<AtomicUsize>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Swapping {
+impl Swapper {
     fn start(project: &Project) -> Self {
         project.file("door/f", "inside");
         project.link(
@@ -59,7 +59,7 @@ impl Swapping {
 /// Repeats the attempt this often at least, and until the swaps are as many. Some attempts must
 /// have succeeded and some must have been refused, or the test proves nothing.
 fn race(project: &Project, mut attempt: impl FnMut(usize) -> Result<(), FileError>) {
-    let swapping = Swapping::start(project);
+    let swapping = Swapper::start(project);
     let (mut well, mut refused, mut tries) = (0, 0, 0);
     while tries < TRIES || swapping.swaps.load(Ordering::Relaxed) < TRIES {
         match attempt(tries) {
@@ -101,7 +101,7 @@ fn writing_never_gets_outside() {
 fn a_file_swapped_for_a_link_is_never_written_through() {
     let project = Project::new();
     project.file("plain/f", "inside");
-    let swapping = Swapping::start(&project);
+    let swapping = Swapper::start(&project);
     // Here the entry itself is swapped, not a directory on the way to it.
     for n in 0..TRIES {
         match write::text(&project.root, &path("door"), &n.to_string(), None) {

@@ -134,8 +134,8 @@ impl Watch {
         let (thread, work) = worker::new(root.to_owned(), limits, watches.clone(), tell, ready);
         begin(work).map_err(WatchError::Thread)?;
         // If the thread is late, it goes on. `changed` returns `None` if the thread ends.
-        if let Ok(told) = timeout(START, is_ready).await {
-            told.map_err(|_| WatchError::Ended)??;
+        if let Ok(result) = timeout(START, is_ready).await {
+            result.map_err(|_| WatchError::Ended)??;
         }
         Ok(Self { seen, debounce: Debounce::default(), ended: false, _thread: thread })
     }

@@ -363,17 +363,6 @@ async fn a_thread_that_does_not_watch_is_said() {
 }
 
 #[tokio::test]
-async fn a_repository_whose_rules_have_no_end_is_watched_without_them() {
-    let endless = |dir: &Path| {
-        write(dir, "sub/f");
-        std::os::unix::fs::symlink("/dev/zero", dir.join("sub/.gitignore")).unwrap();
-    };
-    let mut watched = Watched::new(endless).await;
-    watched.write("sub/f");
-    watched.tick().await;
-}
-
-#[tokio::test]
 async fn a_dropped_watch_gives_everything_back() {
     let watched = Watched::new(|dir| write(dir, "a/b/f")).await;
     assert_eq!(watched.watches.used(), 3);

@@ -35,7 +35,7 @@ enum Signal {
 
 /// State shared by the thread, the watcher and the owner.
 #[derive(Debug, Default)]
-struct Shared {
+struct SharedFlags {
     stop: AtomicBool,
     lost: AtomicBool,
 }
@@ -44,7 +44,7 @@ struct Shared {
 #[derive(Debug)]
 pub(super) struct Handle {
     signals: SyncSender<Signal>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedFlags>,
 }
 
 impl Drop for Handle {
@@ -68,7 +68,7 @@ pub(super) fn new(
     ready: Ready,
 ) -> (Handle, Work) {
     let (signals, inbox) = sync_channel(WAITING);
-    let shared = Arc::new(Shared::default());
+    let shared = Arc::new(SharedFlags::default());
     let handle = Handle { signals: signals.clone(), shared: shared.clone() };
     let worker = Worker { root, limits, watches, tell, ready: Some(ready), signals, inbox, shared };
     (handle, Box::new(move || worker.run()))
@@ -82,11 +82,11 @@ struct Worker {
     ready: Option<Ready>,
     signals: SyncSender<Signal>,
     inbox: Receiver<Signal>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedFlags>,
 }
 
 /// The owner has dropped the watch.
-struct Stopped;
+struct OwnerGone;
 
 impl Worker {
     fn run(mut self) {
@@ -101,7 +101,7 @@ impl Worker {
     }
 
     /// Watches until the watch has to begin again, or polls until watching is possible.
-    fn round(&mut self) -> Result<(), Stopped> {
+    fn round(&mut self) -> Result<(), OwnerGone> {
         self.shared.lost.store(false, Ordering::Release);
         let taken = WatchQuota::none(self.watches.clone());
         let shared = self.shared.clone();
@@ -112,7 +112,7 @@ impl Worker {
             Err(trouble) => trouble,
         };
         if trouble == Trouble::Changed {
-            self.told();
+            self.report_change();
             return self.pause(AGAIN);
         }
         self.poll(trouble)
@@ -135,7 +135,7 @@ impl Worker {
         }
     }
 
-    fn follow(&mut self, mut tree: Tree) -> Result<Trouble, Stopped> {
+    fn follow(&mut self, mut tree: Tree) -> Result<Trouble, OwnerGone> {
         self.report_ready(Means::Watching);
         loop {
             let matters = match self.take_in(&mut tree) {
@@ -144,7 +144,7 @@ impl Worker {
             };
             self.stopped()?;
             if matters {
-                self.told();
+                self.report_change();
             }
             if self.shared.lost.load(Ordering::Acquire) {
                 return Ok(Trouble::Changed);
@@ -168,7 +168,7 @@ impl Worker {
     }
 
     /// Scans the tree every few seconds. If the root is missing, this ends when the root is back.
-    fn poll(&mut self, trouble: Trouble) -> Result<(), Stopped> {
+    fn poll(&mut self, trouble: Trouble) -> Result<(), OwnerGone> {
         tracing::debug!(root = %self.root.display(), ?trouble, "polled instead of watched");
         let mut before = fingerprint(&self.root, self.limits.polled);
         self.report_ready(Means::Polling);
@@ -181,7 +181,7 @@ impl Worker {
                 return Ok(());
             }
             if now != before {
-                self.told();
+                self.report_change();
             }
             before = now;
             // Scans take at most a tenth of the time, as far as the longest wait allows that.
@@ -190,7 +190,7 @@ impl Worker {
     }
 
     /// Waits, and drops the signals that arrive meanwhile.
-    fn pause(&self, time: Duration) -> Result<(), Stopped> {
+    fn pause(&self, time: Duration) -> Result<(), OwnerGone> {
         let until = Instant::now() + time;
         loop {
             self.stopped()?;
@@ -198,16 +198,16 @@ impl Worker {
             match self.inbox.recv_timeout(left) {
                 Ok(_) => {}
                 Err(RecvTimeoutError::Timeout) => return self.stopped(),
-                Err(RecvTimeoutError::Disconnected) => return Err(Stopped),
+                Err(RecvTimeoutError::Disconnected) => return Err(OwnerGone),
             }
         }
     }
 
-    fn stopped(&self) -> Result<(), Stopped> {
-        if self.shared.stop.load(Ordering::Acquire) { Err(Stopped) } else { Ok(()) }
+    fn stopped(&self) -> Result<(), OwnerGone> {
+        if self.shared.stop.load(Ordering::Acquire) { Err(OwnerGone) } else { Ok(()) }
     }
 
-    fn told(&self) {
+    fn report_change(&self) {
         self.tell.send_modify(|seen| seen.changes = seen.changes.wrapping_add(1));
     }
 
@@ -220,7 +220,7 @@ impl Worker {
         // between.
         let waited_for = self.ready.take().is_some_and(|ready| ready.send(Ok(())).is_ok());
         if !waited_for {
-            self.told();
+            self.report_change();
         }
     }
 }

@@ -17,7 +17,7 @@ use rustix::{
     io::Errno,
 };
 
-use super::unfinished::{NotedFile, Unfinished, name};
+use super::temporary_files::{NotedFile, TemporaryFiles, name};
 use crate::{
     change::rename,
     error::{FileError, doing},
@@ -45,20 +45,20 @@ pub(crate) struct Temporary<D: AsFd> {
 
 impl<'a> Temporary<BorrowedFd<'a>> {
     pub(crate) fn create(place: &'a NameInDir, mode: Mode) -> Result<Self, FileError> {
-        Self::create_in(place.dir(), place.unfinished(), mode)
+        Self::create_in(place.dir(), place.temporary_files(), mode)
     }
 }
 
 impl<D: AsFd> Temporary<D> {
     pub(crate) fn create_in(
         dir: D,
-        unfinished: Option<&Arc<Unfinished>>,
+        temporary_files: Option<&Arc<TemporaryFiles>>,
         mode: Mode,
     ) -> Result<Self, FileError> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         for _ in 0..DRAWS {
             let name = draw()?;
-            let noted = unfinished.and_then(|list| list.note(dir.as_fd(), &name));
+            let noted = temporary_files.and_then(|list| list.note(dir.as_fd(), &name));
             match openat(&dir, &name, flags | OFlags::CLOEXEC, mode) {
                 Err(Errno::EXIST) => {}
                 Err(other) => return Err(FileError::of("write it", other)),

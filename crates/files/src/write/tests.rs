@@ -65,8 +65,8 @@ fn mode_and_owner_stay() {
     let before = fs::metadata(project.at("f")).unwrap();
     put(&project, "f", "two", Some(&digest(b"one"))).unwrap();
     let after = fs::metadata(project.at("f")).unwrap();
-    let kept = |meta: &fs::Metadata| (meta.mode(), meta.uid(), meta.gid());
-    assert_eq!(kept(&before), kept(&after));
+    let attributes = |meta: &fs::Metadata| (meta.mode(), meta.uid(), meta.gid());
+    assert_eq!(attributes(&before), attributes(&after));
     assert_ne!(before.ino(), after.ino());
 }
 

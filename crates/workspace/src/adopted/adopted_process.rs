@@ -11,7 +11,7 @@ use tracing::Instrument as _;
 
 use super::{continuation::Continuation, following::Follower, subject::Subject};
 use crate::{
-    engine::{Engine, PermissionAnswer, Typed},
+    engine::{Engine, PermissionAnswer, TypingTime},
     host::EngineHost,
     refusal::Refusal,
     sessions::{Facts, Feed},
@@ -78,7 +78,7 @@ impl AdoptedProcess {
 }
 
 impl Engine for AdoptedProcess {
-    fn type_in(&self, _: Bytes) -> Result<Typed, Refusal> {
+    fn type_in(&self, _: Bytes) -> Result<TypingTime, Refusal> {
         Err(Refusal::invalid(
             "this process was adopted: its terminal is somebody else's, and takes no keys from here",
         ))

@@ -74,11 +74,11 @@ impl Continuation {
 impl Listener {
     async fn run(self, mut prompted: mpsc::Receiver<String>) {
         while let Some(text) = prompted.recv().await {
-            let told = match self.agent().await {
+            let answer = match self.agent().await {
                 Ok(agent) => agent.prompt(text).map(drop),
                 Err(refusal) => Err(refusal),
             };
-            if let Err(refusal) = told {
+            if let Err(refusal) = answer {
                 // Its caller has an answer already, so only an event can say it.
                 let message = format!("The prompt was not taken: {refusal}");
                 self.feed.event(AgentEvent::Notice { message });

@@ -132,7 +132,7 @@ fn look(
     let Some(claude) = &subject.claude else { return nothing() };
     let looked = subject.as_its_user(|| {
         let found = || match before {
-            Some(before) => Transcript::again(claude, before),
+            Some(before) => Transcript::resume(claude, before),
             None => Transcript::find(claude, copy),
         };
         let mut transcript = transcript.or_else(found)?;

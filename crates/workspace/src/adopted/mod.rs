@@ -24,13 +24,12 @@ mod transcript;
 use std::sync::Arc;
 
 use process::Adopted;
-use tokio::task;
 
 use self::{adopted_process::AdoptedProcess, subject::Subject};
 use crate::{
     engine::Engine,
     host::EngineHost,
-    refusal::Refusal,
+    refusal::{Refusal, blocking},
     sessions::{Facts, Feed},
 };
 
@@ -53,9 +52,8 @@ pub(crate) async fn start(
         start_time => Adopted::open_again(pid, start_time),
     };
     let process = Arc::new(process.map_err(|error| Refusal::failed(&error))?);
-    let (asked, run_as) = (Arc::clone(&process), host.settings.run_as.clone());
-    let subject = task::spawn_blocking(move || Subject::new(&asked, &run_as)).await;
-    let subject = subject.map_err(|error| Refusal::failed(&error))??;
+    let (adopted, run_as) = (Arc::clone(&process), host.settings.run_as.clone());
+    let subject = blocking(move || Subject::new(&adopted, &run_as)).await?;
     let start_time = process.start_time();
     let engine = AdoptedProcess::new(host, facts, feed, process, subject);
     Ok((Box::new(engine), start_time))

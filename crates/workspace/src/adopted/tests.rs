@@ -166,13 +166,13 @@ async fn until_said(workspace: &Workspace, id: SessionId, text: &str) {
 /// Waits until a position beyond `more_than` is stored for the transcript. Returns the stored
 /// facts.
 async fn until_kept(rig: &Rig, more_than: u64) -> serde_json::Value {
-    let kept = || {
+    let stored = || {
         let facts = rig.site.store.load_facts(KIND).unwrap();
         serde_json::from_str::<serde_json::Value>(&facts[0].json).unwrap()
     };
-    let is_further = || async { kept()["transcript"]["at"].as_u64() > Some(more_than) };
+    let is_further = || async { stored()["transcript"]["at"].as_u64() > Some(more_than) };
     testkit::eventually("the place being kept", testkit::DEADLINE, is_further).await;
-    kept()
+    stored()
 }
 
 #[tokio::test]
@@ -197,10 +197,10 @@ async fn each_line_of_a_transcript_is_said_once_over_restarts() {
     drop(workspace);
     // As if the daemon had been killed before it could store how far it had read.
     let mut fact = rig.site.store.load_facts(KIND).unwrap().remove(0);
-    let mut kept: serde_json::Value = serde_json::from_str(&fact.json).unwrap();
-    kept["transcript"]["at"] = 0.into();
-    kept["transcript"]["seq"] = 0.into();
-    fact.json = kept.to_string();
+    let mut stored: serde_json::Value = serde_json::from_str(&fact.json).unwrap();
+    stored["transcript"]["at"] = 0.into();
+    stored["transcript"]["seq"] = 0.into();
+    fact.json = stored.to_string();
     rig.site.store.change_facts(&[Change::Keep(fact)]).unwrap();
     foreign.tell("say the last");
 

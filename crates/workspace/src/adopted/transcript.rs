@@ -60,7 +60,7 @@ impl Transcript {
     }
 
     /// A transcript that was followed before, from the position that was reached.
-    pub(super) fn again(claude: &Claude, before: &TranscriptPosition) -> Option<Self> {
+    pub(super) fn resume(claude: &Claude, before: &TranscriptPosition) -> Option<Self> {
         let found = Self::of(claude, &before.conversation)?;
         Some(Self { file: Some(before.file), at: before.at, skips: false, ..found })
     }
@@ -264,12 +264,12 @@ mod tests {
         let (file, at) = transcript.position().unwrap();
         let before = TranscriptPosition { conversation: ID.to_owned(), file, at, seq: 2 };
         add(dir.path(), ID, "ee\nfour\n");
-        let again = || Transcript::again(&claude(dir.path()), &before);
-        assert_eq!(texts(&again().unwrap().read().unwrap()), ["three", "four"]);
+        let resume = || Transcript::resume(&claude(dir.path()), &before);
+        assert_eq!(texts(&resume().unwrap().read().unwrap()), ["three", "four"]);
         fs::rename(path(dir.path(), ID), dir.path().join("kept")).unwrap();
-        assert!(again().is_none(), "it may come back");
+        assert!(resume().is_none(), "it may come back");
         add(dir.path(), ID, "another file\n");
-        assert_eq!(texts(&again().unwrap().read().unwrap()), ["another file"]);
+        assert_eq!(texts(&resume().unwrap().read().unwrap()), ["another file"]);
     }
 
     #[test]

@@ -8,9 +8,8 @@ use base::{KeyId, KeyScope, Secret};
 use protocol::workspace::{SessionId, SessionKind, SessionMode};
 
 use crate::{
-    host::EngineHost,
+    host::{EngineHost, SessionModels},
     refusal::Refusal,
-    session_models::SessionModels,
     sessions::Facts,
     settings::{AgentSettings, GatewaySlot},
 };
@@ -81,11 +80,11 @@ pub(crate) struct SessionKey {
 impl SessionKey {
     /// A new key. Its usage is counted for `session:ID`.
     pub(crate) fn new(host: &EngineHost, session: SessionId, model: &str) -> Self {
-        Self::again(host, session, model, new_token(PREFIX))
+        Self::with_secret(host, session, model, new_token(PREFIX))
     }
 
-    /// The key that an agent has from an earlier daemon.
-    pub(crate) fn again(
+    /// The key of this text, which an agent may have from an earlier daemon.
+    pub(crate) fn with_secret(
         host: &EngineHost,
         session: SessionId,
         model: &str,

@@ -26,7 +26,7 @@ use self::{agent_engine::AgentEngine, plan::Plan};
 use crate::{
     engine::Engine,
     host::EngineHost,
-    refusal::Refusal,
+    refusal::{Refusal, blocking},
     sessions::{Facts, Feed},
 };
 
@@ -54,7 +54,6 @@ pub(crate) async fn take_over(
     child: process::Child,
 ) -> Result<Box<dyn Engine>, Refusal> {
     let (of_plan, known) = (Arc::clone(host), facts.clone());
-    let plan = tokio::task::spawn_blocking(move || Plan::again(&of_plan, &known)).await;
-    let plan = plan.map_err(|error| Refusal::failed(&error))??;
-    Ok(Box::new(AgentEngine::again(host, plan, feed, child)?))
+    let plan = blocking(move || Plan::of_running(&of_plan, &known)).await?;
+    Ok(Box::new(AgentEngine::take_over(host, plan, feed, child)?))
 }

@@ -42,8 +42,8 @@ impl Plan {
     }
 
     /// The plan of an agent that runs already. Its files stay.
-    pub(crate) fn again(host: &EngineHost, facts: &Facts) -> Result<Self, Refusal> {
-        Self::with(host, facts, Private::again)
+    pub(crate) fn of_running(host: &EngineHost, facts: &Facts) -> Result<Self, Refusal> {
+        Self::with(host, facts, Private::of_running)
     }
 
     fn with(
@@ -88,12 +88,12 @@ impl Plan {
     }
 
     /// The dialect of an agent that runs already, with the key that it has.
-    pub(crate) fn dialect_again(
+    pub(crate) fn running_dialect(
         &self,
         host: &EngineHost,
         key: Option<Secret>,
     ) -> Result<(Box<dyn Dialect>, Option<SessionKey>), Refusal> {
-        let key = key.and_then(|secret| self.key_again(host, secret));
+        let key = key.and_then(|secret| self.earlier_key(host, secret));
         // The process has its MCP servers already.
         let settings = self.settings(host, key.as_ref(), Vec::new())?;
         let dialect = open(&self.facts.provider, &self.acp, settings);
@@ -112,9 +112,9 @@ impl Plan {
     }
 
     /// The key that the agent has from an earlier daemon.
-    pub(crate) fn key_again(&self, host: &EngineHost, secret: Secret) -> Option<SessionKey> {
+    pub(crate) fn earlier_key(&self, host: &EngineHost, secret: Secret) -> Option<SessionKey> {
         let Model::Ours(model) = &self.model else { return None };
-        Some(SessionKey::again(host, self.facts.id, model, secret))
+        Some(SessionKey::with_secret(host, self.facts.id, model, secret))
     }
 
     /// The variables that are added to the daemon's clean environment. The launch's variables come

@@ -39,7 +39,7 @@ impl Private {
     }
 
     /// The directory of a session whose agent runs already. It blocks.
-    pub(crate) fn again(dir: &Path, session: SessionId, user: Option<User>) -> Self {
+    pub(crate) fn of_running(dir: &Path, session: SessionId, user: Option<User>) -> Self {
         Self::find(dir, session, user).0
     }
 
@@ -192,10 +192,10 @@ mod tests {
         let open = |session| Private::new(dir.path(), session, Some(nobody.clone()));
         let left = open(SessionId::from_random(7));
         left.write(&[file("secret")]).unwrap();
-        let (other, again) = (open(SessionId::from_random(8)), open(SessionId::from_random(7)));
-        assert!(!left.dir.exists() && other.dir != left.dir && again.dir == left.dir);
-        again.write(&[file("new")]).unwrap();
-        again.remove();
-        assert!(!again.dir.exists());
+        let (other, same) = (open(SessionId::from_random(8)), open(SessionId::from_random(7)));
+        assert!(!left.dir.exists() && other.dir != left.dir && same.dir == left.dir);
+        same.write(&[file("new")]).unwrap();
+        same.remove();
+        assert!(!same.dir.exists());
     }
 }

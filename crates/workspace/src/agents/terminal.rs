@@ -9,7 +9,7 @@ use tracing::Instrument as _;
 
 use super::{gateway::SessionKey, plan::Plan, private::Private};
 use crate::{
-    command::CommandLine,
+    engine::CommandLine,
     events::{Event, Events},
     host::EngineHost,
     refusal::Refusal,
@@ -53,9 +53,9 @@ pub(crate) fn go_on(
     if matches!(facts.kind, SessionKind::Shell { .. }) {
         return Ok(());
     }
-    let plan = Plan::again(host, facts)?;
+    let plan = Plan::of_running(host, facts)?;
     let key = TerminalState::of(journal).key();
-    let key = key.and_then(|secret| plan.key_again(host, secret));
+    let key = key.and_then(|secret| plan.earlier_key(host, secret));
     let cleanup = Cleanup { feed: feed.clone(), key, private: plan.private };
     tokio::spawn(cleanup.run(events.subscribe()).instrument(feed.span()));
     Ok(())

@@ -8,12 +8,12 @@ use session::terminal::viewer::ViewerId;
 use super::{
     attached_viewers::{
         Demand,
-        steps::{StreamStep, Streamed},
+        steps::{StreamItem, StreamStep},
     },
-    client_id::ClientId,
     clock::now,
     session::Session,
 };
+use crate::identity::ClientId;
 
 /// A client's place in a session's output. Dropping it detaches.
 pub struct Attachment {
@@ -21,7 +21,7 @@ pub struct Attachment {
     viewer: ViewerId,
     demand: Arc<Demand>,
     /// Items that the session has given and the client has not taken yet.
-    ready: VecDeque<Streamed>,
+    ready: VecDeque<StreamItem>,
     is_over: bool,
 }
 
@@ -43,7 +43,7 @@ impl Attachment {
     ///
     /// Call it only when there is room. Output that is not requested stays in the session's log,
     /// which is how a slow client is distinguished from a quick one (see `session::viewer`).
-    pub async fn next(&mut self) -> Option<Streamed> {
+    pub async fn next(&mut self) -> Option<StreamItem> {
         while self.ready.is_empty() && !self.is_over {
             self.ask().await;
         }
@@ -73,7 +73,7 @@ impl Attachment {
             StreamStep::Load => session.load().await,
             StreamStep::Wait => {
                 // A client counts as quick only while it waits here.
-                let _demands = Demanding::of(&self.demand);
+                let _demands = DemandGuard::of(&self.demand);
                 news.await;
                 Ok(())
             }
@@ -92,16 +92,16 @@ impl Drop for Attachment {
 }
 
 /// While this exists, the client has room for more.
-struct Demanding<'a>(&'a Demand);
+struct DemandGuard<'a>(&'a Demand);
 
-impl<'a> Demanding<'a> {
+impl<'a> DemandGuard<'a> {
     fn of(demand: &'a Demand) -> Self {
         demand.begin();
         Self(demand)
     }
 }
 
-impl Drop for Demanding<'_> {
+impl Drop for DemandGuard<'_> {
     fn drop(&mut self) {
         self.0.end(now());
     }

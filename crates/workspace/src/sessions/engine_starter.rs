@@ -9,7 +9,7 @@ use super::{feed::Feed, life::facts::Facts};
 use crate::{engine::Engine, host::EngineHost, refusal::Refusal};
 
 /// A started engine; for an adopted process also its start time, in ticks since boot.
-pub(crate) type Started = (Box<dyn Engine>, Option<u64>);
+pub(crate) type EngineStart = (Box<dyn Engine>, Option<u64>);
 
 /// Starts the engines of sessions.
 pub(crate) trait EngineStarter: Send + Sync {
@@ -19,7 +19,7 @@ pub(crate) trait EngineStarter: Send + Sync {
         facts: Facts,
         size: Size,
         feed: Feed,
-    ) -> BoxFuture<'static, Result<Started, Refusal>>;
+    ) -> BoxFuture<'static, Result<EngineStart, Refusal>>;
 
     /// Continues the engine of a session whose process outlived an earlier daemon.
     fn take_over(
@@ -27,7 +27,7 @@ pub(crate) trait EngineStarter: Send + Sync {
         facts: Facts,
         feed: Feed,
         child: process::Child,
-    ) -> BoxFuture<'static, Result<Started, Refusal>>;
+    ) -> BoxFuture<'static, Result<EngineStart, Refusal>>;
 
     /// Looks for the model of a new session, if it is one of this server's or another machine's.
     fn find_model(&self, facts: &Facts) -> BoxFuture<'static, Result<(), Refusal>>;

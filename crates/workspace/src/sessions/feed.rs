@@ -13,9 +13,9 @@ use tracing::Span;
 
 use super::{
     clock::now,
-    life::{activity::Activity, facts::TranscriptPosition},
+    life::{Activity, facts::TranscriptPosition},
     session::Session,
-    turn_follower::TurnFollower,
+    shared::TurnFollower,
 };
 
 /// How much of the newest output is searched for lines that were already fed, in bytes.
@@ -123,8 +123,8 @@ impl Feed {
     /// too.
     pub(crate) fn ask(&self, request_id: String, tool: String, input: serde_json::Value) {
         if let Some(session) = self.session.upgrade() {
-            let asked = session.lock().inputs.questions.ask(self.id, request_id, tool, input);
-            session.say(ServerMessage::PermissionRequest(asked));
+            let question = session.lock().inputs.questions.ask(self.id, request_id, tool, input);
+            session.say(ServerMessage::PermissionRequest(question));
             session.announce(now());
         }
     }
@@ -176,7 +176,7 @@ impl Feed {
             cost_usd,
         }));
         session.lock().life.touch();
-        session.shared.keeper.keep_soon(&session.kept());
+        session.shared.keeper.keep_soon(&session);
         if let Some(follower) = turn_follower(&session) {
             follower.turn_ended(self.id, turn, ok, text);
         }
@@ -215,7 +215,7 @@ impl Feed {
         let Some(session) = self.session.upgrade() else { return };
         session.shared.writer.flush().await;
         session.lock().life.facts.transcript = Some(followed);
-        if let Err(refusal) = session.shared.keeper.keep(&session.kept()).await {
+        if let Err(refusal) = session.shared.keeper.keep(&session).await {
             tracing::error!(session = %self.id, %refusal, "cannot keep how far a transcript is read");
         }
     }

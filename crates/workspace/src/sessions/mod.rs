@@ -2,18 +2,16 @@
 //!
 //! From the bottom up:
 //!
-//! - [`clock`], [`alarms`]: time; [`client_id`], [`new`]: plain values
+//! - [`clock`]: time and alarms; [`new`]: the description of a new session
 //! - the parts of a session: [`output`], [`attached_viewers`], [`client_inputs`], [`life`]
-//! - [`shared`]: the state that all sessions share; [`turn_follower`]: follows turns for teams
+//! - [`shared`]: the state that all sessions share
 //! - [`session`]: one session, which owns its parts
 //! - [`feed`]: the interface by which an engine reports to its session; [`engine_starter`]: starts
 //!   engines; [`attachment`]: one client's stream of a session
 //! - [`registry`]: all sessions, and the calls of their users
 
-mod alarms;
 mod attached_viewers;
 mod attachment;
-mod client_id;
 mod client_inputs;
 mod clock;
 mod engine_starter;
@@ -27,21 +25,19 @@ mod session;
 mod shared;
 #[cfg(test)]
 mod tests;
-mod turn_follower;
 
 pub use self::{
-    attached_viewers::steps::Streamed,
+    attached_viewers::steps::StreamItem,
     attachment::Attachment,
-    client_id::ClientId,
     life::facts::{Facts, TranscriptPosition},
     new::{NewEngine, NewSession},
-    registry::{Prompted, Sessions, WeakSessions},
-    turn_follower::TurnFollower,
+    registry::{PromptAcceptance, Sessions, WeakSessions},
+    shared::{Counts, TurnFollower},
 };
 pub(crate) use self::{
-    engine_starter::{EngineStarter, Started},
+    engine_starter::{EngineStart, EngineStarter},
     feed::Feed,
-    life::activity::Activity,
-    output::journaled::TerminalState,
-    registry::{Dependencies, Outlived},
+    life::Activity,
+    output::journal::TerminalState,
+    registry::{Dependencies, Survivors},
 };

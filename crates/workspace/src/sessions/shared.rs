@@ -15,13 +15,12 @@ use session::terminal::log::Retention;
 use store::WorkspaceStore;
 
 use super::{
-    alarms::Alarms,
+    clock::Alarms,
     life::keeper::Keeper,
     output::{
         history::{remove_all, writer::Writer},
         painting::PaintQueue,
     },
-    turn_follower::TurnFollower,
 };
 use crate::{
     events::Events,
@@ -33,6 +32,33 @@ use crate::{
 const SMALLEST_LOG: usize = 64 * 1024;
 /// The smallest and the largest segment of a history, in bytes.
 const SEGMENT: (u64, u64) = (64 * 1024, 1024 * 1024);
+
+/// Follows the turns of sessions that belong to a team. Engines call it, so it must not wait.
+pub trait TurnFollower: Send + Sync {
+    /// A turn of a member has begun.
+    fn turn_started(&self, session: SessionId, turn: u64);
+
+    /// A turn of a member has ended: whether it succeeded, and its final text.
+    fn turn_ended(&self, session: SessionId, turn: u64, ok: bool, text: Option<String>);
+
+    /// A member was killed, or has ended.
+    fn session_gone(&self, session: SessionId);
+}
+
+/// Figures of all sessions, for health and metrics.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Sessions, including those that have ended.
+    pub sessions: usize,
+    /// Sessions that have not ended.
+    pub live: usize,
+    /// Those of them that are terminals.
+    pub terminals: usize,
+    /// Bytes of output since the start.
+    pub output_bytes: u64,
+    /// How often a client fell behind and was sent a snapshot.
+    pub resyncs: u64,
+}
 
 /// The state that all sessions share.
 pub(crate) struct SharedState {

@@ -69,10 +69,10 @@ pub(crate) fn config(asker: &Asker) -> Answer {
 }
 
 /// Dials other addresses from now on.
-pub(crate) async fn update(asker: &Asker, asked: UpdateClusterConfig) -> Answer {
+pub(crate) async fn update(asker: &Asker, request: UpdateClusterConfig) -> Answer {
     let kind = RequestKind::UpdateClusterConfig;
     let Some(cluster) = asker.services.membership.cluster() else { return alone(kind) };
-    let Some(peers) = asked.peers else {
+    let Some(peers) = request.peers else {
         return ack(kind, false, "the heartbeat's interval is set when the server starts");
     };
     match cluster.set_peers(peers).await {
@@ -85,14 +85,14 @@ pub(crate) async fn update(asker: &Asker, asked: UpdateClusterConfig) -> Answer 
 }
 
 /// Gives this machine another name. Requests for others went there.
-pub(crate) async fn rename(asker: &Asker, asked: RenameNode) -> Answer {
+pub(crate) async fn rename(asker: &Asker, request: RenameNode) -> Answer {
     let kind = RequestKind::RenameNode;
     let Some(cluster) = asker.services.membership.cluster() else { return alone(kind) };
     // A name that two machines have means neither of them.
-    if cluster.members().iter().any(|other| other.member.name == asked.name) {
-        return ack(kind, false, &format!("another node is called {:?} already", asked.name));
+    if cluster.members().iter().any(|other| other.member.name == request.name) {
+        return ack(kind, false, &format!("another node is called {:?} already", request.name));
     }
-    match cluster.rename(asked.name).await {
+    match cluster.rename(request.name).await {
         Ok(()) => {
             asker.note("cluster.rename", cluster.node_id(), "done");
             ack(kind, true, "the node has its new name")
@@ -128,8 +128,8 @@ pub(crate) async fn invites(asker: &Asker) -> Answer {
 }
 
 /// Withdraws an invitation.
-pub(crate) async fn revoke(asker: &Asker, asked: ClusterRevokeInvite) -> Answer {
-    let id = &asked.invite_id;
+pub(crate) async fn revoke(asker: &Asker, request: ClusterRevokeInvite) -> Answer {
+    let id = &request.invite_id;
     let was_there = match asker.services.membership.cluster() {
         Some(cluster) => cluster.revoke_invite(id).await.map_err(|e| Refusal::failed(&e))?,
         None => false,
@@ -142,9 +142,9 @@ pub(crate) async fn revoke(asker: &Asker, asked: ClusterRevokeInvite) -> Answer 
 }
 
 /// Joins a cluster by an invitation.
-pub(crate) async fn join(asker: &Asker, asked: ClusterJoin) -> Answer {
+pub(crate) async fn join(asker: &Asker, request: ClusterJoin) -> Answer {
     let memberships = asker.services.membership.memberships()?;
-    let joined = memberships.join(asked.code.expose()).await.map_err(Refusal::Invalid);
+    let joined = memberships.join(request.code.expose()).await.map_err(Refusal::Invalid);
     asker.note_outcome("cluster.join", &asker.services.node.id, &joined);
     let words = format!("this machine is a member of the cluster of {}", joined?);
     ack(RequestKind::ClusterJoin, true, &words)
@@ -158,13 +158,13 @@ pub(crate) async fn leave(asker: &Asker) -> Answer {
 }
 
 /// Takes another member out of the cluster.
-pub(crate) async fn forget(asker: &Asker, asked: ClusterForget) -> Answer {
+pub(crate) async fn forget(asker: &Asker, request: ClusterForget) -> Answer {
     let Some(cluster) = asker.services.membership.cluster() else {
         return Err(Refusal::invalid(ALONE));
     };
-    let forgotten = cluster.forget(&asked.node_id).await;
+    let forgotten = cluster.forget(&request.node_id).await;
     let forgotten = forgotten.map_err(|error| Refusal::failed(&error));
-    asker.note_outcome("cluster.forget", &asked.node_id, &forgotten);
+    asker.note_outcome("cluster.forget", &request.node_id, &forgotten);
     let words = format!(
         "{} is no member any more: it comes back only by an invitation, and the cluster has a new token",
         forgotten?
@@ -239,9 +239,9 @@ mod tests {
         };
         let members = [Some("box"), Some("lab"), Some("lab"), None, None].map(member);
         assert_eq!(namesakes(Some("here"), &members).len(), 1);
-        let told = namesakes(Some("box"), &members);
-        assert!(told[0].starts_with("2 machines are called box, "), "{told:?}");
-        assert!(told[1].starts_with("2 machines are called lab, "), "{told:?}");
+        let warnings = namesakes(Some("box"), &members);
+        assert!(warnings[0].starts_with("2 machines are called box, "), "{warnings:?}");
+        assert!(warnings[1].starts_with("2 machines are called lab, "), "{warnings:?}");
         assert!(namesakes(None, &members[..2]).is_empty());
     }
 }

@@ -22,22 +22,22 @@ use crate::{
     uploads::{self, Part},
 };
 
-pub(crate) async fn watch(asker: &Asker, asked: OfProject) -> Answer {
-    let folder = asker.services.projects.folder_soon(asked.project_id).await?;
+pub(crate) async fn watch(asker: &Asker, request: OfProject) -> Answer {
+    let folder = asker.services.projects.folder_soon(request.project_id).await?;
     let (budget, outbox) = (&asker.services.watches, asker.outbox.clone());
-    asker.watch.start(budget, asked.project_id, &folder, outbox).await?;
+    asker.watch.start(budget, request.project_id, &folder, outbox).await?;
     Ok(None)
 }
 
-pub(crate) async fn unwatch(asker: &Asker, asked: OfProject) -> Answer {
-    asker.watch.end(asked.project_id);
+pub(crate) async fn unwatch(asker: &Asker, request: OfProject) -> Answer {
+    asker.watch.end(request.project_id);
     Ok(None)
 }
 
-pub(crate) async fn list(asker: &Asker, asked: ListProjectFiles) -> Answer {
-    let wants_parts = asked.after.is_some();
+pub(crate) async fn list(asker: &Asker, request: ListProjectFiles) -> Answer {
+    let wants_parts = request.after.is_some();
     let listing = asker.services.files.run(move |files| {
-        let ListProjectFiles { project_id, path, after } = asked;
+        let ListProjectFiles { project_id, path, after } = request;
         let page = files.act(project_id, |root| {
             list::list(root, &RelPath::parse_optional(path.as_deref())?, after.as_deref())
         })?;
@@ -64,9 +64,9 @@ pub(super) fn tell_cut(asker: &Asker, path: &str, entries: usize) {
     let _ = asker.outbox.push(ServerMessage::ClientNotice(ClientNotice { notice }).encode());
 }
 
-pub(crate) async fn content(asker: &Asker, asked: ReadProjectFile) -> Answer {
+pub(crate) async fn content(asker: &Asker, request: ReadProjectFile) -> Answer {
     reading(asker, move |files| {
-        let ReadProjectFile { project_id, path } = asked;
+        let ReadProjectFile { project_id, path } = request;
         let text = files.act(project_id, |root| read::text(root, &RelPath::parse(&path)?))?;
         let read::Text { content, sha256 } = text;
         let content = ProjectFileContent { project_id, path, content, sha256 };
@@ -75,9 +75,9 @@ pub(crate) async fn content(asker: &Asker, asked: ReadProjectFile) -> Answer {
     .await
 }
 
-pub(crate) async fn chunk(asker: &Asker, asked: ReadProjectFileChunk) -> Answer {
+pub(crate) async fn chunk(asker: &Asker, request: ReadProjectFileChunk) -> Answer {
     reading(asker, move |files| {
-        let ReadProjectFileChunk { request_id, project_id, path, offset, len, check } = asked;
+        let ReadProjectFileChunk { request_id, project_id, path, offset, len, check } = request;
         let chunk = files.act(project_id, |root| {
             read::chunk(root, &RelPath::parse(&path)?, offset, len, check)
         })?;
@@ -89,10 +89,10 @@ pub(crate) async fn chunk(asker: &Asker, asked: ReadProjectFileChunk) -> Answer 
     .await
 }
 
-pub(crate) async fn write(asker: &Asker, asked: WriteProjectFile) -> Answer {
-    let target = target(asked.project_id, &asked.path);
+pub(crate) async fn write(asker: &Asker, request: WriteProjectFile) -> Answer {
+    let target = target(request.project_id, &request.path);
     changing(asker, "file.write", target, move |files| {
-        let WriteProjectFile { project_id, path, content, base_sha256 } = asked;
+        let WriteProjectFile { project_id, path, content, base_sha256 } = request;
         let written = files.try_act(project_id, |root| {
             write::text(root, &RelPath::parse(&path)?, &content, base_sha256.as_deref())
         })?;
@@ -111,35 +111,37 @@ pub(crate) async fn write(asker: &Asker, asked: WriteProjectFile) -> Answer {
     .await
 }
 
-pub(crate) async fn create_file(asker: &Asker, asked: CreateProjectEntry) -> Answer {
-    create(asker, "file.create", asked, change::file).await
+pub(crate) async fn create_file(asker: &Asker, request: CreateProjectEntry) -> Answer {
+    create(asker, "file.create", request, change::file).await
 }
 
-pub(crate) async fn create_directory(asker: &Asker, asked: CreateProjectEntry) -> Answer {
-    create(asker, "directory.create", asked, change::directory).await
+pub(crate) async fn create_directory(asker: &Asker, request: CreateProjectEntry) -> Answer {
+    create(asker, "directory.create", request, change::directory).await
 }
 
-pub(crate) async fn move_entry(asker: &Asker, asked: TransferProjectEntry) -> Answer {
-    transfer(asker, "file.move", asked, change::move_entry).await
+pub(crate) async fn move_entry(asker: &Asker, request: TransferProjectEntry) -> Answer {
+    transfer(asker, "file.move", request, change::move_entry).await
 }
 
-pub(crate) async fn copy(asker: &Asker, asked: TransferProjectEntry) -> Answer {
-    transfer(asker, "file.copy", asked, change::copy).await
+pub(crate) async fn copy(asker: &Asker, request: TransferProjectEntry) -> Answer {
+    transfer(asker, "file.copy", request, change::copy).await
 }
 
-pub(crate) async fn delete(asker: &Asker, asked: DeleteProjectEntry) -> Answer {
-    let target = target(asked.project_id, &asked.path);
+pub(crate) async fn delete(asker: &Asker, request: DeleteProjectEntry) -> Answer {
+    let target = target(request.project_id, &request.path);
     changing(asker, "file.delete", target, move |files| {
-        files.act(asked.project_id, |root| change::delete(root, &RelPath::parse(&asked.path)?))?;
-        Ok(done(asked.project_id, asked.request_id, asked.path))
+        files.act(request.project_id, |root| {
+            change::delete(root, &RelPath::parse(&request.path)?)
+        })?;
+        Ok(done(request.project_id, request.request_id, request.path))
     })
     .await
 }
 
-pub(crate) async fn upload(asker: &Asker, asked: UploadProjectFile) -> Answer {
-    let target = target(asked.project_id, &asked.path);
+pub(crate) async fn upload(asker: &Asker, request: UploadProjectFile) -> Answer {
+    let target = target(request.project_id, &request.path);
     changing(asker, "file.upload", target, move |files| {
-        let UploadProjectFile { project_id, path, data, request_id } = asked;
+        let UploadProjectFile { project_id, path, data, request_id } = request;
         let bytes = base64::decode(&data, UPLOAD_MAX).map_err(|error| Refusal::failed(&error))?;
         // The text takes up to 34 MiB, and only its decoded copy is still needed.
         drop(data);
@@ -150,13 +152,13 @@ pub(crate) async fn upload(asker: &Asker, asked: UploadProjectFile) -> Answer {
 }
 
 /// Takes a part of an upload. The log has its end, and parts that are refused.
-pub(crate) async fn upload_part(asker: &Asker, asked: UploadProjectFilePart) -> Answer {
-    let target = target(asked.project_id, &asked.path);
+pub(crate) async fn upload_part(asker: &Asker, request: UploadProjectFilePart) -> Answer {
+    let target = target(request.project_id, &request.path);
     let (audit, me) = (Arc::clone(&asker.services.audit), Arc::clone(&asker.me));
     let files = &asker.services.files;
     let taken = files.run(move |files| {
-        let (project_id, request_id) = (asked.project_id, asked.request_id.clone());
-        let taken = part(asked).and_then(|part| files.uploads.take(files, &part).map(|()| part));
+        let (project_id, request_id) = (request.project_id, request.request_id.clone());
+        let taken = part(request).and_then(|part| files.uploads.take(files, &part).map(|()| part));
         if taken.as_ref().map_or(true, |part| part.is_last) {
             audit.note_outcome(&me.who, "file.upload", &target, &taken);
         }
@@ -169,8 +171,8 @@ pub(crate) async fn upload_part(asker: &Asker, asked: UploadProjectFilePart) -> 
     taken.map(Some)
 }
 
-fn part(asked: UploadProjectFilePart) -> Result<Part, Refusal> {
-    let UploadProjectFilePart { project_id, path, upload_id, offset, data, done, .. } = asked;
+fn part(request: UploadProjectFilePart) -> Result<Part, Refusal> {
+    let UploadProjectFilePart { project_id, path, upload_id, offset, data, done, .. } = request;
     let bytes = base64::decode(&data, UPLOAD_PART_MAX).map_err(|error| Refusal::failed(&error))?;
     Ok(Part { project: project_id, path, upload_id, offset, bytes, is_last: done })
 }
@@ -178,12 +180,12 @@ fn part(asked: UploadProjectFilePart) -> Result<Part, Refusal> {
 async fn create(
     asker: &Asker,
     what: &'static str,
-    asked: CreateProjectEntry,
+    request: CreateProjectEntry,
     create: fn(&Root, &RelPath) -> Result<(), FileError>,
 ) -> Answer {
-    let target = target(asked.project_id, &asked.path);
+    let target = target(request.project_id, &request.path);
     changing(asker, what, target, move |files| {
-        let CreateProjectEntry { project_id, path, request_id } = asked;
+        let CreateProjectEntry { project_id, path, request_id } = request;
         files.act(project_id, |root| create(root, &RelPath::parse(&path)?))?;
         Ok(done(project_id, request_id, path))
     })
@@ -193,12 +195,12 @@ async fn create(
 async fn transfer(
     asker: &Asker,
     what: &'static str,
-    asked: TransferProjectEntry,
+    request: TransferProjectEntry,
     transfer: fn(&Root, &RelPath, &RelPath) -> Result<(), FileError>,
 ) -> Answer {
-    let target = format!("{}:{} to {}", asked.project_id, asked.from, asked.to);
+    let target = format!("{}:{} to {}", request.project_id, request.from, request.to);
     changing(asker, what, target, move |files| {
-        let TransferProjectEntry { project_id, from, to, request_id } = asked;
+        let TransferProjectEntry { project_id, from, to, request_id } = request;
         files.act(project_id, |root| {
             transfer(root, &RelPath::parse(&from)?, &RelPath::parse(&to)?)
         })?;

@@ -17,8 +17,8 @@ use workspace::{ProjectFolder, Refusal};
 
 use super::asker::{Answer, Asker};
 
-pub(crate) async fn status(asker: &Asker, asked: OfProject) -> Answer {
-    let project_id = asked.project_id;
+pub(crate) async fn status(asker: &Asker, request: OfProject) -> Answer {
+    let project_id = request.project_id;
     let folder = asker.services.projects.folder_soon(project_id).await?;
     let (dir, runner) = as_its_user(folder).await?;
     let status = asker.services.git.status(project_id, &dir, &runner).await;
@@ -26,9 +26,9 @@ pub(crate) async fn status(asker: &Asker, asked: OfProject) -> Answer {
     Ok(Some(ServerMessage::GitStatusResult(status)))
 }
 
-pub(crate) async fn diff(asker: &Asker, asked: GitDiff) -> Answer {
-    let folder = asker.services.projects.folder_soon(asked.project_id).await?;
-    let GitDiff { project_id, path, staged } = asked;
+pub(crate) async fn diff(asker: &Asker, request: GitDiff) -> Answer {
+    let folder = asker.services.projects.folder_soon(request.project_id).await?;
+    let GitDiff { project_id, path, staged } = request;
     let within = RelPath::parse(&path).map_err(|error| Refusal::failed(&error))?;
     let (dir, runner) = as_its_user(folder).await?;
     let patch = asker.services.git.diff(&dir, &within, staged, &runner).await;

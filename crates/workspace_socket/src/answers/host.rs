@@ -24,8 +24,8 @@ const MOST: usize = 20_000;
 /// The deadline for reading a directory, which may lie on another machine.
 const WITHIN: Duration = Duration::from_secs(30);
 
-pub(crate) async fn list(asker: &Asker, asked: ListDirectory) -> Answer {
-    let ListDirectory { path, after } = asked;
+pub(crate) async fn list(asker: &Asker, request: ListDirectory) -> Answer {
+    let ListDirectory { path, after } = request;
     let wants_parts = after.is_some();
     let listing = task::spawn_blocking(move || listing(&path, after.as_deref(), MOST));
     let listing = timeout(WITHIN, listing).await;
@@ -39,8 +39,8 @@ pub(crate) async fn list(asker: &Asker, asked: ListDirectory) -> Answer {
 
 /// Lists a directory: subdirectories first, and each group by name; at most `most` entries, those that
 /// follow the entry `after`.
-fn listing(asked: &str, after: Option<&str>, most: usize) -> Result<DirectoryListing, Refusal> {
-    let path = full(asked)?;
+fn listing(dir: &str, after: Option<&str>, most: usize) -> Result<DirectoryListing, Refusal> {
+    let path = full(dir)?;
     let refused = |error: std::io::Error| {
         Refusal::Failed(format!("{} cannot be listed: {error}", path.display()))
     };
@@ -69,18 +69,18 @@ fn listing(asked: &str, after: Option<&str>, most: usize) -> Result<DirectoryLis
     })
 }
 
-fn full(asked: &str) -> Result<PathBuf, Refusal> {
-    let path = match asked.strip_prefix('~') {
+fn full(dir: &str) -> Result<PathBuf, Refusal> {
+    let path = match dir.strip_prefix('~') {
         Some("") => users::home(None)?,
         Some(rest) if rest.starts_with('/') => {
             users::home(None)?.join(rest.trim_start_matches('/'))
         }
-        _ if asked.is_empty() => users::home(None)?,
-        _ => PathBuf::from(asked),
+        _ if dir.is_empty() => users::home(None)?,
+        _ => PathBuf::from(dir),
     };
-    match path.is_absolute() && !asked.contains('\0') {
+    match path.is_absolute() && !dir.contains('\0') {
         true => Ok(path),
-        false => Err(Refusal::Invalid(format!("{asked:?} is no full path: begin it with / or ~"))),
+        false => Err(Refusal::Invalid(format!("{dir:?} is no full path: begin it with / or ~"))),
     }
 }
 

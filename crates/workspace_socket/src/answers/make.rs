@@ -1,90 +1,75 @@
-//! Creates, lists, renames and ends sessions, and reads their history.
+//! Creates, renames and ends sessions, and reads their history.
 
 use protocol::workspace::{
     Role, ServerMessage, SessionInfo, SessionMode,
     client::{
-        AdoptSession, GetHistory, GetTurns, ListSessions, NewSession as AskedFor, OfSession,
-        OpenTerminal, RenameSession, SessionList, WithSession,
+        AdoptSession, GetHistory, GetTurns, NewSession as NewSessionRequest, OfSession,
+        OpenTerminal, RenameSession, WithSession,
     },
     session::{DEFAULT_PROVIDER, DEV_SERVER_TAG},
 };
 use workspace::{NewEngine, NewSession, Refusal, path_text};
 
 use super::asker::{Answer, Asker};
-use crate::{others, services::Services};
 
 /// The length of the history that is sent, in bytes: by default, and at most.
 const PAST: u64 = 256 * 1024;
 const MOST_PAST: u64 = 8 * 1024 * 1024;
 
-pub(crate) async fn agent(asker: &Asker, asked: AskedFor) -> Answer {
-    let new = of_agent(asker, asked)?;
+pub(crate) async fn agent(asker: &Asker, request: NewSessionRequest) -> Answer {
+    let new = of_agent(asker, request)?;
     let made = create(asker, "session.open", new).await?;
     Ok(Some(ServerMessage::SessionCreated(made)))
 }
 
-pub(crate) async fn terminal(asker: &Asker, asked: OpenTerminal) -> Answer {
-    let new = of_terminal(asker, asked)?;
+pub(crate) async fn terminal(asker: &Asker, request: OpenTerminal) -> Answer {
+    let new = of_terminal(asker, request)?;
     let made = create(asker, "session.open", new).await?;
     Ok(Some(ServerMessage::TerminalOpened(made)))
 }
 
-pub(crate) async fn adopt(asker: &Asker, asked: AdoptSession) -> Answer {
-    let made = create(asker, "session.adopt", of_process(asked)?).await?;
+pub(crate) async fn adopt(asker: &Asker, request: AdoptSession) -> Answer {
+    let made = create(asker, "session.adopt", of_process(request)?).await?;
     Ok(Some(ServerMessage::SessionCreated(made)))
 }
 
-pub(crate) async fn rename(asker: &Asker, asked: RenameSession) -> Answer {
-    let info = asker.services.sessions.rename(asked.session_id, asked.name).await?;
-    asker.note("session.rename", &asked.session_id.to_string(), "done");
+pub(crate) async fn rename(asker: &Asker, request: RenameSession) -> Answer {
+    let info = asker.services.sessions.rename(request.session_id, request.name).await?;
+    asker.note("session.rename", &request.session_id.to_string(), "done");
     Ok(Some(ServerMessage::SessionStatusChanged(with(info))))
 }
 
-pub(crate) async fn list(asker: &Asker, asked: ListSessions) -> Answer {
-    let Services { sessions, membership, .. } = &*asker.services;
-    let mut sessions = sessions.list(asked.include_hidden);
-    if let Some(cluster) = membership.cluster() {
-        sessions.extend(others::sessions(&cluster, asked.include_hidden));
-        // Made through this machine a moment ago, before their owners have announced them.
-        let fresh = membership.fresh_sessions();
-        let is_new = |info: &SessionInfo| sessions.iter().all(|known| known.id != info.id);
-        let fresh: Vec<_> = fresh.into_iter().filter(is_new).collect();
-        sessions.extend(fresh.into_iter().filter(|info| asked.include_hidden || !info.hidden));
-    }
-    Ok(Some(ServerMessage::SessionList(SessionList { sessions })))
-}
-
-pub(crate) async fn history(asker: &Asker, asked: GetHistory) -> Answer {
-    let GetHistory { session_id, before_seq, max_bytes } = asked;
+pub(crate) async fn history(asker: &Asker, request: GetHistory) -> Answer {
+    let GetHistory { session_id, before_seq, max_bytes } = request;
     let (sessions, before_seq) = (&asker.services.sessions, before_seq.unwrap_or(u64::MAX));
     let past = sessions.history(session_id, before_seq, length(max_bytes)).await?;
     Ok(Some(ServerMessage::History(past)))
 }
 
-pub(crate) async fn turns(asker: &Asker, asked: GetTurns) -> Answer {
-    let GetTurns { session_id, before, after, max_bytes } = asked;
+pub(crate) async fn turns(asker: &Asker, request: GetTurns) -> Answer {
+    let GetTurns { session_id, before, after, max_bytes } = request;
     let range = (after.unwrap_or(0), before.unwrap_or(u64::MAX));
     let turns = asker.services.sessions.turns(session_id, range, length(max_bytes)).await?;
     Ok(Some(ServerMessage::Turns(turns)))
 }
 
 /// The length of the history to send, in bytes.
-fn length(asked: Option<u64>) -> usize {
-    usize::try_from(asked.unwrap_or(PAST).min(MOST_PAST)).unwrap_or(usize::MAX)
+fn length(wanted: Option<u64>) -> usize {
+    usize::try_from(wanted.unwrap_or(PAST).min(MOST_PAST)).unwrap_or(usize::MAX)
 }
 
 /// The event of a killed session goes to all clients, the asker included, so it is the answer, too.
 /// The event of a hidden session goes only to its viewers; any other asker gets an answer of its
 /// own.
-pub(crate) async fn kill(asker: &Asker, asked: OfSession) -> Answer {
-    let id = asked.session_id;
+pub(crate) async fn kill(asker: &Asker, request: OfSession) -> Answer {
+    let id = request.session_id;
     // Now, because nothing is known of it afterwards.
     let is_hidden = asker.services.sessions.info(id)?.hidden;
     let killed = asker.services.sessions.kill(id).await;
     asker.note_outcome("session.kill", &id.to_string(), &killed);
     killed?;
     let is_told = asker.hears_events && (!is_hidden || asker.attached == Some(id));
-    Ok((!is_told).then_some(ServerMessage::SessionKilled(asked)))
+    Ok((!is_told).then_some(ServerMessage::SessionKilled(request)))
 }
 
 async fn create(
@@ -103,17 +88,17 @@ fn with(info: SessionInfo) -> WithSession {
     WithSession { session: Box::new(info) }
 }
 
-fn of_agent(asker: &Asker, asked: AskedFor) -> Result<NewSession, Refusal> {
-    on_this_node(asker, asked.node_id.as_deref())?;
-    let provider = asked.provider.unwrap_or_else(|| DEFAULT_PROVIDER.to_owned());
-    let extra_args = asked.extra_args.unwrap_or_default();
-    let is_server = asked.tags.iter().any(|tag| tag == DEV_SERVER_TAG);
-    let is_command_line = is_server && asked.mode == SessionMode::Pty;
+fn of_agent(asker: &Asker, request: NewSessionRequest) -> Result<NewSession, Refusal> {
+    on_this_node(asker, request.node_id.as_deref())?;
+    let provider = request.provider.unwrap_or_else(|| DEFAULT_PROVIDER.to_owned());
+    let extra_args = request.extra_args.unwrap_or_default();
+    let is_server = request.tags.iter().any(|tag| tag == DEV_SERVER_TAG);
+    let is_command_line = is_server && request.mode == SessionMode::Pty;
     if !extra_args.is_empty() && !is_command_line {
         asker.services.sessions.check_args(&extra_args, asker.me.role == Role::Admin)?;
     }
-    let model = asked.model;
-    let engine = match asked.mode {
+    let model = request.model;
+    let engine = match request.mode {
         SessionMode::Sdk => NewEngine::Agent { provider, model, extra_args },
         SessionMode::Pty => NewEngine::Interactive { provider, model, extra_args },
         SessionMode::Adopted => {
@@ -121,35 +106,32 @@ fn of_agent(asker: &Asker, asked: AskedFor) -> Result<NewSession, Refusal> {
         }
     };
     Ok(NewSession {
-        engine,
-        name: asked.name,
-        working_dir: asked.working_dir.unwrap_or_default(),
-        project_id: asked.project_id,
-        run_as_user: asked.run_as_user,
-        hidden: asked.hidden,
-        tags: asked.tags,
-        team: None,
-        size: size(asked.cols, asked.rows),
+        name: request.name,
+        project_id: request.project_id,
+        run_as_user: request.run_as_user,
+        hidden: request.hidden,
+        tags: request.tags,
+        size: size(request.cols, request.rows),
+        ..NewSession::new(engine, request.working_dir.unwrap_or_default())
     })
 }
 
-fn of_terminal(asker: &Asker, asked: OpenTerminal) -> Result<NewSession, Refusal> {
-    on_this_node(asker, asked.node_id.as_deref())?;
+fn of_terminal(asker: &Asker, request: OpenTerminal) -> Result<NewSession, Refusal> {
+    on_this_node(asker, request.node_id.as_deref())?;
+    let engine = NewEngine::Shell { command: request.command, args: request.args };
     Ok(NewSession {
-        engine: NewEngine::Shell { command: asked.command, args: asked.args },
-        name: asked.name,
-        working_dir: asked.working_dir.unwrap_or_default(),
-        project_id: asked.project_id,
-        run_as_user: asked.run_as_user,
-        hidden: asked.hidden,
-        tags: asked.tags,
-        team: None,
-        size: size(asked.cols, asked.rows),
+        name: request.name,
+        project_id: request.project_id,
+        run_as_user: request.run_as_user,
+        hidden: request.hidden,
+        tags: request.tags,
+        size: size(request.cols, request.rows),
+        ..NewSession::new(engine, request.working_dir.unwrap_or_default())
     })
 }
 
-fn of_process(asked: AdoptSession) -> Result<NewSession, Refusal> {
-    let AdoptSession { pid, name, working_dir } = asked;
+fn of_process(request: AdoptSession) -> Result<NewSession, Refusal> {
+    let AdoptSession { pid, name, working_dir } = request;
     let working_dir = match working_dir {
         Some(dir) => dir,
         None => {
@@ -158,17 +140,7 @@ fn of_process(asked: AdoptSession) -> Result<NewSession, Refusal> {
             dir.ok_or_else(|| Refusal::invalid("the process does not say where it runs"))?
         }
     };
-    Ok(NewSession {
-        engine: NewEngine::Adopted { pid },
-        name,
-        working_dir,
-        project_id: None,
-        run_as_user: None,
-        hidden: false,
-        tags: Vec::new(),
-        team: None,
-        size: None,
-    })
+    Ok(NewSession { name, ..NewSession::new(NewEngine::Adopted { pid }, working_dir) })
 }
 
 /// Refuses other nodes: without a cluster there is only this one. In a cluster the request went to

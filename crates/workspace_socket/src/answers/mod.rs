@@ -1,20 +1,19 @@
 //! The handlers of requests. `table` says which request each handler gets.
 //!
 //! - `asker`: the client behind a request
-//! - `connection`: the connection itself; `session_input`: input of sessions, which never waits
-//! - `make`: creates, lists and ends sessions; `projects`; `files`, `git`: projects' files and
-//!   their git repositories; `host`: the machine's directories
+//! - `session_input`: input of sessions, which never waits; `make`: creates and ends sessions
+//! - `lists`: lists of sessions, projects and teams
+//! - `files`, `git`: projects' files and their git repositories; `host`: the machine's directories
 //! - `cluster`: the cluster of this machine alone
 //!
-//! - `teams`: their list; everything else about teams is answered by `workspace_teams::Desk`
+//! The table itself has the handlers of one line. Requests about teams are answered by
+//! `workspace_teams::Desk`.
 
 pub(super) mod asker;
 pub(super) mod cluster;
-pub(super) mod connection;
 pub(super) mod files;
 pub(super) mod git;
 pub(super) mod host;
+pub(super) mod lists;
 pub(super) mod make;
-pub(super) mod projects;
 pub(super) mod session_input;
-pub(super) mod teams;

@@ -10,12 +10,12 @@ use protocol::workspace::{
 };
 use tokio::sync::oneshot;
 use wire::Outbox;
-use workspace::{PermissionAnswer, Refusal, Typed};
+use workspace::{PermissionAnswer, Refusal, TypingTime};
 
 use super::asker::{Answer, Asker};
 
-pub(crate) fn prompt(asker: &Asker, asked: SendInput) -> Answer {
-    let SendInput { session_id, input, input_id } = asked;
+pub(crate) fn prompt(asker: &Asker, request: SendInput) -> Answer {
+    let SendInput { session_id, input, input_id } = request;
     let sessions = &asker.services.sessions;
     let prompted = sessions.prompt(session_id, Some(asker.client), input, input_id.as_deref())?;
     if prompted.is_new {
@@ -45,9 +45,9 @@ async fn acknowledge_stored(
     }
 }
 
-pub(crate) fn type_in(asker: &Asker, asked: TerminalInput) -> Answer {
-    let (id, input_id) = (asked.session_id, asked.input_id.clone());
-    let keys = asked.bytes().map_err(|error| Refusal::failed(&error))?;
+pub(crate) fn type_in(asker: &Asker, request: TerminalInput) -> Answer {
+    let (id, input_id) = (request.session_id, request.input_id.clone());
+    let keys = request.bytes().map_err(|error| Refusal::failed(&error))?;
     let sessions = &asker.services.sessions;
     let typed = sessions.type_in(id, asker.client, Bytes::from(keys), input_id.as_deref())?;
     if typed.is_some() {
@@ -55,7 +55,7 @@ pub(crate) fn type_in(asker: &Asker, asked: TerminalInput) -> Answer {
     }
     let answer = input_id.map(|input_id| acknowledged(input_id, None));
     match (typed, answer) {
-        (Some(Typed::Later(is_typed)), Some(answer)) => {
+        (Some(TypingTime::Later(is_typed)), Some(answer)) => {
             tokio::spawn(acknowledge(is_typed, answer, asker.outbox.clone()));
             Ok(None)
         }
@@ -72,25 +72,25 @@ async fn acknowledge(is_typed: oneshot::Receiver<()>, answer: ServerMessage, out
     }
 }
 
-pub(crate) fn interrupt(asker: &Asker, asked: OfSession) -> Answer {
-    asker.services.sessions.interrupt(asked.session_id)?;
-    asker.note("session.interrupt", &asked.session_id.to_string(), "done");
+pub(crate) fn interrupt(asker: &Asker, request: OfSession) -> Answer {
+    asker.services.sessions.interrupt(request.session_id)?;
+    asker.note("session.interrupt", &request.session_id.to_string(), "done");
     Ok(None)
 }
 
-pub(crate) fn take_control(asker: &Asker, asked: OfSession) -> Answer {
-    asker.services.sessions.take_control(asked.session_id, asker.client)?;
+pub(crate) fn take_control(asker: &Asker, request: OfSession) -> Answer {
+    asker.services.sessions.take_control(request.session_id, asker.client)?;
     Ok(None)
 }
 
-pub(crate) fn resize(asker: &Asker, asked: Resize) -> Answer {
-    let Resize { session_id, cols, rows, visible } = asked;
+pub(crate) fn resize(asker: &Asker, request: Resize) -> Answer {
+    let Resize { session_id, cols, rows, visible } = request;
     asker.services.sessions.resize(session_id, asker.client, cols, rows, visible)?;
     Ok(None)
 }
 
-pub(crate) fn permit(asker: &Asker, asked: PermissionResponse) -> Answer {
-    let PermissionResponse { session_id, request_id, allow, message } = asked;
+pub(crate) fn permit(asker: &Asker, request: PermissionResponse) -> Answer {
+    let PermissionResponse { session_id, request_id, allow, message } = request;
     let (sessions, request_id) = (&asker.services.sessions, request_id.to_string());
     let id = session_id.or_else(|| sessions.asker(&request_id));
     let id = id.ok_or_else(|| Refusal::Invalid(format!("nobody asks {request_id} any more")))?;

@@ -18,12 +18,12 @@ use crate::{
     remotes::FromMember,
 };
 
-/// How long a request waits for news of an object that is not known yet, and how often it looks.
+/// How long a request waits for an unknown object, and the interval of checks.
 const LOOKUP: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(20);
 
 impl Client {
-    /// Sends a request to the member that serves it. `false`: this machine serves it.
+    /// Sends a request to the member that serves it. Returns `false` if this machine serves it.
     pub(super) async fn forward(
         &mut self,
         message: &ClientMessage,
@@ -50,14 +50,14 @@ impl Client {
                 return Ok(true);
             }
         };
-        // Here, too: the other member takes this one's word for the client's role.
-        if let Err(refusal) = allowed(&self.serving.asker.me, message.kind(), &policy) {
+        // Checked here, because the other member trusts this one about the client's role.
+        if let Err(refusal) = allowed(&self.server.asker.me, message.kind(), &policy) {
             self.say(&policy.family.refused(&refusal))?;
             return Ok(true);
         }
         if let ClientMessage::Attach(attach) = message {
-            // No output of the session before may come after the answer.
-            self.serving.let_go().await;
+            // First, so that no output of the earlier session follows the answer.
+            self.server.let_go().await;
             self.remotes.attach(&node, attach.session_id);
         }
         self.send_to(&node, text, policy, message)?;
@@ -86,13 +86,13 @@ impl Client {
     pub(super) fn attach_again(&mut self) -> Result<(), End> {
         let services = Arc::clone(&self.admission.services);
         if let Some(cluster) = services.membership.cluster() {
-            self.remotes.attach_again(&cluster, &self.serving.asker.me);
+            self.remotes.attach_again(&cluster, &self.server.asker.me);
         }
         Ok(())
     }
 
-    /// The member that serves requests about this object. One that is not known may have been made
-    /// elsewhere a moment ago, so news of it are waited for.
+    /// The member that serves requests about this object. Waits for an unknown session, which another
+    /// member may have made a moment ago.
     async fn server_of(&mut self, target: &Target) -> Result<Server, Refusal> {
         let services = Arc::clone(&self.admission.services);
         let found = services.membership.server_of(target, &services)?;
@@ -132,11 +132,11 @@ impl Client {
         // The end of a session is an event, too.
         let is_event = policy.audience == Audience::Everyone
             || matches!(message, ClientMessage::KillSession(_));
-        let awaited = is_event.then(|| self.serving.echoes.awaited());
+        let pending = is_event.then(|| self.server.echoes.pending());
         let services = Arc::clone(&self.admission.services);
         let Some(cluster) = services.membership.cluster() else { return Ok(()) };
-        let me = &self.serving.asker.me;
-        let sent = self.remotes.send(&cluster, me, node, text, policy.family.clone(), awaited);
+        let me = &self.server.asker.me;
+        let sent = self.remotes.send(&cluster, me, node, text, policy.family.clone(), pending);
         match sent {
             Ok(()) => Ok(()),
             Err(refusal) => self.say(&policy.family.refused(&refusal)),
@@ -144,7 +144,7 @@ impl Client {
     }
 
     fn push(&self, frame: Frame) -> Result<(), wire::OutboxClosed> {
-        self.serving.asker.outbox.push(frame)
+        self.server.asker.outbox.push(frame)
     }
 }
 

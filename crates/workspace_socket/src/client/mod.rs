@@ -9,7 +9,10 @@ use std::{pin::pin, sync::Arc, sync::atomic::Ordering, time::Duration};
 
 use protocol::workspace::{ClientMessage, ServerMessage, limits::MAX_MESSAGE};
 use tokio::{
-    sync::{OwnedSemaphorePermit, broadcast::Receiver},
+    sync::{
+        OwnedSemaphorePermit,
+        broadcast::{Receiver, error::RecvError},
+    },
     task,
     time::{Instant, Interval, MissedTickBehavior, interval_at, sleep_until},
 };
@@ -22,11 +25,11 @@ use super::{
     answers::asker::Asker,
     bucket::Bucket,
     gate::Gate,
-    greeting::{Admitted, Credential},
+    greeting::{Credential, NewClient},
     message_slots::TakenSlot,
     reading,
-    remotes::Remotes,
-    serving::Serving,
+    remotes::{FromMember, Remotes},
+    request_server::RequestServer,
 };
 
 /// The interval of pings, and of the checks in [`Client::tick`].
@@ -51,8 +54,26 @@ impl From<OutboxClosed> for End {
     }
 }
 
+/// The next thing for a connection's task.
+enum Input {
+    /// A frame of the client; `None` if the client has closed the link.
+    Frame(Result<Option<Frame>, LinkError>),
+    /// A request in a lane is done.
+    Done(Result<(), task::JoinError>),
+    Member(FromMember),
+    /// An event for all clients.
+    Event(Result<Event, RecvError>),
+    /// The outbox has room again.
+    Room(Result<(), OutboxClosed>),
+    /// A lost attachment is tried again.
+    AttachDue,
+    /// A large message has taken too long.
+    Overdue,
+    Tick,
+}
+
 pub(super) struct Client {
-    serving: Serving,
+    server: RequestServer,
     /// The members that serve some of its requests.
     remotes: Remotes,
     admission: Arc<Admission>,
@@ -66,26 +87,26 @@ pub(super) struct Client {
     /// Whether it has missed an event for all clients.
     has_missed: bool,
     ticks: Interval,
-    counted: Counted,
+    counted: ClientCount,
     _permit: OwnedSemaphorePermit,
 }
 
 impl Client {
     pub(super) fn new(
         admission: &Arc<Admission>,
-        admitted: Admitted,
+        admitted: NewClient,
         mut link: Link,
         outbox: Outbox,
         gate: Arc<Gate>,
     ) -> Self {
-        // Until now only a greeting was read.
+        // The limit was that of a greeting until now.
         link.set_max_message(MAX_MESSAGE);
         let client = admission.next_client();
         let mut ticks = interval_at(Instant::now() + TICK, TICK);
         // After a long piece of work one ping is enough.
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
-            serving: Serving::new(admission, client, admitted.me, outbox, true),
+            server: RequestServer::new(admission, client, admitted.me, outbox, true),
             remotes: Remotes::default(),
             credential: Arc::new(admitted.credential),
             link,
@@ -95,7 +116,7 @@ impl Client {
             events: admission.services.events.subscribe(),
             has_missed: false,
             ticks,
-            counted: Counted::new(admission, client),
+            counted: ClientCount::new(admission, client),
             admission: Arc::clone(admission),
             _permit: admitted.permit,
         }
@@ -103,15 +124,15 @@ impl Client {
 
     /// The span of its connection, so that a log can be searched for one client.
     pub(super) fn span(&self) -> Span {
-        let Asker { client, me, .. } = &self.serving.asker;
+        let Asker { client, me, .. } = &self.server.asker;
         tracing::info_span!(parent: None, "workspace_client", client = client.0, who = me.who)
     }
 
     pub(super) async fn run(mut self) {
         let end = self.until_end().await;
-        let Self { serving, admission, credential, link, gate, counted, .. } = self;
-        let who = Arc::clone(&serving.asker.me);
-        let lanes = serving.end().await;
+        let Self { server, admission, credential, link, gate, counted, .. } = self;
+        let who = Arc::clone(&server.asker.me);
+        let lanes = server.end().await;
         drop(counted);
         let is_cut_off = matches!(end, End::Goodbye(..));
         match end {
@@ -142,50 +163,65 @@ impl Client {
         let mut ended = pin!(credential.ended());
         let closing = self.admission.closing.clone();
         let mut closed = pin!(closing.cancelled());
-        let services = Arc::clone(&self.admission.services);
         loop {
-            let outbox = self.serving.asker.outbox.clone();
-            let has_room = outbox.has_room();
-            let is_heard = outbox.queued() <= UNREAD;
-            let due = self.remotes.due();
             // Biased: a stopping server and a revoked key are noticed before another request is
             // read.
-            let done = tokio::select! {
+            let input = tokio::select! {
                 biased;
-                () = &mut closed => Err(End::Goodbye(1001, "the server is stopping")),
-                () = &mut ended => Err(End::Goodbye(1008, "the key or the page's session has ended")),
-                frame = next_frame(&mut self.link, self.paused, is_heard) => match frame {
-                    Ok(Some(frame)) => self.frame(frame).await,
-                    Ok(None) => Err(End::Closed),
-                    Err(error) => Err(End::Broken(error)),
-                },
-                Some(done) = self.serving.lanes.next() => match done {
-                    Ok(()) => Ok(()),
-                    Err(error) => self.serving.failed(&error).map_err(End::from),
-                },
-                heard = self.remotes.next(&services.membership), if has_room => {
-                    self.hear_member(heard)
+                () = &mut closed => return End::Goodbye(1001, "the server is stopping"),
+                () = &mut ended => {
+                    return End::Goodbye(1008, "the key or the page's session has ended");
                 }
-                event = self.events.recv(), if has_room => self.event(event).await,
-                room = outbox.room(), if !has_room => room.map_err(End::from),
-                () = until(due) => self.attach_again(),
-                () = self.gate.overdue() => {
-                    Err(End::Goodbye(1008, "a large message does not come to its end"))
-                }
-                _ = self.ticks.tick() => match self.tick() {
-                    Ok(()) => self.follow_attached().await,
-                    ended => ended,
-                },
+                input = self.next_input() => input,
             };
-            if let Err(end) = done {
+            if let Err(end) = self.handle(input).await {
                 return end;
+            }
+        }
+    }
+
+    /// Waits for the next input. Nothing is lost when the wait is dropped.
+    async fn next_input(&mut self) -> Input {
+        let outbox = &self.server.asker.outbox;
+        let (has_room, is_heard) = (outbox.has_room(), outbox.queued() <= UNREAD);
+        let due = self.remotes.due();
+        tokio::select! {
+            biased;
+            frame = next_frame(&mut self.link, self.paused, is_heard) => Input::Frame(frame),
+            Some(done) = self.server.lanes.next() => Input::Done(done),
+            heard = self.remotes.next(&self.admission.services.membership), if has_room => {
+                Input::Member(heard)
+            }
+            event = self.events.recv(), if has_room => Input::Event(event),
+            room = outbox.room(), if !has_room => Input::Room(room),
+            () = until(due) => Input::AttachDue,
+            () = self.gate.overdue() => Input::Overdue,
+            _ = self.ticks.tick() => Input::Tick,
+        }
+    }
+
+    async fn handle(&mut self, input: Input) -> Result<(), End> {
+        match input {
+            Input::Frame(Ok(Some(frame))) => self.frame(frame).await,
+            Input::Frame(Ok(None)) => Err(End::Closed),
+            Input::Frame(Err(error)) => Err(End::Broken(error)),
+            Input::Done(Ok(())) => Ok(()),
+            Input::Done(Err(error)) => Ok(self.server.failed(&error)?),
+            Input::Member(heard) => self.hear_member(heard),
+            Input::Event(event) => self.event(event).await,
+            Input::Room(room) => Ok(room?),
+            Input::AttachDue => self.attach_again(),
+            Input::Overdue => Err(End::Goodbye(1008, "a large message does not come to its end")),
+            Input::Tick => {
+                self.tick()?;
+                self.follow_attached().await
             }
         }
     }
 
     fn tick(&mut self) -> Result<(), End> {
         self.gate.forget_signs_of_life();
-        let asker = &self.serving.asker;
+        let asker = &self.server.asker;
         if asker.shares.is_wanted() && self.gate.is_deaf() {
             return Err(End::Goodbye(1008, "a long answer is not read"));
         }
@@ -219,7 +255,7 @@ impl Client {
         match read {
             Ok(Ok(message)) => self.request(message, text, slot).await,
             Ok(Err(answer)) => self.say(&answer),
-            Err(error) => Ok(self.serving.failed(&error)?),
+            Err(error) => Ok(self.server.failed(&error)?),
         }
     }
 
@@ -235,7 +271,7 @@ impl Client {
         {
             return Ok(());
         }
-        Ok(self.serving.request(message, slot, || {}).await?)
+        Ok(self.server.request(message, slot, || {}).await?)
     }
 
     /// Waits for something, and meanwhile writes but does not read.
@@ -251,7 +287,7 @@ impl Client {
     }
 
     fn say(&self, message: &ServerMessage) -> Result<(), End> {
-        Ok(self.serving.say(message)?)
+        Ok(self.server.say(message)?)
     }
 }
 
@@ -276,16 +312,16 @@ async fn next_frame(
 }
 
 /// Counts as one client until it is dropped.
-struct Counted(Arc<Admission>, ClientId);
+struct ClientCount(Arc<Admission>, ClientId);
 
-impl Counted {
+impl ClientCount {
     fn new(admission: &Arc<Admission>, client: ClientId) -> Self {
         admission.connected.fetch_add(1, Ordering::Relaxed);
         Self(Arc::clone(admission), client)
     }
 }
 
-impl Drop for Counted {
+impl Drop for ClientCount {
     fn drop(&mut self) {
         let Self(admission, client) = self;
         admission.connected.fetch_sub(1, Ordering::Relaxed);

@@ -16,7 +16,7 @@ use crate::{
     lanes::{Job, Lane},
     membership::Server,
     policy::{Policy, Target},
-    serving::send,
+    request_server::send,
     table::{self, Work},
 };
 
@@ -24,7 +24,7 @@ impl Client {
     pub(super) async fn event(&mut self, event: Result<Event, RecvError>) -> Result<(), End> {
         match event {
             Ok(event) => {
-                self.told(&event)?;
+                self.pass_on(&event)?;
                 self.follow_moved(&event.message).await
             }
             Err(RecvError::Lagged(_)) => {
@@ -36,13 +36,13 @@ impl Client {
         }
     }
 
-    fn told(&mut self, event: &Event) -> Result<(), End> {
-        if !self.hears(event) || !self.serving.echoes.admit_event(&event.message) {
+    fn pass_on(&mut self, event: &Event) -> Result<(), End> {
+        if !self.hears(event) || !self.server.echoes.admit_event(&event.message) {
             return Ok(());
         }
         self.say(&event.message)?;
         self.forget_killed(&event.message);
-        match (&event.message, self.serving.asker.me.member) {
+        match (&event.message, self.server.asker.me.member) {
             (ServerMessage::TeamDeleted(of), Some(member)) if of.team_id == member.team => {
                 Err(End::Goodbye(1000, "the team is deleted"))
             }
@@ -50,7 +50,7 @@ impl Client {
         }
     }
 
-    /// A session that the client is attached to may be another member's now.
+    /// Follows the attached session if it may have moved to another member.
     async fn follow_moved(&mut self, message: &ServerMessage) -> Result<(), End> {
         match message {
             ServerMessage::SessionStatusChanged(of) if self.sees(of.session.id) => {
@@ -62,21 +62,21 @@ impl Client {
 
     fn sees(&self, session: SessionId) -> bool {
         let remote = self.remotes.attachment().map(|attached| attached.session);
-        self.serving.asker.attached == Some(session) || remote == Some(session)
+        self.server.asker.attached == Some(session) || remote == Some(session)
     }
 
     /// Attaches the client where its session runs now, after the last output that it got.
     pub(super) async fn follow_attached(&mut self) -> Result<(), End> {
         let services = Arc::clone(&self.admission.services);
         let there = self.remotes.attachment().map(|it| (it.node.clone(), it.session));
-        let Some(id) = there.as_ref().map(|(_, id)| *id).or(self.serving.asker.attached) else {
+        let Some(id) = there.as_ref().map(|(_, id)| *id).or(self.server.asker.attached) else {
             return Ok(());
         };
         let now = services.membership.server_of(&Target::Session(id), &services);
         match (there, now) {
             (None, Ok(Server::Member(node))) => {
                 // The number is final once the stream has ended.
-                let seq = self.serving.let_go().await;
+                let seq = self.server.let_go().await;
                 self.remotes.follow(&node, id, seq);
             }
             (Some((before, _)), Ok(Server::Member(node))) if before != node => {
@@ -87,14 +87,14 @@ impl Client {
                 let after_seq = self.remotes.seq();
                 self.remotes.let_go();
                 let attach = Attach { session_id: id, after_seq };
-                self.serving.attach_again(&attach).await?;
+                self.server.attach_again(&attach).await?;
             }
             _ => {}
         }
         Ok(())
     }
 
-    /// A session of another member is gone: there is nothing to detach from any more.
+    /// Ends the attachment to a session of another member that was killed.
     fn forget_killed(&mut self, message: &ServerMessage) {
         if let ServerMessage::SessionKilled(of) = message
             && self.remotes.attachment().is_some_and(|attached| attached.session == of.session_id)
@@ -104,10 +104,10 @@ impl Client {
     }
 
     fn hears(&self, event: &Event) -> bool {
-        if let Some(member) = self.serving.asker.me.member {
+        if let Some(member) = self.server.asker.me.member {
             return event.team == Some(member.team);
         }
-        event.only_viewers_of.is_none_or(|hidden| self.serving.asker.attached == Some(hidden))
+        event.only_viewers_of.is_none_or(|hidden| self.server.asker.attached == Some(hidden))
     }
 
     /// Sends the whole state to a client that has missed events.
@@ -115,9 +115,9 @@ impl Client {
         if !self.has_missed {
             return;
         }
-        let asker = self.serving.asker.clone();
+        let asker = self.server.asker.clone();
         // If the lane is full, the next tick tries again.
-        self.has_missed = self.serving.lanes.put(Lane::Look, whole_state(asker)).is_err();
+        self.has_missed = self.server.lanes.put(Lane::Look, whole_state(asker)).is_err();
     }
 }
 

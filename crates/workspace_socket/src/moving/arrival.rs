@@ -1,4 +1,4 @@
-//! A session that comes.
+//! The sessions that move to this machine.
 
 use std::{
     sync::{
@@ -11,45 +11,45 @@ use std::{
 use cluster::Cluster;
 use protocol::workspace::peer::sealed::{MoveRefused, OfMove, SealedMessage};
 use replica::handover::{Arrival, ArrivalFact as Fact, ArrivalInput as In, ArrivalOutput as Out};
-use tokio::{sync::Mutex, task};
+use tokio::sync::Mutex;
 use workspace::{
-    Refusal,
-    moving::{ArrivalState, Arrived, NotTaken, Staging, Taken},
+    Refusal, blocking,
+    moving::{ArrivalRecord, ArrivalState, NotTaken, Staging, VolatileState},
 };
 
 use super::talk::Talk;
 use crate::services::Services;
 
-/// The former owner answers within this time, or is asked again.
+/// The deadline for an answer of the former owner, who is then asked again.
 const ANSWER: Duration = Duration::from_secs(5);
 
-/// A session on its way in.
-pub(super) struct Arriving {
-    /// Whether its entry may be this member's while it does not run here.
+/// The move of a session to this machine.
+pub(super) struct IncomingMove {
+    /// Whether the cluster may name this member as the owner before the session runs here.
     coming: AtomicBool,
-    /// One step at a time.
+    /// Locked for a whole step, so that steps do not mix.
     state: Mutex<State>,
 }
 
 struct State {
-    arrived: Arrived,
+    record: ArrivalRecord,
     machine: Arrival,
-    /// The parts that come, until the session is staged.
+    /// The parts so far, until the session is staged.
     staging: Option<Staging>,
-    /// Between the taking of the session and its start.
-    taken: Taken,
+    /// The state in memory only, between the taking of the session and its start.
+    taken: VolatileState,
     /// Why it was refused.
     why: String,
 }
 
-impl Arriving {
-    pub(super) fn new(arrived: Arrived, machine: Arrival, staging: Option<Staging>) -> Self {
-        let is_coming = arrived.state != ArrivalState::Taken;
+impl IncomingMove {
+    pub(super) fn new(record: ArrivalRecord, machine: Arrival, staging: Option<Staging>) -> Self {
+        let is_coming = record.state != ArrivalState::Taken;
         let state = State {
-            arrived,
+            record,
             machine,
             staging,
-            taken: Taken::default(),
+            taken: VolatileState::default(),
             why: "it is lost".to_owned(),
         };
         Self { coming: AtomicBool::new(is_coming), state: Mutex::new(state) }
@@ -60,7 +60,7 @@ impl Arriving {
     }
 
     pub(super) async fn move_id(&self) -> u64 {
-        self.state.lock().await.arrived.move_id
+        self.state.lock().await.record.move_id
     }
 
     /// Whether another move of the session may take the place of this one.
@@ -79,17 +79,17 @@ impl Arriving {
         // Not put back after an error: the move begins again then.
         let mut staging =
             state.staging.take().ok_or_else(|| Refusal::invalid("everything has come already"))?;
-        let writing = task::spawn_blocking(move || {
+        let staging = blocking(move || {
             staging.write(file, offset, &data)?;
             Ok::<_, Refusal>(staging)
-        });
-        let staging = writing.await.map_err(|error| Refusal::failed(&error))??;
+        })
+        .await?;
         let is_whole = staging.is_whole();
         state.staging = Some(staging);
         Ok(is_whole)
     }
 
-    /// Handles an input; what the other end is to hear.
+    /// Handles an input. Returns the messages for the other end.
     pub(super) async fn handle(
         &self,
         services: &Services,
@@ -100,7 +100,7 @@ impl Arriving {
         self.step(&mut state, services, cluster, input).await
     }
 
-    /// The same, with a reason in case that it is refused.
+    /// Breaks the move off, for this reason. Returns the messages for the other end.
     pub(super) async fn fail(
         &self,
         services: &Services,
@@ -120,26 +120,26 @@ impl Arriving {
         }
     }
 
-    /// The owner knows of no such move.
+    /// Ends the move, because the owner knows of no such move.
     async fn aborted(&self, services: &Services, cluster: &Cluster) {
         let mut state = self.state.lock().await;
         let input = if state.is_ours(cluster) { In::Ours } else { In::Aborted };
         self.step(&mut state, services, cluster, input).await;
     }
 
-    /// Takes the session if it is this member's by now, and asks its former owner otherwise.
+    /// Takes the session if this member owns it now. Otherwise asks its former owner.
     pub(super) async fn look_and_ask(&self, services: &Services, cluster: &Cluster) {
         self.look(services, cluster).await;
         let (of, from, is_coming) = {
             let state = self.state.lock().await;
-            (state.of(), state.arrived.from.clone(), state.staging.is_some())
+            (state.of(), state.record.from.clone(), state.staging.is_some())
         };
         if is_coming || !cluster.is_reachable(&from) {
             return;
         }
         let mut talk = Talk::open(cluster, &from);
-        let told = talk.ask(&SealedMessage::MoveStatus(of), ANSWER).await;
-        if told.is_ok_and(|told| told == SealedMessage::MoveAborted(of)) {
+        let answer = talk.ask(&SealedMessage::MoveStatus(of), ANSWER).await;
+        if answer.is_ok_and(|answer| answer == SealedMessage::MoveAborted(of)) {
             self.aborted(services, cluster).await;
         }
     }
@@ -159,7 +159,7 @@ impl Arriving {
         }
         if state.machine.is_over() {
             self.coming.store(false, Ordering::Relaxed);
-            services.moves.arriving().remove(&state.arrived.session_id);
+            services.moves.incoming().remove(&state.record.session_id);
         }
         said
     }
@@ -172,22 +172,22 @@ impl Arriving {
         output: Out,
         said: &mut Vec<SealedMessage>,
     ) -> Option<In> {
-        let id = state.arrived.session_id.to_string();
+        let id = state.record.session_id.to_string();
         match output {
             Out::Keep(fact) => return Some(state.keep(services, fact).await),
-            // The server is stopping otherwise.
+            // An error here means that the server is stopping.
             Out::Expect => drop(cluster.expect_session(&id).await),
             Out::Unexpect => drop(cluster.unexpect_session(&id).await),
             Out::Run => {
                 state.run(services).await;
                 self.coming.store(false, Ordering::Relaxed);
             }
-            Out::Remove => services.sessions.remove_staged(state.arrived.move_id).await,
+            Out::Remove => services.sessions.remove_staged(state.record.move_id).await,
             Out::SayPrepared => said.push(SealedMessage::MovePrepared(state.of())),
             Out::SayTaken => said.push(SealedMessage::MoveTaken(state.of())),
             Out::SayUndecided => said.push(SealedMessage::MoveStatus(state.of())),
             Out::SayRefused => {
-                let (move_id, message) = (state.arrived.move_id, state.why.clone());
+                let (move_id, message) = (state.record.move_id, state.why.clone());
                 said.push(SealedMessage::MoveRefused(MoveRefused { move_id, message }));
             }
         }
@@ -197,90 +197,89 @@ impl Arriving {
 
 impl State {
     fn of(&self) -> OfMove {
-        let Arrived { move_id, session_id, .. } = self.arrived;
+        let ArrivalRecord { move_id, session_id, .. } = self.record;
         OfMove { move_id, session_id }
     }
 
     fn is_ours(&self, cluster: &Cluster) -> bool {
-        let shown = cluster.session_moves(&self.arrived.session_id.to_string());
+        let shown = cluster.session_moves(&self.record.session_id.to_string());
         self.machine.is_staged()
             && shown.is_some_and(|(moves, owner)| {
-                owner == cluster.node_id() && moves >= self.arrived.moves
+                owner == cluster.node_id() && moves >= self.record.moves
             })
     }
 
     async fn keep(&mut self, services: &Services, fact: Fact) -> In {
-        let kept = match fact {
+        let stored = match fact {
             Fact::Staged => self.stage(services).await,
-            Fact::Taken => match services.sessions.take(&self.arrived).await {
+            Fact::Taken => match services.sessions.take(&self.record).await {
                 Ok(taken) => {
-                    (self.taken, self.arrived.state) = (taken, ArrivalState::Taken);
+                    (self.taken, self.record.state) = (taken, ArrivalState::Taken);
                     Ok(())
                 }
                 Err(NotTaken::Lost(why)) => {
-                    tracing::error!(session = %self.arrived.session_id, why, "a move is lost");
+                    tracing::error!(session = %self.record.session_id, why, "a move is lost");
                     self.why = format!("what it had got is lost: {why}");
                     return In::Lost;
                 }
                 Err(NotTaken::Failed(why)) => Err(Refusal::Failed(why)),
             },
             Fact::Refused => self.store(services, ArrivalState::Refused).await,
-            Fact::Forgotten => services.sessions.forget_arrival(self.arrived.session_id).await,
+            Fact::Forgotten => services.sessions.forget_arrival(self.record.session_id).await,
         };
-        if let Err(refusal) = &kept {
-            let session = self.arrived.session_id;
+        if let Err(refusal) = &stored {
+            let session = self.record.session_id;
             tracing::warn!(%session, %refusal, "a step of a move cannot be stored");
             self.why = refusal.to_string();
         }
-        In::Kept(kept.is_ok())
+        In::Kept(stored.is_ok())
     }
 
-    /// Brings everything that has come onto the disk, and then the word that it is there.
+    /// Writes all parts to the disk, and then stores that the session is staged.
     async fn stage(&mut self, services: &Services) -> Result<(), Refusal> {
         if let Some(staging) = self.staging.take() {
-            let finishing = task::spawn_blocking(move || staging.finish()).await;
-            finishing.map_err(|error| Refusal::failed(&error))??;
+            blocking(move || staging.finish()).await?;
         }
         self.store(services, ArrivalState::Staged).await
     }
 
     async fn store(&mut self, services: &Services, state: ArrivalState) -> Result<(), Refusal> {
-        self.arrived.state = state;
-        services.sessions.keep_arrival(&self.arrived).await
+        self.record.state = state;
+        services.sessions.keep_arrival(&self.record).await
     }
 
     async fn run(&mut self, services: &Services) {
         let taken = std::mem::take(&mut self.taken);
-        let session = self.arrived.session_id;
-        match services.sessions.run_taken(&self.arrived, taken).await {
-            Ok(()) => tracing::info!(%session, from = self.arrived.from, "a session has come"),
+        let session = self.record.session_id;
+        match services.sessions.run_taken(&self.record, taken).await {
+            Ok(()) => tracing::info!(%session, from = self.record.from, "a session has come"),
             Err(refusal) => tracing::error!(%session, %refusal, "a session that came cannot run"),
         }
     }
 }
 
-/// The moves of an earlier start.
+/// Restores the moves that an earlier start has stored.
 pub(super) async fn restore(services: &Arc<Services>) {
     let arrivals = match services.sessions.arrivals().await {
         Ok(arrivals) => arrivals,
         Err(refusal) => return tracing::error!(%refusal, "sessions that move here"),
     };
-    for arrived in arrivals {
-        let fact = match arrived.state {
+    for record in arrivals {
+        let fact = match record.state {
             ArrivalState::Staged => Fact::Staged,
             ArrivalState::Taken => Fact::Taken,
             ArrivalState::Refused => Fact::Refused,
         };
-        let id = arrived.session_id;
-        let arriving = Arriving::new(arrived, Arrival::stored(fact), None);
-        services.moves.arriving().entry(id).or_insert_with(|| Arc::new(arriving));
+        let id = record.session_id;
+        let incoming = IncomingMove::new(record, Arrival::stored(fact), None);
+        services.moves.incoming().entry(id).or_insert_with(|| Arc::new(incoming));
     }
 }
 
-/// Takes what is this member's by now, and asks former owners about the rest.
+/// Takes the sessions that this member owns now. Asks the former owners of the others.
 pub(super) async fn look_at_all(services: &Services, cluster: &Cluster) {
-    let all: Vec<Arc<Arriving>> = services.moves.arriving().values().cloned().collect();
-    for arriving in all {
-        arriving.look_and_ask(services, cluster).await;
+    let all: Vec<Arc<IncomingMove>> = services.moves.incoming().values().cloned().collect();
+    for incoming in all {
+        incoming.look_and_ask(services, cluster).await;
     }
 }

@@ -1,357 +1,56 @@
-//! A session that is given away.
+//! The sessions that this machine gives away, and the answers about them.
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cluster::{Cluster, Note};
-use protocol::workspace::{
-    SessionId, SessionInfo,
-    peer::{
-        object::ObjectText,
-        sealed::{MoveChunk, MoveFile, MovePrepare, OfMove, SealedMessage},
-    },
-};
-use replica::handover::{
-    Departure, DepartureFact, DepartureInput as In, DepartureOutput as Out, Word,
-};
-use tokio::{
-    sync::oneshot,
-    task,
-    time::{sleep, timeout},
-};
-use workspace::{
-    Refusal,
-    moving::{DEPARTURE, Departed, Parcel},
-};
+use cluster::Cluster;
+use protocol::workspace::peer::sealed::{OfMove, SealedMessage};
+use replica::handover::{Departure, Word};
+use workspace::moving::DepartureRecord;
 
-use super::talk::{SILENCE, Talk, refused};
+use super::mover::Mover;
 use crate::services::Services;
 
-/// How long a running turn may take to end.
-const TURN: Duration = Duration::from_secs(10 * 60);
-/// The other end answers a short question within this time, or is asked again.
-const ANSWER: Duration = Duration::from_secs(5);
-/// The time between two questions whether the session is taken.
-const AGAIN: Duration = Duration::from_millis(500);
-/// The questions that are waited for before the client hears that the session has left.
-const ASKED: u32 = 20;
-
-/// A session on its way out.
-pub(super) struct Leaving {
+/// The move of a session to another machine.
+pub(super) struct OutgoingMove {
     pub(super) move_id: u64,
     machine: Mutex<Departure>,
 }
 
-impl Leaving {
+impl OutgoingMove {
     pub(super) fn new(move_id: u64, machine: Departure) -> Self {
         Self { move_id, machine: Mutex::new(machine) }
     }
 
-    fn machine(&self) -> MutexGuard<'_, Departure> {
+    pub(super) fn machine(&self) -> MutexGuard<'_, Departure> {
         self.machine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The answer to the other end when it asks what became of a move.
-pub(super) fn word(services: &Services, asked: OfMove) -> SealedMessage {
-    let leaving = services.moves.leaving().get(&asked.session_id).cloned();
-    let leaving = leaving.filter(|leaving| leaving.move_id == asked.move_id);
-    match leaving.map_or(Word::Aborted, |leaving| leaving.machine().word()) {
-        Word::Take => SealedMessage::MoveTake(asked),
-        Word::Undecided => SealedMessage::MoveStatus(asked),
-        Word::Aborted => SealedMessage::MoveAborted(asked),
+/// The answer to the other end when it asks for the state of a move.
+pub(super) fn word(services: &Services, request: OfMove) -> SealedMessage {
+    let outgoing = services.moves.outgoing().get(&request.session_id).cloned();
+    let outgoing = outgoing.filter(|outgoing| outgoing.move_id == request.move_id);
+    match outgoing.map_or(Word::Aborted, |outgoing| outgoing.machine().word()) {
+        Word::Take => SealedMessage::MoveTake(request),
+        Word::Undecided => SealedMessage::MoveStatus(request),
+        Word::Aborted => SealedMessage::MoveAborted(request),
     }
 }
 
-/// Goes on with the sessions that have left before this start.
+/// Continues the moves of sessions that left before this start.
 pub(super) async fn restore(services: &Arc<Services>, cluster: &Cluster) {
     let departures = match services.sessions.departures().await {
         Ok(departures) => departures,
         Err(refusal) => return tracing::error!(%refusal, "sessions that have left"),
     };
-    for Departed { session_id, move_id, to } in departures {
-        let leaving = Arc::new(Leaving::new(move_id, Departure::left()));
-        let is_known = services.moves.leaving().contains_key(&session_id);
+    for DepartureRecord { session_id, move_id, to } in departures {
+        let outgoing = Arc::new(OutgoingMove::new(move_id, Departure::left()));
+        let is_known = services.moves.outgoing().contains_key(&session_id);
         if is_known {
             continue;
         }
-        services.moves.leaving().insert(session_id, Arc::clone(&leaving));
-        let mover = Mover::new(services, cluster, session_id, to, leaving);
+        services.moves.outgoing().insert(session_id, Arc::clone(&outgoing));
+        let mover = Mover::new(services, cluster, session_id, to, outgoing);
         tokio::spawn(mover.go_on());
     }
-}
-
-/// Carries out a move.
-pub(super) struct Mover {
-    services: Arc<Services>,
-    cluster: Cluster,
-    id: SessionId,
-    /// The other end's node id.
-    to: String,
-    leaving: Arc<Leaving>,
-    pub(super) interrupt: bool,
-    pub(super) accept_losses: bool,
-    /// The parcel that goes along, once the session is frozen.
-    parcel: Option<Parcel>,
-    /// The circuit on which the other end was asked, until everything has gone over it.
-    pub(super) talk: Option<Talk>,
-    /// Whether the session has left, and is restored if it comes back.
-    has_left: bool,
-    /// Why the session stays.
-    why: Option<Refusal>,
-    /// The client that waits.
-    pub(super) client: Option<oneshot::Sender<Result<(), Refusal>>>,
-}
-
-impl Mover {
-    pub(super) fn new(
-        services: &Arc<Services>,
-        cluster: &Cluster,
-        id: SessionId,
-        to: String,
-        leaving: Arc<Leaving>,
-    ) -> Self {
-        Self {
-            services: Arc::clone(services),
-            cluster: cluster.clone(),
-            id,
-            to,
-            leaving,
-            interrupt: false,
-            accept_losses: false,
-            parcel: None,
-            talk: None,
-            has_left: false,
-            why: None,
-            client: None,
-        }
-    }
-
-    /// A move from its beginning.
-    pub(super) async fn run(mut self) {
-        let frozen = self.freeze().await;
-        self.drive(frozen).await;
-    }
-
-    /// A move whose session has left before this start.
-    async fn go_on(mut self) {
-        self.has_left = true;
-        let answer = self.until_answer().await;
-        self.drive(answer).await;
-    }
-
-    async fn drive(&mut self, first: In) {
-        let mut input = Some(first);
-        while let Some(happened) = input.take() {
-            let outputs = self.leaving.machine().handle(happened);
-            for output in outputs {
-                input = self.carry_out(output).await.or(input);
-            }
-            if self.leaving.machine().has_left() && input.is_none() {
-                // What was to be stored could not be.
-                sleep(AGAIN).await;
-                input = Some(self.until_answer().await);
-            }
-        }
-        // Before the client hears of the end, who may ask for the next move at once.
-        self.services.moves.leaving().remove(&self.id);
-        let why = self.why.take();
-        self.tell(why.map_or(Ok(()), Err));
-    }
-
-    async fn carry_out(&mut self, output: Out) -> Option<In> {
-        match output {
-            Out::Send => Some(self.send().await),
-            Out::Keep(fact) => Some(In::Kept(self.keep(fact).await)),
-            Out::Leave => {
-                self.services.sessions.leave(self.id);
-                self.has_left = true;
-                (self.talk, self.parcel) = (None, None);
-                Some(self.until_answer().await)
-            }
-            Out::Run => {
-                self.stay().await;
-                None
-            }
-            Out::Gone => {
-                tracing::info!(session = %self.id, to = self.to, "a session has moved");
-                self.why = None;
-                None
-            }
-        }
-    }
-
-    /// Waits for the end of the turn, and gathers what goes along.
-    async fn freeze(&mut self) -> In {
-        let sessions = &self.services.sessions;
-        let freezing = timeout(TURN, sessions.freeze(self.id, self.interrupt)).await;
-        let frozen = freezing.unwrap_or_else(|_| {
-            let words = "its turn has not ended for ten minutes: interrupt it, and try again";
-            Err(Refusal::invalid(words))
-        });
-        let packed = match frozen {
-            Ok(()) => sessions.pack(self.id, self.accept_losses).await,
-            Err(refusal) => Err(refusal),
-        };
-        match packed {
-            Ok(parcel) => {
-                self.parcel = Some(parcel);
-                In::Frozen
-            }
-            Err(refusal) => self.gives_up(refusal),
-        }
-    }
-
-    /// Sends everything, and waits until the other end has it on its disk.
-    async fn send(&mut self) -> In {
-        let (Some(parcel), Some(mut talk)) = (self.parcel.take(), self.talk.take()) else {
-            return self.gives_up(Refusal::invalid("nothing is ready to be sent"));
-        };
-        match self.send_over(&mut talk, &parcel).await {
-            Ok(()) => In::Prepared,
-            Err(refusal) => self.gives_up(refusal),
-        }
-    }
-
-    async fn send_over(&self, talk: &mut Talk, parcel: &Parcel) -> Result<(), Refusal> {
-        let move_id = self.leaving.move_id;
-        talk.say(&self.prepare(parcel)?)?;
-        for (number, file) in parcel.files.iter().enumerate() {
-            let mut offset = 0;
-            while offset < file.size {
-                talk.room().await?;
-                let reading = file.clone();
-                let data = task::spawn_blocking(move || reading.piece(offset)).await;
-                let data = data.map_err(|error| Refusal::failed(&error))??;
-                let file = u32::try_from(number).unwrap_or(u32::MAX);
-                let length = data.len() as u64;
-                talk.say(&SealedMessage::MoveChunk(MoveChunk { move_id, file, offset, data }))?;
-                offset += length;
-            }
-        }
-        match talk.hear(SILENCE).await? {
-            SealedMessage::MovePrepared(of) if of.move_id == move_id => Ok(()),
-            other => Err(refused(other)
-                .unwrap_or_else(|| Refusal::invalid("the other machine answered something else"))),
-        }
-    }
-
-    fn prepare(&self, parcel: &Parcel) -> Result<SealedMessage, Refusal> {
-        let facts = ObjectText::new(parcel.facts.clone());
-        let files = parcel.files.iter();
-        let files = files.map(|file| MoveFile { name: file.name.clone(), size: file.size });
-        Ok(SealedMessage::MovePrepare(MovePrepare {
-            move_id: self.leaving.move_id,
-            session_id: self.id,
-            moves: self.moves() + 1,
-            facts: facts.map_err(|error| Refusal::failed(&error))?,
-            turn: parcel.turn,
-            last_seq: parcel.last_seq,
-            queue: parcel.queue.clone(),
-            applied: parcel.applied.clone(),
-            files: files.collect(),
-        }))
-    }
-
-    fn moves(&self) -> u64 {
-        self.cluster.session_moves(&self.id.to_string()).map_or(0, |(moves, _)| moves)
-    }
-
-    async fn keep(&mut self, fact: DepartureFact) -> bool {
-        let kept = match fact {
-            DepartureFact::Left => self.give().await,
-            DepartureFact::Returned => self.take_back().await,
-            DepartureFact::Dropped => self.services.sessions.drop_left(self.id).await,
-        };
-        if let Err(refusal) = &kept {
-            tracing::warn!(session = %self.id, %refusal, "a step of a move cannot be stored");
-        }
-        kept.map_err(|refusal| self.why = Some(refusal)).is_ok()
-    }
-
-    async fn give(&self) -> Result<(), Refusal> {
-        let info = self.services.sessions.info(self.id)?;
-        let to = self.to.clone();
-        let (session_id, move_id) = (self.id, self.leaving.move_id);
-        let departed = Departed { session_id, move_id, to };
-        let note = Note { kind: DEPARTURE, json: Some(departed.json()) };
-        let value = value(SessionInfo { node_id: Some(self.to.clone()), ..info });
-        let given = self.cluster.give_session(&self.id.to_string(), &self.to, value, note).await;
-        given.map_err(|error| Refusal::failed(&error))
-    }
-
-    async fn take_back(&self) -> Result<(), Refusal> {
-        let id = self.id.to_string();
-        let entry = self.cluster.directory().get(replica::Kind::SESSION, &id);
-        let info: Option<SessionInfo> =
-            entry.and_then(|entry| serde_json::from_str(&entry.value).ok());
-        let node_id = Some(self.cluster.node_id().to_owned());
-        // Without it others see the session when it is announced.
-        let value =
-            info.map_or_else(|| "{}".to_owned(), |info| value(SessionInfo { node_id, ..info }));
-        let note = Note { kind: DEPARTURE, json: None };
-        let taken = self.cluster.take_session_back(&id, value, note).await;
-        taken.map_err(|error| Refusal::failed(&error))
-    }
-
-    /// The session runs here, as before.
-    async fn stay(&mut self) {
-        if !self.has_left {
-            return self.services.sessions.thaw(self.id);
-        }
-        let words = "the other machine has lost what it had got: the session is here again";
-        self.why = Some(Refusal::Failed(words.to_owned()));
-        if let Err(refusal) = self.services.sessions.come_back(self.id).await {
-            tracing::error!(session = %self.id, %refusal, "a session is back and cannot be run");
-        }
-    }
-
-    /// Asks until the other end has taken the session, or refuses it.
-    async fn until_answer(&mut self) -> In {
-        for asked in 0_u32.. {
-            if let Some(answer) = self.asks().await {
-                return answer;
-            }
-            if asked == ASKED {
-                // It has left. All that is missing is the other end's word.
-                self.tell(Ok(()));
-            }
-            sleep(if asked < ASKED { AGAIN } else { AGAIN * 10 }).await;
-        }
-        In::GaveUp
-    }
-
-    async fn asks(&self) -> Option<In> {
-        if !self.cluster.is_reachable(&self.to) {
-            return None;
-        }
-        let of = OfMove { move_id: self.leaving.move_id, session_id: self.id };
-        let mut talk = Talk::open(&self.cluster, &self.to);
-        match talk.ask(&SealedMessage::MoveTake(of), ANSWER).await.ok()? {
-            SealedMessage::MoveTaken(taken) if taken == of => Some(In::Taken),
-            SealedMessage::MoveRefused(refused) if refused.move_id == of.move_id => {
-                tracing::warn!(session = %self.id, why = refused.message, "a move was refused");
-                Some(In::Refused)
-            }
-            _ => None,
-        }
-    }
-
-    fn gives_up(&mut self, refusal: Refusal) -> In {
-        self.why = Some(refusal);
-        In::GaveUp
-    }
-
-    fn tell(&mut self, outcome: Result<(), Refusal>) {
-        if let Some(client) = self.client.take() {
-            let _left = client.send(outcome);
-        }
-    }
-}
-
-fn value(info: SessionInfo) -> String {
-    // Objects of the protocol are always JSON.
-    serde_json::to_string(&SessionInfo { attached_clients: 0, ..info }).unwrap_or_default()
 }

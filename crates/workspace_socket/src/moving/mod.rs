@@ -1,13 +1,15 @@
-//! Sessions that move from one member of the cluster to another. The machines of both ends are
-//! `replica::handover`'s; here they are driven.
+//! Sessions that move from one member of the cluster to another. This drives the machines of both
+//! ends, which are in `replica::handover`.
 //!
 //! - [`Moves`]: all moves of this machine
-//! - `departure`: a session that is given away; `request`: the client's request for it
-//! - `arrival`: a session that comes; `receiving`: the circuit by which it comes
+//! - `departure`: the sessions that are given away; `mover`: carries out such a move; `request`: the
+//!   client's request for it
+//! - `arrival`: the sessions that come; `receiving`: the circuit by which they come
 //! - `talk`: a circuit to the other end
 
 mod arrival;
 mod departure;
+mod mover;
 mod receiving;
 mod request;
 mod talk;
@@ -24,39 +26,39 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use workspace::Refusal;
 
-use self::{arrival::Arriving, departure::Leaving};
+use self::{arrival::IncomingMove, departure::OutgoingMove};
 pub(crate) use self::{receiving::MoveHost, request::move_session};
 use crate::{membership::Server, policy::Target, services::Services};
 
-/// The most sessions that move here, or of which the former owner has not said that it is done.
+/// The most moves to this machine, and the most from it, that are not over.
 const MOST: usize = 32;
 /// How long a request waits for a session that comes, and how often it looks.
 const COMING: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(20);
-/// How often moves that are not over are looked at.
+/// The interval of checks of moves that are not over.
 const ROUND: Duration = Duration::from_secs(3);
 
 /// The moves of this machine.
 #[derive(Default)]
 pub(crate) struct Moves {
-    leaving: Mutex<BTreeMap<SessionId, Arc<Leaving>>>,
-    arriving: Mutex<BTreeMap<SessionId, Arc<Arriving>>>,
+    outgoing: Mutex<BTreeMap<SessionId, Arc<OutgoingMove>>>,
+    incoming: Mutex<BTreeMap<SessionId, Arc<IncomingMove>>>,
     /// Cancelled when another membership begins.
     membership: Mutex<CancellationToken>,
 }
 
 impl Moves {
-    /// Whether a session comes here, so that its entry may be this member's before it runs.
+    /// Whether a session moves here. The cluster may name this member as its owner before it runs.
     pub(crate) fn is_coming(&self, id: SessionId) -> bool {
-        self.arriving().get(&id).is_some_and(|arriving| arriving.is_coming())
+        self.incoming().get(&id).is_some_and(|incoming| incoming.is_coming())
     }
 
-    fn leaving(&self) -> MutexGuard<'_, BTreeMap<SessionId, Arc<Leaving>>> {
-        self.leaving.lock().unwrap_or_else(PoisonError::into_inner)
+    fn outgoing(&self) -> MutexGuard<'_, BTreeMap<SessionId, Arc<OutgoingMove>>> {
+        self.outgoing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn arriving(&self) -> MutexGuard<'_, BTreeMap<SessionId, Arc<Arriving>>> {
-        self.arriving.lock().unwrap_or_else(PoisonError::into_inner)
+    fn incoming(&self) -> MutexGuard<'_, BTreeMap<SessionId, Arc<IncomingMove>>> {
+        self.incoming.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A token for the tasks of this membership; those of an earlier one end.
@@ -68,8 +70,7 @@ impl Moves {
     }
 }
 
-/// Goes on with the moves that an earlier start has left. This machine's word on its sessions must
-/// wait for it.
+/// Restores the moves of an earlier start. This machine must not announce its sessions before.
 pub(crate) async fn restore(services: &Arc<Services>, cluster: &Cluster) {
     arrival::restore(services).await;
     departure::restore(services, cluster).await;
@@ -97,7 +98,7 @@ pub(crate) fn begin(services: &Arc<Services>, cluster: &Cluster, closing: Cancel
 /// Waits until a session that comes here runs, so that requests for it find it.
 ///
 /// # Errors
-/// When it has left: requests that were on their way to it are not served.
+/// When the session has left meanwhile.
 pub(crate) async fn ready(services: &Services, target: &Target) -> Result<(), Refusal> {
     let Target::Session(id) = target else { return Ok(()) };
     if services.sessions.has(*id) {
@@ -118,10 +119,9 @@ pub(crate) async fn ready(services: &Services, target: &Target) -> Result<(), Re
     }
 }
 
-/// A session's version says that it is this member's, and it does not run here: it may have been
-/// staged.
+/// Takes a staged session in the background, because the cluster names this member as its owner.
 pub(crate) fn look(services: &Arc<Services>, cluster: &Cluster, id: SessionId) {
-    let Some(arriving) = services.moves.arriving().get(&id).cloned() else { return };
+    let Some(incoming) = services.moves.incoming().get(&id).cloned() else { return };
     let (services, cluster) = (Arc::clone(services), cluster.clone());
-    tokio::spawn(async move { arriving.look(&services, &cluster).await });
+    tokio::spawn(async move { incoming.look(&services, &cluster).await });
 }

@@ -1,4 +1,4 @@
-//! The circuit by which another member speaks of a move.
+//! The circuit by which another member moves a session here.
 
 use std::sync::{Arc, Weak};
 
@@ -15,10 +15,10 @@ use replica::handover::{Arrival, ArrivalInput as In};
 use wire::{Frame, Outbox};
 use workspace::{
     Refusal,
-    moving::{ArrivalState, Arrived, Asked, Landing, Manifest, ManifestFile},
+    moving::{ArrivalRecord, ArrivalState, Landing, LandingRequest, Manifest, ManifestFile},
 };
 
-use super::{arrival::Arriving, departure};
+use super::{arrival::IncomingMove, departure};
 use crate::{admission::Admission, services::Services};
 
 /// Serves the members at the other end of a move.
@@ -46,7 +46,7 @@ impl Host for MoveHost {
 /// Serves another member until it leaves.
 async fn serve(services: Arc<Services>, cluster: Cluster, served: Served) {
     let Served { from, mut requests, answers, done, .. } = served;
-    let mut receiving = Receiving { services, cluster, from, landing: None, coming: None };
+    let mut receiving = MoveReceiver { services, cluster, from, landing: None, coming: None };
     while let Some(Frame::Text(text)) = requests.next().await {
         let Ok(Some(message)) = decode_sealed(&text) else { break };
         let said = receiving.hears(message).await;
@@ -62,21 +62,21 @@ fn say(answers: &Outbox, said: &[SealedMessage]) -> Result<(), wire::OutboxClose
     said.iter().try_for_each(|message| answers.push(Frame::from(message.encode())))
 }
 
-struct Receiving {
+struct MoveReceiver {
     services: Arc<Services>,
     cluster: Cluster,
     /// The other member's node id.
     from: String,
-    /// Where the session that was asked about would go on.
+    /// The answer to the last question: the move's id, and where the session would go on.
     landing: Option<(u64, Landing)>,
-    /// The session whose pieces come.
-    coming: Option<(u64, Arc<Arriving>)>,
+    /// The move whose parts are coming, with its id.
+    coming: Option<(u64, Arc<IncomingMove>)>,
 }
 
-impl Receiving {
+impl MoveReceiver {
     async fn hears(&mut self, message: SealedMessage) -> Vec<SealedMessage> {
         match message {
-            SealedMessage::MoveAsk(ask) => vec![self.asked(ask).await],
+            SealedMessage::MoveAsk(ask) => vec![self.answer(ask).await],
             SealedMessage::MovePrepare(prepare) => {
                 let move_id = prepare.move_id;
                 let begun = self.begins(prepare).await;
@@ -89,9 +89,9 @@ impl Receiving {
         }
     }
 
-    async fn asked(&mut self, ask: MoveAsk) -> SealedMessage {
+    async fn answer(&mut self, ask: MoveAsk) -> SealedMessage {
         let move_id = ask.move_id;
-        let landing = self.services.sessions.landing(Asked {
+        let landing = self.services.sessions.landing(LandingRequest {
             session_id: ask.session_id,
             facts: ask.facts.as_str(),
             project: ask.project.as_deref(),
@@ -113,8 +113,8 @@ impl Receiving {
     /// Makes room for a session.
     async fn begins(&mut self, prepare: MovePrepare) -> Result<Vec<SealedMessage>, Refusal> {
         let MovePrepare { move_id, session_id, moves, .. } = prepare;
-        // Used up by this: each preparation follows a question of its own.
-        let landing = self.landing.take().filter(|(asked, _)| *asked == move_id);
+        // Taken, because each preparation needs a question of its own.
+        let landing = self.landing.take().filter(|(id, _)| *id == move_id);
         let (_, landing) = landing.ok_or_else(|| Refusal::invalid("nobody asked before"))?;
         self.give_way(session_id).await?;
         let file = |file: &protocol::workspace::peer::sealed::MoveFile| ManifestFile {
@@ -131,25 +131,25 @@ impl Receiving {
         let staging = self.services.sessions.stage(move_id, manifest).await?;
         let is_whole = staging.is_whole();
         let (from, state) = (self.from.clone(), ArrivalState::Staged);
-        let arrived = Arrived { session_id, move_id, moves, from, state };
-        let arriving = Arc::new(Arriving::new(arrived, Arrival::begin(), Some(staging)));
-        self.services.moves.arriving().insert(session_id, Arc::clone(&arriving));
-        self.coming = Some((move_id, arriving));
+        let record = ArrivalRecord { session_id, move_id, moves, from, state };
+        let incoming = Arc::new(IncomingMove::new(record, Arrival::begin(), Some(staging)));
+        self.services.moves.incoming().insert(session_id, Arc::clone(&incoming));
+        self.coming = Some((move_id, incoming));
         Ok(if is_whole { self.whole().await } else { Vec::new() })
     }
 
-    /// An earlier move of the session that was staged has come to nothing: its owner begins another.
+    /// Removes an earlier move of the session that is only staged: its owner has begun another.
     async fn give_way(&self, id: SessionId) -> Result<(), Refusal> {
         let (earlier, count) = {
-            let arriving = self.services.moves.arriving();
-            (arriving.get(&id).cloned(), arriving.len())
+            let incoming = self.services.moves.incoming();
+            (incoming.get(&id).cloned(), incoming.len())
         };
         if let Some(earlier) = &earlier
             && !earlier.may_give_way().await
         {
-            // Its former owner may be done with it, and not have been asked since.
+            // The earlier move may be over without this machine knowing.
             earlier.look_and_ask(&self.services, &self.cluster).await;
-            if !self.services.moves.arriving().contains_key(&id) {
+            if !self.services.moves.incoming().contains_key(&id) {
                 return Ok(());
             }
         }
@@ -171,13 +171,13 @@ impl Receiving {
     async fn piece(&mut self, chunk: MoveChunk) -> Vec<SealedMessage> {
         let MoveChunk { move_id, file, offset, data } = chunk;
         let coming = self.coming.as_ref().filter(|(coming, _)| *coming == move_id);
-        // After a refusal the rest is still on its way.
-        let Some((_, arriving)) = coming else { return Vec::new() };
-        match arriving.piece(file, offset, data).await {
+        // Parts that were on their way when the move was refused are dropped.
+        let Some((_, incoming)) = coming else { return Vec::new() };
+        match incoming.piece(file, offset, data).await {
             Ok(true) => self.whole().await,
             Ok(false) => Vec::new(),
             Err(refusal) => {
-                let said = arriving.fail(&self.services, &self.cluster, &refusal).await;
+                let said = incoming.fail(&self.services, &self.cluster, &refusal).await;
                 self.coming = None;
                 said
             }
@@ -185,31 +185,31 @@ impl Receiving {
     }
 
     async fn whole(&mut self) -> Vec<SealedMessage> {
-        let Some((_, arriving)) = self.coming.take() else { return Vec::new() };
-        arriving.handle(&self.services, &self.cluster, In::Whole).await
+        let Some((_, incoming)) = self.coming.take() else { return Vec::new() };
+        incoming.handle(&self.services, &self.cluster, In::Whole).await
     }
 
-    /// The owner asks whether the session is taken.
+    /// Takes the session if it can, for an owner that asks whether it is taken.
     async fn take(&self, of: OfMove) -> Vec<SealedMessage> {
-        let known = self.services.moves.arriving().get(&of.session_id).cloned();
-        let Some(arriving) = known else { return self.lost(of).await };
-        if arriving.move_id().await != of.move_id {
+        let known = self.services.moves.incoming().get(&of.session_id).cloned();
+        let Some(incoming) = known else { return self.lost(of).await };
+        if incoming.move_id().await != of.move_id {
             return vec![SealedMessage::MoveStatus(of)];
         }
-        arriving.look(&self.services, &self.cluster).await;
-        arriving.handle(&self.services, &self.cluster, In::Asked).await
+        incoming.look(&self.services, &self.cluster).await;
+        incoming.handle(&self.services, &self.cluster, In::Asked).await
     }
 
-    /// Notes that the staged parts are lost. It is stored that the session is not taken before
-    /// the owner hears so.
+    /// Refuses a session whose staged parts are lost. The refusal is stored before the owner gets
+    /// it.
     async fn lost(&self, of: OfMove) -> Vec<SealedMessage> {
         let OfMove { move_id, session_id } = of;
         let (from, state) = (self.from.clone(), ArrivalState::Refused);
-        let arrived = Arrived { session_id, move_id, moves: u64::MAX, from, state };
-        let arriving = Arc::new(Arriving::new(arrived, Arrival::unknown(), None));
+        let record = ArrivalRecord { session_id, move_id, moves: u64::MAX, from, state };
+        let incoming = Arc::new(IncomingMove::new(record, Arrival::unknown(), None));
         let inserted = {
-            let mut all = self.services.moves.arriving();
-            Arc::clone(all.entry(session_id).or_insert(arriving))
+            let mut all = self.services.moves.incoming();
+            Arc::clone(all.entry(session_id).or_insert(incoming))
         };
         if inserted.move_id().await != move_id {
             return vec![SealedMessage::MoveStatus(of)];
@@ -217,11 +217,11 @@ impl Receiving {
         inserted.handle(&self.services, &self.cluster, In::Lost).await
     }
 
-    /// The other member has left: what has not come whole is removed.
+    /// Removes an incomplete session, because the other member has left.
     async fn left(&mut self) {
-        if let Some((_, arriving)) = self.coming.take() {
+        if let Some((_, incoming)) = self.coming.take() {
             let left = Refusal::invalid("the other machine left");
-            let _nobody_hears = arriving.fail(&self.services, &self.cluster, &left).await;
+            let _nobody_hears = incoming.fail(&self.services, &self.cluster, &left).await;
         }
     }
 }

@@ -8,11 +8,11 @@ use tokio::time::{Instant, timeout};
 use wire::Frame;
 use workspace::Refusal;
 
-/// No more bytes wait for the link than this.
+/// The most bytes that wait for the link.
 const WAITING: usize = 4 * 1024 * 1024;
-/// How often it is looked whether there is room again.
+/// The interval of checks for room.
 const LOOK: Duration = Duration::from_millis(20);
-/// The other end takes nothing, and says nothing, for this long: it is lost.
+/// The other end counts as lost after this time without a message and without progress.
 pub(super) const SILENCE: Duration = Duration::from_secs(60);
 
 /// A circuit to the other end.
@@ -27,7 +27,7 @@ impl Talk {
         Self { circuit, name: cluster.name_of(node) }
     }
 
-    /// Says something, and hears the answer.
+    /// Sends a message, and waits for the answer.
     pub(super) async fn ask(
         &mut self,
         message: &SealedMessage,
@@ -61,7 +61,7 @@ impl Talk {
         let mut least = self.circuit.waiting();
         let mut since = Instant::now();
         while self.circuit.waiting() > WAITING {
-            // Nothing is lost when the hearing is dropped.
+            // No message is lost when this wait ends first.
             if let Ok(heard) = timeout(LOOK, self.hear(SILENCE)).await {
                 return Err(refused(heard?).unwrap_or_else(|| self.lost("spoke out of turn")));
             }

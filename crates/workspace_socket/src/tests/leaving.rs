@@ -54,20 +54,6 @@ async fn a_session_is_killed_by_who_says_so_and_closes_at_once() {
 }
 
 #[tokio::test]
-async fn waiting_requests_of_a_closed_client_are_done_in_order() {
-    let kit = Kit::new().await;
-    let mut client = kit.client().await;
-    let project = kit.project(&mut client).await;
-    (0..50).for_each(|number| client.say(write(&project, number)));
-    client.say(json!({"type": "write_project_file", "project_id": project, "path": "f0",
-        "content": "last"}));
-    client.link.close(1000, "").await;
-    soon(client.serving).await.unwrap();
-    kit.has("f49", "49").await;
-    kit.has("f0", "last").await;
-}
-
-#[tokio::test]
 async fn unread_requests_of_a_vanished_client_keep_their_rate_limit() {
     let kit = Kit::with(|settings| settings.message_rate = 20).await;
     let mut client = kit.client().await;

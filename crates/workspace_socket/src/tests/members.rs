@@ -68,8 +68,8 @@ async fn hear_words(client: &mut Caller, words: &str, times: usize) {
 /// A session's history, once it has these words.
 async fn history_with(client: &mut Caller, id: &Value, words: &str) -> String {
     loop {
-        let asked = json!({"type": "get_history", "session_id": id});
-        let past = client.ask(asked, "history").await;
+        let request = json!({"type": "get_history", "session_id": id});
+        let past = client.ask(request, "history").await;
         let data = past["data"].as_str().unwrap();
         if data.contains(words) {
             break data.to_owned();
@@ -109,8 +109,8 @@ async fn a_terminal_of_another_member_is_used_like_an_own_one() {
         "command": "cat", "node_id": "node-1"});
     let next = client.ask(open, "terminal_opened").await["session"]["id"].clone();
     client.ask(json!({"type": "attach", "session_id": next}), "attached").await;
-    let told = client.all_until_now().await;
-    assert!(!told.iter().any(|it| it["type"] == "error"), "{told:?}");
+    let messages = client.all_until_now().await;
+    assert!(!messages.iter().any(|it| it["type"] == "error"), "{messages:?}");
     client.ask(json!({"type": "kill_session", "session_id": next}), "session_killed").await;
     until("both have forgotten it", || {
         let gone =
@@ -118,10 +118,10 @@ async fn a_terminal_of_another_member_is_used_like_an_own_one() {
         gone(&pair.machines.0) && gone(&pair.machines.1)
     })
     .await;
-    let told = client.all_until_now().await;
-    assert!(!told.iter().any(|it| it["type"] == "session_killed"), "told once: {told:?}");
-    let asked = json!({"type": "interrupt", "session_id": id});
-    assert_eq!(client.ask(asked, "session_unknown").await["session_id"], id);
+    let messages = client.all_until_now().await;
+    assert!(!messages.iter().any(|it| it["type"] == "session_killed"), "told once: {messages:?}");
+    let request = json!({"type": "interrupt", "session_id": id});
+    assert_eq!(client.ask(request, "session_unknown").await["session_id"], id);
     pair.shut_down().await;
 }
 

@@ -7,11 +7,9 @@
 //! - `uploads`: files that come in parts
 //! - `users`: projects of another user
 //! - `work`: sessions, projects, files, git, the cluster
-//! - `asking`: open questions of agents
-//! - `members`: the same through another member of the cluster; `remote_teams`: team workers there
+//! - `members`: the same through another member of the cluster; `remote_teams`: agents and team workers there
 //! - `moves`: agents that move
 
-mod asking;
 mod kit;
 mod large;
 mod leaving;

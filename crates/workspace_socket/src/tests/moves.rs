@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use store::WorkspaceStore;
 use testkit::agents::{FakeAgents, program};
 
-use workspace::moving::{ArrivalState, Arrived};
+use workspace::moving::{ArrivalRecord, ArrivalState};
 
 use super::kit::{Caller, Kit};
 
@@ -265,14 +265,14 @@ async fn no_more_sessions_come_at_a_time_than_the_bound_and_one_above_stays() {
     let [one, two, _] = &three.0;
     let services = &two.kit.socket.0.services;
     for number in 1..=32 {
-        let arrived = Arrived {
+        let record = ArrivalRecord {
             session_id: SessionId::from_random(number),
             move_id: 7,
             moves: 1,
             from: "nobody".to_owned(),
             state: ArrivalState::Staged,
         };
-        services.sessions.keep_arrival(&arrived).await.unwrap();
+        services.sessions.keep_arrival(&record).await.unwrap();
     }
     crate::moving::restore(services, &two.machine.cluster).await;
     let id = one.agent().await;

@@ -18,7 +18,7 @@ use wire::{Frame, Limits, Link, Outbox, link::Role};
 use workspace::{Identity, testing::soon};
 
 use super::kit::{FAR, Kit, TOKEN};
-use crate::serving::Serving;
+use crate::request_server::RequestServer;
 
 const NOBODY: &str = "00000000-0000-4000-8000-000000000001";
 
@@ -134,15 +134,15 @@ async fn a_client_that_reads_nothing_holds_nobody_up_and_is_told_how_all_is_when
         }
     }
     other.all_until_now().await;
-    let (mut told, mut lists) = (0, Vec::new());
+    let (mut errors, mut lists) = (0, Vec::new());
     while lists.len() < 3 {
         let Ok(Some(Frame::Text(text))) = soon(deaf.next()).await else { panic!("it is over") };
         match serde_json::from_str::<Value>(&text).unwrap()["type"].as_str().unwrap() {
-            "error" => told += 1,
+            "error" => errors += 1,
             list => lists.push(list.to_owned()),
         }
     }
-    assert!(told < 4000, "it has missed some");
+    assert!(errors < 4000, "it has missed some");
     assert_eq!(lists, ["session_list", "project_list", "team_list"]);
 }
 
@@ -221,16 +221,16 @@ async fn a_client_that_reads_nothing_is_paused_and_loses_nothing() {
     let kit = Kit::with(|settings| settings.message_rate = 1_000_000).await;
     let (mut deaf, outbox) = deaf_with_outbox(&kit).await;
     let ask = json!({"type": "get_cluster_config"}).to_string();
-    let asked = 25_000;
-    (0..asked).for_each(|_| outbox.push(ask.clone()).unwrap());
+    let requests = 25_000;
+    (0..requests).for_each(|_| outbox.push(ask.clone()).unwrap());
     tokio::time::pause();
     let stuck = timeout(Duration::from_secs(1), deaf.write_only()).await;
     tokio::time::resume();
     assert!(stuck.is_err(), "{stuck:?}");
     let one = outbox_cost(&ask);
-    let heard = asked - outbox.queued() / one;
+    let heard = requests - outbox.queued() / one;
     let (mut answers, mut length) = (0, 0);
-    while answers < asked {
+    while answers < requests {
         let Ok(Some(Frame::Text(text))) = soon(deaf.next()).await else { panic!("{answers}") };
         length = text.len();
         answers += 1;
@@ -247,14 +247,15 @@ async fn a_request_that_its_lane_refuses_is_marked_as_answered() {
     let (outbox, _reader) = Outbox::detached();
     let me =
         Identity { who: "guest".to_owned(), role: protocol::workspace::Role::Admin, member: None };
-    let mut serving = Serving::new(&kit.socket.0, kit.socket.0.next_client(), me, outbox, false);
+    let mut server =
+        RequestServer::new(&kit.socket.0, kit.socket.0.next_client(), me, outbox, false);
     let answered = Arc::<Mutex<Vec<usize>>>::default();
     // One at once and 64 that wait are the bound.
     for number in 1..=66 {
         let answered = Arc::clone(&answered);
         let done = move || answered.lock().unwrap().push(number);
-        let asked = ClientMessage::ListSessions(ListSessions::default());
-        serving.request(asked, None, done).await.unwrap();
+        let request = ClientMessage::ListSessions(ListSessions::default());
+        server.request(request, None, done).await.unwrap();
     }
     assert!(answered.lock().unwrap().contains(&66));
     kit.shut_down().await;

@@ -84,18 +84,6 @@ async fn an_empty_token_stands_for_the_session_of_the_page() {
 }
 
 #[tokio::test]
-async fn without_any_key_it_is_said_how_to_make_one() {
-    let kit = Kit::with(|settings| settings.token = None).await;
-    let mut stranger = kit.stranger(FAR);
-    stranger.say(json!({"type": "auth", "token": ""}));
-    let result = stranger.hear().await;
-    assert_eq!(result["success"], false);
-    let words = result["message"].as_str().unwrap();
-    assert!(words.contains("warren key create"), "{words}");
-    stranger.until_over().await;
-}
-
-#[tokio::test]
 async fn a_stranger_that_sends_too_much_is_ended_unheard() {
     let kit = Kit::new().await;
     let mut stranger = kit.stranger(FAR);
@@ -195,9 +183,9 @@ async fn a_key_that_is_revoked_closes_what_is_connected_with_it() {
     client.ask(json!({"type": "list_sessions"}), "session_list").await;
     kit.workspace.keys.revoke(&id, access::Moment::now()).unwrap();
     client.until_over().await;
-    let mut again = kit.stranger(FAR);
-    again.say(json!({"type": "auth", "token": text}));
-    let result = again.hear().await;
+    let mut second = kit.stranger(FAR);
+    second.say(json!({"type": "auth", "token": text}));
+    let result = second.hear().await;
     assert!(result["message"].as_str().unwrap().contains("revoked"), "{result}");
 }
 

@@ -76,8 +76,8 @@ async fn of_what_a_projects_user_may_not_read_no_change_is_told() {
     fs::create_dir(secret.join("new")).unwrap();
     fs::write(secret.join("new/f"), "x").unwrap();
     let silence = std::time::Duration::from_millis(900);
-    let told = tokio::time::timeout(silence, theirs.client.hear_of(CHANGED)).await;
-    assert!(told.is_err(), "{told:?}");
+    let answer = tokio::time::timeout(silence, theirs.client.hear_of(CHANGED)).await;
+    assert!(answer.is_err(), "{answer:?}");
     fs::write(theirs.dir.join("f"), "x").unwrap();
     soon(theirs.client.hear_of(CHANGED)).await;
     theirs.kit.shut_down().await;
@@ -101,12 +101,12 @@ async fn git_sees_what_its_projects_user_may_see() {
     git(&theirs.dir, &["init", "-q", "-b", "main"]);
     fs::write(theirs.dir.join("f"), "x").unwrap();
     let status = theirs.of("git_status", json!({}));
-    let told = theirs.client.ask(status.clone(), "git_status_result").await;
-    assert_eq!((&told["is_repo"], &told["branch"]), (&json!(true), &json!("main")), "{told}");
-    assert_eq!(told["untracked"], json!(["f"]));
+    let answer = theirs.client.ask(status.clone(), "git_status_result").await;
+    assert_eq!((&answer["is_repo"], &answer["branch"]), (&json!(true), &json!("main")), "{answer}");
+    assert_eq!(answer["untracked"], json!(["f"]));
     mode(&theirs.dir.join(".git"), 0o700);
-    let told = theirs.client.ask(status, "git_status_result").await;
-    assert_eq!(told["is_repo"], false, "{told}");
+    let answer = theirs.client.ask(status, "git_status_result").await;
+    assert_eq!(answer["is_repo"], false, "{answer}");
     theirs.kit.shut_down().await;
 }
 

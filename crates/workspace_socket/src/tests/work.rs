@@ -49,11 +49,11 @@ async fn a_terminal_is_opened_typed_into_watched_and_killed() {
     assert_eq!(client.hear_of("detached").await["session_id"], id);
     client.say(json!({"type": "kill_session", "session_id": id}));
     client.hear_of("session_killed").await;
-    let told = client.all_until_now().await;
-    assert!(!told.iter().any(|it| it["type"] == "session_killed"), "told once: {told:?}");
+    let messages = client.all_until_now().await;
+    assert!(!messages.iter().any(|it| it["type"] == "session_killed"), "told once: {messages:?}");
     for message in ["attach", "kill_session", "interrupt", "take_control"] {
-        let asked = json!({"type": message, "session_id": id});
-        assert_eq!(client.ask(asked, "session_unknown").await["session_id"], id);
+        let request = json!({"type": message, "session_id": id});
+        assert_eq!(client.ask(request, "session_unknown").await["session_id"], id);
     }
     kit.workspace.audit.flush();
     let noted = store::AuditStore::actions(&*kit.site.store, 100).unwrap();
@@ -93,8 +93,8 @@ async fn of_a_hidden_session_only_its_viewers_and_who_killed_it_hear() {
     let id = cat(&kit, &mut owner, true).await;
     let listed = other.ask(json!({"type": "list_sessions"}), "session_list").await;
     assert_eq!(listed["sessions"], json!([]));
-    let asked = json!({"type": "list_sessions", "include_hidden": true});
-    let listed = other.ask(asked, "session_list").await;
+    let request = json!({"type": "list_sessions", "include_hidden": true});
+    let listed = other.ask(request, "session_list").await;
     assert_eq!(listed["sessions"][0]["id"], id);
     owner.say(json!({"type": "kill_session", "session_id": id}));
     assert_eq!(owner.hear_of("session_killed").await["session_id"], id);
@@ -112,8 +112,8 @@ async fn a_change_is_announced_once_to_every_client() {
     let deleted = json!({"type": "delete_project", "project_id": id});
     client.ask(deleted.clone(), "project_removed").await;
     assert_eq!(client.all_until_now().await, Vec::<Value>::new());
-    let told = other.all_until_now().await;
-    let kinds: Vec<_> = told.iter().map(|it| it["type"].as_str().unwrap()).collect();
+    let messages = other.all_until_now().await;
+    let kinds: Vec<_> = messages.iter().map(|it| it["type"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["project_saved", "project_saved", "project_removed"]);
     let refused = client.ask(deleted, "error").await;
     assert!(refused["message"].as_str().unwrap().contains(&id), "{refused}");
@@ -208,8 +208,8 @@ async fn a_project_in_no_repository_has_a_status_that_says_so() {
     let kit = Kit::new().await;
     let mut client = kit.client().await;
     let id = kit.project(&mut client).await;
-    let asked = json!({"type": "git_status", "project_id": id});
-    let status = client.ask(asked, "git_status_result").await;
+    let request = json!({"type": "git_status", "project_id": id});
+    let status = client.ask(request, "git_status_result").await;
     assert_eq!((&status["is_repo"], &status["staged"]), (&json!(false), &json!([])));
 }
 

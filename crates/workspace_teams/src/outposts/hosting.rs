@@ -54,19 +54,19 @@ impl Lines {
 }
 
 /// The outpost's end of a line.
-pub(crate) struct Hosting {
+pub(crate) struct OutpostEnd {
     pub(crate) owner: String,
     pub(crate) queue: Arc<Queue>,
     pub(crate) host: Arc<dyn TeamHost>,
 }
 
-impl Hosting {
+impl OutpostEnd {
     /// Serves an owner until the line ends, or a newer one begins.
     pub(crate) async fn serve(self, lines: &Lines, roll: ToOutpost, mut line: Box<dyn Line>) {
         let replaced = lines.begin(&self.owner);
         // The line counts as open until this future ends, also if it is dropped.
         let _over = replaced.clone().drop_guard();
-        let mut serving = Serving { hosting: self, sent: BTreeMap::new(), unheard: 0 };
+        let mut serving = OpenLine { hosting: self, sent: BTreeMap::new(), unheard: 0 };
         let mut creating = JoinSet::new();
         let mut reports = serving.hosting.queue.reports();
         let mut message = Some(roll);
@@ -144,14 +144,14 @@ impl Hosting {
     }
 }
 
-struct Serving {
-    hosting: Hosting,
+struct OpenLine {
+    hosting: OutpostEnd,
     /// The newest report about each session that the owner was sent.
     sent: BTreeMap<Uuid, u64>,
     unheard: usize,
 }
 
-impl Serving {
+impl OpenLine {
     async fn message(
         &mut self,
         message: ToOutpost,
@@ -164,9 +164,9 @@ impl Serving {
                 self.roll(sessions.into_iter().collect(), is_complete, line).await?;
             }
             ToOutpost::Create(recruit) => {
-                let Hosting { owner, queue, host } = &self.hosting;
+                let OutpostEnd { owner, queue, host } = &self.hosting;
                 let (owner, queue, host) = (owner.clone(), Arc::clone(queue), Arc::clone(host));
-                let making = Arc::new(Hosting { owner, queue, host }).create(*recruit);
+                let making = Arc::new(OutpostEnd { owner, queue, host }).create(*recruit);
                 // A task of its own: the session is made also if the line ends.
                 let making = tokio::spawn(making);
                 creating.spawn(async move {

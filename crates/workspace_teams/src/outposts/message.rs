@@ -152,15 +152,12 @@ impl Recruit {
             false => NewEngine::Agent { provider, model, extra_args },
         };
         Ok(NewSession {
-            engine,
             name: self.name,
-            working_dir: self.working_dir,
             project_id,
             run_as_user,
             hidden: self.hidden,
-            tags: Vec::new(),
             team: Some((self.team, false)),
-            size: None,
+            ..NewSession::new(engine, self.working_dir)
         })
     }
 }
@@ -189,15 +186,9 @@ mod tests {
         let engine =
             NewEngine::Agent { provider: "claude".to_owned(), model: None, extra_args: Vec::new() };
         let new = NewSession {
-            engine,
-            name: None,
-            working_dir: "/work".to_owned(),
             project_id: Some(ProjectId::from_random(3)),
             run_as_user: Some("alice".to_owned()),
-            hidden: false,
-            tags: Vec::new(),
-            team: None,
-            size: None,
+            ..NewSession::new(engine, "/work".to_owned())
         };
         let (session, team) = (SessionId::from_random(1), TeamId::from_random(2));
         Recruit::new(session, team, administrator, new).unwrap()

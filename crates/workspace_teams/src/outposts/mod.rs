@@ -77,21 +77,21 @@ pub trait Line: Send + Sync {
 /// The stations at all members that run sessions of this machine's teams.
 #[derive(Default)]
 pub(crate) struct Outposts {
-    shared: Arc<Shared>,
-    stations: Mutex<BTreeMap<String, Running>>,
+    shared: Arc<StationContext>,
+    stations: Mutex<BTreeMap<String, StationTask>>,
     /// The lines of the owners that have sessions here.
     pub(crate) lines: Arc<Lines>,
     calling: Mutex<Option<AbortOnDropHandle<()>>>,
 }
 
-struct Running {
+struct StationTask {
     station: Arc<Station>,
     _running: AbortOnDropHandle<()>,
 }
 
 /// The parts that all stations use.
 #[derive(Default)]
-pub(crate) struct Shared {
+pub(crate) struct StationContext {
     members: RwLock<Option<Arc<dyn Members>>>,
     queue: Arc<Queue>,
     /// The sessions that are being made, and the members that make them.
@@ -102,20 +102,20 @@ pub(crate) struct Shared {
 
 /// A session that is being made for a team, until it is in the team. The outpost ends sessions that
 /// are neither.
-pub(crate) struct Making {
-    shared: Arc<Shared>,
+pub(crate) struct PendingSession {
+    shared: Arc<StationContext>,
     station: Arc<Station>,
     session: Uuid,
 }
 
-impl Making {
+impl PendingSession {
     /// The member that runs the session.
     pub(crate) fn node(&self) -> &str {
         self.station.node()
     }
 }
 
-impl Drop for Making {
+impl Drop for PendingSession {
     fn drop(&mut self) {
         self.shared.making().remove(&self.session);
         self.station.call_roll();
@@ -124,7 +124,7 @@ impl Drop for Making {
 
 impl Outposts {
     pub(crate) fn new(queue: &Arc<Queue>) -> Self {
-        let shared = Shared { queue: Arc::clone(queue), ..Shared::default() };
+        let shared = StationContext { queue: Arc::clone(queue), ..StationContext::default() };
         Self { shared: Arc::new(shared), ..Self::default() }
     }
 
@@ -189,7 +189,7 @@ impl Outposts {
         team: TeamId,
         administrator: bool,
         new: NewSession,
-    ) -> Result<(SessionInfo, Making), Refusal> {
+    ) -> Result<(SessionInfo, PendingSession), Refusal> {
         let session = SessionId::from_random(rand::random());
         let no_agent = || Refusal::invalid("a member of a team is an agent");
         let recruit = Recruit::new(session, team, administrator, new).ok_or_else(no_agent)?;
@@ -197,7 +197,7 @@ impl Outposts {
         // Before it is asked for: a roll in between would end it.
         self.shared.making().insert(session.uuid(), node.to_owned());
         let (shared, session) = (Arc::clone(&self.shared), session.uuid());
-        let making = Making { shared, station: Arc::clone(&station), session };
+        let making = PendingSession { shared, station: Arc::clone(&station), session };
         let made = station.create(recruit).await;
         let name = self.members().map_or_else(|| node.to_owned(), |members| members.name_of(node));
         let info = made.map_err(|why| Refusal::Failed(format!("{name}: {why}")))?;
@@ -234,17 +234,17 @@ impl Outposts {
         let span = tracing::info_span!(parent: None, "outpost", node);
         let running = tokio::spawn(Arc::clone(&station).run().instrument(span));
         let _running = AbortOnDropHandle::new(running);
-        let running = Running { station: Arc::clone(&station), _running };
+        let running = StationTask { station: Arc::clone(&station), _running };
         stations.insert(node.to_owned(), running);
         station
     }
 
-    fn stations(&self) -> MutexGuard<'_, BTreeMap<String, Running>> {
+    fn stations(&self) -> MutexGuard<'_, BTreeMap<String, StationTask>> {
         self.stations.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Shared {
+impl StationContext {
     fn members(&self) -> Option<Arc<dyn Members>> {
         self.members.read().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -18,7 +18,7 @@ use tokio::{
 use uuid::Uuid;
 
 use super::{
-    Line, Members, Shared,
+    Line, Members, StationContext,
     message::{FromOutpost, Recruit, ToOutpost, read, write},
 };
 use crate::{delivery::Speaker, queue::ask};
@@ -33,12 +33,12 @@ const PAUSE: Duration = Duration::from_secs(1);
 const CREATION: Duration = Duration::from_secs(60);
 
 /// The outcome of a request for a session; words if it is not made.
-type Created = Result<SessionInfo, String>;
+type CreationResult = Result<SessionInfo, String>;
 
 /// The station for one member.
 pub(super) struct Station {
     node: String,
-    shared: Arc<Shared>,
+    shared: Arc<StationContext>,
     errands: Mutex<Errands>,
     rung: Notify,
 }
@@ -55,7 +55,7 @@ struct Errands {
 struct Creation {
     recruit: Recruit,
     is_sent: bool,
-    tell: oneshot::Sender<Created>,
+    tell: oneshot::Sender<CreationResult>,
 }
 
 struct Errand {
@@ -79,7 +79,7 @@ enum LineEnd {
 }
 
 impl Station {
-    pub(super) fn new(node: &str, shared: &Arc<Shared>) -> Self {
+    pub(super) fn new(node: &str, shared: &Arc<StationContext>) -> Self {
         let (errands, rung) = (Mutex::default(), Notify::new());
         Self { node: node.to_owned(), shared: Arc::clone(shared), errands, rung }
     }
@@ -89,13 +89,13 @@ impl Station {
     }
 
     /// Makes a session.
-    pub(super) async fn create(&self, recruit: Recruit) -> Created {
-        let (tell, told) = oneshot::channel();
+    pub(super) async fn create(&self, recruit: Recruit) -> CreationResult {
+        let (tell, answer) = oneshot::channel();
         let session = recruit.session.uuid();
         let creation = Creation { recruit, is_sent: false, tell };
         self.errands().creates.insert(session, creation);
         self.rung.notify_one();
-        let created = timeout(CREATION, told).await;
+        let created = timeout(CREATION, answer).await;
         // An answer that comes later finds nobody.
         self.errands().creates.remove(&session);
         match created {
@@ -207,7 +207,7 @@ impl Station {
         }
     }
 
-    fn created(&self, session: Uuid, created: Created) {
+    fn created(&self, session: Uuid, created: CreationResult) {
         if let Some(creation) = self.errands().creates.remove(&session) {
             let _gave_up = creation.tell.send(created);
         }

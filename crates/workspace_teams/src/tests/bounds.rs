@@ -23,7 +23,7 @@ async fn all(queue: &Queue) -> Vec<SessionNotice> {
             return all;
         }
         all.extend(taken.into_iter().filter_map(|input| match input {
-            Input::SessionNotice(told) => Some(told),
+            Input::SessionNotice(notice) => Some(notice),
             Input::Ask(_) => None,
         }));
     }
@@ -43,8 +43,8 @@ async fn callers_beyond_the_bound_are_refused() {
     let refused = ask(&queue, |_, _| (Ok(()), Vec::new())).await.unwrap_err();
     assert!(matches!(refused, Refusal::TooMany { most: ASKS, .. }), "{refused}");
     // No caller waits for ever.
-    for asked in asks {
-        let late = asked.await.unwrap().unwrap_err().to_string();
+    for request in asks {
+        let late = request.await.unwrap().unwrap_err().to_string();
         assert!(late.contains("does not answer"), "{late}");
     }
 }
@@ -66,7 +66,7 @@ async fn texts_that_do_not_fit_are_left_out_and_their_turns_end_all_the_same() {
     queue.tell(ended(2, 11));
     queue.tell(ended(3, 10));
     let waiting = all(&queue).await;
-    let text = |told: &SessionNotice| match told {
+    let text = |notice: &SessionNotice| match notice {
         SessionNotice::Ended { text, outcome: TurnOutcome::Completed, .. } => text.clone(),
         other => panic!("{other:?}"),
     };
@@ -96,9 +96,9 @@ async fn a_worker_too_many_leaves_no_session_behind() {
     let rig = Rig::within(Limits { workers: 1, ..Limits::default() }).await;
     let team = rig.create().await;
     rig.spawn(team.id).await;
-    for asked in ["spawn_worker", "assign", "handoff"] {
-        let asked = format!(r#"{{"type":"{asked}","team_id":"{}","prompt":"go"}}"#, team.id);
-        let refused = rig.say(&asked).await.unwrap_err().to_string();
+    for request in ["spawn_worker", "assign", "handoff"] {
+        let request = format!(r#"{{"type":"{request}","team_id":"{}","prompt":"go"}}"#, team.id);
+        let refused = rig.say(&request).await.unwrap_err().to_string();
         assert!(refused.contains("1 workers already"), "{refused}");
     }
     assert_eq!(rig.sessions.lock().all.len(), 2);
@@ -108,9 +108,11 @@ async fn a_worker_too_many_leaves_no_session_behind() {
 async fn work_that_is_too_long_leaves_no_session_behind() {
     let rig = Rig::within(Limits { payload: 3, ..Limits::default() }).await;
     let team = rig.create().await;
-    let asked = format!(r#"{{"type":"assign","team_id":"{}","prompt":"long"}}"#, team.id);
-    assert!(rig.say(&asked).await.unwrap_err().to_string().contains("4 bytes"));
+    let request = format!(r#"{{"type":"assign","team_id":"{}","prompt":"long"}}"#, team.id);
+    assert!(rig.say(&request).await.unwrap_err().to_string().contains("4 bytes"));
     rig.settle().await;
     assert_eq!(rig.sessions.lock().all.len(), 1);
-    assert!(rig.say(&asked.replace("long", " ")).await.unwrap_err().to_string().contains("empty"));
+    assert!(
+        rig.say(&request.replace("long", " ")).await.unwrap_err().to_string().contains("empty")
+    );
 }

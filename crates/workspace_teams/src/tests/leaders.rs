@@ -119,9 +119,9 @@ async fn a_worker_gives_no_work_to_others() {
     let (rig, team) = Rig::with_team().await;
     let ann = rig.spawn(team.id).await;
     let ann = Member { team: team.id, session: ann };
-    for asked in ["spawn_worker", "assign", "handoff"] {
-        let asked = format!(r#"{{"type":"{asked}","team_id":"{}","prompt":"go"}}"#, team.id);
-        let refused = rig.say_as(Some(ann), &asked).await.unwrap_err().to_string();
+    for request in ["spawn_worker", "assign", "handoff"] {
+        let request = format!(r#"{{"type":"{request}","team_id":"{}","prompt":"go"}}"#, team.id);
+        let refused = rig.say_as(Some(ann), &request).await.unwrap_err().to_string();
         assert!(refused.contains("only the leader"), "{refused}");
     }
     assert_eq!(rig.sessions.lock().all.len(), 2);

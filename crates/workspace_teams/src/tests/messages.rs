@@ -11,10 +11,10 @@ use super::rig::Rig;
 
 async fn inbox(rig: &Rig, team: TeamId, session: SessionId, since: Option<u64>) -> TeamInbox {
     let since = since.map_or("null".to_owned(), |since| since.to_string());
-    let asked = format!(
+    let request = format!(
         r#"{{"type":"get_team_inbox","team_id":"{team}","session_id":"{session}","since_seq":{since}}}"#
     );
-    match rig.say(&asked).await.unwrap() {
+    match rig.say(&request).await.unwrap() {
         ServerMessage::TeamInbox(inbox) => inbox,
         other => panic!("{other:?}"),
     }
@@ -24,10 +24,10 @@ async fn inbox(rig: &Rig, team: TeamId, session: SessionId, since: Option<u64>) 
 async fn a_message_is_kept_shown_to_the_addressees_viewers_and_is_its_next_prompt() {
     let (rig, team) = Rig::with_team().await;
     let ann = rig.spawn(team.id).await;
-    rig.told();
+    rig.messages();
     let seq = rig.relay(team.id, team.leader_session_id, Some(ann), "go").await.unwrap();
     assert_eq!(seq, 1);
-    assert!(rig.kept().iter().any(|id| id.ends_with("/message/00000000000000000001")));
+    assert!(rig.stored().iter().any(|id| id.ends_with("/message/00000000000000000001")));
     let event = rig.sessions.lock().events.remove(0);
     assert_eq!((event.only_viewers_of, event.team), (Some(ann), Some(team.id)));
     let (from_session_id, payload) = (team.leader_session_id, "go".to_owned());
@@ -42,11 +42,11 @@ async fn a_message_is_kept_shown_to_the_addressees_viewers_and_is_its_next_promp
 async fn a_message_that_cannot_be_stored_is_neither_acknowledged_nor_delivered() {
     let (rig, team) = Rig::with_team().await;
     let ann = rig.spawn(team.id).await;
-    rig.told();
+    rig.messages();
     rig.store.fail_writes(true);
     let refused = rig.relay(team.id, team.leader_session_id, Some(ann), "lost").await.unwrap_err();
     assert!(refused.to_string().contains("cannot be written down"), "{refused}");
-    assert!(rig.told().is_empty() && rig.given(ann).is_empty());
+    assert!(rig.messages().is_empty() && rig.given(ann).is_empty());
     rig.store.fail_writes(false);
     let seq = rig.relay(team.id, team.leader_session_id, Some(ann), "kept").await.unwrap();
     assert_eq!(seq, 1, "the one that was lost is not there");

@@ -55,25 +55,25 @@ fn handed(answer: Result<ServerMessage, String>) -> HandoffResult {
 async fn a_handoff_gives_its_prompt_and_comes_back_with_the_turns_last_words() {
     let rig = Arc::new(Rig::start().await);
     let team = rig.create().await;
-    let asked = say_beside(&rig, handoff(team.id, 60_000));
+    let request = say_beside(&rig, handoff(team.id, 60_000));
     let ann = worker(&rig).await;
     assert_eq!(rig.begin(ann).await, "audit");
-    rig.told();
+    rig.messages();
     rig.end(ann, true, "all is well").await;
-    let result = handed(asked.await.unwrap());
+    let result = handed(request.await.unwrap());
     assert_eq!((result.worker_session_id, result.completed, result.success), (ann, true, true));
     assert_eq!((result.result.as_deref(), result.wait_id), (Some("all is well"), None));
-    assert_eq!(rig.names_told(), ["worker_result_received", "team_completed"]);
+    assert_eq!(rig.message_names(), ["worker_result_received", "team_completed"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_handoff_that_times_out_is_resumed_and_its_result_is_not_lost() {
     let rig = Arc::new(Rig::start().await);
     let team = rig.create().await;
-    let asked = say_beside(&rig, handoff(team.id, 5_000));
+    let request = say_beside(&rig, handoff(team.id, 5_000));
     let ann = worker(&rig).await;
     rig.begin(ann).await;
-    let result = handed(asked.await.unwrap());
+    let result = handed(request.await.unwrap());
     assert_eq!((result.completed, result.result), (false, None));
     let wait_id = result.wait_id.unwrap();
     // The result comes while nobody waits.
@@ -103,14 +103,14 @@ async fn a_turn_has_one_result_however_often_it_is_reported() {
     let (rig, team) = Rig::with_team().await;
     let ann = rig.assign(team.id, "work").await;
     rig.begin(ann).await;
-    rig.told();
+    rig.messages();
     for said in ["first", "second"] {
         let counts = rig.say(&report(team.id, ann, said)).await.unwrap();
         let ServerMessage::WorkerResultReceived(counts) = counts else { panic!("{counts:?}") };
         assert_eq!(counts.result, "first");
     }
     rig.end(ann, true, "last words").await;
-    assert_eq!(rig.names_told(), ["worker_result_received", "team_completed"]);
+    assert_eq!(rig.message_names(), ["worker_result_received", "team_completed"]);
     let waited = rig.wait(&format!(r#""team_id":"{}""#, team.id)).await;
     assert_eq!(waited.results[0].result, "first");
 }
@@ -119,11 +119,11 @@ async fn a_turn_has_one_result_however_often_it_is_reported() {
 async fn a_workers_death_ends_the_waits_for_it() {
     let rig = Arc::new(Rig::start().await);
     let team = rig.create().await;
-    let asked = say_beside(&rig, handoff(team.id, 60_000));
+    let request = say_beside(&rig, handoff(team.id, 60_000));
     let ann = worker(&rig).await;
     rig.begin(ann).await;
     rig.die(ann).await;
-    let result = handed(asked.await.unwrap());
+    let result = handed(request.await.unwrap());
     assert_eq!((result.completed, result.success), (true, false));
     assert!(result.result.unwrap().contains("ended before it gave a result"));
 }
@@ -132,27 +132,27 @@ async fn a_workers_death_ends_the_waits_for_it() {
 async fn deleting_a_team_ends_its_sessions_and_its_waits() {
     let rig = Arc::new(Rig::start().await);
     let team = rig.create().await;
-    let asked = say_beside(&rig, handoff(team.id, 60_000));
+    let request = say_beside(&rig, handoff(team.id, 60_000));
     worker(&rig).await;
-    rig.told();
+    rig.messages();
     let deleted = rig.say(&format!(r#"{{"type":"delete_team","team_id":"{}"}}"#, team.id)).await;
     assert!(matches!(deleted, Ok(ServerMessage::TeamDeleted(of)) if of.team_id == team.id));
     assert!(rig.sessions.lock().all.is_empty());
-    assert!(asked.await.unwrap().unwrap_err().contains("deleted"));
-    assert!(rig.kept().is_empty(), "{:?}", rig.kept());
-    assert_eq!(rig.names_told(), ["team_deleted"]);
+    assert!(request.await.unwrap().unwrap_err().contains("deleted"));
+    assert!(rig.stored().is_empty(), "{:?}", rig.stored());
+    assert_eq!(rig.message_names(), ["team_deleted"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_caller_that_leaves_waits_no_more() {
     let rig = Arc::new(Rig::start().await);
     let team = rig.create().await;
-    let asked = say_beside(&rig, handoff(team.id, 60_000));
+    let request = say_beside(&rig, handoff(team.id, 60_000));
     let ann = worker(&rig).await;
     rig.settle().await;
     assert_eq!(rig.waits().await, 1);
-    asked.abort();
-    let _aborted = asked.await;
+    request.abort();
+    let _aborted = request.await;
     rig.settle().await;
     assert_eq!(rig.waits().await, 0);
     // The work goes on.
@@ -166,12 +166,12 @@ async fn a_caller_that_leaves_waits_no_more() {
 async fn those_who_wait_are_told_when_the_store_fails() {
     let rig = Arc::new(Rig::start().await);
     let team = rig.create().await;
-    let asked = say_beside(&rig, handoff(team.id, 60_000));
+    let request = say_beside(&rig, handoff(team.id, 60_000));
     let ann = worker(&rig).await;
     rig.begin(ann).await;
     rig.store.fail_writes(true);
     rig.end_unheard(ann, true, "done");
-    let refused = asked.await.unwrap().unwrap_err();
+    let refused = request.await.unwrap().unwrap_err();
     assert!(refused.contains("cannot be written down"), "{refused}");
     // What happened meanwhile is not lost.
     rig.store.fail_writes(false);

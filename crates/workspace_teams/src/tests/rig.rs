@@ -8,12 +8,12 @@ use std::{
 use ::session::team::Limits;
 use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::workspace::{
-    ClientMessage, ProjectId, Role, ServerMessage, SessionId, SessionInfo, SessionKind,
-    SessionMode, SessionStatus, Team, TeamId, client::TeamCreated, decode_request,
+    ClientMessage, ProjectId, Role, ServerMessage, SessionId, SessionInfo, SessionStatus, Team,
+    TeamId, client::TeamCreated, decode_request,
 };
 use store::{VolatileStore, WorkspaceStore};
 use tokio::task::JoinHandle;
-use workspace::{Event, Facts, Identity, Member, NewEngine, NewSession, Receipt, Refusal};
+use workspace::{Event, Facts, Identity, Member, NewSession, Receipt, Refusal};
 
 use crate::{
     Desk, TeamRequests,
@@ -229,17 +229,17 @@ impl Rig {
     }
 
     /// The messages that clients were sent since the last call.
-    pub(super) fn told(&self) -> Vec<ServerMessage> {
+    pub(super) fn messages(&self) -> Vec<ServerMessage> {
         let events = std::mem::take(&mut self.sessions.lock().events);
         events.into_iter().map(|event| event.message).collect()
     }
 
-    pub(super) fn names_told(&self) -> Vec<&'static str> {
-        self.told().iter().map(ServerMessage::name).collect()
+    pub(super) fn message_names(&self) -> Vec<&'static str> {
+        self.messages().iter().map(ServerMessage::name).collect()
     }
 
     /// The ids of all facts in the store.
-    pub(super) fn kept(&self) -> Vec<String> {
+    pub(super) fn stored(&self) -> Vec<String> {
         let facts = self.store.load_facts(KIND).unwrap();
         facts.into_iter().map(|fact| fact.id).collect()
     }
@@ -302,7 +302,8 @@ impl TeamHost for Sessions {
         if state.refuses {
             return async { Err(Refusal::invalid("no more sessions")) }.boxed();
         }
-        let facts = facts(id, new);
+        let (dir, user) = (new.working_dir.clone(), new.run_as_user.clone());
+        let facts = new.facts(id, dir, user).unwrap();
         let (info, prompts) = (info(&facts), VecDeque::new());
         let session = FakeSession { facts, prompts, is_full: false, is_idle: true, turn: 0 };
         state.all.insert(info.id, session);
@@ -341,45 +342,6 @@ impl TeamHost for Sessions {
     fn note(&self, _: &str, _: &'static str, _: &str) {}
 
     fn note_typing(&self, _: &str, _: SessionId) {}
-}
-
-fn facts(id: SessionId, new: NewSession) -> Facts {
-    let (mode, provider, model, extra_args) = match new.engine {
-        NewEngine::Agent { provider, model, extra_args } => {
-            (SessionMode::Sdk, provider, model, extra_args)
-        }
-        NewEngine::Interactive { provider, model, extra_args } => {
-            (SessionMode::Pty, provider, model, extra_args)
-        }
-        other => panic!("{other:?} is no agent"),
-    };
-    Facts {
-        id,
-        name: new.name,
-        mode,
-        kind: SessionKind::of_provider(&provider),
-        working_dir: new.working_dir,
-        model,
-        created_at: jiff::Timestamp::UNIX_EPOCH,
-        last_active: jiff::Timestamp::UNIX_EPOCH,
-        project_id: new.project_id,
-        provider,
-        extra_args,
-        hidden: new.hidden,
-        tags: new.tags,
-        team_id: new.team.map(|(team, _)| team),
-        is_team_leader: new.team.is_some_and(|(_, leads)| leads),
-        run_as_user: new.run_as_user,
-        conversation: None,
-        used: None,
-        turn: 0,
-        waiting: Vec::new(),
-        prompt_ids: Default::default(),
-        adopted: None,
-        transcript: None,
-        ended: None,
-        exit_code: None,
-    }
 }
 
 fn info(facts: &Facts) -> SessionInfo {

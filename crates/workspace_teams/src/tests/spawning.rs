@@ -9,8 +9,8 @@ use super::rig::Rig;
 #[tokio::test(start_paused = true)]
 async fn a_team_is_made_around_a_leader_that_is_an_agent() {
     let rig = Rig::start().await;
-    let asked = r#"{"type":"create_team","name":"crew","working_dir":"/work","model":"opus"}"#;
-    let ServerMessage::TeamCreated(made) = rig.say(asked).await.unwrap() else { panic!() };
+    let request = r#"{"type":"create_team","name":"crew","working_dir":"/work","model":"opus"}"#;
+    let ServerMessage::TeamCreated(made) = rig.say(request).await.unwrap() else { panic!() };
     let leader = &rig.sessions.lock().all[&made.leader_session.id].facts;
     assert_eq!((leader.mode, &*leader.provider), (SessionMode::Sdk, "claude"));
     assert_eq!((leader.team_id, leader.is_team_leader), (Some(made.team.id), true));
@@ -21,12 +21,12 @@ async fn a_team_is_made_around_a_leader_that_is_an_agent() {
 #[tokio::test(start_paused = true)]
 async fn a_worker_starts_as_its_leader_did_unless_it_is_told_otherwise() {
     let rig = Rig::start().await;
-    let asked = r#"{"type":"create_team","name":"crew","working_dir":"/work","model":"opus",
+    let request = r#"{"type":"create_team","name":"crew","working_dir":"/work","model":"opus",
         "extra_args":["--verbose"],"provider":"codex"}"#;
-    let ServerMessage::TeamCreated(made) = rig.say(asked).await.unwrap() else { panic!() };
+    let ServerMessage::TeamCreated(made) = rig.say(request).await.unwrap() else { panic!() };
     let spawn = async |more: &str| {
-        let asked = format!(r#"{{"type":"spawn_worker","team_id":"{}"{more}}}"#, made.team.id);
-        let ServerMessage::WorkerSpawned(made) = rig.say(&asked).await.unwrap() else { panic!() };
+        let request = format!(r#"{{"type":"spawn_worker","team_id":"{}"{more}}}"#, made.team.id);
+        let ServerMessage::WorkerSpawned(made) = rig.say(&request).await.unwrap() else { panic!() };
         rig.sessions.lock().all[&made.worker_session.id].facts.clone()
     };
     let same = spawn("").await;
@@ -52,7 +52,7 @@ async fn a_bad_member_is_refused() {
     rig.sessions.lock().refuses = true;
     let refused = rig.say(r#"{"type":"create_team","name":"x","working_dir":"/"}"#).await;
     assert!(refused.unwrap_err().to_string().contains("no more sessions"));
-    assert!(rig.kept().is_empty() && rig.sessions.lock().all.is_empty());
+    assert!(rig.stored().is_empty() && rig.sessions.lock().all.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -70,8 +70,8 @@ async fn a_team_that_cannot_be_kept_leaves_no_session_behind() {
 async fn a_team_whose_leader_has_ended_takes_no_workers() {
     let (rig, team) = Rig::with_team().await;
     rig.die(team.leader_session_id).await;
-    let asked = format!(r#"{{"type":"assign","team_id":"{}","prompt":"go"}}"#, team.id);
-    assert!(rig.say(&asked).await.unwrap_err().to_string().contains("inactive"));
+    let request = format!(r#"{{"type":"assign","team_id":"{}","prompt":"go"}}"#, team.id);
+    assert!(rig.say(&request).await.unwrap_err().to_string().contains("inactive"));
     assert_eq!(rig.sessions.lock().all.len(), 1);
 }
 
@@ -79,9 +79,9 @@ async fn a_team_whose_leader_has_ended_takes_no_workers() {
 async fn a_client_that_goes_away_while_a_worker_is_made_leaves_it_in_its_team() {
     let rig = std::sync::Arc::new(Rig::start().await);
     let team = rig.create().await;
-    let asked = format!(r#"{{"type":"assign","team_id":"{}","prompt":"go"}}"#, team.id);
+    let request = format!(r#"{{"type":"assign","team_id":"{}","prompt":"go"}}"#, team.id);
     let beside = std::sync::Arc::clone(&rig);
-    let asking = tokio::spawn(async move { beside.say(&asked).await });
+    let asking = tokio::spawn(async move { beside.say(&request).await });
     while rig.sessions.lock().all.len() < 2 {
         tokio::task::yield_now().await;
     }

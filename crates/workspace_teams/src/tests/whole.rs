@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use protocol::workspace::{
-    Role, ServerMessage, SessionId, SessionStatus, TeamId,
+    Role, ServerMessage, SessionId, TeamId,
     client::{HandoffResult, TeamCreated},
     decode_request,
 };
@@ -106,54 +106,6 @@ async fn an_agent_does_what_it_is_handed_and_its_last_words_are_the_result() {
 }
 
 #[tokio::test]
-async fn a_message_begins_a_turn_that_knows_who_it_is_from() {
-    let (_site, whole, made) = crew().await;
-    let (team, leader) = (made.team.id, made.leader_session.id);
-    let worker = handoff(&whole, team, "say first").await.worker_session_id;
-    relay(&whole, team, leader, worker, "say second").await;
-    relay(&whole, team, leader, worker, "recall").await;
-    let wait =
-        format!(r#"{{"type":"team_wait","team_id":"{team}","for_session_ids":["{worker}"]}}"#);
-    let ServerMessage::TeamWaitResult(waited) = say(&whole, &wait).await.unwrap() else { panic!() };
-    let told = &waited.results[0].result;
-    let heading = format!("[team message 2 from leader \"crew\", session {leader}]\n\nsay second");
-    assert!(told.contains(&heading), "{told}");
-    whole.shut_down().await;
-}
-
-#[tokio::test]
-async fn the_result_is_that_of_the_turn_with_the_work_whatever_others_say_before() {
-    let (_site, whole, made) = crew().await;
-    let (team, leader) = (made.team.id, made.leader_session.id);
-    let worker = handoff(&whole, team, "say first").await.worker_session_id;
-    for text in ["slow 100; say a client's", "say another's"] {
-        whole.sessions().prompt(worker, None, text.to_owned(), None).unwrap();
-    }
-    relay(&whole, team, leader, worker, "say the leader's").await;
-    let wait = format!(r#"{{"type":"team_wait","team_id":"{team}"}}"#);
-    let ServerMessage::TeamWaitResult(waited) = say(&whole, &wait).await.unwrap() else { panic!() };
-    assert_eq!(waited.results[0].result, "the leader's");
-    whole.shut_down().await;
-}
-
-#[tokio::test]
-async fn killing_a_worker_ends_the_handoff_to_it() {
-    let site = site();
-    let whole = Whole::start(&site).await;
-    let team = create(&whole, &site).await.team.id;
-    let killing = async {
-        let workers = || whole.sessions().list(true).into_iter().filter(|one| !one.is_team_leader);
-        let works = async || workers().any(|one| one.status == SessionStatus::Running);
-        eventually("the worker works", DEADLINE, works).await;
-        let worker = workers().next().unwrap().id;
-        whole.sessions().kill(worker).await.unwrap();
-    };
-    let (result, ()) = tokio::join!(handoff(&whole, team, "hang"), killing);
-    assert_eq!((result.completed, result.success), (true, false), "{result:?}");
-    whole.shut_down().await;
-}
-
-#[tokio::test]
 async fn the_sessions_own_environment_carries_no_token() {
     let site = site();
     let whole = Whole::start(&site).await;
@@ -196,8 +148,8 @@ async fn sessions_of_a_team_that_is_no_more_are_ended_at_the_start() {
     let whole = Whole::start(&site).await;
     create(&whole, &site).await;
     whole.shut_down().await;
-    let kept = site.store.load_facts(KIND).unwrap().into_iter();
-    let forget = kept.map(|fact| Change::Forget { kind: fact.kind, id: fact.id });
+    let facts = site.store.load_facts(KIND).unwrap().into_iter();
+    let forget = facts.map(|fact| Change::Forget { kind: fact.kind, id: fact.id });
     site.store.change_facts(&forget.collect::<Vec<_>>()).unwrap();
 
     let whole = Whole::start(&site).await;

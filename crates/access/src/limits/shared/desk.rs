@@ -13,7 +13,7 @@ use base::{KeyId, Period};
 use store::pools::{Answers, MAX_REPORTS, Measure, Report, SILENT_S};
 use tokio::sync::Notify;
 
-use super::{PATIENCE, SharedLimits, slices::Unasked};
+use super::{PATIENCE, SharedLimits, slices::PoolView};
 use crate::{limits::allowance::began, moment::Moment, prices::Charge};
 
 /// A slice of a server that was silent for this long goes back.
@@ -105,8 +105,8 @@ impl Desk {
     /// Takes over what the database has answered.
     pub fn answered(&self, answers: &Answers, now: Moment) {
         self.0.servers.store(answers.servers.max(1), Ordering::Relaxed);
-        let asked = self.line().question_at;
-        *self.line() = Line { away: false, question_at: None, heard: asked };
+        let question_at = self.line().question_at;
+        *self.line() = Line { away: false, question_at: None, heard: question_at };
         let listed = self.all_by_id();
         for answer in &answers.answers {
             if let Some(limits) = listed.get(&answer.pool.key) {
@@ -166,13 +166,13 @@ impl Desk {
         heard.is_some_and(|at| now.saturating_duration_since(at) >= SILENT)
     }
 
-    /// Tells those who wait, and forgets the keys that hold nothing.
-    fn over(&self, told: HashMap<KeyId, Arc<SharedLimits>>) {
-        for (key, limits) in told {
+    /// Wakes the requests that wait for these keys, and forgets keys without a slice in use.
+    fn over(&self, keys: HashMap<KeyId, Arc<SharedLimits>>) {
+        for (key, limits) in keys {
             limits.tell_waiting();
             let mut listed = self.listed();
             let slices = limits.lock();
-            // Who changes them after this, lists them again.
+            // A later change lists the key again.
             if slices.are_empty() {
                 limits.listed.store(false, Ordering::Release);
                 listed.remove(&key);
@@ -197,7 +197,7 @@ impl Desk {
     }
 }
 
-impl Unasked for Desk {
+impl PoolView for Desk {
     fn servers(&self) -> u64 {
         self.servers()
     }

@@ -72,7 +72,7 @@ impl SharedLimits {
             Err(Refusal::Over(over)) => return Err(over),
             Err(Refusal::Short) => {}
         }
-        let Some(_waiting) = Waiting::new(&self.waiting) else {
+        let Some(_waiting) = WaitCount::new(&self.waiting) else {
             return self.at_once(job, estimate, now);
         };
         let until = Instant::now() + PATIENCE;
@@ -100,7 +100,7 @@ impl SharedLimits {
         match self.reserve(job, estimate, now, true) {
             Ok(standing) => Ok(standing),
             Err(Refusal::Over(over)) => Err(over),
-            // Who takes what there is, asks for nothing.
+            // A late request takes what there is, so it never asks for more.
             Err(Refusal::Short) => Ok(Standing::default()),
         }
     }
@@ -176,10 +176,10 @@ impl SharedLimits {
     }
 }
 
-/// A request that waits.
-struct Waiting<'a>(&'a AtomicUsize);
+/// Counts as one waiting request until it is dropped.
+struct WaitCount<'a>(&'a AtomicUsize);
 
-impl<'a> Waiting<'a> {
+impl<'a> WaitCount<'a> {
     /// `None`: too many wait.
     fn new(waiting: &'a AtomicUsize) -> Option<Self> {
         let counted = Self(waiting);
@@ -187,7 +187,7 @@ impl<'a> Waiting<'a> {
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitCount<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

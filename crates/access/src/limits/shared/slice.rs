@@ -213,8 +213,8 @@ impl Slice {
     pub(super) fn report(&mut self, pool: PoolId, now: Instant) -> Report {
         let keep = self.keep(now);
         let need = std::mem::take(&mut self.need);
-        let kept = self.busy().saturating_add(keep);
-        self.granted = self.granted.min(kept);
+        let rest = self.busy().saturating_add(keep);
+        self.granted = self.granted.min(rest);
         (self.recalled, self.changed) = (false, false);
         self.told_idle = self.granted.saturating_sub(self.busy());
         (self.is_asked, self.asked_at) = (true, now);

@@ -24,8 +24,8 @@ pub(super) enum Refusal {
     Short,
 }
 
-/// This server's knowledge of pools that it has not asked for.
-pub(super) trait Unasked {
+/// This server's view of the pools, before it asks the database.
+pub(super) trait PoolView {
     /// The number of servers.
     fn servers(&self) -> u64;
 
@@ -62,9 +62,9 @@ impl Slices {
         estimate: Charge,
         mode: Mode,
         now: Moment,
-        unasked: &impl Unasked,
+        pools: &impl PoolView,
     ) -> Result<(Standing, bool), Refusal> {
-        self.turn(now, unasked);
+        self.turn(now, pools);
         let charge = capped(&self.limits, estimate);
         let mut asks = false;
         for slice in &mut self.slices {
@@ -94,9 +94,9 @@ impl Slices {
     }
 
     /// Settles a job with what it used. An unknown job is skipped.
-    pub(super) fn settle(&mut self, job: JobId, used: Charge, now: Moment, unasked: &impl Unasked) {
+    pub(super) fn settle(&mut self, job: JobId, used: Charge, now: Moment, pools: &impl PoolView) {
         let Some(charge) = self.open.remove(&job) else { return };
-        self.turn(now, unasked);
+        self.turn(now, pools);
         for slice in &mut self.slices {
             let measure = slice.limit.measure;
             match measure {
@@ -160,14 +160,14 @@ impl Slices {
     }
 
     /// Has a slice of this day or month for each limit.
-    fn turn(&mut self, now: Moment, unasked: &impl Unasked) {
+    fn turn(&mut self, now: Moment, pools: &impl PoolView) {
         let wanted = wanted(&self.limits, now.wall_ms);
         if self.slices.iter().map(|slice| slice.limit).eq(wanted.iter().flatten().copied()) {
             return;
         }
         let mut before = std::mem::take(&mut self.slices);
         for limit in wanted.into_iter().flatten() {
-            self.open_slice(limit, &mut before, now.steady, unasked);
+            self.open_slice(limit, &mut before, now.steady, pools);
         }
         for mut slice in before {
             slice.close();
@@ -183,7 +183,7 @@ impl Slices {
         limit: Limit,
         before: &mut Vec<Slice>,
         now: Instant,
-        unasked: &impl Unasked,
+        pools: &impl PoolView,
     ) {
         let is_it = |slice: &Slice| pool_of(&slice.limit) == pool_of(&limit);
         if let Some(at) = before.iter().position(is_it) {
@@ -193,9 +193,9 @@ impl Slices {
         }
         let known = self.closed.iter().position(is_it).map(|at| self.closed.remove(at));
         let mut slice = known.unwrap_or_else(|| {
-            let used = unasked.unsent(&self.key, limit.measure, limit.period);
+            let used = pools.unsent(&self.key, limit.measure, limit.period);
             let free = limit.most.saturating_sub(used);
-            Slice::new(limit, Contact { free, servers: unasked.servers(), at: now })
+            Slice::new(limit, Contact { free, servers: pools.servers(), at: now })
         });
         slice.reopen();
         slice.limit = limit;

@@ -13,7 +13,7 @@ use serde_json::Value;
 use session::agent::{Config, Input, Launch, Line, Output, Turns, TurnsError};
 use tokio::sync::{Notify, watch};
 
-use super::input::KeptProcess;
+use super::input::ProcessState;
 use crate::{
     agents::{gateway::SessionKey, plan::Plan},
     engine::Receipt,
@@ -43,22 +43,22 @@ pub(super) struct Core {
 
 /// The facts about an agent that the next daemon has to know.
 #[derive(Serialize, Deserialize)]
-pub(super) struct KeptAgent {
-    pub(super) process: KeptProcess,
+pub(super) struct AgentState {
+    pub(super) process: ProcessState,
     turns: Value,
     /// The agent's key for this server's models, and the server's address.
     key: Option<String>,
     server: Option<String>,
 }
 
-impl KeptAgent {
-    pub(super) fn read(kept: &[u8]) -> Option<Self> {
-        serde_json::from_slice(kept).ok()
+impl AgentState {
+    pub(super) fn read(state: &[u8]) -> Option<Self> {
+        serde_json::from_slice(state).ok()
     }
 }
 
 /// A prompt that was taken.
-pub(super) struct Prompted {
+pub(super) struct PromptPosition {
     /// Whether it is the first prompt, so that the task is to be started.
     pub(super) is_first: bool,
     /// The number of its turn, if that is known.
@@ -115,19 +115,19 @@ impl Core {
     }
 
     /// The core of an agent whose process outlived an earlier daemon.
-    pub(super) fn again(
+    pub(super) fn resume(
         host: &Arc<EngineHost>,
         plan: Plan,
         feed: Feed,
-        kept: &KeptAgent,
+        state: &AgentState,
     ) -> Result<Self, Refusal> {
         let core = Self::new(host, plan, feed);
         // The process that runs has the old address in its environment.
-        if kept.key.is_some() && kept.server != host.gateway.get().map(|server| server.url) {
+        if state.key.is_some() && state.server != host.gateway.get().map(|server| server.url) {
             return Err(Refusal::invalid("this server has another address than the agent knows"));
         }
-        let key = kept.key.as_deref().map(Secret::from);
-        let (dialect, key) = core.plan.dialect_again(host, key)?;
+        let key = state.key.as_deref().map(Secret::from);
+        let (dialect, key) = core.plan.running_dialect(host, key)?;
         {
             let mut machine = core.machine();
             let waiting = std::mem::take(&mut machine.waiting);
@@ -135,7 +135,7 @@ impl Core {
             // again.
             machine.receipts = waiting.iter().map(|_| None).collect();
             let turns =
-                Turns::restored(core.config.clone(), dialect, waiting, kept.turns.clone(), now());
+                Turns::restored(core.config.clone(), dialect, waiting, state.turns.clone(), now());
             let unknown =
                 || Refusal::invalid("the state of its turn is not the one that is stored");
             machine.turns = Some(turns.ok_or_else(unknown)?);
@@ -160,21 +160,21 @@ impl Core {
     }
 
     /// The state for the next daemon.
-    pub(super) fn kept(&self, process: KeptProcess) -> Option<Vec<u8>> {
+    pub(super) fn state(&self, process: ProcessState) -> Option<Vec<u8>> {
         let machine = self.machine();
         let turns = machine.turns.as_ref()?.saved_state(now());
         let key = machine.key.as_ref().map(|key| key.secret().expose().to_owned());
         drop(machine);
         let host = self.host.upgrade().filter(|_| key.is_some());
         let server = host.and_then(|host| host.gateway.get()).map(|server| server.url);
-        serde_json::to_vec(&KeptAgent { process, turns, key, server }).ok()
+        serde_json::to_vec(&AgentState { process, turns, key, server }).ok()
     }
 
     pub(super) fn prompt(
         &self,
         text: String,
         receipt: Option<Receipt>,
-    ) -> Result<Prompted, Refusal> {
+    ) -> Result<PromptPosition, Refusal> {
         let mut machine = self.machine();
         if machine.is_stopped {
             return Err(refusal(&TurnsError::Stopped));
@@ -188,20 +188,20 @@ impl Core {
             None => self.wake(&mut machine)?,
         };
         let stored = receipt.is_none().then(|| text.clone());
-        let told = turns.handle(now(), Input::Prompt { text });
+        let outcome = turns.handle(now(), Input::Prompt { text });
         // The prompt is the last in the queue, or the running one.
         let turn = turns.running_turn().map(|running| running + turns.queued() as u64);
         // A first prompt that is refused leaves no machine, because no task is started for it.
-        if told.is_ok() || !is_first {
+        if outcome.is_ok() || !is_first {
             (machine.turns, machine.key) = (Some(turns), key);
         }
-        told.map_err(|error| refusal(&error))?;
+        outcome.map_err(|error| refusal(&error))?;
         machine.receipts.push_back(receipt);
         // Under the machine's lock, so that the order is that of the turns.
         if let Some(text) = stored {
             self.feed.prompt_waits(text);
         }
-        Ok(Prompted { is_first, turn })
+        Ok(PromptPosition { is_first, turn })
     }
 
     /// Begins with the prompts that waited when the session was stored. Returns whether the task is
@@ -263,8 +263,8 @@ impl Core {
     pub(super) fn tell(&self, input: Input) -> Result<(), Refusal> {
         let mut machine = self.machine();
         let turns = machine.turns.as_mut().ok_or(TurnsError::NoTurn);
-        let told = turns.and_then(|turns| turns.handle(now(), input));
-        told.map_err(|error| refusal(&error))
+        let result = turns.and_then(|turns| turns.handle(now(), input));
+        result.map_err(|error| refusal(&error))
     }
 
     pub(super) fn happened(&self, input: Input) {

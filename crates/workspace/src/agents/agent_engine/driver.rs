@@ -9,10 +9,10 @@ use tracing::Instrument as _;
 
 use super::{
     core::{Core, closing},
-    process::{Did, Process, exit as exited_as, signal as to_supervisor, until},
+    process::{Process, ProcessEvent, exit as exited_as, signal as to_supervisor, until},
 };
 use crate::{
-    refusal::Refusal,
+    refusal::{Refusal, blocking},
     sessions::{Activity, Feed},
 };
 
@@ -31,12 +31,12 @@ pub(super) struct Driver {
 }
 
 /// The next event for the task.
-enum Happened {
+enum DriverEvent {
     /// The machine got an input.
     News,
     /// A deadline of the machine has passed.
     Due,
-    Process(Did),
+    Process(ProcessEvent),
     /// A killed process still exists, and is given up.
     Lost,
 }
@@ -57,12 +57,14 @@ impl Driver {
                 break;
             }
             match self.happens().await {
-                Happened::News => {}
-                Happened::Due => self.core.timeout(),
-                Happened::Process(Did::Said(line)) => self.line(line).await,
-                Happened::Process(Did::Complained(text)) => self.core.happened(Input::Stderr(text)),
-                Happened::Process(Did::Exited(exit)) => self.exited(exit).await,
-                Happened::Lost => self.exited(process::Exit::Lost).await,
+                DriverEvent::News => {}
+                DriverEvent::Due => self.core.timeout(),
+                DriverEvent::Process(ProcessEvent::Said(line)) => self.line(line).await,
+                DriverEvent::Process(ProcessEvent::Complained(text)) => {
+                    self.core.happened(Input::Stderr(text));
+                }
+                DriverEvent::Process(ProcessEvent::Exited(exit)) => self.exited(exit).await,
+                DriverEvent::Lost => self.exited(process::Exit::Lost).await,
             }
         }
         // They hold keys, so they are gone when the end is reported.
@@ -71,15 +73,15 @@ impl Driver {
         self.core.end();
     }
 
-    async fn happens(&mut self) -> Happened {
+    async fn happens(&mut self) -> DriverEvent {
         let due = self.core.due().map(Instant::from_std);
         let lost_at = self.lost_at;
         // Nothing is lost in the branches that are dropped.
         tokio::select! {
-            () = self.core.news.notified() => Happened::News,
-            () = until(due) => Happened::Due,
-            did = next(&mut self.process) => Happened::Process(did),
-            () = until(lost_at) => Happened::Lost,
+            () = self.core.news.notified() => DriverEvent::News,
+            () = until(due) => DriverEvent::Due,
+            event = next(&mut self.process) => DriverEvent::Process(event),
+            () = until(lost_at) => DriverEvent::Lost,
         }
     }
 
@@ -87,8 +89,8 @@ impl Driver {
     /// the process.
     fn keep_state(&mut self) {
         let Some(process) = &mut self.process else { return };
-        let kept = process.kept();
-        if let Some(state) = self.core.kept(kept)
+        let state = process.state();
+        if let Some(state) = self.core.state(state)
             && let Err(error) = process.journal().keep_state(&state)
         {
             tracing::warn!(%error, "an agent would end with this server");
@@ -235,7 +237,7 @@ impl Driver {
 }
 
 /// The next event of the process; waits for ever if there is no process.
-async fn next(process: &mut Option<Process>) -> Did {
+async fn next(process: &mut Option<Process>) -> ProcessEvent {
     match process {
         Some(process) => process.next().await,
         None => std::future::pending().await,
@@ -263,8 +265,7 @@ fn of_the_line(outputs: Vec<Output>) -> (Vec<AgentEvent>, Vec<Output>) {
 async fn spawn(core: &Core, launch: Launch) -> Result<Process, Refusal> {
     let host = core.host.upgrade().ok_or_else(closing)?;
     let (private, files) = (core.plan.private.clone(), launch.files.clone());
-    let written = task::spawn_blocking(move || private.write(&files)).await;
-    written.map_err(|error| Refusal::failed(&error))??;
+    blocking(move || private.write(&files)).await?;
     let child = host.supervisor.spawn(core.command(&launch)?).await;
     let process = Process::new(child.map_err(|error| Refusal::failed(&error))?);
     let mut process = process.map_err(|error| Refusal::failed(&error))?;

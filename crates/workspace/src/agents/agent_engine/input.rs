@@ -13,7 +13,7 @@ const WAITING: usize = 1024;
 
 /// The facts about an agent's process that the next daemon has to know.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct KeptProcess {
+pub(super) struct ProcessState {
     /// The bytes of its output up to the end of the last line that was taken.
     pub(super) taken: u64,
     /// The input that may not be written yet, and how much input was before it.
@@ -52,18 +52,18 @@ impl Input {
     ///
     /// # Errors
     /// When nobody knows how much of it is written.
-    pub(super) fn again(
+    pub(super) fn resume(
         stdin: ChildInput,
         journal: Arc<Journal>,
-        kept: &KeptProcess,
+        state: &ProcessState,
     ) -> io::Result<Self> {
         let unknown = || io::Error::other("it is not known what the agent was told");
         let written = journal.written().ok_or_else(unknown)?;
-        let done = written.checked_sub(kept.input_at).and_then(|done| usize::try_from(done).ok());
-        let left = done.and_then(|done| kept.input.as_bytes().get(done..)).ok_or_else(unknown)?;
+        let done = written.checked_sub(state.input_at).and_then(|done| usize::try_from(done).ok());
+        let left = done.and_then(|done| state.input.as_bytes().get(done..)).ok_or_else(unknown)?;
         let mut input = Self::new(stdin, journal);
         input.queue(left.to_vec());
-        input.is_closed = kept.is_closed;
+        input.is_closed = state.is_closed;
         Ok(input)
     }
 

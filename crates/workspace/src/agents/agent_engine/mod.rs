@@ -28,13 +28,13 @@ use tokio::{task::JoinHandle, time::timeout};
 use tracing::Instrument as _;
 
 use self::{
-    core::{Core, KeptAgent, Prompted},
+    core::{AgentState, Core, PromptPosition},
     driver::Driver,
     process::Process,
 };
 use super::plan::Plan;
 use crate::{
-    engine::{Engine, PermissionAnswer, Receipt, Typed},
+    engine::{Engine, PermissionAnswer, Receipt, TypingTime},
     host::EngineHost,
     refusal::Refusal,
     sessions::Feed,
@@ -60,17 +60,17 @@ impl AgentEngine {
     ///
     /// # Errors
     /// When the state that the earlier daemon kept does not allow it.
-    pub(crate) fn again(
+    pub(crate) fn take_over(
         host: &Arc<EngineHost>,
         plan: Plan,
         feed: Feed,
         child: Child,
     ) -> Result<Self, Refusal> {
         let state = child.journal.state().map_err(|error| Refusal::failed(&error))?;
-        let kept = state.as_deref().and_then(KeptAgent::read).ok_or_else(unknown)?;
-        let core = Core::again(host, plan, feed, &kept)?;
+        let state = state.as_deref().and_then(AgentState::read).ok_or_else(unknown)?;
+        let core = Core::resume(host, plan, feed, &state)?;
         core.set_handle(Some(child.handle()));
-        let process = Process::again(child, &kept.process);
+        let process = Process::take_over(child, &state.process);
         let process = process.map_err(|error| Refusal::failed(&error))?;
         let engine = Self { core: Arc::new(core), task: Mutex::default() };
         // Before the task runs, whose events come after the questions.
@@ -84,7 +84,7 @@ impl AgentEngine {
     fn take(&self, text: String, receipt: Option<Receipt>) -> Result<Option<u64>, Refusal> {
         // What waited comes first.
         self.go_on()?;
-        let Prompted { is_first, turn } = self.core.prompt(text, receipt)?;
+        let PromptPosition { is_first, turn } = self.core.prompt(text, receipt)?;
         if is_first {
             self.run(None);
         }
@@ -106,7 +106,7 @@ impl AgentEngine {
 }
 
 impl Engine for AgentEngine {
-    fn type_in(&self, _: Bytes) -> Result<Typed, Refusal> {
+    fn type_in(&self, _: Bytes) -> Result<TypingTime, Refusal> {
         Err(Refusal::invalid(
             "an agent has no terminal: it takes whole prompts (send_input), not keys",
         ))

@@ -11,7 +11,7 @@ use tokio::{
 };
 
 use super::{
-    input::{Input, KeptProcess},
+    input::{Input, ProcessState},
     lines::Lines,
 };
 
@@ -37,8 +37,9 @@ pub(super) struct Process {
     deaf_at: Option<Instant>,
 }
 
+/// The next thing that a process does.
 #[derive(Debug)]
-pub(super) enum Did {
+pub(super) enum ProcessEvent {
     /// It printed a line.
     Said(Line),
     /// It printed something on its error output.
@@ -48,52 +49,43 @@ pub(super) enum Did {
 }
 
 impl Process {
-    pub(super) fn new(mut child: Child) -> io::Result<Self> {
-        let ChildIo::Pipes { stdin, stdout, stderr } = child.take_io() else {
+    pub(super) fn new(child: Child) -> io::Result<Self> {
+        Self::with(child, None)
+    }
+
+    /// A process that an earlier daemon started, with the state that it has kept.
+    pub(super) fn take_over(child: Child, state: &ProcessState) -> io::Result<Self> {
+        Self::with(child, Some(state))
+    }
+
+    fn with(mut child: Child, state: Option<&ProcessState>) -> io::Result<Self> {
+        let ChildIo::Pipes { stdin, mut stdout, stderr } = child.take_io() else {
             return Err(io::Error::other("it was started without pipes"));
         };
-        Ok(Self {
-            handle: child.handle(),
-            input: Input::new(stdin, Arc::clone(&child.journal)),
-            child,
-            stdout: Some(Lines::new(stdout, 0)),
-            stderr: Some(stderr),
-            exit: None,
-            shown: 0,
-            ended_at: 0,
-            deaf_at: None,
-        })
+        let journal = Arc::clone(&child.journal);
+        let (input, taken, shown) = match state {
+            None => (Input::new(stdin, journal), 0, 0),
+            Some(state) => {
+                // The state is older than the lines after this position.
+                stdout.go_back(state.taken)?;
+                let shown = journal.taken()?;
+                (Input::resume(stdin, journal, state)?, state.taken, shown)
+            }
+        };
+        let (stdout, stderr) = (Some(Lines::new(stdout, taken)), Some(stderr));
+        let (handle, exit, ended_at, deaf_at) = (child.handle(), None, 0, None);
+        Ok(Self { child, handle, input, stdout, stderr, exit, shown, ended_at, deaf_at })
     }
 
     pub(super) fn handle(&self) -> Handle {
         self.handle.clone()
     }
 
-    /// A process that an earlier daemon started, with the state that it has kept.
-    pub(super) fn again(mut child: Child, kept: &KeptProcess) -> io::Result<Self> {
-        let ChildIo::Pipes { stdin, mut stdout, stderr } = child.take_io() else {
-            return Err(io::Error::other("it was started without pipes"));
-        };
-        // The state that was kept is older than the lines after this place.
-        stdout.go_back(kept.taken)?;
-        Ok(Self {
-            handle: child.handle(),
-            input: Input::again(stdin, Arc::clone(&child.journal), kept)?,
-            shown: child.journal.taken()?,
-            child,
-            stdout: Some(Lines::new(stdout, kept.taken)),
-            stderr: Some(stderr),
-            exit: None,
-            ended_at: 0,
-            deaf_at: None,
-        })
-    }
-
     /// The facts about it that the next daemon has to know.
-    pub(super) fn kept(&mut self) -> KeptProcess {
+    pub(super) fn state(&mut self) -> ProcessState {
         let (input_at, input) = self.input.left();
         let is_closed = self.input.is_closed;
-        KeptProcess { taken: self.taken(), input_at, input, is_closed }
+        ProcessState { taken: self.taken(), input_at, input, is_closed }
     }
 
     /// The process's journal.
@@ -136,19 +128,19 @@ impl Process {
     }
 
     /// The next event of the process. Nothing is lost when the call is dropped.
-    pub(super) async fn next(&mut self) -> Did {
+    pub(super) async fn next(&mut self) -> ProcessEvent {
         loop {
             if let (Some(exit), None, None) = (self.exit, &self.stdout, &self.stderr) {
-                return Did::Exited(exit);
+                return ProcessEvent::Exited(exit);
             }
             let deaf_at = self.deaf_at;
             tokio::select! {
                 line = said(&mut self.stdout) => match line {
-                    Some(line) => return Did::Said(line),
+                    Some(line) => return ProcessEvent::Said(line),
                     None => self.close_stdout(),
                 },
                 complaint = complained(&mut self.stderr) => match complaint {
-                    Some(complaint) => return Did::Complained(complaint),
+                    Some(complaint) => return ProcessEvent::Complained(complaint),
                     None => self.stderr = None,
                 },
                 exit = self.child.wait(), if self.exit.is_none() => {

@@ -63,10 +63,10 @@ async fn a_question_stays_open_under_its_id_and_its_answer_arrives() {
         prompt(&workspace, seen.id, "ask Bash").unwrap();
         let question = seen.question().await;
         workspace = next(&rig, workspace).await;
-        let mut again = Watcher::attach(&workspace, seen.id);
-        assert_eq!(again.question().await, question, "{provider}");
+        let mut second = Watcher::attach(&workspace, seen.id);
+        assert_eq!(second.question().await, question, "{provider}");
         workspace.sessions.permit(seen.id, allow(&question)).unwrap();
-        assert_eq!(again.end().await.text.as_deref(), Some("Bash was allowed"), "{provider}");
+        assert_eq!(second.end().await.text.as_deref(), Some("Bash was allowed"), "{provider}");
     }
     workspace.shut_down().await;
 }
@@ -78,8 +78,8 @@ async fn an_idle_process_stays_and_takes_the_next_prompt() {
     let mut seen = open(&workspace, &rig, "claude").await;
     let pid = seen.answer(&workspace, "pid").await;
     let workspace = next(&rig, workspace).await;
-    let mut again = Watcher::attach(&workspace, seen.id);
-    assert_eq!(again.answer(&workspace, "pid").await, pid);
+    let mut second = Watcher::attach(&workspace, seen.id);
+    assert_eq!(second.answer(&workspace, "pid").await, pid);
     workspace.shut_down().await;
 }
 

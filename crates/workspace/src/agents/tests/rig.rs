@@ -15,8 +15,9 @@ use testkit::{
 
 use crate::{
     Workspace,
+    identity::ClientId,
     refusal::Refusal,
-    sessions::{Attachment, ClientId, NewEngine, NewSession, Streamed},
+    sessions::{Attachment, NewEngine, NewSession, StreamItem},
     testing::{Site, soon},
 };
 
@@ -97,16 +98,18 @@ impl Watcher {
 
     async fn step(&mut self) {
         match soon(self.attachment.next()).await.expect("the session is there") {
-            Streamed::Output(frame) => {
+            StreamItem::Output(frame) => {
                 let frame = frame::decode(frame).unwrap();
                 self.text.push_str(str::from_utf8(&frame.data).unwrap());
             }
-            Streamed::Message(ServerMessage::AgentEvent(told)) => self.events.push(told.event),
-            Streamed::Message(ServerMessage::SessionHistory(history)) => {
+            StreamItem::Message(ServerMessage::AgentEvent(message)) => {
+                self.events.push(message.event);
+            }
+            StreamItem::Message(ServerMessage::SessionHistory(history)) => {
                 self.is_ready = true;
                 self.text.extend(history.snapshot.map(|snapshot| snapshot.data));
             }
-            Streamed::Message(message) => self.messages.push(message),
+            StreamItem::Message(message) => self.messages.push(message),
         }
     }
 
@@ -156,7 +159,10 @@ impl Watcher {
     }
 
     /// Waits for a message.
-    pub(crate) async fn told<T>(&mut self, wanted: impl Fn(&ServerMessage) -> Option<T>) -> T {
+    pub(crate) async fn until_message<T>(
+        &mut self,
+        wanted: impl Fn(&ServerMessage) -> Option<T>,
+    ) -> T {
         loop {
             if let Some(found) = self.messages.iter().find_map(&wanted) {
                 return found;
@@ -167,8 +173,8 @@ impl Watcher {
 
     /// Waits for a question.
     pub(crate) async fn question(&mut self) -> PermissionRequest {
-        self.told(|message| match message {
-            ServerMessage::PermissionRequest(asked) => Some(asked.clone()),
+        self.until_message(|message| match message {
+            ServerMessage::PermissionRequest(question) => Some(question.clone()),
             _ => None,
         })
         .await
@@ -176,7 +182,7 @@ impl Watcher {
 
     /// Waits for the usage of a turn.
     pub(crate) async fn usage(&mut self, turn: u64) -> Usage {
-        self.told(|message| match message {
+        self.until_message(|message| match message {
             ServerMessage::Usage(usage) if usage.turn == turn => Some(usage.clone()),
             _ => None,
         })

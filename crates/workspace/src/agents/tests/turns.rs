@@ -84,10 +84,10 @@ async fn the_first_event_of_a_warm_agent_comes_at_once() {
     seen.answer(&workspace, "say warm").await;
     let mut best = Duration::MAX;
     for turn in 2..7 {
-        let asked = Instant::now();
+        let started = Instant::now();
         prompt(&workspace, seen.id, "say on").unwrap();
         seen.until(|event| matches!(event, AgentEvent::Text { text, .. } if text == "o")).await;
-        best = best.min(asked.elapsed());
+        best = best.min(started.elapsed());
         assert_eq!(seen.end().await.turn, turn);
         seen.forget();
     }
@@ -172,8 +172,8 @@ async fn prompts_that_wait_have_their_turns_after_the_next_start_in_order_and_on
     let workspace = rig.site.restart(workspace).await;
     let sessions = &workspace.sessions;
     for (text, input) in [("wait", "1"), ("say the third", "3")] {
-        let again = sessions.prompt(seen.id, None, text.into(), Some(input));
-        assert!(!again.unwrap().is_new, "it was taken before");
+        let second = sessions.prompt(seen.id, None, text.into(), Some(input));
+        assert!(!second.unwrap().is_new, "it was taken before");
     }
     sessions.go_on();
     let mut seen = Watcher::attach(&workspace, seen.id);
@@ -229,7 +229,7 @@ async fn prompts_that_are_none_and_keys_are_refused_in_words() {
     assert!(prompt(&workspace, id, " \n ").unwrap_err().to_string().contains("empty"));
     let long = "x".repeat(session::agent::MAX_PROMPT + 1);
     assert!(prompt(&workspace, id, &long).unwrap_err().to_string().contains("bytes"));
-    let typed = workspace.sessions.type_in(id, crate::sessions::ClientId(1), "x".into(), None);
+    let typed = workspace.sessions.type_in(id, crate::identity::ClientId(1), "x".into(), None);
     assert!(typed.unwrap_err().to_string().contains("send_input"));
     assert!(workspace.sessions.interrupt(id).unwrap_err().to_string().contains("no turn"));
     let mut seen = Watcher::attach(&workspace, id);

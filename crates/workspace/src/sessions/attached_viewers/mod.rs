@@ -20,8 +20,8 @@ use session::terminal::{
 };
 
 use self::windows::Windows;
-use super::{client_id::ClientId, output::Output};
-use crate::refusal::Refusal;
+use super::output::Output;
+use crate::{identity::ClientId, refusal::Refusal};
 
 /// A client that has not asked for more for this long counts as having no room.
 const BUSY: Duration = Duration::from_millis(50);

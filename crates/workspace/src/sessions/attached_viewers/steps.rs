@@ -24,7 +24,7 @@ use crate::sessions::{
 
 /// An item of a stream.
 #[derive(Debug)]
-pub enum Streamed {
+pub enum StreamItem {
     /// A message of the protocol, to be sent as JSON.
     Message(ServerMessage),
     /// A binary frame, complete: header and payload.
@@ -34,9 +34,9 @@ pub enum Streamed {
 /// The next step for a viewer.
 pub(crate) enum StreamStep {
     /// Send these items.
-    Send(Vec<Streamed>),
+    Send(Vec<StreamItem>),
     /// Send these items; nothing follows.
-    End(Vec<Streamed>),
+    End(Vec<StreamItem>),
     /// Make a snapshot for the viewer.
     Paint(SnapshotNeed),
     /// Read the output from the disk first.
@@ -79,8 +79,8 @@ pub(crate) struct Contents<'a> {
 }
 
 /// A viewer's items with a snapshot.
-pub(crate) struct Resynced {
-    pub(crate) items: Vec<Streamed>,
+pub(crate) struct SnapshotItems {
+    pub(crate) items: Vec<StreamItem>,
     /// Whether the viewer missed output.
     pub(crate) has_lagged: bool,
 }
@@ -93,7 +93,7 @@ impl AttachedViewers {
         contents: &Contents<'_>,
         now: Instant,
     ) -> StreamStep {
-        let Contents { session, is_terminal, output, questions } = *contents;
+        let Contents { session, is_terminal, output, .. } = *contents;
         let Some(stream) = self.all.get_mut(&id) else { return StreamStep::End(Vec::new()) };
         if output.is_unloaded() {
             return StreamStep::Load;
@@ -105,14 +105,7 @@ impl AttachedViewers {
         }
         match stream.viewer(log, now).next(log, true, now) {
             Step::Resumed { after } => {
-                sent.push(history(session, after, None));
-                stream.begin(asides.first_after(after));
-                sent.extend(stream.open_questions(asides, questions));
-                if is_terminal && stream.shown.is_none() {
-                    let (cols, rows) = self.windows.cells();
-                    stream.shown = Some((cols, rows));
-                    sent.push(sized(session, cols, rows));
-                }
+                sent.extend(stream.resume(after, contents, self.windows.cells()));
             }
             Step::Frames(chunks) => sent.extend(frames(session, chunks, stream, asides)),
             // The messages in `sent` go first. The viewer repeats this step at the next call.
@@ -137,9 +130,11 @@ impl AttachedViewers {
         need: SnapshotNeed,
         snapshot: SessionSnapshot,
         contents: &Contents<'_>,
-    ) -> Resynced {
+    ) -> SnapshotItems {
         let Contents { session, output, questions, .. } = *contents;
-        let Some(stream) = self.all.get_mut(&need.viewer) else { return Resynced::on_time([]) };
+        let Some(stream) = self.all.get_mut(&need.viewer) else {
+            return SnapshotItems::on_time([]);
+        };
         let asides = output.asides();
         let (seq, cols, rows) = (snapshot.seq, snapshot.cols, snapshot.rows);
         let position = stream.position();
@@ -150,26 +145,26 @@ impl AttachedViewers {
                 stream.begin(asides.first_after(seq));
                 let open = stream.open_questions(asides, questions);
                 let first = history(session, seq, Some(snapshot));
-                return Resynced::on_time(std::iter::once(first).chain(open));
+                return SnapshotItems::on_time(std::iter::once(first).chain(open));
             }
             (Reason::Resized, Ok(chunks)) => {
                 // The viewer is not behind, so it also gets the output before the snapshot.
                 let chunks = chunks.take_while(|chunk| chunk.seq <= seq);
                 let before = frames(session, chunks, stream, asides);
                 let now = [sized(session, cols, rows), snapshot.into()];
-                return Resynced::on_time(before.into_iter().chain(now));
+                return SnapshotItems::on_time(before.into_iter().chain(now));
             }
             (Reason::Resized, Err(_)) => seq.saturating_sub(position),
             (Reason::Lagged { skipped_chunks }, _) => skipped_chunks,
         };
         let missed = stream.asides_up_to(asides, seq).into_iter().filter(is_no_event);
         let first = [lagged(session, skipped_chunks), snapshot.into()];
-        Resynced { items: first.into_iter().chain(missed).collect(), has_lagged: true }
+        SnapshotItems { items: first.into_iter().chain(missed).collect(), has_lagged: true }
     }
 }
 
-impl Resynced {
-    fn on_time(items: impl IntoIterator<Item = Streamed>) -> Self {
+impl SnapshotItems {
+    fn on_time(items: impl IntoIterator<Item = StreamItem>) -> Self {
         Self { items: items.into_iter().collect(), has_lagged: false }
     }
 }
@@ -181,32 +176,51 @@ impl ViewerStream {
         (self.has_begun, self.aside) = (true, aside.min(self.aside));
     }
 
+    /// The first items of a viewer that has the output up to the number `after` already.
+    fn resume(
+        &mut self,
+        after: u64,
+        contents: &Contents<'_>,
+        (cols, rows): (u16, u16),
+    ) -> Vec<StreamItem> {
+        let Contents { session, is_terminal, output, questions } = *contents;
+        let mut items = vec![history(session, after, None)];
+        self.begin(output.asides().first_after(after));
+        items.extend(self.open_questions(output.asides(), questions));
+        if is_terminal && self.shown.is_none() {
+            self.shown = Some((cols, rows));
+            items.push(sized(session, cols, rows));
+        }
+        items
+    }
+
     /// The open questions, except those that the viewer will still get as asides.
-    fn open_questions(&self, asides: &Asides, questions: &Questions) -> Vec<Streamed> {
-        let open =
-            questions.open().filter(|asked| !asides.has_question(self.aside, asked.request_id));
-        open.map(|asked| ServerMessage::PermissionRequest(asked).into()).collect()
+    fn open_questions(&self, asides: &Asides, questions: &Questions) -> Vec<StreamItem> {
+        let open = questions
+            .open()
+            .filter(|question| !asides.has_question(self.aside, question.request_id));
+        open.map(|question| ServerMessage::PermissionRequest(question).into()).collect()
     }
 
     /// The asides that are due before any further output.
-    fn due(&mut self, asides: &Asides) -> Vec<Streamed> {
+    fn due(&mut self, asides: &Asides) -> Vec<StreamItem> {
         if self.has_begun { self.asides_up_to(asides, self.position()) } else { Vec::new() }
     }
 
-    fn asides_up_to(&mut self, asides: &Asides, seq: u64) -> Vec<Streamed> {
+    fn asides_up_to(&mut self, asides: &Asides, seq: u64) -> Vec<StreamItem> {
         let (messages, end) = asides.up_to(self.aside, seq);
         self.aside = end;
-        messages.into_iter().map(Streamed::from).collect()
+        messages.into_iter().map(StreamItem::from).collect()
     }
 }
 
-impl From<ServerMessage> for Streamed {
+impl From<ServerMessage> for StreamItem {
     fn from(message: ServerMessage) -> Self {
         Self::Message(message)
     }
 }
 
-impl From<SessionSnapshot> for Streamed {
+impl From<SessionSnapshot> for StreamItem {
     fn from(snapshot: SessionSnapshot) -> Self {
         Self::Message(ServerMessage::SessionSnapshot(snapshot))
     }
@@ -218,42 +232,42 @@ fn frames(
     chunks: impl Iterator<Item = Chunk>,
     stream: &mut ViewerStream,
     asides: &Asides,
-) -> Vec<Streamed> {
+) -> Vec<StreamItem> {
     let mut sent = Vec::new();
     for Chunk { seq, text } in chunks {
-        sent.push(Streamed::Output(frame::encode(session, seq, &text)));
+        sent.push(StreamItem::Output(frame::encode(session, seq, &text)));
         sent.extend(stream.asides_up_to(asides, seq));
     }
     sent
 }
 
-fn sized(session_id: SessionId, cols: u16, rows: u16) -> Streamed {
+fn sized(session_id: SessionId, cols: u16, rows: u16) -> StreamItem {
     ServerMessage::TerminalSize(TerminalSize { session_id, cols, rows }).into()
 }
 
-fn history(session_id: SessionId, last_seq: u64, snapshot: Option<SessionSnapshot>) -> Streamed {
+fn history(session_id: SessionId, last_seq: u64, snapshot: Option<SessionSnapshot>) -> StreamItem {
     ServerMessage::SessionHistory(SessionHistory { session_id, last_seq, snapshot }).into()
 }
 
 /// Whether the item is anything but an agent's event. A client that missed lines does not need
 /// their events.
-fn is_no_event(streamed: &Streamed) -> bool {
-    !matches!(streamed, Streamed::Message(ServerMessage::AgentEvent(_)))
+fn is_no_event(streamed: &StreamItem) -> bool {
+    !matches!(streamed, StreamItem::Message(ServerMessage::AgentEvent(_)))
 }
 
-fn lagged(session: SessionId, skipped_chunks: u64) -> Streamed {
+fn lagged(session: SessionId, skipped_chunks: u64) -> StreamItem {
     let message = "This client is falling behind on live session output.";
     let detail = format!("Warren left out {skipped_chunks} chunks of output; a snapshot follows.");
     notice(session, OUTPUT_LAGGED, message, detail)
 }
 
-fn dropped(session: SessionId) -> Streamed {
+fn dropped(session: SessionId) -> StreamItem {
     let message = "This client could not keep up with the session's output.";
     let detail = "Warren sends it no more of it; attach again to go on.".to_owned();
     notice(session, OUTPUT_BACKPRESSURE, message, detail)
 }
 
-fn notice(session: SessionId, code: &str, message: &str, detail: String) -> Streamed {
+fn notice(session: SessionId, code: &str, message: &str, detail: String) -> StreamItem {
     let notice = Notice {
         level: NoticeLevel::Warning,
         code: code.to_owned(),

@@ -7,7 +7,7 @@ use session::terminal::{
     viewer::ViewerId,
 };
 
-use crate::{refusal::Refusal, sessions::client_id::ClientId};
+use crate::{identity::ClientId, refusal::Refusal};
 
 /// The clients' windows, and the terminal's size that follows from them.
 pub(crate) struct Windows {
@@ -38,8 +38,8 @@ impl Windows {
         visible: bool,
         now: Instant,
     ) -> Result<(), Refusal> {
-        let told = self.sizes.resize(viewer(client), size, visible, now);
-        told.map_err(|refused| Refusal::failed(&refused))?;
+        let result = self.sizes.resize(viewer(client), size, visible, now);
+        result.map_err(|refused| Refusal::failed(&refused))?;
         self.clients.insert(client);
         Ok(())
     }

@@ -84,12 +84,15 @@ mod tests {
     #[test]
     fn a_question_is_found_by_the_id_that_clients_know_and_ends_once() {
         let mut questions = Questions::default();
-        let asked = ask(&mut questions, "toolu_1");
-        assert_eq!(questions.engine_id(&asked.request_id.to_string()).as_deref(), Some("toolu_1"));
+        let question = ask(&mut questions, "toolu_1");
+        assert_eq!(
+            questions.engine_id(&question.request_id.to_string()).as_deref(),
+            Some("toolu_1")
+        );
         assert_eq!(questions.open().count(), 1);
-        assert_eq!(questions.take("toolu_1"), Some(asked.request_id));
+        assert_eq!(questions.take("toolu_1"), Some(question.request_id));
         assert_eq!(questions.take("toolu_1"), None);
-        assert_eq!(questions.engine_id(&asked.request_id.to_string()), None);
+        assert_eq!(questions.engine_id(&question.request_id.to_string()), None);
     }
 
     #[test]

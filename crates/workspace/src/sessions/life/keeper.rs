@@ -6,14 +6,13 @@ use std::{
 };
 
 use store::{Change, Fact, StoreError, WorkspaceStore, workspace::MAX_CHANGES};
-use tokio::task;
 
 use super::facts::KIND;
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, blocking};
 use protocol::workspace::SessionId;
 
-/// A session whose facts are stored.
-pub(crate) trait Kept: Send + Sync {
+/// A session, as the source of the facts that are stored.
+pub(crate) trait FactSource: Send + Sync + 'static {
     fn id(&self) -> SessionId;
 
     /// The stored form of the current facts; `None` if nothing may be stored any more.
@@ -23,14 +22,14 @@ pub(crate) trait Kept: Send + Sync {
 /// Stores the facts of sessions.
 pub(crate) struct Keeper {
     store: Arc<dyn WorkspaceStore>,
-    changed: Mutex<Changed>,
+    changed: Mutex<UnstoredFacts>,
     /// Held while facts are written. The holder writes for all that wait. It reads the facts while
     /// it holds this, so older facts never replace newer ones.
     turn: Mutex<()>,
 }
 
 /// Sessions with facts that are not stored yet.
-type Changed = BTreeMap<SessionId, Arc<dyn Kept>>;
+type UnstoredFacts = BTreeMap<SessionId, Arc<dyn FactSource>>;
 
 impl Keeper {
     pub(crate) fn new(store: Arc<dyn WorkspaceStore>) -> Self {
@@ -38,8 +37,8 @@ impl Keeper {
     }
 
     /// Blocks until the session's current facts, or newer ones, are stored.
-    pub(crate) fn keep_now(&self, session: &Arc<dyn Kept>) -> Result<(), StoreError> {
-        self.changed().insert(session.id(), Arc::clone(session));
+    pub(crate) fn keep_now<S: FactSource>(&self, session: &Arc<S>) -> Result<(), StoreError> {
+        self.changed().insert(session.id(), Arc::<S>::clone(session));
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         // An earlier holder of the turn has written it, too.
         if !self.changed().contains_key(&session.id()) {
@@ -49,14 +48,16 @@ impl Keeper {
     }
 
     /// Like [`Keeper::keep_now`], but does not block the calling thread.
-    pub(crate) async fn keep(self: &Arc<Self>, session: &Arc<dyn Kept>) -> Result<(), Refusal> {
+    pub(crate) async fn keep(
+        self: &Arc<Self>,
+        session: &Arc<impl FactSource>,
+    ) -> Result<(), Refusal> {
         let (keeper, session) = (Arc::clone(self), Arc::clone(session));
-        let kept = task::spawn_blocking(move || keeper.keep_now(&session)).await;
-        Ok(kept.map_err(|error| Refusal::failed(&error))??)
+        blocking(move || keeper.keep_now(&session)).await
     }
 
     /// Stores the facts in the background. An error is only logged.
-    pub(crate) fn keep_soon(self: &Arc<Self>, session: &Arc<dyn Kept>) {
+    pub(crate) fn keep_soon(self: &Arc<Self>, session: &Arc<impl FactSource>) {
         let (keeper, session) = (Arc::clone(self), Arc::clone(session));
         let keep = move || {
             if let Err(error) = keeper.keep_now(&session) {
@@ -104,13 +105,13 @@ impl Keeper {
         Ok(())
     }
 
-    fn changed(&self) -> std::sync::MutexGuard<'_, Changed> {
+    fn changed(&self) -> std::sync::MutexGuard<'_, UnstoredFacts> {
         self.changed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The facts to store for a session; `None` if it is gone.
-fn change(session: &Arc<dyn Kept>) -> Option<Change> {
+fn change(session: &Arc<dyn FactSource>) -> Option<Change> {
     let (id, json) = (session.id().to_string(), session.stored_facts()?);
     Some(Change::Keep(Fact { kind: KIND.to_owned(), id, json }))
 }

@@ -1,10 +1,9 @@
 //! The life of a session: its facts, its status, its announcements and its end.
 //!
-//! - [`Life`]: the facts with what is not stored; [`activity`]: an agent's
+//! - [`Life`]: the facts with what is not stored; [`Activity`]: whether an agent works
 //! - [`facts`]: the stored facts; [`keeper`]: stores them
 //! - [`port`]: the port of a development server
 
-pub(crate) mod activity;
 pub(crate) mod facts;
 pub(crate) mod keeper;
 pub(crate) mod port;
@@ -15,7 +14,7 @@ use jiff::Timestamp;
 use protocol::workspace::{SessionInfo, SessionMode, SessionStatus};
 use session::terminal::size::Size;
 
-use self::{activity::Activity, facts::Facts, port::PortSearch};
+use self::{facts::Facts, port::PortSearch};
 use crate::{refusal::Refusal, settings::NodeSlot};
 
 /// The end of a session that ended with the daemon, in words.
@@ -46,6 +45,13 @@ pub(crate) struct Life {
     pub(crate) is_leaving: bool,
     /// Whether the session's stored data is removed, so that nothing of it may be stored any more.
     pub(crate) is_gone: bool,
+}
+
+/// Whether an agent is in a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Activity {
+    Working,
+    Idle,
 }
 
 /// The facts about viewers, output and questions that the clients' form of a session has.

@@ -15,11 +15,11 @@ const BETWEEN_KNOWN: Duration = Duration::from_secs(5);
 #[derive(Default)]
 pub(crate) struct PortSearch {
     /// `None` if the session has no development server, or it has ended.
-    searching: Option<Searching>,
+    active: Option<ActiveSearch>,
     found: Option<u16>,
 }
 
-struct Searching {
+struct ActiveSearch {
     detector: Detector,
     due: Instant,
     /// Whether nothing listened on the known port at the last check.
@@ -31,7 +31,7 @@ impl PortSearch {
     pub(crate) fn new(facts: &Facts, now: Instant) -> Self {
         let is_server = facts.tags.iter().any(|tag| tag == DEV_SERVER_TAG);
         let searches = is_server && facts.ended.is_none();
-        Self { searching: searches.then(|| Searching::new(now)), found: None }
+        Self { active: searches.then(|| ActiveSearch::new(now)), found: None }
     }
 
     pub(crate) const fn found(&self) -> Option<u16> {
@@ -40,23 +40,23 @@ impl PortSearch {
 
     /// Reads output. A new port in it makes a search due at once.
     pub(crate) fn read(&mut self, output: &[u8], now: Instant) {
-        if let Some(searching) = &mut self.searching
+        if let Some(active) = &mut self.active
             && let Ok(text) = std::str::from_utf8(output)
-            && searching.detector.push(text).is_some()
+            && active.detector.push(text).is_some()
         {
-            searching.due = now;
+            active.due = now;
         }
     }
 
     pub(crate) fn due_at(&self) -> Option<Instant> {
-        self.searching.as_ref().map(|searching| searching.due)
+        self.active.as_ref().map(|active| active.due)
     }
 
     /// Whether a search is due now. If so, the next one becomes due after a while.
     pub(crate) fn take_due(&mut self, now: Instant) -> bool {
         let between = if self.found.is_some() { BETWEEN_KNOWN } else { BETWEEN };
-        let due = self.searching.as_mut().filter(|searching| searching.due <= now);
-        due.map(|searching| searching.due = now + between).is_some()
+        let due = self.active.as_mut().filter(|active| active.due <= now);
+        due.map(|active| active.due = now + between).is_some()
     }
 
     /// Ends the search, because the server has ended.
@@ -70,27 +70,27 @@ impl PortSearch {
     /// A server that restarts listens on no port for a moment, or only on ports that are not for
     /// visitors. So the known port is lost only when it is missing at two checks in a row.
     pub(crate) fn take(&mut self, listening: &[u16], now: Instant) -> bool {
-        let Some(searching) = &mut self.searching else { return false };
-        let named = || searching.detector.candidates().find(|port| listening.contains(port));
+        let Some(active) = &mut self.active else { return false };
+        let named = || active.detector.candidates().find(|port| listening.contains(port));
         let stays = self.found.filter(|port| listening.contains(port));
         let port = match (stays, named()) {
-            (Some(port), _) if searching.detector.candidates().any(|named| named == port) => {
+            (Some(port), _) if active.detector.candidates().any(|named| named == port) => {
                 Some(port)
             }
             (_, Some(named)) => Some(named),
             (Some(port), None) => Some(port),
-            (None, None) if self.found.is_some() && !searching.was_missed => {
-                (searching.was_missed, searching.due) = (true, now + BETWEEN);
+            (None, None) if self.found.is_some() && !active.was_missed => {
+                (active.was_missed, active.due) = (true, now + BETWEEN);
                 return false;
             }
             (None, None) => listening.first().copied(),
         };
-        searching.was_missed = false;
+        active.was_missed = false;
         std::mem::replace(&mut self.found, port) != port
     }
 }
 
-impl Searching {
+impl ActiveSearch {
     fn new(now: Instant) -> Self {
         Self { detector: Detector::new(), due: now + BETWEEN, was_missed: false }
     }
@@ -100,13 +100,13 @@ impl Searching {
 mod tests {
     use super::*;
 
-    fn searching(now: Instant) -> PortSearch {
-        PortSearch { searching: Some(Searching::new(now)), found: None }
+    fn active(now: Instant) -> PortSearch {
+        PortSearch { active: Some(ActiveSearch::new(now)), found: None }
     }
 
     /// A search that has found a port that the server named.
     fn found(port: u16, now: Instant) -> PortSearch {
-        let mut search = searching(now);
+        let mut search = active(now);
         search.read(format!("Local: http://localhost:{port}/\r\n").as_bytes(), now);
         assert!(search.take(&[port], now));
         search
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn a_port_that_is_named_is_looked_for_at_once_and_others_from_time_to_time() {
         let now = Instant::now();
-        let mut search = searching(now);
+        let mut search = active(now);
         assert!(!search.take_due(now));
         search.read(b"Local: http://localhost:5173/\r\n", now);
         assert!(search.take_due(now));
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn a_named_port_that_is_listened_on_wins_and_stays() {
         let now = Instant::now();
-        let mut search = searching(now);
+        let mut search = active(now);
         search.read(b"API at http://localhost:9999/, UI at http://localhost:5173/\r\n", now);
         assert!(!search.take(&[], now));
         assert!(search.take(&[24678, 5173], now));
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn a_port_that_nobody_named_is_found_by_listening_and_gives_way_to_one_that_is_named() {
         let now = Instant::now();
-        let mut search = searching(now);
+        let mut search = active(now);
         assert!(search.take(&[3000, 4000], now));
         assert_eq!(search.found(), Some(3000));
         search.read(b"ready on http://localhost:4000\r\n", now);

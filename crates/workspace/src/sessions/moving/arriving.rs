@@ -12,12 +12,12 @@ use session::terminal::log::retention::segment_number;
 use tokio::task;
 
 use super::{
-    ARRIVAL, ArrivalState, Arrived, CONVERSATION, HISTORY, Manifest, NotTaken, Staging, TURNS,
-    conversation, forget, keep, staging,
+    ARRIVAL, ArrivalRecord, ArrivalState, CONVERSATION, HISTORY, Manifest, NotTaken, Staging,
+    TURNS, conversation, forget, json, keep, staging,
 };
 use crate::{
     host::EngineHost,
-    refusal::Refusal,
+    refusal::{Refusal, blocking},
     sessions::{
         Facts, Sessions,
         life::facts::{self, KIND, StoredFacts},
@@ -28,7 +28,7 @@ use crate::{
 
 /// The parts of a taken session that are in memory only.
 #[derive(Debug, Default)]
-pub struct Taken {
+pub struct VolatileState {
     /// The ids of the inputs that were applied.
     applied: Vec<String>,
     /// The number of its newest output.
@@ -42,16 +42,15 @@ impl Sessions {
     /// When it is too large, or cannot be written.
     pub async fn stage(&self, move_id: u64, manifest: Manifest) -> Result<Staging, Refusal> {
         let dir = self.0.shared.staging_dir(move_id);
-        let staging = task::spawn_blocking(move || Staging::create(dir, manifest)).await;
-        staging.map_err(|error| Refusal::failed(&error))?
+        blocking(move || Staging::create(dir, manifest)).await
     }
 
     /// Stores how far a move is.
     ///
     /// # Errors
     /// When it cannot be stored.
-    pub async fn keep_arrival(&self, arrived: &Arrived) -> Result<(), Refusal> {
-        let change = keep(ARRIVAL, arrived.session_id, json(arrived));
+    pub async fn keep_arrival(&self, record: &ArrivalRecord) -> Result<(), Refusal> {
+        let change = keep(ARRIVAL, record.session_id, json(record));
         self.change(change).await
     }
 
@@ -74,11 +73,11 @@ impl Sessions {
     ///
     /// # Errors
     /// [`NotTaken`]; the session does not run here then.
-    pub async fn take(&self, arrived: &Arrived) -> Result<Taken, NotTaken> {
+    pub async fn take(&self, record: &ArrivalRecord) -> Result<VolatileState, NotTaken> {
         let failed = |refusal: Refusal| NotTaken::Failed(refusal.to_string());
         let host = self.host().map_err(failed)?;
-        let (shared, arrived) = (Arc::clone(&self.0.shared), arrived.clone());
-        let taking = task::spawn_blocking(move || take(&host, &shared, &arrived)).await;
+        let (shared, record) = (Arc::clone(&self.0.shared), record.clone());
+        let taking = task::spawn_blocking(move || take(&host, &shared, &record)).await;
         taking.map_err(|error| NotTaken::Failed(error.to_string()))?
     }
 
@@ -86,39 +85,41 @@ impl Sessions {
     ///
     /// # Errors
     /// When its facts cannot be read.
-    pub async fn run_taken(&self, arrived: &Arrived, taken: Taken) -> Result<(), Refusal> {
+    pub async fn run_taken(
+        &self,
+        record: &ArrivalRecord,
+        taken: VolatileState,
+    ) -> Result<(), Refusal> {
         // After a restart it is loaded already.
-        if !self.has(arrived.session_id) {
-            self.load_up(arrived.session_id, Some(taken.last_seq)).await?;
+        if !self.has(record.session_id) {
+            self.load_up(record.session_id, Some(taken.last_seq)).await?;
         }
-        let session = self.get(arrived.session_id)?;
+        let session = self.get(record.session_id)?;
         session.lock().inputs.were_applied(&taken.applied);
         // Last: until now a restart would take the session from there.
-        self.remove_staged(arrived.move_id).await;
+        self.remove_staged(record.move_id).await;
         Ok(())
     }
 
     async fn change(&self, change: store::Change) -> Result<(), Refusal> {
         let shared = Arc::clone(&self.0.shared);
-        let changing = task::spawn_blocking(move || shared.keeper.change(&[change])).await;
-        changing.map_err(|error| Refusal::failed(&error))?
+        blocking(move || shared.keeper.change(&[change])).await
     }
 }
 
-fn json(arrived: &Arrived) -> String {
-    // Numbers and text are always JSON.
-    serde_json::to_string(arrived).unwrap_or_default()
-}
-
-fn take(host: &EngineHost, shared: &SharedState, arrived: &Arrived) -> Result<Taken, NotTaken> {
-    let dir = shared.staging_dir(arrived.move_id);
+fn take(
+    host: &EngineHost,
+    shared: &SharedState,
+    record: &ArrivalRecord,
+) -> Result<VolatileState, NotTaken> {
+    let dir = shared.staging_dir(record.move_id);
     let manifest = staging::read(&dir)?;
     let read: StoredFacts =
         serde_json::from_str(&manifest.facts).map_err(|error| NotTaken::Lost(error.to_string()))?;
     let facts = Facts { waiting: manifest.queue, ..read.facts };
     let failed = |error: &dyn std::fmt::Display| NotTaken::Failed(error.to_string());
-    let history = shared.history_dir(arrived.session_id);
-    let turns = shared.turns_dir(arrived.session_id);
+    let history = shared.history_dir(record.session_id);
+    let turns = shared.turns_dir(record.session_id);
     // An earlier stay of the session may have left some.
     remove_all(&history).map_err(|error| failed(&error))?;
     for (number, file) in manifest.files.iter().enumerate() {
@@ -133,12 +134,12 @@ fn take(host: &EngineHost, shared: &SharedState, arrived: &Arrived) -> Result<Ta
     }
     let written = facts::write(&facts, (0, 0));
     let written = written.ok_or_else(|| failed(&"the session cannot be written down"))?;
-    let taken = Arrived { state: ArrivalState::Taken, ..arrived.clone() };
+    let taken = ArrivalRecord { state: ArrivalState::Taken, ..record.clone() };
     let changes =
-        [keep(KIND, arrived.session_id, written), keep(ARRIVAL, arrived.session_id, json(&taken))];
+        [keep(KIND, record.session_id, written), keep(ARRIVAL, record.session_id, json(&taken))];
     // One transaction: the session runs here and the move says so, or neither.
     shared.keeper.change(&changes).map_err(|error| failed(&error))?;
-    Ok(Taken { applied: manifest.applied, last_seq: manifest.last_seq })
+    Ok(VolatileState { applied: manifest.applied, last_seq: manifest.last_seq })
 }
 
 /// The directory of a file that goes along, with its slash, and the file's name there.

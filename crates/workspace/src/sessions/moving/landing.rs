@@ -14,9 +14,9 @@ use crate::{
     },
 };
 
-/// The questions of another machine before an agent moves here.
+/// The request of another machine to let an agent move here.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct LandingRequest<'a> {
     /// The session.
     pub session_id: SessionId,
     /// Its facts there.
@@ -62,24 +62,24 @@ impl Sessions {
     ///
     /// # Errors
     /// The objections, in words.
-    pub async fn landing(&self, asked: Asked<'_>) -> Result<Landing, Refusal> {
-        let facts = read(asked.session_id, asked.facts)?;
-        if self.has(asked.session_id) {
+    pub async fn landing(&self, request: LandingRequest<'_>) -> Result<Landing, Refusal> {
+        let facts = read(request.session_id, request.facts)?;
+        if self.has(request.session_id) {
             return Err(Refusal::invalid("the session runs here already"));
         }
         let departures = self.departures().await?;
         // It may still come back until the other machine has said that it has it.
-        if departures.iter().any(|left| left.session_id == asked.session_id) {
+        if departures.iter().any(|left| left.session_id == request.session_id) {
             return Err(Refusal::invalid("it has only just left: try again in a moment"));
         }
         let most = self.0.shared.max_sessions;
         if self.lock().len() >= most {
             return Err(Refusal::TooMany { what: "sessions", most });
         }
-        let project = asked.project.map(|name| self.project_called(name)).transpose()?;
-        let dir = match (asked.to_dir, &project) {
+        let project = request.project.map(|name| self.project_called(name)).transpose()?;
+        let dir = match (request.to_dir, &project) {
             (Some(dir), _) => dir.to_owned(),
-            (None, Some(project)) => below(project, asked.below)?,
+            (None, Some(project)) => below(project, request.below)?,
             (None, None) => facts.working_dir.clone(),
         };
         let (host, name) = (self.host()?, facts.run_as_user.clone());

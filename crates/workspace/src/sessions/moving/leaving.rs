@@ -11,11 +11,11 @@ use protocol::workspace::{SessionId, SessionMode, SessionStatus, limits::MOVED_C
 use tokio::task;
 
 use super::{
-    ARRIVAL, CONVERSATION, DEPARTURE, Departed, HISTORY, LONGEST, TURNS, conversation,
+    ARRIVAL, CONVERSATION, DEPARTURE, DepartureRecord, HISTORY, LONGEST, TURNS, conversation,
     conversation::Found, forget, read_all,
 };
 use crate::{
-    refusal::Refusal,
+    refusal::{Refusal, blocking},
     sessions::{
         Facts, Sessions,
         clock::now,
@@ -154,7 +154,7 @@ impl Sessions {
         let queue = session.live()?.seal();
         session.lock().life.facts.waiting.clone_from(&queue);
         // Before they leave: if this machine dies now, they wait here.
-        self.0.shared.keeper.keep(&session.kept()).await?;
+        self.0.shared.keeper.keep(&session).await?;
         self.0.shared.writer.flush().await;
         let facts = session.lock().life.facts.clone();
         let mut files = self.history_files(&session).await?;
@@ -222,14 +222,16 @@ impl Sessions {
         last_seq: Option<u64>,
     ) -> Result<(), Refusal> {
         let shared = Arc::clone(&self.0.shared);
-        let loading = task::spawn_blocking(move || shared.keeper.load(KIND)).await;
-        let facts = loading.map_err(|error| Refusal::failed(&error))??;
+        let facts = blocking(move || shared.keeper.load(KIND)).await?;
         let fact = facts.iter().find(|fact| fact.id == id.to_string());
         let fact = fact.ok_or(Refusal::UnknownSession(id))?;
-        let kept: StoredFacts =
+        let stored: StoredFacts =
             serde_json::from_str(&fact.json).map_err(|error| Refusal::failed(&error))?;
-        self.take_up(kept, last_seq).await;
-        self.begin_again(id);
+        self.take_up(stored, last_seq).await;
+        if let Ok(session) = self.get(id) {
+            session.go_on();
+            session.announce(now());
+        }
         Ok(())
     }
 
@@ -237,7 +239,7 @@ impl Sessions {
     ///
     /// # Errors
     /// When they cannot be read.
-    pub async fn departures(&self) -> Result<Vec<Departed>, Refusal> {
+    pub async fn departures(&self) -> Result<Vec<DepartureRecord>, Refusal> {
         self.stored(DEPARTURE).await
     }
 
@@ -245,17 +247,8 @@ impl Sessions {
     ///
     /// # Errors
     /// When they cannot be read.
-    pub async fn arrivals(&self) -> Result<Vec<super::Arrived>, Refusal> {
+    pub async fn arrivals(&self) -> Result<Vec<super::ArrivalRecord>, Refusal> {
         self.stored(ARRIVAL).await
-    }
-
-    /// Announces a session that was taken up, and begins with the prompts that waited.
-    fn begin_again(&self, id: SessionId) {
-        let Ok(session) = self.get(id) else { return };
-        if let Ok(Err(refusal)) = session.live().map(|engine| engine.go_on()) {
-            tracing::warn!(session = %id, %refusal, "prompts wait for the next one");
-        }
-        session.announce(now());
     }
 
     async fn stored<T: serde::de::DeserializeOwned + Send + 'static>(
@@ -263,8 +256,7 @@ impl Sessions {
         kind: &'static str,
     ) -> Result<Vec<T>, Refusal> {
         let shared = Arc::clone(&self.0.shared);
-        let loading = task::spawn_blocking(move || shared.keeper.load(kind)).await;
-        Ok(read_all(&loading.map_err(|error| Refusal::failed(&error))??))
+        Ok(read_all(&blocking(move || shared.keeper.load(kind)).await?))
     }
 
     /// How much of a session is on the disk, and what cannot go along.

@@ -19,8 +19,8 @@ use store::{Change, Fact};
 
 pub(crate) use self::conversation::dashed;
 pub use self::{
-    arriving::Taken,
-    landing::{Asked, Landing},
+    arriving::VolatileState,
+    landing::{Landing, LandingRequest},
     leaving::{Parcel, ParcelFile, Portable},
     staging::{Manifest, ManifestFile, Staging},
 };
@@ -40,7 +40,7 @@ const LONGEST: u64 = protocol::workspace::limits::MOVED_BYTES_MAX / 2;
 
 /// A session that has left, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Departed {
+pub struct DepartureRecord {
     /// The session.
     pub session_id: SessionId,
     /// The move.
@@ -50,17 +50,16 @@ pub struct Departed {
     pub to: String,
 }
 
-impl Departed {
+impl DepartureRecord {
     /// The stored form.
     pub fn json(&self) -> String {
-        // Numbers and text are always JSON.
-        serde_json::to_string(self).unwrap_or_default()
+        json(self)
     }
 }
 
 /// A session that moves here, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Arrived {
+pub struct ArrivalRecord {
     /// The session.
     pub session_id: SessionId,
     /// The move.
@@ -95,6 +94,11 @@ pub enum NotTaken {
     /// It could not be put in its place now.
     #[error("{0}")]
     Failed(String),
+}
+
+fn json(record: &impl Serialize) -> String {
+    // Numbers and text are always JSON.
+    serde_json::to_string(record).unwrap_or_default()
 }
 
 fn keep(kind: &str, id: SessionId, json: String) -> Change {

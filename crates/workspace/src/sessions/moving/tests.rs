@@ -7,7 +7,9 @@ use protocol::workspace::{
     client::{CreateProject, ProjectSaved},
 };
 
-use super::{ArrivalState, Arrived, Asked, Manifest, ManifestFile, NotTaken, Parcel, Portable};
+use super::{
+    ArrivalRecord, ArrivalState, LandingRequest, Manifest, ManifestFile, NotTaken, Parcel, Portable,
+};
 use crate::{
     Workspace,
     agents::tests::rig::{Rig, Watcher, create, prompt},
@@ -58,16 +60,16 @@ impl Machine {
     }
 
     /// Takes everything that goes along.
-    async fn stages(&self, id: SessionId, portable: &Portable, parcel: &Parcel) -> Arrived {
+    async fn stages(&self, id: SessionId, portable: &Portable, parcel: &Parcel) -> ArrivalRecord {
         let sessions = &self.workspace.sessions;
-        let asked = Asked {
+        let request = LandingRequest {
             session_id: id,
             facts: &portable.facts,
             project: portable.project.as_deref(),
             below: portable.below.as_deref(),
             to_dir: None,
         };
-        let landing = sessions.landing(asked).await.unwrap();
+        let landing = sessions.landing(request).await.unwrap();
         assert_eq!(landing.working_dir(), format!("{}/src", self.project.working_dir));
         let file =
             |file: &super::ParcelFile| ManifestFile { name: file.name.clone(), size: file.size };
@@ -91,9 +93,9 @@ impl Machine {
         staging.finish().unwrap();
         let from = "there".to_owned();
         let state = ArrivalState::Staged;
-        let arrived = Arrived { session_id: id, move_id: 7, moves: 1, from, state };
-        sessions.keep_arrival(&arrived).await.unwrap();
-        arrived
+        let record = ArrivalRecord { session_id: id, move_id: 7, moves: 1, from, state };
+        sessions.keep_arrival(&record).await.unwrap();
+        record
     }
 }
 
@@ -129,24 +131,24 @@ async fn an_agent_goes_on_at_another_machine_with_its_conversation_history_and_q
     ] {
         assert!(refused.to_string().contains("moves to another machine"), "{refused}");
     }
-    let arrived = two.stages(id, &portable, &parcel).await;
+    let record = two.stages(id, &portable, &parcel).await;
     assert!(!two.workspace.sessions.has(id));
     sessions.leave(id);
     assert!(!sessions.has(id));
-    let applied = two.workspace.sessions.take(&arrived).await.unwrap();
-    two.workspace.sessions.run_taken(&arrived, applied).await.unwrap();
+    let applied = two.workspace.sessions.take(&record).await.unwrap();
+    two.workspace.sessions.run_taken(&record, applied).await.unwrap();
     let mut there = Watcher::attach(&two.workspace, id);
     there.until_shown("say the first").await;
     assert_eq!(prompts(&two.workspace, id).await[0], "say the first");
     assert_eq!(there.end().await.turn, 3, "what waited");
-    let again = two.workspace.sessions.prompt(id, None, "recall".to_owned(), Some("input 1"));
-    assert!(!again.unwrap().is_new, "it was applied before the move");
+    let second = two.workspace.sessions.prompt(id, None, "recall".to_owned(), Some("input 1"));
+    assert!(!second.unwrap().is_new, "it was applied before the move");
     let said = there.turn(&two.workspace, "say the last; recall").await;
     assert_eq!((said.turn, said.outcome), (4, TurnOutcome::Completed), "{:?}", there.text);
     let recalled = said.text.unwrap_or_default();
     assert_eq!(recalled, "say the first | slow 300 | recall");
-    let asked = ["say the first", "slow 300", "recall", "say the last; recall"];
-    assert_eq!(prompts(&two.workspace, id).await, asked);
+    let expected = ["say the first", "slow 300", "recall", "say the last; recall"];
+    assert_eq!(prompts(&two.workspace, id).await, expected);
     let moves = two.rig.site.dir.path().join("workspace/moves");
     assert_eq!(moves.read_dir().unwrap().count(), 0, "nothing lies aside any more");
     for machine in [one, two] {
@@ -199,9 +201,9 @@ async fn what_was_staged_and_is_lost_is_not_taken() {
     let (one, two) = (Machine::new().await, Machine::new().await);
     let id = one.agent().await;
     let (portable, parcel) = one.packed(id).await;
-    let arrived = two.stages(id, &portable, &parcel).await;
+    let record = two.stages(id, &portable, &parcel).await;
     std::fs::remove_dir_all(two.rig.site.dir.path().join("workspace/moves")).unwrap();
-    let taken = two.workspace.sessions.take(&arrived).await;
+    let taken = two.workspace.sessions.take(&record).await;
     assert!(matches!(taken, Err(NotTaken::Lost(_))), "{taken:?}");
     assert!(!two.workspace.sessions.has(id));
     for machine in [one, two] {
@@ -230,7 +232,7 @@ async fn what_cannot_move_is_said_before() {
     // A machine without the project, or without the agent.
     let id = one.agent().await;
     let portable = sessions.portable(id).await.unwrap();
-    let asked = |project, to_dir| Asked {
+    let request = |project, to_dir| LandingRequest {
         session_id: id,
         facts: &portable.facts,
         project,
@@ -238,14 +240,14 @@ async fn what_cannot_move_is_said_before() {
         to_dir,
     };
     let there = &two.workspace.sessions;
-    let refused = there.landing(asked(Some("other"), None)).await.unwrap_err();
+    let refused = there.landing(request(Some("other"), None)).await.unwrap_err();
     assert!(refused.to_string().contains("no project \"other\""), "{refused}");
-    let refused = there.landing(asked(None, Some("/no/such/place"))).await.unwrap_err();
+    let refused = there.landing(request(None, Some("/no/such/place"))).await.unwrap_err();
     assert!(refused.to_string().contains("/no/such/place"), "{refused}");
-    let refused = sessions.landing(asked(Some("p"), None)).await.unwrap_err();
+    let refused = sessions.landing(request(Some("p"), None)).await.unwrap_err();
     assert!(refused.to_string().contains("runs here already"), "{refused}");
     std::fs::remove_file(two.rig.agents.path("claude")).unwrap();
-    assert!(there.landing(asked(Some("p"), None)).await.is_err());
+    assert!(there.landing(request(Some("p"), None)).await.is_err());
     for machine in [one, two] {
         machine.workspace.shut_down().await;
     }

@@ -12,7 +12,7 @@ const MOST_BYTES: usize = 2 * 1024 * 1024;
 /// The newest asides of one session, in order.
 #[derive(Default)]
 pub(crate) struct Asides {
-    kept: VecDeque<Aside>,
+    newest: VecDeque<Aside>,
     /// How many asides were dropped, which is also the number of the first that is kept.
     dropped: u64,
     bytes: usize,
@@ -29,21 +29,21 @@ impl Asides {
     /// Adds an aside after all output up to this number.
     pub(crate) fn push(&mut self, seq: u64, message: ServerMessage) {
         let size = message.encode().len();
-        self.kept.push_back(Aside { seq, size, message });
+        self.newest.push_back(Aside { seq, size, message });
         self.bytes += size;
-        while self.kept.len() > MOST || (self.bytes > MOST_BYTES && self.kept.len() > 1) {
+        while self.newest.len() > MOST || (self.bytes > MOST_BYTES && self.newest.len() > 1) {
             self.drop_oldest();
         }
     }
 
     /// The number that the next aside gets.
     pub(crate) fn end(&self) -> u64 {
-        self.dropped + self.kept.len() as u64
+        self.dropped + self.newest.len() as u64
     }
 
     /// The number of the first aside after the output of this number.
     pub(crate) fn first_after(&self, seq: u64) -> u64 {
-        self.dropped + self.kept.partition_point(|aside| aside.seq <= seq) as u64
+        self.dropped + self.newest.partition_point(|aside| aside.seq <= seq) as u64
     }
 
     /// The asides from the number `from` on that follow output up to `seq`, and the number of the
@@ -51,13 +51,13 @@ impl Asides {
     pub(crate) fn up_to(&self, from: u64, seq: u64) -> (Vec<ServerMessage>, u64) {
         let end = self.first_after(seq).max(from);
         let range = self.index(from)..self.index(end);
-        (self.kept.range(range).map(|aside| aside.message.clone()).collect(), end)
+        (self.newest.range(range).map(|aside| aside.message.clone()).collect(), end)
     }
 
     /// Whether one of the asides from the number `from` on is this question.
     pub(crate) fn has_question(&self, from: u64, request_id: PermissionId) -> bool {
-        self.kept.range(self.index(from)..).any(|aside| match &aside.message {
-            ServerMessage::PermissionRequest(asked) => asked.request_id == request_id,
+        self.newest.range(self.index(from)..).any(|aside| match &aside.message {
+            ServerMessage::PermissionRequest(question) => question.request_id == request_id,
             _ => false,
         })
     }
@@ -69,11 +69,11 @@ impl Asides {
 
     fn index(&self, number: u64) -> usize {
         let index = usize::try_from(number.saturating_sub(self.dropped)).unwrap_or(usize::MAX);
-        index.min(self.kept.len())
+        index.min(self.newest.len())
     }
 
     fn drop_oldest(&mut self) {
-        if let Some(oldest) = self.kept.pop_front() {
+        if let Some(oldest) = self.newest.pop_front() {
             self.dropped += 1;
             self.bytes -= oldest.size;
         }
@@ -107,10 +107,10 @@ mod tests {
     fn the_oldest_go_at_either_bound_and_numbers_stay() {
         let mut asides = Asides::default();
         (0..=MOST as u64).for_each(|seq| asides.push(seq, message("x")));
-        assert_eq!((asides.kept.len(), asides.dropped), (MOST, 1));
+        assert_eq!((asides.newest.len(), asides.dropped), (MOST, 1));
         assert_eq!(asides.up_to(0, 1), (vec![message("x")], 2));
         asides.push(MOST as u64 + 1, message(&"x".repeat(MOST_BYTES)));
-        assert_eq!(asides.kept.len(), 1);
+        assert_eq!(asides.newest.len(), 1);
         assert_eq!(asides.end(), MOST as u64 + 2);
         asides.clear();
         assert_eq!((asides.end(), asides.up_to(0, u64::MAX).0.len()), (MOST as u64 + 2, 0));

@@ -3,12 +3,12 @@
 //! - [`Output`]: the log with its decoder, and how far it is painted and written
 //! - [`asides`]: messages beside the output
 //! - [`screen`]: the painted screen; [`painter`]: its contents; [`painting`]: the painting threads
-//! - [`history`]: the output on the disk; [`journaled`]: what is not there yet
+//! - [`history`]: the output on the disk; [`journal`]: what is not there yet
 //! - [`turn_log`]: the events of an agent's turns
 
 pub(crate) mod asides;
 pub(crate) mod history;
-pub(crate) mod journaled;
+pub(crate) mod journal;
 pub(crate) mod painter;
 pub(crate) mod painting;
 pub(crate) mod screen;
@@ -30,7 +30,7 @@ use session::terminal::{
 
 use self::{
     asides::Asides,
-    journaled::{Journaled, KeptScreen},
+    journal::{JournalScreen, OutputJournal},
     painter::Painter,
 };
 
@@ -74,7 +74,7 @@ pub(crate) struct Output {
     is_to_be_written: bool,
     last: Option<Instant>,
     /// Where output is until it is on the disk; `None` for a session without a program of its own.
-    journal: Option<Journaled>,
+    journal: Option<OutputJournal>,
     /// The bytes of decoded output that are about to be appended.
     undecided: usize,
     /// The key of an agent that will run in the terminal, until there is a journal.
@@ -210,7 +210,7 @@ impl Output {
     /// Output is noted in this journal from now on, unless it is in one already.
     pub(crate) fn begin_journal(&mut self, journal: Arc<process::Journal>) -> io::Result<()> {
         if self.journal.is_none() {
-            let mut journal = Journaled::new(journal, self.bound)?;
+            let mut journal = OutputJournal::new(journal, self.bound)?;
             self.key.take().into_iter().for_each(|key| journal.keep_key(key));
             self.journal = Some(journal);
         }
@@ -235,10 +235,10 @@ impl Output {
     }
 
     fn wants_screen(&self) -> bool {
-        self.journal.as_ref().is_some_and(Journaled::wants_screen)
+        self.journal.as_ref().is_some_and(OutputJournal::wants_screen)
     }
 
-    fn keep_screen(&mut self, screen: KeptScreen) {
+    fn keep_screen(&mut self, screen: JournalScreen) {
         if let Some(journal) = &mut self.journal {
             journal.keep_screen(screen);
         }

@@ -11,7 +11,7 @@ use session::terminal::{
     size::Size,
 };
 
-use super::journaled::KeptScreen;
+use super::journal::JournalScreen;
 
 /// A session with a larger log than this, in bytes, keeps its screen.
 const LITTLE: usize = 64 * 1024;
@@ -40,15 +40,13 @@ impl Painter {
         Self { screen: None, fed: seq, sizes: vec![(seq, size)], resized: 1 }
     }
 
-    /// A screen that an earlier daemon has kept.
-    ///
-    /// The terminal has another size meanwhile, perhaps.
-    pub(crate) fn kept(kept: &KeptScreen, size: Size) -> Self {
-        let then = Size::new(kept.cols, kept.rows).unwrap_or(size);
-        let mut painter = Self::after(kept.seq, then);
-        painter.screen().feed(kept.data.as_bytes());
+    /// The screen that an earlier daemon left in the journal, in a terminal that has this size now.
+    pub(crate) fn from_journal(screen: &JournalScreen, size: Size) -> Self {
+        let then = Size::new(screen.cols, screen.rows).unwrap_or(size);
+        let mut painter = Self::after(screen.seq, then);
+        painter.screen().feed(screen.data.as_bytes());
         if size != then {
-            painter.resize(kept.seq, size);
+            painter.resize(screen.seq, size);
         }
         painter
     }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use session::terminal::{query::Query, screen::Size as Cells, size::Size};
 use tokio::sync::{Notify, futures::Notified};
 
-use super::{Output, journaled::KeptScreen, painter::Painter};
+use super::{Output, journal::JournalScreen, painter::Painter};
 
 /// Up to this many bytes are painted by the calling thread; more is left to a painting thread.
 pub(crate) const LITTLE: usize = 16 * 1024;
@@ -90,7 +90,7 @@ impl PaintedScreen {
         self.painted.notify_waiters();
         if wants_screen {
             let (size, data) = painter.snapshot();
-            let screen = KeptScreen { seq: last, cols: size.cols, rows: size.rows, data };
+            let screen = JournalScreen { seq: last, cols: size.cols, rows: size.rows, data };
             session.with_output(|output, _| output.keep_screen(screen));
         }
         last

@@ -11,11 +11,10 @@ use protocol::workspace::{
 
 use super::Sessions;
 use crate::{
-    engine::{PermissionAnswer, Receipt, Typed},
+    engine::{PermissionAnswer, Receipt, TypingTime},
+    identity::ClientId,
     refusal::Refusal,
-    sessions::{
-        attachment::Attachment, client_id::ClientId, clock::now, feed::Feed, session::Session,
-    },
+    sessions::{attachment::Attachment, clock::now, feed::Feed, session::Session},
 };
 
 const NOT_STORED: &str =
@@ -23,7 +22,7 @@ const NOT_STORED: &str =
 
 /// The acceptance of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Prompted {
+pub struct PromptAcceptance {
     /// Whether the prompt was taken now. Otherwise an earlier prompt had the same `input_id`.
     pub is_new: bool,
     /// The number of the agent's turn, if there are turns and the number is known.
@@ -72,7 +71,7 @@ impl Sessions {
         client: ClientId,
         keys: Bytes,
         input_id: Option<&str>,
-    ) -> Result<Option<Typed>, Refusal> {
+    ) -> Result<Option<TypingTime>, Refusal> {
         let session = self.get(id)?;
         let typed = session.once(input_id, || session.type_in(client, keys, now()))?;
         // What a terminal answers by itself gives its window no precedence.
@@ -89,11 +88,11 @@ impl Sessions {
         client: Option<ClientId>,
         text: String,
         input_id: Option<&str>,
-    ) -> Result<Prompted, Refusal> {
+    ) -> Result<PromptAcceptance, Refusal> {
         let session = self.get(id)?;
         let Some(turn) = session.once(input_id, || session.live()?.prompt(text))? else {
             let turn = input_id.and_then(|input_id| session.lock().inputs.turn_of(input_id));
-            return Ok(Prompted { is_new: false, turn });
+            return Ok(PromptAcceptance { is_new: false, turn });
         };
         if let Some(input_id) = input_id {
             let mut state = session.lock();
@@ -105,7 +104,7 @@ impl Sessions {
         if let Some(client) = client {
             session.typed(client, now());
         }
-        Ok(Prompted { is_new: true, turn })
+        Ok(PromptAcceptance { is_new: true, turn })
     }
 
     /// Waits until the prompts that a session has taken are stored, so that they outlive this server.
@@ -113,7 +112,7 @@ impl Sessions {
     pub fn prompts_stored(&self, id: SessionId) -> Option<BoxFuture<'static, ()>> {
         let session = self.get(id).ok().filter(|session| !session.is_terminal)?;
         Some(Box::pin(async move {
-            if let Err(refusal) = session.shared.keeper.keep(&session.kept()).await {
+            if let Err(refusal) = session.shared.keeper.keep(&session).await {
                 tracing::error!(session = %session.id, %refusal, "cannot keep a prompt");
                 let message = format!("{NOT_STORED} ({refusal}).");
                 Feed::new(&session).event(AgentEvent::Notice { message });

@@ -1,12 +1,8 @@
-//! Making a session: its facts, its folder and its user; then its engine.
+//! Making a session: its directory, its user and its facts; then its engine.
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
-use protocol::workspace::{
-    SessionId, SessionInfo, SessionKind, SessionMode,
-    session::{DEFAULT_PROVIDER, DEV_SERVER_TAG},
-};
+use protocol::workspace::{SessionId, SessionInfo};
 use session::terminal::size::Size;
 use tracing::Instrument as _;
 
@@ -15,12 +11,7 @@ use crate::{
     projects::{self, Projects},
     refusal::Refusal,
     sessions::{
-        clock::now,
-        engine_starter::EngineStarter,
-        feed::Feed,
-        life::facts::Facts,
-        new::{NewEngine, NewSession},
-        session::Session,
+        clock::now, engine_starter::EngineStarter, feed::Feed, new::NewSession, session::Session,
     },
     users,
 };
@@ -38,16 +29,17 @@ impl Sessions {
         }
         let engines = self.engines()?;
         let size = size(new.size)?;
-        let facts = facts(&self.0.projects, id, new).await?;
+        let (dir, user) = directory_and_user(&self.0.projects, &new).await?;
+        let facts = new.facts(id, dir, user)?;
         // Before the session is in the list: without a model there is nothing to take back.
         engines.find_model(&facts).await?;
         let session = self.add(facts, size)?;
         let started = start(&session, &*engines, size).await;
-        let kept = match started {
-            Ok(()) => self.0.shared.keeper.keep(&session.kept()).await,
+        let stored = match started {
+            Ok(()) => self.0.shared.keeper.keep(&session).await,
             Err(refusal) => Err(refusal),
         };
-        match kept {
+        match stored {
             Ok(()) => {
                 session.announce(now());
                 Ok(session.info())
@@ -88,17 +80,20 @@ pub(super) async fn start(
     Ok(())
 }
 
-fn size(asked: Option<(u16, u16)>) -> Result<Size, Refusal> {
-    let size = asked.map(|(cols, rows)| Size::new(cols, rows)).transpose();
+fn size(wanted: Option<(u16, u16)>) -> Result<Size, Refusal> {
+    let size = wanted.map(|(cols, rows)| Size::new(cols, rows)).transpose();
     let size = size.map_err(|refused| Refusal::failed(&refused))?;
     Ok(size.unwrap_or(Size::DEFAULT))
 }
 
-/// Checks a new session, and returns its facts.
-async fn facts(projects: &Projects, id: SessionId, new: NewSession) -> Result<Facts, Refusal> {
+/// The directory and the user of a new session: its own, or else its project's.
+async fn directory_and_user(
+    projects: &Projects,
+    new: &NewSession,
+) -> Result<(String, Option<String>), Refusal> {
     let project = new.project_id.map(|id| projects.get(id)).transpose()?;
-    let own = project.as_ref().and_then(|project| project.run_as_user.clone());
-    let run_as_user = new.run_as_user.or(own);
+    let of_project = project.as_ref().and_then(|project| project.run_as_user.clone());
+    let run_as_user = new.run_as_user.clone().or(of_project);
     let user = users::user(projects.run_as(), run_as_user.as_deref()).await?;
     let dir = match (&*new.working_dir, &project) {
         ("", Some(project)) => &project.working_dir,
@@ -106,85 +101,5 @@ async fn facts(projects: &Projects, id: SessionId, new: NewSession) -> Result<Fa
         (dir, _) => dir,
     };
     let dir = projects::working_dir(dir, user.as_ref()).await?;
-    let is_server = new.tags.iter().any(|tag| tag == DEV_SERVER_TAG);
-    let described = described(new.engine, is_server)?;
-    let now = Timestamp::now();
-    Ok(Facts {
-        id,
-        name: new.name,
-        mode: described.mode,
-        kind: described.kind,
-        working_dir: projects::path_text(&dir)?,
-        model: described.model,
-        created_at: now,
-        last_active: now,
-        project_id: new.project_id,
-        provider: described.provider,
-        extra_args: described.extra_args,
-        hidden: new.hidden || (is_server && described.mode == SessionMode::Pty),
-        tags: new.tags,
-        team_id: new.team.map(|(team, _)| team),
-        is_team_leader: new.team.is_some_and(|(_, leader)| leader),
-        run_as_user,
-        conversation: None,
-        used: None,
-        turn: 0,
-        waiting: Vec::new(),
-        prompt_ids: Default::default(),
-        adopted: described.pid.map(|pid| (pid, 0)),
-        transcript: None,
-        ended: None,
-        exit_code: None,
-    })
-}
-
-/// The facts about a session's engine.
-struct Described {
-    mode: SessionMode,
-    kind: SessionKind,
-    provider: String,
-    model: Option<String>,
-    extra_args: Vec<String>,
-    pid: Option<u32>,
-}
-
-fn described(engine: NewEngine, is_server: bool) -> Result<Described, Refusal> {
-    let claude = || DEFAULT_PROVIDER.to_owned();
-    let (mode, kind, provider, model, extra_args, pid) = match engine {
-        NewEngine::Interactive { extra_args, .. } if is_server => {
-            let kind = command_line(extra_args)?;
-            (SessionMode::Pty, kind, claude(), None, Vec::new(), None)
-        }
-        NewEngine::Shell { command, args } => {
-            if command.is_empty() {
-                return Err(Refusal::invalid("command is empty: say what to run"));
-            }
-            let kind = SessionKind::Shell { command, args };
-            (SessionMode::Pty, kind, claude(), None, Vec::new(), None)
-        }
-        NewEngine::Interactive { provider, model, extra_args } => {
-            let kind = SessionKind::of_provider(&provider);
-            (SessionMode::Pty, kind, provider, model, extra_args, None)
-        }
-        NewEngine::Agent { provider, model, extra_args } => {
-            let kind = SessionKind::of_provider(&provider);
-            (SessionMode::Sdk, kind, provider, model, extra_args, None)
-        }
-        NewEngine::Adopted { pid } => {
-            (SessionMode::Adopted, SessionKind::Claude, claude(), None, Vec::new(), Some(pid))
-        }
-    };
-    Ok(Described { mode, kind, provider, model, extra_args, pid })
-}
-
-/// The command line of a development server.
-fn command_line(words: Vec<String>) -> Result<SessionKind, Refusal> {
-    let mut words = words.into_iter();
-    let command = words.next().filter(|command| !command.is_empty());
-    let command = command.ok_or_else(|| {
-        Refusal::invalid(
-            "extra_args is empty: with the tag dev-server it is the command line to run",
-        )
-    })?;
-    Ok(SessionKind::Shell { command, args: Some(words.collect()) })
+    Ok((projects::path_text(&dir)?, run_as_user))
 }

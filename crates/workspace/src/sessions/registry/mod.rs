@@ -23,14 +23,16 @@ use store::WorkspaceStore;
 use tokio::task::JoinHandle;
 use tracing::Instrument as _;
 
-pub use self::calls::Prompted;
-pub(crate) use self::takeover::Outlived;
+pub use self::calls::PromptAcceptance;
+pub(crate) use self::takeover::Survivors;
 use super::{
-    clock::now, engine_starter::EngineStarter, life::facts::Facts, session::Session,
-    shared::SharedState, turn_follower::TurnFollower,
+    clock::now,
+    engine_starter::EngineStarter,
+    life::facts::Facts,
+    session::Session,
+    shared::{Counts, SharedState, TurnFollower},
 };
 use crate::{
-    counts::Counts,
     engine::Engine,
     events::{Event, Events},
     host::EngineHost,
@@ -194,7 +196,7 @@ impl Sessions {
     async fn keep_all(&self) {
         self.0.shared.writer.flush().await;
         for session in &self.all() {
-            if let Err(refusal) = self.0.shared.keeper.keep(&session.kept()).await {
+            if let Err(refusal) = self.0.shared.keeper.keep(session).await {
                 tracing::error!(%refusal, "cannot keep what sessions are");
                 break;
             }
@@ -261,18 +263,14 @@ impl Sessions {
             state.life.may_change()?;
             change(&mut state.life.facts);
         }
-        self.0.shared.keeper.keep(&session.kept()).await?;
+        self.0.shared.keeper.keep(&session).await?;
         session.announce(now());
         Ok(session.info())
     }
 
     /// Agents begin with the prompts that waited when their sessions were stored.
     pub(crate) fn go_on(&self) {
-        for session in self.all() {
-            if let Ok(Err(refusal)) = session.live().map(|engine| engine.go_on()) {
-                tracing::warn!(session = %session.id, %refusal, "prompts wait for the next one");
-            }
-        }
+        self.all().iter().for_each(|session| session.go_on());
     }
 
     /// The parts that engines use; an error while the workspace ends.

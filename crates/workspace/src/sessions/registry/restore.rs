@@ -9,7 +9,7 @@ use session::terminal::size::Size;
 use store::{Fact, StoreError, WorkspaceStore};
 use tokio::task;
 
-use super::{Sessions, create::start, takeover::Outlived};
+use super::{Sessions, create::start, takeover::Survivors};
 use crate::{
     refusal::Refusal,
     sessions::{
@@ -19,7 +19,7 @@ use crate::{
             facts::{KIND, StoredFacts},
         },
         moving::DEPARTURE,
-        output::Output,
+        output::{Output, history::History},
         session::Session,
     },
 };
@@ -30,26 +30,26 @@ impl Sessions {
     pub(crate) async fn restore(
         &self,
         store: Arc<dyn WorkspaceStore>,
-        mut outlived: Outlived,
+        mut survivors: Survivors,
     ) -> Result<(), StoreError> {
         self.begin();
         let facts = task::spawn_blocking(move || store.load_facts(KIND)).await;
-        let kept: Vec<StoredFacts> =
+        let stored: Vec<StoredFacts> =
             facts.unwrap_or(Ok(Vec::new()))?.iter().filter_map(read).collect();
-        let kept = self.without_left(kept).await?;
-        outlived.end_all_but(kept.iter().map(|kept| &kept.facts)).await;
-        self.end_leftovers(&kept, &outlived).await;
-        for kept in kept {
-            match outlived.take(kept.facts.id) {
-                Some(child) => self.take_over(kept, child, outlived.how_lost()).await,
-                None => self.take_up_with(kept, None, outlived.how_lost()).await,
+        let stored = self.without_left(stored).await?;
+        survivors.end_all_but(stored.iter().map(|stored| &stored.facts)).await;
+        self.end_leftovers(&stored, &survivors).await;
+        for stored in stored {
+            match survivors.take(stored.facts.id) {
+                Some(child) => self.take_over(stored, child, survivors.how_lost()).await,
+                None => self.take_up_with(stored, None, survivors.how_lost()).await,
             }
         }
         Ok(())
     }
 
     /// The sessions without those that have left for another machine.
-    async fn without_left(&self, kept: Vec<StoredFacts>) -> Result<Vec<StoredFacts>, StoreError> {
+    async fn without_left(&self, stored: Vec<StoredFacts>) -> Result<Vec<StoredFacts>, StoreError> {
         let shared = Arc::clone(&self.0.shared);
         let loading = task::spawn_blocking(move || shared.keeper.load(DEPARTURE)).await;
         let left = match loading {
@@ -58,15 +58,18 @@ impl Sessions {
             loaded => loaded.ok().and_then(Result::ok).unwrap_or_default(),
         };
         let left: BTreeSet<String> = left.into_iter().map(|fact| fact.id).collect();
-        Ok(kept.into_iter().filter(|kept| !left.contains(&kept.facts.id.to_string())).collect())
+        Ok(stored
+            .into_iter()
+            .filter(|stored| !left.contains(&stored.facts.id.to_string()))
+            .collect())
     }
 
     /// Ends the processes that are left if the supervisor was killed, too.
-    async fn end_leftovers(&self, kept: &[StoredFacts], outlived: &Outlived) {
-        let lived = kept.iter().filter(|kept| kept.facts.ended.is_none());
-        let owned = lived.filter(|kept| kept.facts.mode != SessionMode::Adopted);
-        let ids = owned.map(|kept| kept.facts.id.uuid());
-        let ids: Vec<_> = ids.filter(|id| !outlived.has(*id)).collect();
+    async fn end_leftovers(&self, stored: &[StoredFacts], survivors: &Survivors) {
+        let lived = stored.iter().filter(|stored| stored.facts.ended.is_none());
+        let owned = lived.filter(|stored| stored.facts.mode != SessionMode::Adopted);
+        let ids = owned.map(|stored| stored.facts.id.uuid());
+        let ids: Vec<_> = ids.filter(|id| !survivors.has(*id)).collect();
         let left = end_leftovers(&ids).await;
         if left > 0 {
             tracing::error!(left, "processes of an earlier daemon cannot be ended");
@@ -75,20 +78,20 @@ impl Sessions {
 
     /// Restores a session. `last_seq` is the number of its newest output, if all of it is known to be
     /// on the disk.
-    pub(in crate::sessions) async fn take_up(&self, kept: StoredFacts, last_seq: Option<u64>) {
-        self.take_up_with(kept, last_seq, WITH_THE_DAEMON).await;
+    pub(in crate::sessions) async fn take_up(&self, stored: StoredFacts, last_seq: Option<u64>) {
+        self.take_up_with(stored, last_seq, WITH_THE_DAEMON).await;
     }
 
     /// The same. `how` says how a terminal ended.
     pub(super) async fn take_up_with(
         &self,
-        kept: StoredFacts,
+        stored: StoredFacts,
         last_seq: Option<u64>,
         how: &'static str,
     ) {
-        let size = kept.size.and_then(|(cols, rows)| Size::new(cols, rows).ok());
+        let size = stored.size.and_then(|(cols, rows)| Size::new(cols, rows).ok());
         let session =
-            Session::new(&self.0.shared, kept.facts, size.unwrap_or(Size::DEFAULT), now());
+            Session::new(&self.0.shared, stored.facts, size.unwrap_or(Size::DEFAULT), now());
         self.lock().insert(session.id, Arc::clone(&session));
         if session.is_terminal {
             return end_terminal(&session, how).await;
@@ -123,34 +126,37 @@ async fn end_terminal(session: &Arc<Session>, how: &str) {
         state.life.end_with_earlier_daemon(how, written)
     };
     if is_new {
-        session.shared.keeper.keep_soon(&session.kept());
+        session.shared.keeper.keep_soon(session);
     }
 }
 
 /// Continues the numbers of the output on the disk.
 async fn continue_history(session: &Arc<Session>) {
-    let history = Arc::clone(session);
-    let last = task::spawn_blocking(move || history.history.lock().last_seq()).await;
-    match last {
-        Ok(Ok(Some(seq))) => session.lock().output.continue_after(seq),
-        Ok(Ok(None)) | Err(_) => {}
-        Ok(Err(error)) => {
-            tracing::error!(session = %session.id, %error, "its history cannot be read");
-        }
+    if let Some(seq) = last_seq(session, |session| &session.history, "its history").await {
+        session.lock().output.continue_after(seq);
     }
 }
 
 /// Continues the numbers of the events on the disk.
 pub(super) async fn continue_turns(session: &Arc<Session>) {
-    let history = Arc::clone(session);
-    let last = task::spawn_blocking(move || history.turn_history.lock().last_seq()).await;
-    match last {
-        Ok(Ok(Some(number))) => session.lock().turns.continue_after(number),
-        Ok(Ok(None)) | Err(_) => {}
-        Ok(Err(error)) => {
-            tracing::error!(session = %session.id, %error, "the events of its turns cannot be read");
-        }
+    let events = "the events of its turns";
+    if let Some(number) = last_seq(session, |session| &session.turn_history, events).await {
+        session.lock().turns.continue_after(number);
     }
+}
+
+/// The newest number in one of a session's histories, if it can be read.
+async fn last_seq(
+    session: &Arc<Session>,
+    history: fn(&Session) -> &History,
+    what: &str,
+) -> Option<u64> {
+    let owner = Arc::clone(session);
+    let last = task::spawn_blocking(move || history(&owner).lock().last_seq()).await.ok()?;
+    last.unwrap_or_else(|error| {
+        tracing::error!(session = %session.id, %error, "{what} cannot be read");
+        None
+    })
 }
 
 fn read(fact: &Fact) -> Option<StoredFacts> {

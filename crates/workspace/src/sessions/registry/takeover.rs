@@ -25,19 +25,19 @@ use crate::{
             OTHER_VERSION, WITH_THE_DAEMON,
             facts::{Facts, StoredFacts},
         },
-        output::{Output, journaled::TerminalState, painter::Painter},
+        output::{Output, journal::TerminalState, painter::Painter},
         session::Session,
     },
 };
 
 /// The processes that outlived the earlier daemon.
 #[derive(Default)]
-pub(crate) struct Outlived {
+pub(crate) struct Survivors {
     children: HashMap<Uuid, Child>,
     is_other_version: bool,
 }
 
-impl Outlived {
+impl Survivors {
     pub(crate) fn new(held: Vec<HeldProcess>) -> Self {
         let children = held.into_iter().map(|held| (held.id, held.child)).collect();
         Self { children, is_other_version: false }
@@ -64,9 +64,9 @@ impl Outlived {
 
     /// Ends the processes of other sessions than these. A member of a team does not go on either:
     /// its team begins the turn again.
-    pub(super) async fn end_all_but(&mut self, kept: impl Iterator<Item = &Facts>) {
+    pub(super) async fn end_all_but(&mut self, sessions: impl Iterator<Item = &Facts>) {
         let goes_on = |facts: &&Facts| facts.ended.is_none() && facts.team_id.is_none();
-        let ids: HashSet<Uuid> = kept.filter(goes_on).map(|facts| facts.id.uuid()).collect();
+        let ids: HashSet<Uuid> = sessions.filter(goes_on).map(|facts| facts.id.uuid()).collect();
         let rest = self.children.extract_if(|id, _| !ids.contains(id));
         join_all(rest.map(|(_, child)| end(child))).await;
     }
@@ -81,14 +81,14 @@ async fn end(child: Child) {
 impl Sessions {
     /// Continues a session with its process. If that is not possible, the process is ended, and the
     /// session is as after the end of a daemon that took it along.
-    pub(super) async fn take_over(&self, kept: StoredFacts, child: Child, how: &'static str) {
+    pub(super) async fn take_over(&self, stored: StoredFacts, child: Child, how: &'static str) {
         // The attempt uses them up, and they are needed if it fails.
-        let (facts, size) = (kept.facts.clone(), kept.size);
+        let (facts, size) = (stored.facts.clone(), stored.size);
         let handle = child.handle();
         let id = facts.id;
         let taken = match facts.mode {
-            SessionMode::Pty => self.continue_terminal(kept, child).await,
-            _ => self.continue_agent(kept, child).await,
+            SessionMode::Pty => self.continue_terminal(stored, child).await,
+            _ => self.continue_agent(stored, child).await,
         };
         let Err(refusal) = taken else { return };
         tracing::warn!(session = %id, %refusal, "its process is ended, as it cannot be continued");
@@ -109,10 +109,10 @@ impl Sessions {
         Feed::new(&session).event(AgentEvent::Notice { message });
     }
 
-    async fn continue_terminal(&self, kept: StoredFacts, child: Child) -> Result<(), Refusal> {
-        let stored = kept.size.and_then(|(cols, rows)| Size::new(cols, rows).ok());
-        let size = size(&child).or(stored).unwrap_or(Size::DEFAULT);
-        let session = Session::new(&self.0.shared, kept.facts, size, now());
+    async fn continue_terminal(&self, stored: StoredFacts, child: Child) -> Result<(), Refusal> {
+        let last_size = stored.size.and_then(|(cols, rows)| Size::new(cols, rows).ok());
+        let size = size(&child).or(last_size).unwrap_or(Size::DEFAULT);
+        let session = Session::new(&self.0.shared, stored.facts, size, now());
         resume_output(&session, &child.journal).await?;
         self.begin_again_with(&session, child).await
     }
@@ -133,8 +133,8 @@ impl Sessions {
         Ok(())
     }
 
-    async fn continue_agent(&self, kept: StoredFacts, child: Child) -> Result<(), Refusal> {
-        let session = Session::new(&self.0.shared, kept.facts, Size::DEFAULT, now());
+    async fn continue_agent(&self, stored: StoredFacts, child: Child) -> Result<(), Refusal> {
+        let session = Session::new(&self.0.shared, stored.facts, Size::DEFAULT, now());
         continue_turns(&session).await;
         resume_output(&session, &child.journal).await?;
         self.begin_again_with(&session, child).await
@@ -155,11 +155,11 @@ async fn resume_output(session: &Arc<Session>, journal: &Arc<Journal>) -> Result
         let bound = session.shared.log_bytes;
         let mut gather = Gather::new(u64::MAX, bound);
         session.history.lock().gather(&mut gather)?;
-        let kept = TerminalState::of(&journal).screen.filter(|_| session.is_terminal);
+        let screen = TerminalState::of(&journal).screen.filter(|_| session.is_terminal);
         let output = Output::resumed(bound, gather.finish().chunks, journal)?;
-        if let Some(kept) = kept {
+        if let Some(screen) = screen {
             let size = session.lock().viewers.windows().size();
-            *session.screen.lock() = Painter::kept(&kept, size);
+            *session.screen.lock() = Painter::from_journal(&screen, size);
         }
         session.lock().output = output;
         Ok::<_, io::Error>(())

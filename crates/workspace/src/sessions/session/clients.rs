@@ -1,4 +1,5 @@
-//! How clients meet the other parts: they view, type, and have windows of their own sizes.
+//! How clients meet the other parts: they view, type, have windows of their own sizes, and their
+//! terminals answer the program's questions.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -6,23 +7,29 @@ use std::{
 };
 
 use bytes::Bytes;
-use session::terminal::{query::Queries, viewer::ViewerId};
+use session::terminal::{
+    query::{Queries, Query},
+    viewer::ViewerId,
+};
 
 use super::{Session, SessionState};
 use crate::{
-    engine::Typed,
+    engine::TypingTime,
+    identity::ClientId,
     refusal::Refusal,
     sessions::{
         attached_viewers::{
             AttachedViewers, Demand,
-            steps::{Contents, SnapshotNeed, StreamStep, Streamed},
+            steps::{Contents, SnapshotNeed, StreamItem, StreamStep},
         },
-        client_id::ClientId,
         client_inputs::questions::Questions,
         clock::now,
         output::Output,
     },
 };
+
+/// The most questions of one read that are answered. More come from no program that waits for answers.
+pub(crate) const MOST_QUERIES: usize = 64;
 
 /// Views.
 impl Session {
@@ -74,7 +81,7 @@ impl Session {
     pub(crate) async fn snapshot(
         self: &Arc<Self>,
         need: SnapshotNeed,
-    ) -> Result<Vec<Streamed>, Refusal> {
+    ) -> Result<Vec<StreamItem>, Refusal> {
         let snapshot = match self.is_terminal {
             true => self.screen_soon().await?,
             false => self.lines_now().await?,
@@ -123,7 +130,7 @@ impl Session {
         client: ClientId,
         keys: Bytes,
         now: Instant,
-    ) -> Result<(Typed, bool), Refusal> {
+    ) -> Result<(TypingTime, bool), Refusal> {
         let filtered = self.lock().queries.filter(viewer(client), keys, now);
         let typed = self.live()?.type_in(filtered.keys)?;
         Ok((typed, filtered.has_keys))
@@ -166,7 +173,31 @@ impl Session {
             engine.resize(size);
         }
         self.news.notify_waiters();
-        self.shared.keeper.keep_soon(&self.kept());
+        self.shared.keeper.keep_soon(self);
+    }
+}
+
+/// A program's questions to its terminal.
+impl Session {
+    /// Answers a question that has just been appended, or leaves it to the terminal of the client in
+    /// control.
+    pub(super) fn answer_query(self: &Arc<Self>, query: &Query, now: Instant) {
+        // The screen is painted up to the question, so the answer is that of this moment.
+        let own = self.screen.answer(&**self, query);
+        let answer = self.change(now, |state| {
+            let by = state.viewers.in_control().map(viewer);
+            state.queries.ask(query, state.output.log().last_seq(), by, own, now)
+        });
+        if let Some(answer) = answer {
+            self.answer(answer);
+        }
+    }
+
+    /// Types an answer. Of a program that reads nothing, answers do not pile up.
+    pub(super) fn answer(&self, answer: Bytes) {
+        if let Ok(engine) = self.live() {
+            engine.answer(answer);
+        }
     }
 }
 
@@ -175,10 +206,10 @@ fn note_sent(
     viewers: &AttachedViewers,
     queries: &mut Queries,
     (id, before): (ViewerId, u64),
-    sent: &[Streamed],
+    sent: &[StreamItem],
     now: Instant,
 ) {
-    let has_output = sent.iter().any(|item| matches!(item, Streamed::Output(_)));
+    let has_output = sent.iter().any(|item| matches!(item, StreamItem::Output(_)));
     if let Some(client) = viewers.client_of(id).filter(|_| has_output) {
         queries.sent(viewer(client), before + 1..=viewers.position(id), now);
     }

@@ -2,8 +2,7 @@
 //!
 //! - [`Session`]: the parts, the alarm, announcements and the end
 //! - [`output`]: how output reaches viewers, screen and disk
-//! - [`clients`]: how clients read and type
-//! - [`queries`]: how a program's questions to its terminal are answered
+//! - [`clients`]: how clients read and type, and answer a program's questions to its terminal
 //!
 //! The parts are [`Life`], [`Output`], [`AttachedViewers`] and [`ClientInputs`], and outside of the
 //! session's lock [`PaintedScreen`] and [`History`].
@@ -19,7 +18,6 @@
 
 mod clients;
 mod output;
-mod queries;
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
@@ -34,13 +32,12 @@ use tokio::{sync::Notify, task};
 use tracing::{Instrument as _, Span};
 
 #[cfg(test)]
-pub(crate) use self::queries::MOST as MOST_QUERIES;
+pub(crate) use self::clients::MOST_QUERIES;
 use super::{
-    alarms::Alarmed,
     attached_viewers::AttachedViewers,
     client_inputs::ClientInputs,
-    clock::now,
-    life::{Life, Seen, facts::Facts, keeper::Kept},
+    clock::{AlarmTarget, now},
+    life::{Life, Seen, facts::Facts, keeper::FactSource},
     output::{Output, history::History, screen::PaintedScreen, turn_log::TurnLog},
     shared::SharedState,
 };
@@ -131,6 +128,13 @@ impl Session {
         engine.map(Box::as_ref).ok_or_else(|| Refusal::Ended("nothing runs in it".to_owned()))
     }
 
+    /// Begins with the prompts that waited when the session was stored.
+    pub(crate) fn go_on(&self) {
+        if let Ok(Err(refusal)) = self.live().map(|engine| engine.go_on()) {
+            tracing::warn!(session = %self.id, %refusal, "prompts wait for the next one");
+        }
+    }
+
     /// Changes the state, and sets the alarm for what the change makes due.
     pub(crate) fn change<T>(
         self: &Arc<Self>,
@@ -147,15 +151,10 @@ impl Session {
     pub(crate) fn change_stored(self: &Arc<Self>, change: impl FnOnce(&mut Life)) {
         // The lock ends with this line, because storing blocks.
         change(&mut self.lock().life);
-        if let Err(error) = self.shared.keeper.keep_now(&self.kept()) {
+        if let Err(error) = self.shared.keeper.keep_now(self) {
             let error = base::error::chain(&error);
             tracing::error!(session = %self.id, error, "cannot keep what an agent does");
         }
-    }
-
-    /// The session, as the keeper of facts sees it.
-    pub(crate) fn kept(self: &Arc<Self>) -> Arc<dyn Kept> {
-        Arc::<Self>::clone(self)
     }
 
     /// Announces the session's state to all clients: at once, or soon if the last announcement was
@@ -181,7 +180,7 @@ impl Session {
         if is_new {
             self.news.notify_waiters();
             self.announce(now);
-            self.shared.keeper.keep_soon(&self.kept());
+            self.shared.keeper.keep_soon(self);
         }
         is_new
     }
@@ -207,7 +206,7 @@ impl Session {
         let Some(due) = state.due(self.is_terminal) else { return };
         if state.alarm.is_none_or(|alarm| due < alarm) {
             state.alarm = Some(due);
-            let alarmed: Arc<dyn Alarmed> = Arc::<Self>::clone(self);
+            let alarmed: Arc<dyn AlarmTarget> = Arc::<Self>::clone(self);
             self.shared.alarms.set(due.max(now), Arc::downgrade(&alarmed));
         }
     }
@@ -239,7 +238,7 @@ impl Session {
     }
 }
 
-impl Alarmed for Session {
+impl AlarmTarget for Session {
     fn alarm_rang(self: Arc<Self>, now: Instant) {
         let mut state = self.lock();
         if state.alarm.is_some_and(|alarm| alarm <= now) {
@@ -277,7 +276,7 @@ impl Alarmed for Session {
     }
 }
 
-impl Kept for Session {
+impl FactSource for Session {
     fn id(&self) -> SessionId {
         self.id
     }

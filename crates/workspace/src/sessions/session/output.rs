@@ -20,7 +20,7 @@ use session::terminal::{
 };
 use tokio::task;
 
-use super::{Session, SessionState, queries};
+use super::{Session, SessionState, clients};
 use crate::{
     refusal::Refusal,
     sessions::{
@@ -48,7 +48,7 @@ impl Session {
         let mut state = self.lock();
         let mut text = state.output.decode(bytes);
         // Each question ends a chunk, so that it is known who was sent it.
-        for _ in 0..queries::MOST {
+        for _ in 0..clients::MOST_QUERIES {
             let Some((end, query)) = state.queries.find(&text) else {
                 state.output.note_undecided(0);
                 return self.append(state, text, now);
@@ -56,7 +56,7 @@ impl Session {
             let piece = text.split_to(end);
             state.output.note_undecided(text.len());
             self.append(state, piece, now);
-            self.asked(&query, now);
+            self.answer_query(&query, now);
             state = self.lock();
         }
         state.queries.pass(&text);

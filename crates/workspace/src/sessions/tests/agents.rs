@@ -9,7 +9,8 @@ use session::agent::Usage;
 use super::{bare::Bare, seen::Watcher};
 use crate::{
     engine::PermissionAnswer,
-    sessions::{Activity, ClientId, Feed},
+    identity::ClientId,
+    sessions::{Activity, Feed},
     testing::soon,
 };
 
@@ -21,9 +22,9 @@ fn line(feed: &Feed, number: usize) {
     feed.line(format!("{{\"line\":{number}}}\n"), vec![text(&format!("{number}"))]);
 }
 
-fn told(seen: &Watcher) -> Vec<String> {
+fn events(seen: &Watcher) -> Vec<String> {
     let texts = seen.messages.iter().filter_map(|message| match message {
-        ServerMessage::AgentEvent(told) => match &told.event {
+        ServerMessage::AgentEvent(it) => match &it.event {
             AgentEvent::Text { text, .. } => Some(text.clone()),
             _ => None,
         },
@@ -42,16 +43,16 @@ async fn a_lines_events_follow_it_once_for_every_returning_viewer() {
     feed.event(AgentEvent::Notice { message: "no line said this".to_owned() });
     line(&feed, 3);
     first.catch_up().await;
-    assert_eq!(told(&first), ["1", "2", "3"]);
+    assert_eq!(events(&first), ["1", "2", "3"]);
     assert_eq!(first.text, "{\"line\":1}\n{\"line\":2}\n{\"line\":3}\n");
     let seqs = first.messages.iter().filter_map(|message| match message {
-        ServerMessage::AgentEvent(told) => Some(told.seq),
+        ServerMessage::AgentEvent(it) => Some(it.seq),
         _ => None,
     });
     assert!(seqs.eq([1, 2, 2, 3]));
-    let mut again = Watcher::of(bare.attach(session.id, 2, Some(2)));
-    again.catch_up().await;
-    assert_eq!((told(&again), again.snapshots), (vec!["3".to_owned()], 0));
+    let mut second = Watcher::of(bare.attach(session.id, 2, Some(2)));
+    second.catch_up().await;
+    assert_eq!((events(&second), second.snapshots), (vec!["3".to_owned()], 0));
 }
 
 #[tokio::test]
@@ -65,7 +66,7 @@ async fn the_snapshot_of_an_agent_is_its_newest_whole_lines() {
         }
     }
     let mut attachment = bare.attach(session.id, 1, None);
-    let Some(crate::sessions::Streamed::Message(ServerMessage::SessionHistory(history))) =
+    let Some(crate::sessions::StreamItem::Message(ServerMessage::SessionHistory(history))) =
         attachment.next().await
     else {
         panic!("no history first")
@@ -101,8 +102,8 @@ async fn a_question_waits_for_whoever_comes_and_is_answered_once() {
     assert!(
         matches!(seen.messages.last(), Some(ServerMessage::PermissionResolved(it)) if it.request_id == id)
     );
-    let again = bare.sessions.permit(session.id, answer).unwrap_err();
-    assert!(again.to_string().contains("nobody asks"), "{again}");
+    let second = bare.sessions.permit(session.id, answer).unwrap_err();
+    assert!(second.to_string().contains("nobody asks"), "{second}");
 }
 
 #[tokio::test]
@@ -110,22 +111,22 @@ async fn every_change_of_the_number_of_open_questions_is_told_to_all_clients() {
     let bare = Bare::new();
     let (session, feed, _) = bare.session(SessionMode::Sdk);
     let mut events = bare.sessions.0.shared.events.subscribe();
-    let mut told = async || loop {
+    let mut asks = async || loop {
         let message = soon(events.recv()).await.unwrap().message;
-        if let ServerMessage::SessionStatusChanged(told) = message {
-            break told.session.asks;
+        if let ServerMessage::SessionStatusChanged(it) = message {
+            break it.session.asks;
         }
     };
     let ask = |id: &str| feed.ask(id.to_owned(), "Bash".to_owned(), json!({}));
     assert_eq!(session.info().asks, 0);
     ask("toolu_1");
-    assert_eq!(told().await, 1);
+    assert_eq!(asks().await, 1);
     ask("toolu_2");
-    assert_eq!(told().await, 2);
+    assert_eq!(asks().await, 2);
     feed.resolved("toolu_1", PermissionOutcome::Allow);
-    assert_eq!(told().await, 1);
+    assert_eq!(asks().await, 1);
     feed.resolved("toolu_2", PermissionOutcome::Expired);
-    assert_eq!(told().await, 0);
+    assert_eq!(asks().await, 0);
 }
 
 #[tokio::test]
@@ -145,7 +146,7 @@ async fn a_new_viewer_misses_no_event_before_its_history() {
                 if it.event == AgentEvent::TurnStarted { turn: 1, prompt: None })
         };
         assert_eq!(seen.messages.iter().filter(is_start).count(), 1, "{:?}", seen.messages);
-        assert_eq!(told(&seen), ["2"], "what was before it came is not said");
+        assert_eq!(events(&seen), ["2"], "what was before it came is not said");
         let is_asked =
             |message: &&ServerMessage| matches!(message, ServerMessage::PermissionRequest(_));
         assert_eq!(seen.messages.iter().filter(is_asked).count(), 1, "{:?}", seen.messages);
@@ -171,9 +172,10 @@ async fn a_turn_is_seen_in_the_status_and_its_use_after_its_last_line() {
         panic!("{:?}", seen.messages)
     };
     assert_eq!((usage.turn, usage.input_tokens, usage.output_tokens), (1, 10, 2));
-    let kept = store::WorkspaceStore::load_facts(&*bare.store, crate::sessions::life::facts::KIND)
-        .unwrap();
-    assert!(kept[0].json.contains("conversation-1") && kept[0].json.contains("\"turn\":1"));
+    let stored =
+        store::WorkspaceStore::load_facts(&*bare.store, crate::sessions::life::facts::KIND)
+            .unwrap();
+    assert!(stored[0].json.contains("conversation-1") && stored[0].json.contains("\"turn\":1"));
 }
 
 #[tokio::test]
@@ -205,7 +207,7 @@ async fn the_events_of_turns_are_read_by_their_numbers_from_memory_and_disk() {
     feed.event(AgentEvent::Notice { message: "not written yet".to_owned() });
     seen.catch_up().await;
     let numbers = seen.messages.iter().filter_map(|message| match message {
-        ServerMessage::AgentEvent(told) => told.number,
+        ServerMessage::AgentEvent(it) => it.number,
         _ => None,
     });
     assert!(numbers.eq(1..=11), "viewers get the same numbers");

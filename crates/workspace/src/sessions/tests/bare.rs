@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, Weak};
 
 use bytes::Bytes;
 use futures_util::{FutureExt as _, future::BoxFuture};
-use protocol::workspace::{SessionId, SessionKind, SessionMode};
+use protocol::workspace::{SessionId, SessionMode};
 use session::terminal::size::Size;
 use store::{VolatileStore, WorkspaceStore};
 use tempfile::TempDir;
@@ -12,14 +12,15 @@ use tempfile::TempDir;
 use crate::{
     NodeSlot, Settings,
     audit::Audit,
-    engine::{Engine, PermissionAnswer, Typed},
+    engine::{Engine, PermissionAnswer, TypingTime},
     events::Events,
     host::EngineHost,
+    identity::ClientId,
     projects::Projects,
     refusal::Refusal,
     sessions::{
-        Attachment, ClientId, Dependencies, EngineStarter, Facts, Feed, Sessions, Started,
-        TurnFollower, session::Session,
+        Attachment, Dependencies, EngineStart, EngineStarter, Facts, Feed, NewEngine, NewSession,
+        Sessions, TurnFollower, session::Session,
     },
 };
 
@@ -42,17 +43,17 @@ impl Bare {
         let mut settings = Settings::new(dir.path().to_owned());
         change(&mut settings);
         let events = Events::default();
-        let kept: Arc<dyn WorkspaceStore> = store.clone();
+        let facts_store: Arc<dyn WorkspaceStore> = store.clone();
         let audit = Arc::new(Audit::new(store.clone()));
         let projects = Projects::new(
             Vec::new(),
-            Arc::clone(&kept),
+            Arc::clone(&facts_store),
             audit,
             events.clone(),
             NodeSlot::default(),
         );
         let dependencies = Dependencies {
-            store: kept,
+            store: facts_store,
             projects: Arc::new(projects),
             events,
             member_tokens: Arc::default(),
@@ -79,41 +80,23 @@ impl Bare {
 }
 
 pub(super) fn facts(mode: SessionMode) -> Facts {
-    let now = jiff::Timestamp::now();
-    Facts {
-        id: SessionId::from_random(rand::random()),
-        name: None,
-        mode,
-        kind: SessionKind::Claude,
-        working_dir: "/".to_owned(),
-        model: None,
-        created_at: now,
-        last_active: now,
-        project_id: None,
-        provider: "claude".to_owned(),
-        extra_args: Vec::new(),
-        hidden: false,
-        tags: Vec::new(),
-        team_id: None,
-        is_team_leader: false,
-        run_as_user: None,
-        conversation: None,
-        used: None,
-        turn: 0,
-        waiting: Vec::new(),
-        prompt_ids: Default::default(),
-        adopted: None,
-        transcript: None,
-        ended: None,
-        exit_code: None,
-    }
+    let (provider, model, extra_args) = ("claude".to_owned(), None, Vec::new());
+    let engine = NewEngine::Agent { provider, model, extra_args };
+    let new = NewSession::new(engine, "/".to_owned());
+    let (id, dir) = (SessionId::from_random(rand::random()), new.working_dir.clone());
+    Facts { mode, ..new.facts(id, dir, None).unwrap() }
 }
 
 /// Starts no engine and follows no turn.
 struct Nothing;
 
 impl EngineStarter for Nothing {
-    fn start(&self, _: Facts, _: Size, _: Feed) -> BoxFuture<'static, Result<Started, Refusal>> {
+    fn start(
+        &self,
+        _: Facts,
+        _: Size,
+        _: Feed,
+    ) -> BoxFuture<'static, Result<EngineStart, Refusal>> {
         async { Err(Refusal::invalid("nothing is started")) }.boxed()
     }
 
@@ -122,7 +105,7 @@ impl EngineStarter for Nothing {
         _: Facts,
         _: Feed,
         _: process::Child,
-    ) -> BoxFuture<'static, Result<Started, Refusal>> {
+    ) -> BoxFuture<'static, Result<EngineStart, Refusal>> {
         async { Err(Refusal::invalid("nothing is started")) }.boxed()
     }
 
@@ -163,12 +146,12 @@ pub(super) struct EngineCalls {
 struct Listens(Arc<EngineCalls>);
 
 impl Engine for Listens {
-    fn type_in(&self, keys: Bytes) -> Result<Typed, Refusal> {
+    fn type_in(&self, keys: Bytes) -> Result<TypingTime, Refusal> {
         if self.0.refuses.load(std::sync::atomic::Ordering::Relaxed) {
             return Err(Refusal::invalid("not now"));
         }
         self.0.typed.lock().unwrap().push(keys);
-        Ok(Typed::Now)
+        Ok(TypingTime::Now)
     }
 
     fn answer(&self, answer: Bytes) {

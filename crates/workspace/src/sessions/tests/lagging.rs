@@ -11,7 +11,8 @@ use tokio::time;
 
 use super::{bare::Bare, seen::Watcher};
 use crate::{
-    sessions::{ClientId, alarms::Alarmed as _, clock::now},
+    identity::ClientId,
+    sessions::clock::{AlarmTarget as _, now},
     testing::Site,
 };
 

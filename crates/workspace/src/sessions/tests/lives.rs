@@ -21,9 +21,9 @@ async fn after_a_restart_sessions_are_listed_as_they_are_with_what_they_showed()
     assert_eq!(renamed.name.as_deref(), Some("mine"));
     let workspace = site.restart(workspace).await;
     let sessions = &workspace.sessions;
-    let [again] = &sessions.list(false)[..] else { panic!("it is not listed") };
-    assert_eq!((again.id, again.status), (info.id, SessionStatus::Exited));
-    assert_eq!(again.name.as_deref(), Some("mine"));
+    let [restored] = &sessions.list(false)[..] else { panic!("it is not listed") };
+    assert_eq!((restored.id, restored.status), (info.id, SessionStatus::Exited));
+    assert_eq!(restored.name.as_deref(), Some("mine"));
     assert!(sessions.facts(info.id).unwrap().ended.unwrap().contains("with the daemon"));
     let past = sessions.history(info.id, u64::MAX, 1 << 20).await.unwrap();
     assert!(past.data.contains("red words") && past.data.contains("typed"), "{}", past.data);
@@ -120,7 +120,7 @@ async fn a_terminal_that_has_ended_gives_its_memory_back_and_is_read_again() {
     assert!(session.lock().output.is_unloaded());
     let info = session.info();
     assert_eq!((info.exit_code, info.last_seq), (Some(0), Some(1)));
-    let mut again = Watcher::of(bare.attach(session.id, 2, Some(0)));
-    again.until("words").await;
-    assert_eq!((again.snapshots, again.text.as_str()), (0, "words"));
+    let mut second = Watcher::of(bare.attach(session.id, 2, Some(0)));
+    second.until("words").await;
+    assert_eq!((second.snapshots, second.text.as_str()), (0, "words"));
 }

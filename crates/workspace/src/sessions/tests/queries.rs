@@ -11,7 +11,7 @@ use super::{
     bare::{Bare, EngineCalls},
     seen::Watcher,
 };
-use crate::sessions::{ClientId, Feed};
+use crate::{identity::ClientId, sessions::Feed};
 
 /// A terminal's session without a process.
 fn terminal() -> (Bare, SessionId, Feed, Arc<EngineCalls>) {

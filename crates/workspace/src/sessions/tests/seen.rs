@@ -11,7 +11,8 @@ use tokio::time::timeout;
 
 use crate::{
     Workspace,
-    sessions::{Attachment, ClientId, Streamed},
+    identity::ClientId,
+    sessions::{Attachment, StreamItem},
     testing::soon,
 };
 
@@ -62,10 +63,10 @@ impl Watcher {
         true
     }
 
-    pub(super) fn take(&mut self, streamed: Streamed) {
+    pub(super) fn take(&mut self, streamed: StreamItem) {
         match streamed {
-            Streamed::Output(frame) => self.output(frame),
-            Streamed::Message(message) => self.message(message),
+            StreamItem::Output(frame) => self.output(frame),
+            StreamItem::Message(message) => self.message(message),
         }
     }
 

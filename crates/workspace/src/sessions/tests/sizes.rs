@@ -7,7 +7,13 @@ use session::terminal::size::DEBOUNCE;
 use tokio::time;
 
 use super::{bare::Bare, seen::Watcher};
-use crate::sessions::{ClientId, alarms::Alarmed as _, clock::now, session::Session};
+use crate::{
+    identity::ClientId,
+    sessions::{
+        clock::{AlarmTarget as _, now},
+        session::Session,
+    },
+};
 
 /// Gives a client a window of this size, and lets the change take effect.
 async fn resize(bare: &Bare, session: &Arc<Session>, client: u64, size: (u16, u16)) {
@@ -16,7 +22,7 @@ async fn resize(bare: &Bare, session: &Arc<Session>, client: u64, size: (u16, u1
     session.clone().alarm_rang(now());
 }
 
-fn told(seen: &Watcher) -> Vec<(u16, u16)> {
+fn sizes(seen: &Watcher) -> Vec<(u16, u16)> {
     let size = |message: &ServerMessage| match message {
         ServerMessage::TerminalSize(size) => Some((size.cols, size.rows)),
         _ => None,
@@ -36,8 +42,8 @@ async fn an_onlooker_gets_the_size_and_the_screen_after_all_earlier_output() {
     resize(&bare, &session, 1, (60, 20)).await;
     one.catch_up().await;
     other.catch_up().await;
-    assert_eq!((told(&one), one.snapshots), (vec![], 1), "its own window has that size");
-    assert_eq!((told(&other), other.snapshots), (vec![(60, 20)], 2));
+    assert_eq!((sizes(&one), one.snapshots), (vec![], 1), "its own window has that size");
+    assert_eq!((sizes(&other), other.snapshots), (vec![(60, 20)], 2));
     assert_eq!(other.text, line, "nothing is left out");
     let mut fresh = Watcher::begun(bare.attach(session.id, 3, None)).await;
     fresh.catch_up().await;
@@ -59,14 +65,14 @@ async fn a_refused_size_is_answered_with_the_real_one_and_later_with_its_own() {
     let mut other = Watcher::begun(bare.attach(session.id, 2, None)).await;
     resize(&bare, &session, 2, (100, 30)).await;
     other.catch_up().await;
-    assert_eq!((told(&other), other.snapshots), (vec![(60, 20)], 2));
+    assert_eq!((sizes(&other), other.snapshots), (vec![(60, 20)], 2));
     bare.sessions.take_control(session.id, ClientId(2)).unwrap();
     time::advance(DEBOUNCE).await;
     session.clone().alarm_rang(now());
     other.catch_up().await;
     one.catch_up().await;
-    assert_eq!(told(&other), [(60, 20), (100, 30)]);
-    assert_eq!(told(&one), [(100, 30)]);
+    assert_eq!(sizes(&other), [(60, 20), (100, 30)]);
+    assert_eq!(sizes(&one), [(100, 30)]);
     assert_eq!(heard.sizes.lock().unwrap().len(), 2);
 }
 
@@ -78,9 +84,9 @@ async fn a_resumed_viewer_is_told_the_size_and_nothing_is_painted_again() {
     resize(&bare, &session, 1, (60, 20)).await;
     let mut seen = Watcher::begun(bare.attach(session.id, 2, Some(1))).await;
     seen.catch_up().await;
-    assert_eq!((told(&seen), seen.snapshots), (vec![(60, 20)], 0));
+    assert_eq!((sizes(&seen), seen.snapshots), (vec![(60, 20)], 0));
     let (agent, _, _) = bare.session(SessionMode::Sdk);
     let mut seen = Watcher::begun(bare.attach(agent.id, 1, Some(0))).await;
     seen.catch_up().await;
-    assert_eq!(told(&seen), [], "an agent has no terminal");
+    assert_eq!(sizes(&seen), [], "an agent has no terminal");
 }

@@ -5,9 +5,10 @@ use protocol::workspace::{ServerMessage, SessionKind, SessionMode, SessionStatus
 
 use super::seen::{Watcher, type_in, until_status};
 use crate::{
-    engine::Typed,
+    engine::TypingTime,
+    identity::ClientId,
     refusal::Refusal,
-    sessions::{ClientId, NewSession},
+    sessions::NewSession,
     testing::{Site, soon},
 };
 
@@ -112,8 +113,8 @@ async fn a_session_that_is_killed_leaves_neither_processes_nor_files() {
     let killed = |message: &ServerMessage| matches!(message, ServerMessage::SessionKilled(_));
     while !killed(&soon(events.recv()).await.unwrap().message) {}
     assert!(!history.exists() && workspace.sessions.list(true).is_empty());
-    let again = workspace.sessions.kill(info.id).await;
-    assert!(matches!(again, Err(Refusal::UnknownSession(id)) if id == info.id));
+    let second = workspace.sessions.kill(info.id).await;
+    assert!(matches!(second, Err(Refusal::UnknownSession(id)) if id == info.id));
     workspace.shut_down().await;
 }
 
@@ -191,17 +192,17 @@ async fn keys_behind_much_that_waits_are_acknowledged_when_they_are_typed() {
         let keys = Bytes::from(vec![b'x'; bytes]);
         workspace.sessions.type_in(info.id, ClientId(1), keys, None).unwrap().unwrap()
     };
-    let is_now = |typed| matches!(typed, Typed::Now);
+    let is_now = |typed| matches!(typed, TypingTime::Now);
     // Few and short keys are acknowledged at once, many or long ones later.
     assert!(is_now(type_in(64 * 1024)));
     let few = (0..1000).take_while(|_| is_now(type_in(1))).count();
     assert!((200..300).contains(&few), "{few}");
-    let Typed::Later(mut is_typed) = type_in(1024 * 1024) else { panic!() };
+    let TypingTime::Later(mut is_typed) = type_in(1024 * 1024) else { panic!() };
     assert!(is_typed.try_recv().is_err());
     std::fs::write(site.dir.path().join("go"), "").unwrap();
     soon(is_typed).await.unwrap();
     assert!(is_now(type_in(1)));
-    let Typed::Later(lost) = type_in(2 * 1024 * 1024) else { panic!() };
+    let TypingTime::Later(lost) = type_in(2 * 1024 * 1024) else { panic!() };
     workspace.sessions.kill(info.id).await.unwrap();
     let _typed_or_not = soon(lost).await;
     workspace.shut_down().await;

@@ -44,8 +44,8 @@ fn after_a_rest_no_more_than_a_minutes_worth_comes_at_once() {
         (0..2).for_each(|at| world.speak(at));
     }
     let burst = (0..200).filter(|number| {
-        let told = world.patient_request(number % 2, 1, 1);
-        told == Outcome::Admitted
+        let outcome = world.patient_request(number % 2, 1, 1);
+        outcome == Outcome::Admitted
     });
     let began = 60;
     assert!(burst.count() <= began + 60 * 200 / 60, "and what came back in these seconds");
@@ -97,11 +97,11 @@ fn headers_tell_what_all_servers_have_left() {
     let mut slices = Slices::new("k".into(), world.limits);
     let job = base::JobId::from_random(1);
     let charge = crate::Charge { tokens: 100, money: base::Money(0) };
-    let told = slices
+    let standing = slices
         .reserve(job, charge, Mode::Away { servers: 1 }, world.now, &super::world::Count(1))
         .unwrap()
         .0;
-    let gauge = told.tokens.unwrap();
+    let gauge = standing.tokens.unwrap();
     assert_eq!((gauge.limit, gauge.remaining), (1_000, 900));
-    assert!(gauge.reset <= Duration::from_secs(31 * 24 * 3_600) && told.requests.is_none());
+    assert!(gauge.reset <= Duration::from_secs(31 * 24 * 3_600) && standing.requests.is_none());
 }

@@ -192,8 +192,8 @@ proptest! {
             if world.patient_request(at, estimate, uses) == Outcome::Refused {
                 world.pass(1_000);
                 (0..SERVERS).for_each(|other| world.speak(other));
-                let again = world.patient_request(at, estimate, uses);
-                prop_assert!(again == Outcome::Admitted || world.busy() >= MOST, "{} busy", world.busy());
+                let outcome = world.patient_request(at, estimate, uses);
+                prop_assert!(outcome == Outcome::Admitted || world.busy() >= MOST, "{} busy", world.busy());
             }
             (0..ends).for_each(|_| world.end_job(at));
             world.send_row(at);

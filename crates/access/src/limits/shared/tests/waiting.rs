@@ -63,8 +63,8 @@ async fn what_is_used_up_is_refused_with_the_answer() {
     desk.work().await;
     give(&desk, &desk.reports(Moment::now(), false).unwrap(), 0);
     assert_eq!(asking.await.unwrap().unwrap_err().limited, Limited::Concurrent(1));
-    let again = limits.admit(job(3), Charge::default(), Moment::now()).await;
-    again.expect_err("nobody is asked again for a second");
+    let outcome = limits.admit(job(3), Charge::default(), Moment::now()).await;
+    outcome.expect_err("nobody is asked again for a second");
 }
 
 #[tokio::test(start_paused = true)]

@@ -10,7 +10,7 @@ use store::pools::{Answer, Answers, Level, Measure, Pool, PoolId, Report, SILENT
 
 use super::super::{
     slice::Mode,
-    slices::{Refusal, Slices, Unasked},
+    slices::{PoolView, Refusal, Slices},
 };
 use crate::{moment::Moment, prices::Charge};
 
@@ -87,7 +87,7 @@ pub(super) struct Database {
 #[derive(Clone, Copy)]
 pub(super) struct Count(pub(super) u64);
 
-impl Unasked for Count {
+impl PoolView for Count {
     fn servers(&self) -> u64 {
         self.0
     }
@@ -181,7 +181,7 @@ impl World {
         for _ in 0..50 {
             match self.request(at, estimate, uses, false) {
                 Outcome::Waits => {}
-                told => return told,
+                answer => return answer,
             }
             self.speak(at);
             if std::mem::take(&mut self.database.recalled) {
@@ -304,10 +304,10 @@ impl World {
         let Some((number, reports)) = self.servers[at].sent.take() else { return };
         let run = self.servers[at].run;
         let limits = self.limits;
-        let told = self.database.take(run, number, &reports, &limits, now, self.without);
+        let answer = self.database.take(run, number, &reports, &limits, now, self.without);
         self.unheard += std::mem::take(&mut self.database.lost);
         let server = &mut self.servers[at];
-        match told.filter(|_| answered) {
+        match answer.filter(|_| answered) {
             Some(Answers { answers, servers }) => {
                 server.count = Count(servers);
                 for answer in &answers {

@@ -45,7 +45,7 @@ pub(crate) fn is_temporary(name: &[u8]) -> bool {
 
 /// The list of temporary files.
 #[derive(Debug)]
-pub struct Unfinished {
+pub struct TemporaryFiles {
     list: File,
     slots: Mutex<[bool; SLOTS]>,
 }
@@ -66,7 +66,7 @@ struct Record {
     path: PathBuf,
 }
 
-impl Unfinished {
+impl TemporaryFiles {
     /// Opens the list, or creates an empty one, and returns its entries.
     ///
     /// # Errors
@@ -134,7 +134,7 @@ impl Unfinished {
 /// Keeps a file on the list until this is dropped.
 #[derive(Debug)]
 pub(super) struct NotedFile {
-    list: Arc<Unfinished>,
+    list: Arc<TemporaryFiles>,
     slot: usize,
 }
 
@@ -213,37 +213,37 @@ mod tests {
         write,
     };
 
-    fn noting() -> (Project, PathBuf, Arc<Unfinished>) {
+    fn noting() -> (Project, PathBuf, Arc<TemporaryFiles>) {
         let mut project = Project::new();
         let list = project.outside().with_file_name("list");
-        let (unfinished, left) = Unfinished::open(&list).unwrap();
+        let (temporary_files, left) = TemporaryFiles::open(&list).unwrap();
         assert!(left.is_empty());
-        let unfinished = Arc::new(unfinished);
-        project.root = Root::open(project.root.path()).unwrap().noting(&unfinished);
-        (project, list, unfinished)
+        let temporary_files = Arc::new(temporary_files);
+        project.root = Root::open(project.root.path()).unwrap().noting(&temporary_files);
+        (project, list, temporary_files)
     }
 
     /// Leaves a file in the list, as a kill during its write would do.
-    fn leave(project: &Project, unfinished: &Arc<Unfinished>, bits: u128) -> String {
+    fn leave(project: &Project, temporary_files: &Arc<TemporaryFiles>, bits: u128) -> String {
         let name = name(bits);
         let dir = File::open(project.root.path()).unwrap();
-        let noted = unfinished.note(dir.as_fd(), &CString::new(name.clone()).unwrap());
+        let noted = temporary_files.note(dir.as_fd(), &CString::new(name.clone()).unwrap());
         std::mem::forget(noted.unwrap());
         name
     }
 
     /// The number of files that the next start removes.
     fn removed(list: &Path) -> usize {
-        let (unfinished, left) = Unfinished::open(list).unwrap();
-        let removed = unfinished.remove(left);
-        assert!(Unfinished::open(list).unwrap().1.is_empty(), "it is looked for once");
+        let (temporary_files, left) = TemporaryFiles::open(list).unwrap();
+        let removed = temporary_files.remove(left);
+        assert!(TemporaryFiles::open(list).unwrap().1.is_empty(), "it is looked for once");
         removed
     }
 
     #[test]
     fn only_the_leftovers_of_a_killed_server_are_removed() {
-        let (project, list, unfinished) = noting();
-        let ours = leave(&project, &unfinished, 7);
+        let (project, list, temporary_files) = noting();
+        let ours = leave(&project, &temporary_files, 7);
         project.file(&ours, "half a te");
         project.file(&name(8), "looks like ours, and is not on the list");
         project.file("f", "a user's");
@@ -254,8 +254,8 @@ mod tests {
 
     #[test]
     fn an_entry_that_is_no_leftover_stays() {
-        let (project, list, unfinished) = noting();
-        let [link, dir, hard] = [1, 2, 3].map(|bits| leave(&project, &unfinished, bits));
+        let (project, list, temporary_files) = noting();
+        let [link, dir, hard] = [1, 2, 3].map(|bits| leave(&project, &temporary_files, bits));
         project.link(&link, project.outside().join("f"));
         fs::create_dir(project.at(&dir)).unwrap();
         project.file("f", "text");
@@ -263,8 +263,8 @@ mod tests {
         assert_eq!(removed(&list), 0);
         assert_eq!(names(project.root.path()).len(), 4);
 
-        let (project, list, unfinished) = noting();
-        let name = leave(&project, &unfinished, 4);
+        let (project, list, temporary_files) = noting();
+        let name = leave(&project, &temporary_files, 4);
         let root = project.root.path();
         fs::rename(root, project.outside().with_file_name("moved")).unwrap();
         std::os::unix::fs::symlink(project.outside(), root).unwrap();
@@ -284,19 +284,19 @@ mod tests {
             let refused = write::text(&project.root, &path("f"), "x", Some("wrong"));
             assert!(refused.is_err());
         }
-        assert!(Unfinished::open(&list).unwrap().1.is_empty());
+        assert!(TemporaryFiles::open(&list).unwrap().1.is_empty());
         assert!(fs::metadata(&list).unwrap().len() <= (SLOT * 2) as u64);
     }
 
     #[test]
     fn more_than_there_are_slots_are_written_without_a_note() {
-        let (project, list, unfinished) = noting();
-        (0..SLOTS).for_each(|bits| drop(leave(&project, &unfinished, bits as u128)));
+        let (project, list, temporary_files) = noting();
+        (0..SLOTS).for_each(|bits| drop(leave(&project, &temporary_files, bits as u128)));
         let dir = File::open(project.root.path()).unwrap();
-        assert!(unfinished.note(dir.as_fd(), c".warren-x").is_none());
+        assert!(temporary_files.note(dir.as_fd(), c".warren-x").is_none());
         write::text(&project.root, &path("f"), "text", None).unwrap();
         assert_eq!(project.read("f"), "text");
-        assert_eq!(Unfinished::open(&list).unwrap().1.len(), SLOTS);
+        assert_eq!(TemporaryFiles::open(&list).unwrap().1.len(), SLOTS);
         assert!(fs::metadata(&list).unwrap().len() <= (SLOTS * SLOT) as u64);
     }
 
@@ -314,7 +314,7 @@ mod tests {
         ];
         for line in lines {
             fs::write(&list, &line).unwrap();
-            assert!(Unfinished::open(&list).unwrap().1.is_empty(), "{line}");
+            assert!(TemporaryFiles::open(&list).unwrap().1.is_empty(), "{line}");
         }
     }
 }

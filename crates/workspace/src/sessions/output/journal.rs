@@ -13,7 +13,7 @@ use session::terminal::log::Chunk;
 const BETWEEN_SCREENS: usize = 1024 * 1024;
 
 /// The journal of a session, as its output uses it.
-pub(crate) struct Journaled {
+pub(crate) struct OutputJournal {
     journal: Arc<Journal>,
     /// The bytes of output that were read, and those that are in notes.
     read: u64,
@@ -32,14 +32,14 @@ pub(crate) struct Journaled {
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct TerminalState {
     /// The screen at some place in the output.
-    pub(crate) screen: Option<KeptScreen>,
+    pub(crate) screen: Option<JournalScreen>,
     /// The key of an agent that runs in it.
     key: Option<String>,
 }
 
 /// A screen at some place in the output, in the form of the journal: that of clients names the session, too.
 #[derive(Clone, Serialize, Deserialize)]
-pub(crate) struct KeptScreen {
+pub(crate) struct JournalScreen {
     /// The number of the last output that is on it.
     pub(crate) seq: u64,
     pub(crate) cols: u16,
@@ -51,8 +51,8 @@ pub(crate) struct KeptScreen {
 impl TerminalState {
     /// The state that an earlier daemon has kept.
     pub(crate) fn of(journal: &Journal) -> Self {
-        let kept = journal.state().ok().flatten();
-        kept.and_then(|kept| serde_json::from_slice(&kept).ok()).unwrap_or_default()
+        let state = journal.state().ok().flatten();
+        state.and_then(|state| serde_json::from_slice(&state).ok()).unwrap_or_default()
     }
 
     pub(crate) fn key(&self) -> Option<Secret> {
@@ -60,7 +60,7 @@ impl TerminalState {
     }
 }
 
-impl Journaled {
+impl OutputJournal {
     /// A journal whose output is taken up to where an earlier daemon was; of a new one, from the
     /// beginning. The log keeps this many bytes.
     pub(crate) fn new(journal: Arc<Journal>, bound: usize) -> io::Result<Self> {
@@ -114,7 +114,7 @@ impl Journaled {
         self.unkept > self.between
     }
 
-    pub(crate) fn keep_screen(&mut self, screen: KeptScreen) {
+    pub(crate) fn keep_screen(&mut self, screen: JournalScreen) {
         self.unkept = 0;
         self.keep(Some(screen));
     }
@@ -125,10 +125,10 @@ impl Journaled {
         self.keep(None);
     }
 
-    fn keep(&self, screen: Option<KeptScreen>) {
+    fn keep(&self, screen: Option<JournalScreen>) {
         let key = self.key.as_ref().map(|key| key.expose().to_owned());
-        let kept = serde_json::to_vec(&TerminalState { screen, key }).map_err(io::Error::from);
-        if let Err(error) = kept.and_then(|state| self.journal.keep_state(&state)) {
+        let state = serde_json::to_vec(&TerminalState { screen, key }).map_err(io::Error::from);
+        if let Err(error) = state.and_then(|state| self.journal.keep_state(&state)) {
             tracing::warn!(%error, "a screen would be lost with this server");
         }
     }

@@ -1,7 +1,8 @@
-//! Tells the other members of this machine's objects, and takes in what others changed of them.
+//! Keeps the cluster's entries of this machine's objects equal to the objects: announces changes that
+//! were made here, and makes the changes of other members here.
 //!
-//! The workspace's own store is the truth about them. An entry of the cluster that differs is
-//! written again, so nothing is lost between the two.
+//! The workspace's own store is the truth. An entry that differs from it is written again, so no
+//! change of this machine is lost on its way to the others.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,7 +15,7 @@ use protocol::workspace::{
     Project, ProjectId, Role, ServerMessage, SessionId, SessionInfo, Team, TeamId,
     client::{OfProject, UpdateProject},
 };
-use replica::{Entry, Kind, Refused};
+use replica::{Entry, Key, Kind, Refused};
 use tokio::{
     sync::{
         broadcast::{Receiver, error::RecvError},
@@ -35,37 +36,30 @@ use crate::{
 
 /// Other objects are announced at once, a session at most this often.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How often all objects are gone through, for what rides along with other changes.
+/// The interval of comparisons of all objects, for changes that have no event of their own.
 const ROUND: Duration = Duration::from_secs(30);
-/// How often it looks whether members are reachable.
+/// The interval of checks whether members can be reached.
 const LOOK: Duration = Duration::from_millis(500);
 /// The author of a change that another member made, for the audit log.
 const CLUSTER: &str = "cluster";
 
-/// An object of this member whose entry changed.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Elsewhere {
-    pub(crate) kind: Kind,
-    pub(crate) id: Arc<str>,
-}
-
 /// Keeps the cluster's entries of this machine's objects equal to the objects.
-pub(crate) struct OwnObjects {
+pub(crate) struct ObjectSync {
     cluster: Cluster,
     admission: Weak<Admission>,
     services: Arc<Services>,
     /// The objects that may differ from their entries, and when each is due.
-    due: BTreeMap<Elsewhere, Instant>,
+    due: BTreeMap<Key, Instant>,
     /// When each session was written last.
     written: BTreeMap<Arc<str>, Instant>,
     teams: BTreeMap<String, Team>,
-    /// The projects that this machine has, or had since its start. One that it has not any more is
-    /// deleted; one that it never had, and others know as its own, was lost with its disk.
+    /// The projects that this machine has, or had since its start. If it has one no longer, its entry
+    /// is deleted. If it never had a project that has such an entry, its disk has lost the project.
     projects: BTreeSet<Arc<str>>,
     reach: Arc<ShownReach>,
 }
 
-impl OwnObjects {
+impl ObjectSync {
     pub(crate) fn new(
         cluster: Cluster,
         admission: &Arc<Admission>,
@@ -88,7 +82,7 @@ impl OwnObjects {
     pub(crate) async fn run(
         mut self,
         mut events: Receiver<Event>,
-        mut elsewhere: mpsc::Receiver<Elsewhere>,
+        mut elsewhere: mpsc::Receiver<Key>,
     ) {
         let Some(closing) = self.admission.upgrade().map(|whole| whole.closing.clone()) else {
             return;
@@ -139,17 +133,17 @@ impl OwnObjects {
     }
 
     fn changed(&mut self, kind: Kind, id: &impl ToString) {
-        self.soon(Elsewhere { kind, id: id.to_string().into() });
+        self.soon(Key { kind, id: id.to_string().into() });
     }
 
-    fn soon(&mut self, object: Elsewhere) {
+    fn soon(&mut self, object: Key) {
         let now = Instant::now();
         let earliest = self.written.get(&object.id).map_or(now, |at| (*at + PAUSE).max(now));
-        // The earlier time stays: changes in a row must not put each other off.
+        // The earlier time stays. Otherwise constant changes would delay the write for ever.
         self.due.entry(object).or_insert(earliest);
     }
 
-    /// Goes through all objects, and all entries of this member.
+    /// Makes all objects and all entries of this member due.
     async fn round(&mut self) {
         let listed = self.services.teams.desk(&cluster_itself()).list().await;
         if let Ok(Some(ServerMessage::TeamList(list))) = listed {
@@ -167,7 +161,7 @@ impl OwnObjects {
         for kind in [Kind::SESSION, Kind::PROJECT, Kind::TEAM] {
             for (key, entry) in self.cluster.directory().list(kind) {
                 if entry.owner.as_str() == self.cluster.node_id() {
-                    self.soon(Elsewhere { kind, id: key.id });
+                    self.soon(Key { kind, id: key.id });
                 }
             }
         }
@@ -192,9 +186,9 @@ impl OwnObjects {
     async fn write_due(&mut self) {
         let now = Instant::now();
         let due = self.due.iter().filter(|(_, at)| **at <= now);
-        let due: Vec<Elsewhere> = due.map(|(object, _)| object.clone()).collect();
+        let due: Vec<Key> = due.map(|(object, _)| object.clone()).collect();
         for object in due {
-            // Before the write, so that a change meanwhile is due again.
+            // Removed before the write, so that a change during the write becomes due.
             self.due.remove(&object);
             let entry = self.cluster.directory().get(object.kind, &object.id);
             let entry = entry.filter(|entry| entry.owner.as_str() == self.cluster.node_id());
@@ -213,21 +207,22 @@ impl OwnObjects {
     async fn session(&mut self, id: &Arc<str>, entry: Option<&Entry>) -> Result<(), WriteError> {
         let session = id.parse().ok();
         let info = session.and_then(|id| self.services.sessions.info(id).ok());
-        // Its entry is this member's before it runs here, and must not be deleted as gone.
+        // The entry of a session that moves here is this member's before the session runs here. It
+        // must not be deleted.
         if let Some(coming) = session.filter(|id| self.services.moves.is_coming(*id)) {
             moving::look(&self.services, &self.cluster, coming);
             return Ok(());
         }
         let Some(info) = info else { return self.gone(Kind::SESSION, id, entry).await };
         let info = SessionInfo { attached_clients: 0, ..info };
-        let told: Option<SessionInfo> =
+        let in_cluster: Option<SessionInfo> =
             entry.and_then(|entry| serde_json::from_str(&entry.value).ok());
-        // The time of the last activity is written once in a round at least.
-        let is_told = told.is_some_and(|told| {
-            let quiet = info.last_active.duration_since(told.last_active);
-            is_same_but_for_activity(&told, &info) && quiet.unsigned_abs() < ROUND
+        // A new time of the last activity alone is written once in a round.
+        let is_current = in_cluster.is_some_and(|in_cluster| {
+            let quiet = info.last_active.duration_since(in_cluster.last_active);
+            is_same_but_for_activity(&in_cluster, &info) && quiet.unsigned_abs() < ROUND
         });
-        if is_told {
+        if is_current {
             return Ok(());
         }
         self.written.insert(Arc::clone(id), Instant::now());
@@ -236,18 +231,21 @@ impl OwnObjects {
 
     async fn project(&mut self, id: &Arc<str>, entry: Option<&Entry>) -> Result<(), WriteError> {
         let Ok(project_id) = id.parse::<ProjectId>() else { return Ok(()) };
-        let told: Option<Project> = entry.and_then(|entry| serde_json::from_str(&entry.value).ok());
-        match (self.services.projects.get(project_id), told) {
-            (Ok(own), Some(told)) if told.updated_at > own.updated_at && self.wrote(entry) => {
-                self.take_back(told).await;
+        let in_cluster: Option<Project> =
+            entry.and_then(|entry| serde_json::from_str(&entry.value).ok());
+        match (self.services.projects.get(project_id), in_cluster) {
+            (Ok(own), Some(in_cluster))
+                if in_cluster.updated_at > own.updated_at && self.wrote(entry) =>
+            {
+                self.take_back(in_cluster).await;
                 Ok(())
             }
-            (Ok(own), told) => {
+            (Ok(own), in_cluster) => {
                 self.projects.insert(Arc::clone(id));
-                self.own_project(own, told).await
+                self.own_project(own, in_cluster).await
             }
-            (Err(_), Some(told)) if !self.projects.contains(id) => {
-                self.take_back(told).await;
+            (Err(_), Some(in_cluster)) if !self.projects.contains(id) => {
+                self.take_back(in_cluster).await;
                 Ok(())
             }
             (Err(_), _) => {
@@ -263,25 +261,25 @@ impl OwnObjects {
         writer.is_some_and(|writer| writer.as_str() == self.cluster.node_id())
     }
 
-    /// Takes back a version of a project that this machine wrote, and its disk has lost.
+    /// Restores a version of a project that this machine wrote, and that its disk has lost.
     async fn take_back(&self, project: Project) {
         log(self.services.projects.take_back(CLUSTER, project).await);
     }
 
-    /// Another member may have renamed or deleted a project meanwhile: the newer change counts.
-    async fn own_project(&self, own: Project, told: Option<Project>) -> Result<(), WriteError> {
+    /// Writes the entry of a project. If another member has renamed or deleted the project, the newer
+    /// change counts.
+    async fn own_project(
+        &self,
+        own: Project,
+        in_cluster: Option<Project>,
+    ) -> Result<(), WriteError> {
         let project_id = own.id;
-        match told {
-            Some(told) if told == own => Ok(()),
-            Some(told) if told.updated_at > own.updated_at => {
-                let name = Some(told.name);
-                let update = UpdateProject {
-                    project_id,
-                    name,
-                    working_dir: None,
-                    run_as_user: None,
-                    env: None,
-                };
+        match in_cluster {
+            Some(in_cluster) if in_cluster == own => Ok(()),
+            Some(in_cluster) if in_cluster.updated_at > own.updated_at => {
+                let (working_dir, run_as_user, env) = (None, None, None);
+                let name = Some(in_cluster.name);
+                let update = UpdateProject { project_id, name, working_dir, run_as_user, env };
                 log(self.services.projects.update(CLUSTER, update).await);
                 Ok(())
             }
@@ -340,8 +338,8 @@ fn cluster_itself() -> Identity {
     Identity { who: CLUSTER.to_owned(), role: Role::Admin, member: None }
 }
 
-/// A change of another member that this one cannot make stays in the cluster's entry only until
-/// this member writes it again.
+/// Logs that a change of another member failed here. The entry keeps the change only until this
+/// member writes the entry again.
 fn log<T>(result: Result<T, Refusal>) {
     if let Err(refusal) = result {
         tracing::warn!(%refusal, "another member's change cannot be made here");

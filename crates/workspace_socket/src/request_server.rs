@@ -17,7 +17,7 @@ use crate::{
     admission::Admission,
     allowed::allowed,
     answers::asker::{Answer, Asker},
-    echoes::Echoes,
+    echoes::{Echoes, PendingAnswer},
     family::Family,
     lanes::{Lane, Lanes},
     message_slots::TakenSlot,
@@ -29,29 +29,29 @@ use crate::{
     table::{self, Work},
 };
 
-/// A message for a client that is attached.
+/// The answer to a client that is attached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Said {
+enum AttachAnswer {
     Attached,
     Nothing,
 }
 
 /// Serves the requests of one client.
-pub(crate) struct Serving {
+pub(crate) struct RequestServer {
     pub(crate) asker: Asker,
     pub(crate) echoes: Echoes,
     pub(crate) lanes: Lanes,
     stream: Option<OutputStream>,
-    /// The name of this machine, for clients of other members: what is refused says where.
+    /// The name of this machine, which refusals to clients of other members contain.
     place: Option<Arc<str>>,
     gone: CancellationToken,
-    /// Cancels `gone` when this is dropped, also if [`Serving::end`] was not called.
+    /// Cancels `gone` when this is dropped, also if [`RequestServer::end`] was not called.
     _gone: DropGuard,
 }
 
-impl Serving {
-    /// For a client whose answers go into `outbox`. `hears_events`: whether it gets the events for
-    /// all clients from this machine.
+impl RequestServer {
+    /// Serves a client whose answers go into `outbox`. `hears_events`: whether this machine sends it
+    /// the events for all clients.
     pub(crate) fn new(
         admission: &Admission,
         client: ClientId,
@@ -81,12 +81,12 @@ impl Serving {
         }
     }
 
-    /// The same, for a client of another member, which reads in refusals that they come from this machine.
+    /// Puts the name of this machine into refusals, for a client of another member.
     pub(crate) fn at(self, place: Option<Arc<str>>) -> Self {
         Self { place, ..self }
     }
 
-    /// Ends everything that only sends to the client, and gives the requests that are left.
+    /// Ends everything that only sends to the client. Returns the requests that are left.
     pub(crate) async fn end(self) -> Lanes {
         let Self { asker, stream, lanes, gone, .. } = self;
         gone.cancel();
@@ -129,7 +129,7 @@ impl Serving {
                 }
                 Err(refusal) => self.say(&family.refused(&refusal)),
             },
-            Work::Attach(attach) => self.attach_as(&attach, Said::Attached).await,
+            Work::Attach(attach) => self.attach_as(&attach, AttachAnswer::Attached).await,
             Work::Detach => self.detach().await,
         };
         done();
@@ -153,55 +153,33 @@ impl Serving {
         slot: Option<TakenSlot>,
         done: impl FnOnce() + Send + 'static,
     ) {
-        let (outbox, gone) = (self.asker.outbox.clone(), self.gone.clone());
         let slot = slot.filter(|_| policy.memory == Memory::Request);
-        let awaited = match policy.audience {
+        let pending = match policy.audience {
             Audience::Asker => None,
-            Audience::Everyone => Some(self.echoes.awaited()),
+            Audience::Everyone => Some(self.echoes.pending()),
         };
+        let (outbox, gone) = (self.asker.outbox.clone(), self.gone.clone());
         let shares = self.asker.shares.clone();
+        let request =
+            QueuedRequest { lane, policy, answering, slot, pending, shares, outbox, gone };
         let job = async move {
-            // Only queries wait for a share, and they are given up when the client has gone. A
-            // request that changes something is carried out.
-            let share = tokio::select! {
-                biased;
-                share = shares.of(policy.memory, &outbox) => share,
-                () = gone.cancelled() => return,
-            };
-            let Ok(share) = share else { return };
-            let answer = match lane {
-                // A wait can be given up without loss, but only once it has begun. Everything else
-                // runs to its end.
-                Lane::Waits => tokio::select! {
-                    biased;
-                    answer = answering => answer,
-                    () = gone.cancelled() => return,
-                },
-                _ => answering.await,
-            };
-            drop(slot);
-            let answer = answer.unwrap_or_else(|refusal| Some(policy.family.refused(&refusal)));
-            if let Some(answer) = answer
-                && awaited.is_none_or(|awaited| awaited.admit_answer(&answer))
-            {
-                send(&outbox, answer, share).await;
+            if request.run().await {
+                done();
             }
-            done();
         };
         let put = self.lanes.put(lane, job.boxed());
         debug_assert!(put.is_ok(), "{put:?}");
     }
 
-    /// Attaches a client that was attached to the session while another member ran it, and hears
-    /// nothing of it.
+    /// Attaches a client to a session that another member ran until now. The client gets no answer.
     pub(crate) async fn attach_again(&mut self, attach: &Attach) -> Result<(), OutboxClosed> {
-        self.attach_as(attach, Said::Nothing).await
+        self.attach_as(attach, AttachAnswer::Nothing).await
     }
 
-    async fn attach_as(&mut self, attach: &Attach, said: Said) -> Result<(), OutboxClosed> {
+    async fn attach_as(&mut self, attach: &Attach, said: AttachAnswer) -> Result<(), OutboxClosed> {
         let Asker { services, client, outbox, .. } = &self.asker;
         let id = attach.session_id;
-        // Before the other one ends: if there is no such session, the client stays where it is.
+        // First, because without such a session the client stays attached to the earlier one.
         let attachment = match services.sessions.attach(id, *client, attach.after_seq) {
             Ok(attachment) => attachment,
             Err(refusal) => return self.say(&Family::Plain.refused(&refusal)),
@@ -211,7 +189,7 @@ impl Serving {
         }
         let outbox = outbox.clone();
         self.let_go().await;
-        if said == Said::Attached {
+        if said == AttachAnswer::Attached {
             self.say(&ServerMessage::Attached(OfSession { session_id: id }))?;
         }
         self.asker.attached = Some(id);
@@ -247,7 +225,55 @@ impl Serving {
     }
 }
 
-/// A refusal in words about this machine, with its name.
+/// A request in its lane.
+struct QueuedRequest {
+    lane: Lane,
+    policy: Policy,
+    answering: BoxFuture<'static, Answer>,
+    /// The slot of a large request, until it is answered.
+    slot: Option<TakenSlot>,
+    /// Set if the answer is also announced to all clients.
+    pending: Option<PendingAnswer>,
+    shares: Shares,
+    outbox: Outbox,
+    /// Cancelled when the client has gone.
+    gone: CancellationToken,
+}
+
+impl QueuedRequest {
+    /// Carries out the request and sends its answer. Returns `false` if the request was given up.
+    async fn run(self) -> bool {
+        let Self { lane, policy, answering, slot, pending, shares, outbox, gone } = self;
+        // Only queries wait for a share, and they are given up when the client has gone. A request
+        // that changes something is carried out.
+        let share = tokio::select! {
+            biased;
+            share = shares.of(policy.memory, &outbox) => share,
+            () = gone.cancelled() => return false,
+        };
+        let Ok(share) = share else { return false };
+        let answer = match lane {
+            // A wait can be given up without loss, but only once it has begun. Everything else runs
+            // to its end.
+            Lane::Waits => tokio::select! {
+                biased;
+                answer = answering => answer,
+                () = gone.cancelled() => return false,
+            },
+            _ => answering.await,
+        };
+        drop(slot);
+        let answer = answer.unwrap_or_else(|refusal| Some(policy.family.refused(&refusal)));
+        if let Some(answer) = answer
+            && pending.is_none_or(|pending| pending.admit_answer(&answer))
+        {
+            send(&outbox, answer, share).await;
+        }
+        true
+    }
+}
+
+/// A refusal with the name of this machine in its words.
 fn placed(place: Option<&str>, refusal: Refusal) -> Refusal {
     let at = |words| match place {
         Some(place) => format!("on {place}: {words}"),
