@@ -18,9 +18,9 @@ mod soonest;
 
 use std::fmt::Debug;
 
-use base::ProviderId;
+use base::{ModelName, ProviderId};
 
-use crate::{distance::Distance, input::JobSpec};
+use crate::{affinity::Affinity, distance::Distance, input::JobSpec};
 
 pub(crate) use fastest::Fastest;
 pub use known::Known;
@@ -59,9 +59,10 @@ pub trait Policy: Debug + Send {
     /// an index outside it stands for the first.
     fn choose(&mut self, job: &JobSpec, candidates: &[Candidate]) -> usize;
 
-    /// The providers that know a part of the job's prompt, and how much. A job may wait for a provider that knows much more than the others.
-    fn known(&self, job: &JobSpec) -> Known {
-        let _ = job;
+    /// The providers of this model that know a part of a prompt with these heads, and how much. A job may wait for a
+    /// provider that knows much more than the others.
+    fn known(&self, model: &ModelName, affinity: &Affinity) -> Known {
+        let _ = (model, affinity);
         Known::default()
     }
 

@@ -5,6 +5,7 @@ use std::{cmp::Reverse, collections::BTreeMap};
 use base::{ModelName, ProviderId};
 
 use crate::{
+    affinity::Affinity,
     input::JobSpec,
     route::{Candidate, Known, LeastLoaded, Policy},
 };
@@ -97,7 +98,7 @@ impl Policy for PrefixAffinity {
             return 0;
         }
         let least = candidates.iter().map(|candidate| candidate.load).min().unwrap_or_default();
-        let warm = self.known(job).iter().filter_map(|(provider, bytes)| {
+        let warm = self.known(&job.model, &job.affinity).iter().filter_map(|(provider, bytes)| {
             let is_it = |candidate: &Candidate| candidate.provider == provider;
             let position = candidates.iter().position(is_it)?;
             let candidate = candidates.get(position)?;
@@ -109,9 +110,9 @@ impl Policy for PrefixAffinity {
     }
 
     /// O(heads × log).
-    fn known(&self, job: &JobSpec) -> Known {
-        let (seed, mut known) = (seed(&job.model), Known::default());
-        for head in job.affinity.heads() {
+    fn known(&self, model: &ModelName, affinity: &Affinity) -> Known {
+        let (seed, mut known) = (seed(model), Known::default());
+        for head in affinity.heads() {
             let holders = self.by_hash.get(&(head.hash ^ seed));
             let mut providers = holders.iter().flat_map(|it| it.providers.iter().flatten());
             if !providers.all(|provider| known.note(*provider, head.length)) {
