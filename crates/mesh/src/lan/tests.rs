@@ -23,34 +23,34 @@ use crate::{
 const MAC: &str = "63C9BD98-0000-4000-8000-000000000000";
 
 /// A node that runs its side of the local network.
-struct Running {
+struct RunningNode {
     node: Arc<Node>,
     address: SocketAddr,
     running: JoinHandle<()>,
     _server: Server,
 }
 
-async fn start_at(seed: u8, settings: Settings, listener: TcpListener) -> Running {
+async fn start_at(seed: u8, settings: Settings, listener: TcpListener) -> RunningNode {
     let server = Server::new();
     let address = listener.local_addr().unwrap();
     let node = mesh(seed, settings, &server).0;
     let running = tokio::spawn(run(Arc::clone(&node.lan), Some(listener)));
-    Running { node, address, running, _server: server }
+    RunningNode { node, address, running, _server: server }
 }
 
 async fn bound() -> TcpListener {
     TcpListener::bind("127.0.0.1:0").await.unwrap()
 }
 
-async fn start(seed: u8, settings: Settings) -> Running {
+async fn start(seed: u8, settings: Settings) -> RunningNode {
     start_at(seed, settings, bound().await).await
 }
 
-fn to(others: &[&Running]) -> Settings {
+fn to(others: &[&RunningNode]) -> Settings {
     Settings { peers: others.iter().map(|other| other.address.to_string()).collect(), ..settings() }
 }
 
-impl Running {
+impl RunningNode {
     fn id(&self) -> NodeId {
         self.node.machine.id()
     }
@@ -60,11 +60,11 @@ impl Running {
         self.node.peers.get(peer)?.link_of(true).filter(|link| !link.is_closed())
     }
 
-    fn link_to(&self, other: &Running) -> Option<Arc<Link>> {
+    fn link_to(&self, other: &RunningNode) -> Option<Arc<Link>> {
         self.link(&PeerId::Node(other.id()))
     }
 
-    async fn is_linked_to(&self, other: &Running) -> Arc<Link> {
+    async fn is_linked_to(&self, other: &RunningNode) -> Arc<Link> {
         let is = async || self.link_to(other).is_some() && other.link_to(self).is_some();
         eventually("a link", DEADLINE, is).await;
         self.link_to(other).unwrap()
@@ -381,7 +381,7 @@ async fn a_stock_peer_that_connects_anew_takes_the_place_of_its_old_link() {
 
 #[tokio::test]
 async fn every_two_of_five_nodes_are_linked() {
-    let mut nodes: Vec<Running> = Vec::new();
+    let mut nodes: Vec<RunningNode> = Vec::new();
     for seed in 1..=5 {
         let to = to(&nodes.iter().collect::<Vec<_>>());
         nodes.push(start(seed, to).await);
