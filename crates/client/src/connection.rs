@@ -426,8 +426,8 @@ mod tests {
             let to = "location: https://box.example/?token=hidden\r\n";
             connection.json("301 Moved Permanently", to, "{}").await;
         };
-        let (asked, ()) = tokio::join!(connection.ask(Method::GET, "/health", None), serve);
-        let words = asked.unwrap_err().to_string();
+        let (answer, ()) = tokio::join!(connection.ask(Method::GET, "/health", None), serve);
+        let words = answer.unwrap_err().to_string();
         assert!(
             words.contains("sends to https://box.example/") && !words.contains("hidden"),
             "{words}"

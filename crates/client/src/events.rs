@@ -22,9 +22,9 @@ const ANSWERING: Duration = Duration::from_secs(15 * 60);
 
 /// The events of a room, as they happen.
 #[derive(Debug)]
-pub struct Watching(Events);
+pub struct RoomEvents(Events);
 
-impl Watching {
+impl RoomEvents {
     pub(crate) fn new(body: Incoming, url: String) -> Self {
         Self(Events::new(body, url, WATCHING))
     }
@@ -51,9 +51,9 @@ impl Watching {
 
 /// An answer that arrives as events.
 #[derive(Debug)]
-pub struct Answering(Events);
+pub struct AnswerEvents(Events);
 
-impl Answering {
+impl AnswerEvents {
     pub(crate) fn new(body: Incoming, url: String) -> Self {
         Self(Events::new(body, url, ANSWERING))
     }

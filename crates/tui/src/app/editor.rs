@@ -79,10 +79,10 @@ impl Editor {
     }
 
     fn remove_word(&mut self) {
-        let kept = self.before().trim_end();
-        let from = kept
+        let trimmed = self.before().trim_end();
+        let from = trimmed
             .rfind(char::is_whitespace)
-            .map_or(0, |at| at + kept[at..].chars().next().map_or(0, char::len_utf8));
+            .map_or(0, |at| at + trimmed[at..].chars().next().map_or(0, char::len_utf8));
         self.remove(from, self.at);
     }
 

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::{anyhow, bail};
 use clap::Args;
-use client::{Answering, ClientError, RoomClient, room::message::LlmRequest};
+use client::{AnswerEvents, ClientError, RoomClient, room::message::LlmRequest};
 use daemon::{ConfigFile, signals};
 
 use super::{hosts::Hosts, password::Password, room_name::RoomName};
@@ -60,7 +60,7 @@ impl Ask {
         answer::print(answering, began, self.json, self.style).await
     }
 
-    async fn begin(&self, room: &RoomClient, prompt: &str) -> anyhow::Result<Answering> {
+    async fn begin(&self, room: &RoomClient, prompt: &str) -> anyhow::Result<AnswerEvents> {
         if self.private {
             return Ok(room.ask_privately(&self.model, prompt).await?);
         }
