@@ -178,7 +178,7 @@ impl Fellows {
         let records = SharedRecords::new(address.group(), group.clone(), transport);
         let (stop, state) = (CancellationToken::new(), Arc::new(state));
         let of_own = heard.clone();
-        let told = Own { node: Arc::clone(&node), version, url, announcements, heard: of_own };
+        let facts = Own { node: Arc::clone(&node), version, url, announcements, heard: of_own };
         let fellows =
             Self { node: Arc::clone(&node), address, records: records.clone(), state, stop };
         fellows.serve_jobs(settings.max_body);
@@ -186,7 +186,7 @@ impl Fellows {
         tasks.spawn(Arc::clone(&node.streams).keep());
         tasks.spawn(Arc::clone(&node.slots).keep());
         tasks.spawn(membership.run());
-        tasks.spawn(told.keep());
+        tasks.spawn(facts.keep());
         let connection = Connection { address: of_connection, group, node, records, heard, own };
         Some((fellows, tasks, connection))
     }
@@ -235,7 +235,7 @@ impl Fellows {
 
     /// The problem, and what to do; `None` while all is well.
     pub fn problem(&self) -> Option<String> {
-        self.node.trouble.told(&self.node.name)
+        self.node.trouble.problem(&self.node.name)
     }
 
     /// The fleet as this server sees it.

@@ -48,7 +48,7 @@ pub(crate) struct Server {
     /// The epochs under which it knew each room.
     epochs: BTreeMap<RoomId, Epoch>,
     pub(crate) is_paused: bool,
-    pub(crate) kept: Vec<Event>,
+    pub(crate) delayed: Vec<Event>,
     /// Since when own jobs have waited for the own worker, and since when while lent slots were idle.
     pub(crate) short_since: Option<Duration>,
     pub(crate) idle_since: Option<Duration>,
@@ -84,7 +84,7 @@ impl Server {
             wanted: BTreeMap::new(),
             epochs: BTreeMap::new(),
             is_paused: false,
-            kept: Vec::new(),
+            delayed: Vec::new(),
             short_since: None,
             idle_since: None,
         };

@@ -276,7 +276,7 @@ impl Stream {
     }
 
     fn resend(&mut self, now: Instant, from: u64, until: u64) {
-        for (offset, payload, is_last) in self.sending.again(from, until) {
+        for (offset, payload, is_last) in self.sending.repeats(from, until) {
             self.send(now, Kind::Data, offset, payload, is_last);
         }
     }
