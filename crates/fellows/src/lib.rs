@@ -111,7 +111,7 @@ pub struct Fellows {
 }
 
 /// The tasks of a [`Fellows`], for its end.
-pub struct Running {
+pub struct FellowTasks {
     fellows: Fellows,
     connection: tokio::task::JoinHandle<()>,
     tasks: JoinSet<()>,
@@ -151,10 +151,10 @@ impl Fellows {
         settings: Settings,
         scheduler: &Scheduler,
         announcements: Announcements,
-    ) -> Option<Running> {
+    ) -> Option<FellowTasks> {
         let (fellows, tasks, connection) = Self::parts(settings, scheduler, announcements)?;
         let connection = tokio::spawn(connection.run(fellows.stop.clone()));
-        Some(Running { fellows, connection, tasks })
+        Some(FellowTasks { fellows, connection, tasks })
     }
 
     /// All of it, but for the connection, which does not run yet.
@@ -275,7 +275,7 @@ impl Fellows {
     }
 }
 
-impl Running {
+impl FellowTasks {
     /// The fellows, for the other parts of the server.
     pub fn fellows(&self) -> Fellows {
         self.fellows.clone()

@@ -15,7 +15,7 @@ use fleet::{
     Borrowing, Lending, Members, Message, RoomHomes, ServerId, ServerName, Stream, StreamId,
     borrowing, lending, members, room_homes,
     room_homes::{Epoch, Home},
-    stream::{Ended, Reason},
+    stream::{EndedStreams, Reason},
 };
 
 use crate::{
@@ -39,7 +39,7 @@ pub(crate) struct Server {
     pub(crate) homes: RoomHomes,
     pub(crate) dispatcher: Dispatcher,
     pub(crate) exchanges: BTreeMap<StreamId, Exchange>,
-    pub(crate) ended: Ended,
+    pub(crate) ended: EndedStreams,
     /// Its own provider.
     pub(crate) worker: Facts,
     /// The fellows' providers.
@@ -78,7 +78,7 @@ impl Server {
             homes: RoomHomes::new(id, name),
             dispatcher: Dispatcher::new(config, Box::new(LeastLoaded)),
             exchanges: BTreeMap::new(),
-            ended: Ended::default(),
+            ended: EndedStreams::default(),
             worker,
             borrowed: BTreeMap::new(),
             wanted: BTreeMap::new(),

@@ -175,9 +175,9 @@ async fn a_changed_password_is_asked_for_at_once() {
     assert!(room.change(change("new"), Some(host)).unwrap().room.password_protected);
     assert_eq!(enter(&rooms, code, "old", HERE).await, Some(EntryError::PasswordWrong));
     assert_eq!(enter(&rooms, code, "new", HERE).await, None);
-    let again = open(&store, NOW);
-    assert_eq!(enter(&again, code, "old", HERE).await, Some(EntryError::PasswordWrong));
-    assert_eq!(enter(&again, code, "new", HERE).await, None);
+    let restarted = open(&store, NOW);
+    assert_eq!(enter(&restarted, code, "old", HERE).await, Some(EntryError::PasswordWrong));
+    assert_eq!(enter(&restarted, code, "new", HERE).await, None);
     assert!(!room.change(change(""), Some(host)).unwrap().room.password_protected);
     assert!(rooms.enter(code, None, HERE).await.is_ok());
 }
@@ -197,7 +197,7 @@ async fn a_watcher_of_a_room_with_a_new_password_has_to_show_it() {
     room.change(locked, Some(host)).unwrap();
     let (first, second) = waiting.await.unwrap();
     assert!(first == Next::Closed || second == Next::Closed, "{first:?} {second:?}");
-    let mut again = room.subscribe(Form::Named, None);
+    let mut newer = room.subscribe(Form::Named, None);
     room.change(ChangeRoom::default(), Some(host)).unwrap();
-    assert!(matches!(again.next().await, Next::Frames(_)), "who comes anew stays");
+    assert!(matches!(newer.next().await, Next::Frames(_)), "who comes anew stays");
 }

@@ -151,8 +151,8 @@ async fn a_home_that_starts_again_has_its_rooms_in_a_new_epoch() {
     let (store, one, other) = two();
     let room = make(&one, named("room")).room;
     drop(one);
-    let again = server(&store, "one");
-    assert_eq!(last_id(&here(&again, &room)) >> 40, 2);
+    let restarted = server(&store, "one");
+    assert_eq!(last_id(&here(&restarted, &room)) >> 40, 2);
     news(&store, &other);
     let later = server(&store, "one");
     assert_eq!(last_id(&here(&later, &room)) >> 40, 3);

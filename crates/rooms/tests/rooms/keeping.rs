@@ -176,10 +176,10 @@ async fn a_participant_that_is_gone_for_a_day_is_forgotten_but_not_at_a_restart(
         make(&rooms, NewRoom { idle: Some(Duration::from_secs(9_999_999)), ..named("room") });
     join(&room.room, "p", Kind::Worker);
     let later = NOW + 9 * DAY;
-    let again = open(&store, later);
-    again.sweep(later, later);
+    let restarted = open(&store, later);
+    restarted.sweep(later, later);
     assert_eq!(store.load_participants().unwrap().len(), 1);
-    again.sweep(later + HOUR, later + HOUR);
+    restarted.sweep(later + HOUR, later + HOUR);
     assert!(store.load_participants().unwrap().is_empty());
     rooms.sweep(NOW + DAY, NOW + DAY);
     assert!(room.room.participants().is_empty());
@@ -208,8 +208,8 @@ async fn models_that_changed_are_written_once_the_connection_is_gone() {
     rooms.sweep(NOW, NOW);
     store.fail_writes(false);
     rooms.sweep(NOW, NOW);
-    let again = open(&store, NOW).find(room.short_code(), HERE).unwrap();
-    assert_eq!(again.participant("p").unwrap().models, ["new"]);
+    let restarted = open(&store, NOW).find(room.short_code(), HERE).unwrap();
+    assert_eq!(restarted.participant("p").unwrap().models, ["new"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -221,9 +221,9 @@ async fn an_unreadable_row_costs_only_its_participant() {
     damaged.id = "q".into();
     damaged.json = "{".to_owned();
     store.save_participant(&damaged).unwrap();
-    let again = open(&store, NOW).find(room.short_code(), HERE).unwrap();
-    assert_eq!(again.participants().len(), 1);
-    let _: Arc<_> = again;
+    let restarted = open(&store, NOW).find(room.short_code(), HERE).unwrap();
+    assert_eq!(restarted.participants().len(), 1);
+    let _: Arc<_> = restarted;
 }
 
 #[test]
@@ -234,11 +234,11 @@ fn rooms_made_in_one_millisecond_are_listed_in_the_order_of_their_making() {
         rooms.list().iter().map(|room| room.id().clone()).collect()
     };
     assert_eq!(ids(&rooms), made);
-    let again = open(&store, NOW + 1);
-    assert_eq!(ids(&again), made, "after a restart");
-    let next = again.create(named("next"), NOW + 1).unwrap();
+    let restarted = open(&store, NOW + 1);
+    assert_eq!(ids(&restarted), made, "after a restart");
+    let next = restarted.create(named("next"), NOW + 1).unwrap();
     assert_eq!(
-        again.list().last().unwrap().id(),
+        restarted.list().last().unwrap().id(),
         next.room.id(),
         "the clock has not caught up yet"
     );

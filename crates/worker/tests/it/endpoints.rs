@@ -72,8 +72,8 @@ async fn changes_of_a_warrens_list_are_announced() {
         "what is translated there is asked for"
     );
     list(&["/v1/audio/speech"]);
-    let told = changed(&mut server, &update(&["m"], first)).await;
-    assert_eq!(told.endpoints, Some(CHAT.with(Endpoint::Speech)));
+    let offer = changed(&mut server, &update(&["m"], first)).await;
+    assert_eq!(offer.endpoints, Some(CHAT.with(Endpoint::Speech)));
     assert_eq!(backend.counts().started, 0, "only probes were sent");
 }
 
@@ -81,8 +81,8 @@ async fn changes_of_a_warrens_list_are_announced() {
 async fn the_demo_lists_its_models() {
     let (pipes, mut servers) = Pipes::new(false);
     let _worker = RunningWorker::start(config(vec![demo()]), pipes);
-    let told = servers.recv().await.unwrap().register().await.endpoints.unwrap();
-    assert!(told.contains(Endpoint::Messages) && !told.contains(Endpoint::Embeddings));
+    let offer = servers.recv().await.unwrap().register().await.endpoints.unwrap();
+    assert!(offer.contains(Endpoint::Messages) && !offer.contains(Endpoint::Embeddings));
 }
 
 #[tokio::test]

@@ -163,8 +163,8 @@ async fn a_server_that_dies_ends_its_job_with_the_reason() {
     let mut bench = EngineBench::new().await;
     drop(bench.begun().await);
     let WorkerFrame::Fail { failure, .. } = bench.server.frame().await else { panic!() };
-    let told = (failure.code.as_str(), failure.message.as_str());
-    assert_eq!(told, ("engine_failed", "the model m: it was killed"));
+    let words = (failure.code.as_str(), failure.message.as_str());
+    assert_eq!(words, ("engine_failed", "the model m: it was killed"));
     bench.until_unused().await;
 }
 

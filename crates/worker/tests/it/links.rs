@@ -42,15 +42,15 @@ async fn a_server_that_is_not_there_is_tried_for_ever() {
     assert!(wait <= Duration::from_secs(1));
     let mut server = servers.recv().await.unwrap();
     server.register().await;
-    let mut told = Vec::new();
+    let mut reports = Vec::new();
     loop {
         match worker.event().await {
-            Event::Disconnected { tries, .. } => told.push(tries),
+            Event::Disconnected { tries, .. } => reports.push(tries),
             Event::Connected { .. } => break,
             _ => {}
         }
     }
-    assert_eq!(told, [3, 6, 12, 24, 48, 96], "told at growing intervals");
+    assert_eq!(reports, [3, 6, 12, 24, 48, 96], "told at growing intervals");
     let minutes = start.elapsed().as_secs() / 60;
     assert!((20..=50).contains(&minutes), "{minutes}");
 }

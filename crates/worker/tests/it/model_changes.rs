@@ -108,7 +108,7 @@ async fn done(server: &mut ServerEnd, model: &str) -> (ModelDone, Option<LoadSta
     let (mut done, mut state) = (None, None);
     while done.is_none() || state.is_none() {
         match server.message().await {
-            WorkerMessage::ModelDone(told) => done = Some(told),
+            WorkerMessage::ModelDone(report) => done = Some(report),
             WorkerMessage::ModelsUpdate(ModelsUpdate { facts, .. }) => {
                 state = Some(facts.get(model).and_then(|facts| facts.load));
             }

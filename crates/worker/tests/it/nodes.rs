@@ -64,9 +64,9 @@ impl Bench {
     /// Cuts the connection, and waits for the next one under its name.
     async fn reconnected(&mut self) {
         self.node.vanish().await;
-        let again = self.server.node().await;
-        assert_eq!(again.name, self.node.name);
-        self.node = again;
+        let next = self.server.node().await;
+        assert_eq!(next.name, self.node.name);
+        self.node = next;
     }
 
     /// Takes the request of a task, and begins its answer.
@@ -202,8 +202,8 @@ async fn a_task_that_fails_says_so_and_ends_on_the_same_connection() {
     bench.node.task(1, "fails").await;
     let (mut connection, _) = bench.raw.request().await;
     connection.json("500 Internal Server Error", "", r#"{"error":"out of memory"}"#).await;
-    let told = "[error: the backend answered 500: out of memory]";
-    assert_eq!(bench.node.answer().await, piece(1, told));
+    let text = "[error: the backend answered 500: out of memory]";
+    assert_eq!(bench.node.answer().await, piece(1, text));
     assert_eq!(bench.node.answer().await, NodeMessage::End(1));
     bench.node.task(2, "works").await;
     connection.request().await;
@@ -218,8 +218,8 @@ async fn an_answer_that_breaks_off_ends_with_an_error() {
     let mut bench = Bench::new().await;
     let connection = bench.half_way(1).await;
     drop(connection);
-    let NodeMessage::Piece(1, told) = bench.node.answer().await else { panic!("no word of it") };
-    assert!(told.starts_with("\n\n[error: ") && told.ends_with(']'), "{told}");
+    let NodeMessage::Piece(1, text) = bench.node.answer().await else { panic!("no word of it") };
+    assert!(text.starts_with("\n\n[error: ") && text.ends_with(']'), "{text}");
     assert_eq!(bench.node.answer().await, NodeMessage::End(1));
 }
 
@@ -237,8 +237,8 @@ async fn to_a_warren_a_task_that_fails_ends_its_connection_and_harms_no_other() 
     delta(&mut living, "here").await;
     done(&mut living).await;
     assert_eq!(other.text(1).await, "here");
-    let again = bench.server.node().await;
-    assert_eq!(again.name, bench.node.name);
+    let next = bench.server.node().await;
+    assert_eq!(next.name, bench.node.name);
     loop {
         if let Event::Disconnected { reason, .. } = bench.worker.event().await {
             assert_eq!(reason, "a task failed: the backend answered 500: out of memory");
@@ -307,8 +307,8 @@ async fn a_task_that_fails_while_there_is_no_connection_is_ended_over_the_next()
     bench.node.vanish().await;
     drop(connection);
     bench.node = bench.server.node().await;
-    let told = bench.node.text(1).await;
-    assert!(told.starts_with("\n\n[error: "), "{told}");
+    let text = bench.node.text(1).await;
+    assert!(text.starts_with("\n\n[error: "), "{text}");
 }
 
 #[tokio::test]

@@ -63,13 +63,13 @@ async fn room_event(worker: &mut RunningWorker) -> Event {
 }
 
 async fn gave_up(mut worker: RunningWorker) -> GiveUpReason {
-    let told = match room_event(&mut worker).await {
+    let reason = match room_event(&mut worker).await {
         Event::GaveUp { why, .. } => why,
         other => panic!("{other:?}"),
     };
     let ended = worker.ended().await;
-    assert_eq!(ended.gave_up.as_ref(), Some(&told));
-    told
+    assert_eq!(ended.gave_up.as_ref(), Some(&reason));
+    reason
 }
 
 fn refusal(status: StatusCode) -> DialError {

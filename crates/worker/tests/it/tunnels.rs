@@ -136,8 +136,8 @@ async fn a_whole_answer_comes_whole_whatever_its_status() {
         bench.ask(id, false).await;
         let (mut connection, _) = bench.raw.request().await;
         connection.json(status, "", r#"{"a":"\u00fc"}"#).await;
-        let (told, body) = bench.tunnel.answer(id).await;
-        assert_eq!((told, body.as_str()), (code, r#"{"a":"\u00fc"}"#));
+        let (status, body) = bench.tunnel.answer(id).await;
+        assert_eq!((status, body.as_str()), (code, r#"{"a":"\u00fc"}"#));
     }
 }
 
@@ -253,8 +253,8 @@ async fn a_tunnel_that_is_gone_stops_the_backend_and_is_opened_again() {
     connection.write(STREAM).await;
     bench.tunnel.vanish().await;
     connection.closed().await;
-    let again = bench.hub.tunnel().await;
-    assert_eq!(again.participant, "p1");
+    let next = bench.hub.tunnel().await;
+    assert_eq!(next.participant, "p1");
     bench.hub.hears(PUT, 2).await;
 }
 

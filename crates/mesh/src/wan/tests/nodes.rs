@@ -107,10 +107,10 @@ async fn peers_that_can_reach_each_other_leave_the_relay() {
     let one = RunningNode::at(1, &[&relay], true).await;
     let other = RunningNode::at(2, &[&relay], true).await;
     let addresses = async || {
-        let told = |node: &Node| {
+        let has_addresses = |node: &Node| {
             node.machine.facts.hello(true).warren.is_some_and(|it| !it.addresses.is_empty())
         };
-        told(&one.node) && told(&other.node)
+        has_addresses(&one.node) && has_addresses(&other.node)
     };
     eventually("addresses", DEADLINE, addresses).await;
     let peer = one.finds(&other, 1).await;
@@ -135,8 +135,8 @@ async fn a_peer_at_two_relays_is_reached_when_one_of_them_dies() {
     let (dies, stays) = if used_first { (first, second) } else { (second, first) };
     dies.killed().await;
     within("the end of the link", link.closed()).await;
-    let again = one.reaches(&peer).await.unwrap();
-    assert_eq!(host(&again), stays.address.to_string());
+    let next = one.reaches(&peer).await.unwrap();
+    assert_eq!(host(&next), stays.address.to_string());
     one.stops().await;
     other.stops().await;
 }

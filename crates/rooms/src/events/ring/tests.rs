@@ -164,8 +164,8 @@ fn one_frame_is_handed_out_as_it_is_kept_and_several_are_joined_once_for_all() {
         RingRead::Frames(batch) => batch.frames,
         other => panic!("{other:?}"),
     };
-    let (one, again) = (read(START + 2), read(START + 2));
-    assert_eq!(one.as_ptr(), again.as_ptr());
+    let (one, other) = (read(START + 2), read(START + 2));
+    assert_eq!(one.as_ptr(), other.as_ptr());
     let (joined, shared) = (read(START), read(START));
     assert_eq!(joined.as_ptr(), shared.as_ptr());
     let all = (1..=3).map(|number| format!("\"reason\":\"say {number}.\"")).collect::<Vec<_>>();

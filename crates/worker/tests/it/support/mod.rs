@@ -30,8 +30,8 @@ impl RunningWorker {
     }
 
     pub(crate) fn of(worker: Worker) -> Self {
-        let (told, events) = mpsc::channel(1024);
-        let observer = Arc::new(move |event: &Event| told.try_send(event.clone()).unwrap());
+        let (sender, events) = mpsc::channel(1024);
+        let observer = Arc::new(move |event: &Event| sender.try_send(event.clone()).unwrap());
         let worker = worker.observed_by(observer);
         let shutdown = CancellationToken::new();
         let task = tokio::spawn(worker.run(shutdown.clone()));
