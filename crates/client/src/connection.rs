@@ -294,6 +294,7 @@ fn bearer(token: &Secret) -> Result<HeaderValue, ClientError> {
 
 fn sensitive(text: &str) -> Result<HeaderValue, ClientError> {
     let mut value = HeaderValue::try_from(text).map_err(|_| ClientError::BadToken)?;
+    // The library then leaves it out of its logs.
     value.set_sensitive(true);
     Ok(value)
 }

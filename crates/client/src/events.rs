@@ -87,6 +87,7 @@ impl Events {
 
     async fn next(&mut self) -> Result<Option<Bytes>, ClientError> {
         loop {
+            // Before anything else is read: what came before a failure is returned before it.
             if let Some(data) = self.ready.pop_front() {
                 return Ok(Some(data));
             }
@@ -105,6 +106,7 @@ impl Events {
     fn take(&mut self, chunk: Option<&Bytes>) -> Result<(), ClientError> {
         let (reader, ready) = (&mut self.reader, &mut self.ready);
         let read = reader.feed(chunk.map_or(&[][..], |chunk| chunk), |data| {
+            // The reader lends its buffer only until the next event.
             ready.push_back(Bytes::copy_from_slice(data));
             Ok(())
         });

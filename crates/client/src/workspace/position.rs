@@ -234,6 +234,7 @@ impl SessionPosition {
             ServerMessage::SessionList(list) => {
                 let found = list.sessions.into_iter().find(|session| session.id == ours);
                 self.newest = found.as_ref().map(|session| session.last_seq);
+                // One that has ended by itself stays in the list.
                 found.map_or(Step::Show(SessionView::Ended(Ending::Killed)), |it| {
                     status(Box::new(it))
                 })
@@ -306,6 +307,7 @@ impl SessionPosition {
     fn notice(&mut self, notice: Notice) -> Step {
         match notice.session_id {
             Some(session) if session != self.session => Step::Nothing,
+            // The server has dropped the stream, because this client read it too slowly.
             Some(_) if notice.code == OUTPUT_BACKPRESSURE => Step::Attach,
             _ => Step::Show(SessionView::Notice(notice)),
         }

@@ -344,8 +344,8 @@ ENDED      KEY    MODEL     PROVIDER   OUTCOME              PROMPT  ANSWER  FIRS
         });
         let request: RequestJson = serde_json::from_value(json).unwrap();
         let expected = "\
-ENDED      KEY    MODEL             PROVIDER         OUTCOME   PROMPT  ANSWER  TOTAL
-1m 9s ago  local  qwen3:8…nstruct  winbox → linbox  answered    1234     567  40.0s
+ENDED      KEY    MODEL         PROVIDER         OUTCOME   PROMPT  ANSWER  TOTAL
+1m 9s ago  local  qwen3:…truct  winbox → linbox  answered    1234     567  40.0s
 (no room for first: a wider terminal shows them, and --json)";
         let table = tables().last(&[request], 80).unwrap();
         assert_eq!(table, expected, "{table}");
