@@ -80,7 +80,7 @@ pub(crate) struct Waits {
     total: Duration,
 }
 
-/// What a job asks of a provider at one of its targets.
+/// The demand of a job on its provider, at one of its targets.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Demand<'a> {
     pub(crate) job: &'a Job,
