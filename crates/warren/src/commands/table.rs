@@ -72,13 +72,13 @@ impl Precedence {
     fn shown(self, widths: &[usize], texts: usize, room: usize) -> Vec<Column> {
         let all = || widths.iter().copied().enumerate();
         let without = |spare: &[usize]| {
-            let mut columns = all().filter(|(at, _)| !spare.contains(at)).collect();
+            let mut columns: Vec<Column> = all().filter(|(at, _)| !spare.contains(at)).collect();
             shorten(&mut columns, |at| at < texts && Some(at) != self.whole, room);
             (total(&columns) <= room).then_some(columns)
         };
         (0..=self.spare.len()).find_map(|most| without(&self.spare[..most])).unwrap_or_else(|| {
             // Nothing keeps its room in a terminal as narrow as this.
-            let mut columns = all().collect();
+            let mut columns: Vec<Column> = all().collect();
             shorten(&mut columns, |at| at < texts, room);
             // The first has it in any case.
             while columns.len() > 1 && total(&columns) > room {
@@ -93,7 +93,7 @@ impl Precedence {
 type Column = (usize, usize);
 
 /// Takes the surplus from the widest of the columns that may be shortened, but never from the first.
-fn shorten(columns: &mut Vec<Column>, may_shrink: impl Fn(usize) -> bool, room: usize) {
+fn shorten(columns: &mut [Column], may_shrink: impl Fn(usize) -> bool, room: usize) {
     for narrow in NARROW {
         for _ in room..total(columns) {
             let texts = columns.iter_mut().skip(1).filter(|(at, _)| may_shrink(*at));
