@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use base::{JobId, ProviderId};
+use base::{JobId, ModelName, ProviderId};
 use dispatch::{Candidate, JobSpec, Known, LeastLoaded, Policy};
 
 use super::engine::Engine;
@@ -52,7 +52,7 @@ impl Policy for Oracle {
         places.get(chosen).copied().unwrap_or_default()
     }
 
-    fn known(&self, job: &JobSpec) -> Known {
+    fn known(&self, job: &JobSpec, _: &ModelName) -> Known {
         let servers = self.0.lock();
         let mut known = Known::default();
         let Some(prompt) = servers.prompts.get(&job.id) else { return known };

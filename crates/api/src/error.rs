@@ -6,7 +6,7 @@ use access::{Denied, OverLimit, Standing, limits::Limited};
 use base::{Endpoint, Endpoints};
 use http::{HeaderValue, StatusCode, Uri};
 use protocol::{multipart::BadForm, openai::BadBody, via::Loop};
-use rooms::Refused;
+use rooms::EntryError;
 use scheduler::{Ending, Failure, Wait};
 use translate::BadRequest;
 
@@ -274,16 +274,16 @@ impl From<OverLimit> for ApiError {
 }
 
 /// The words are those of stock servers, where they have any.
-impl From<Refused> for ApiError {
-    fn from(refused: Refused) -> Self {
+impl From<EntryError> for ApiError {
+    fn from(refused: EntryError) -> Self {
         let words = refused.to_string();
         match refused {
-            Refused::Unknown => Self::new(StatusCode::NOT_FOUND, Kind::NotFound, words),
-            Refused::TooMany { retry_after } => {
+            EntryError::Unknown => Self::new(StatusCode::NOT_FOUND, Kind::NotFound, words),
+            EntryError::TooMany { retry_after } => {
                 let error = Self::new(StatusCode::TOO_MANY_REQUESTS, Kind::Overload, words);
                 Self { retry_after: Some(retry_after), ..error }
             }
-            Refused::PasswordMissing | Refused::PasswordWrong => {
+            EntryError::PasswordMissing | EntryError::PasswordWrong => {
                 Self::new(StatusCode::UNAUTHORIZED, Kind::Authentication, words)
             }
         }

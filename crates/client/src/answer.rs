@@ -37,7 +37,7 @@ pub enum Piece {
 
 /// Reads an answer whose request was sent at time 0.
 #[derive(Debug, Clone, Default)]
-pub struct Reading {
+pub struct AnswerReader {
     /// When the first text came.
     first: Option<Duration>,
     /// Pieces of text so far.
@@ -81,16 +81,18 @@ struct Usage {
     completion_tokens: Option<u64>,
 }
 
-impl Reading {
-    /// Takes the data of the next event, which came at `now`. `None` for an event without content,
-    /// such as an empty piece of text or an event that this version does not know.
-    pub fn take(&mut self, data: &[u8], now: Duration) -> Option<Piece> {
+impl AnswerReader {
+    /// Takes the data of the next event, which came at `now`, and returns its pieces in order: none of an event
+    /// without content, such as an empty piece of text or an event that this version does not know.
+    pub fn take(&mut self, data: &[u8], now: Duration) -> Vec<Piece> {
         if data == b"[DONE]" {
-            return self.done(String::new(), now);
+            return self.done(String::new(), now).into_iter().collect();
         }
         match serde_json::from_slice(data) {
-            Ok(message) => self.message(message),
-            Err(_) => self.chunk(serde_json::from_slice(data).ok()?, now),
+            Ok(message) => self.message(message).into_iter().collect(),
+            Err(_) => {
+                serde_json::from_slice(data).map_or_else(|_| vec![], |it| self.chunk(it, now))
+            }
         }
     }
 
@@ -128,42 +130,44 @@ impl Reading {
                 self.over = true;
                 Some(Piece::Done { participant: participant_id, metrics })
             }
-            ServerMessage::LlmError(LlmError { error, .. }) => self.failed(error),
-            ServerMessage::RoomError(room) => self.failed(room.error),
+            ServerMessage::LlmError(LlmError { error, .. }) => Some(self.failed(error)),
+            ServerMessage::RoomError(room) => Some(self.failed(room.error)),
             _ => None,
         }
     }
 
-    fn chunk(&mut self, chunk: Chunk, now: Duration) -> Option<Piece> {
+    fn chunk(&mut self, chunk: Chunk, now: Duration) -> Vec<Piece> {
         if let Some(error) = chunk.error {
             let words = error["message"].as_str().or_else(|| error.as_str());
-            return self.failed(words.unwrap_or("the answer ended with an error").to_owned());
+            return vec![self.failed(words.unwrap_or("the answer ended with an error").to_owned())];
         }
         if let Some(usage) = chunk.usage {
             self.reported_tokens = usage.completion_tokens.or(self.reported_tokens);
             self.prompt_tokens = usage.prompt_tokens.or(self.prompt_tokens);
         }
         self.model = self.model.take().or(chunk.model);
-        let choice = chunk.choices.into_iter().next()?;
+        let Some(choice) = chunk.choices.into_iter().next() else { return Vec::new() };
         self.finish_reason = choice.finish_reason.or(self.finish_reason.take());
-        self.delta(choice.delta?, now)
+        choice.delta.map_or_else(Vec::new, |delta| self.delta(delta, now))
     }
 
-    fn delta(&mut self, delta: Delta, now: Duration) -> Option<Piece> {
+    fn delta(&mut self, delta: Delta, now: Duration) -> Vec<Piece> {
         let some = |text: Option<String>| text.filter(|text| !text.is_empty());
-        let thought = some(delta.reasoning_content).or(some(delta.reasoning));
-        let text = some(delta.content);
-        if text.is_some() || thought.is_some() {
+        // Some servers send a thought under both of its names: it is one.
+        let thought = some(delta.reasoning_content).or(some(delta.reasoning)).map(Piece::Thought);
+        let text = some(delta.content).map(|text| Piece::Text { participant: String::new(), text });
+        // The chunk in which a model begins to answer may hold the end of its thoughts, too: those came first.
+        let pieces: Vec<Piece> = thought.into_iter().chain(text).collect();
+        if !pieces.is_empty() {
             self.first.get_or_insert(now);
-            self.pieces += 1;
+            self.pieces += pieces.len() as u64;
         }
-        let text = text.map(|text| Piece::Text { participant: String::new(), text });
-        text.or(thought.map(Piece::Thought))
+        pieces
     }
 
-    fn failed(&mut self, words: String) -> Option<Piece> {
+    fn failed(&mut self, words: String) -> Piece {
         self.over = true;
-        Some(Piece::Failed(words))
+        Piece::Failed(words)
     }
 
     fn done(&mut self, participant: String, now: Duration) -> Option<Piece> {
@@ -192,81 +196,92 @@ mod tests {
         Duration::from_millis(ms)
     }
 
-    fn text(participant: &str, text: &str) -> Option<Piece> {
-        Some(Piece::Text { participant: participant.to_owned(), text: text.to_owned() })
+    fn text(participant: &str, text: &str) -> Piece {
+        Piece::Text { participant: participant.to_owned(), text: text.to_owned() }
     }
 
     #[test]
     fn an_answer_in_messages_is_read() {
-        let mut reading = Reading::default();
+        let mut reader = AnswerReader::default();
         let token =
             br#"{"type":"llm:token","requestId":"1","participantId":"p","token":"Hi","seq":0}"#;
-        assert_eq!(reading.take(token, at(1)), text("p", "Hi"));
-        assert_eq!(reading.take(br#"{"type":"llm:accepted"}"#, at(1)), None);
-        assert!(matches!(reading.end(at(1)), Some(Piece::Failed(_))));
+        assert_eq!(reader.take(token, at(1)), [text("p", "Hi")]);
+        assert_eq!(reader.take(br#"{"type":"llm:accepted"}"#, at(1)), []);
+        assert!(matches!(reader.end(at(1)), Some(Piece::Failed(_))));
         let done = br#"{"type":"llm:complete","requestId":"1","participantId":"p","metrics":
             {"tokens":1,"latencyFirstTokenMs":2,"durationMs":3,"tokensPerSecond":4.5}}"#;
-        let Some(Piece::Done { participant, metrics }) = reading.take(done, at(2)) else {
+        let [Piece::Done { participant, metrics }] = &reader.take(done, at(2))[..] else {
             panic!()
         };
         assert_eq!((participant.as_str(), metrics.tokens, metrics.duration_ms), ("p", 1, 3));
-        assert_eq!(reading.end(at(2)), None);
+        assert_eq!(reader.end(at(2)), None);
         let failed = br#"{"type":"llm:error","requestId":"1","participantId":"","error":"no"}"#;
-        assert_eq!(reading.take(failed, at(3)), Some(Piece::Failed("no".to_owned())));
+        assert_eq!(reader.take(failed, at(3)), [Piece::Failed("no".to_owned())]);
     }
 
     #[test]
     fn an_answer_in_chat_events_is_read_and_measured() {
-        let mut reading = Reading::default();
+        let mut reader = AnswerReader::default();
         let role = br#"{"choices":[{"delta":{"role":"assistant","content":""}}]}"#;
-        assert_eq!(reading.take(role, at(5)), None);
+        assert_eq!(reader.take(role, at(5)), []);
         let said = br#"{"choices":[{"delta":{"content":"Hi"}}]}"#;
-        assert_eq!(reading.take(said, at(100)), text("", "Hi"));
+        assert_eq!(reader.take(said, at(100)), [text("", "Hi")]);
         let usage = br#"{"choices":[],"usage":{"completion_tokens":8}}"#;
-        assert_eq!(reading.take(usage, at(400)), None);
-        let Some(Piece::Done { metrics, .. }) = reading.take(b"[DONE]", at(500)) else { panic!() };
+        assert_eq!(reader.take(usage, at(400)), []);
+        let [Piece::Done { metrics, .. }] = &reader.take(b"[DONE]", at(500))[..] else { panic!() };
         let expected = LlmMetrics {
             tokens: 8,
             latency_first_token_ms: 100,
             duration_ms: 500,
             tokens_per_second: 16.0,
         };
-        assert_eq!(metrics, expected);
-        assert_eq!((reading.take(b"[DONE]", at(600)), reading.end(at(700))), (None, None));
+        assert_eq!(metrics, &expected);
+        assert_eq!((reader.take(b"[DONE]", at(600)), reader.end(at(700))), (vec![], None));
     }
 
     #[test]
     fn thoughts_and_the_reason_of_the_end_are_read() {
-        let mut reading = Reading::default();
+        let mut reader = AnswerReader::default();
         let thought =
             |name: &str| format!(r#"{{"model":"m","choices":[{{"delta":{{"{name}":"hm"}}}}]}}"#);
         for name in ["reasoning_content", "reasoning"] {
-            let piece = reading.take(thought(name).as_bytes(), at(1));
-            assert_eq!(piece, Some(Piece::Thought("hm".to_owned())));
+            let pieces = reader.take(thought(name).as_bytes(), at(1));
+            assert_eq!(pieces, [Piece::Thought("hm".to_owned())]);
         }
         let last = br#"{"choices":[{"delta":{},"finish_reason":"length"}],
             "usage":{"prompt_tokens":3,"completion_tokens":2}}"#;
-        assert_eq!(reading.take(last, at(2)), None);
-        assert!(matches!(reading.end(at(3)), Some(Piece::Done { .. })), "without [DONE]");
-        assert_eq!((reading.model(), reading.finish_reason()), (Some("m"), Some("length")));
-        assert_eq!((reading.tokens(), reading.end(at(4))), ((Some(3), Some(2)), None));
+        assert_eq!(reader.take(last, at(2)), []);
+        assert!(matches!(reader.end(at(3)), Some(Piece::Done { .. })), "without [DONE]");
+        assert_eq!((reader.model(), reader.finish_reason()), (Some("m"), Some("length")));
+        assert_eq!((reader.tokens(), reader.end(at(4))), ((Some(3), Some(2)), None));
+    }
+
+    #[test]
+    fn a_chunk_with_a_thought_and_text_is_both_in_this_order() {
+        let mut reader = AnswerReader::default();
+        let both = br#"{"choices":[{"delta":{"content":"Hi","reasoning":"hm"}}]}"#;
+        let expected = [Piece::Thought("hm".to_owned()), text("", "Hi")];
+        assert_eq!(reader.take(both, at(7)), expected);
+        let [Piece::Done { metrics, .. }] = &reader.take(b"[DONE]", at(9))[..] else { panic!() };
+        assert_eq!((metrics.tokens, metrics.latency_first_token_ms), (2, 7));
     }
 
     #[test]
     fn without_a_count_pieces_are_counted_and_an_error_ends_it() {
-        let mut reading = Reading::default();
+        let mut reader = AnswerReader::default();
         for _ in 0..3 {
-            reading.take(br#"{"choices":[{"delta":{"content":"a"}}]}"#, at(1));
+            reader.take(br#"{"choices":[{"delta":{"content":"a"}}]}"#, at(1));
         }
-        let Some(Piece::Done { metrics, .. }) = reading.take(b"[DONE]", at(1)) else { panic!() };
+        let [Piece::Done { metrics, .. }] = &reader.take(b"[DONE]", at(1))[..] else { panic!() };
         assert_eq!(metrics.tokens, 3);
         for error in [r#"{"error":{"message":"lost"}}"#, r#"{"error":"lost"}"#] {
-            let mut reading = Reading::default();
-            let piece = reading.take(error.as_bytes(), at(1));
-            assert_eq!((piece, reading.end(at(2))), (Some(Piece::Failed("lost".to_owned())), None));
+            let mut reader = AnswerReader::default();
+            let pieces = reader.take(error.as_bytes(), at(1));
+            let failed = vec![Piece::Failed("lost".to_owned())];
+            assert_eq!((pieces, reader.end(at(2))), (failed, None));
         }
         for odd in ["", "null", "[]", "{", "{}", r#"{"choices":[{}]}"#] {
-            assert_eq!(Reading::default().take(odd.as_bytes(), at(1)), None, "{odd}");
+            assert_eq!(AnswerReader::default().take(odd.as_bytes(), at(1)), [], "{odd}");
         }
     }
 }

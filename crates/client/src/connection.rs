@@ -294,6 +294,7 @@ fn bearer(token: &Secret) -> Result<HeaderValue, ClientError> {
 
 fn sensitive(text: &str) -> Result<HeaderValue, ClientError> {
     let mut value = HeaderValue::try_from(text).map_err(|_| ClientError::BadToken)?;
+    // The library then leaves it out of its logs.
     value.set_sensitive(true);
     Ok(value)
 }
@@ -426,8 +427,8 @@ mod tests {
             let to = "location: https://box.example/?token=hidden\r\n";
             connection.json("301 Moved Permanently", to, "{}").await;
         };
-        let (asked, ()) = tokio::join!(connection.ask(Method::GET, "/health", None), serve);
-        let words = asked.unwrap_err().to_string();
+        let (answer, ()) = tokio::join!(connection.ask(Method::GET, "/health", None), serve);
+        let words = answer.unwrap_err().to_string();
         assert!(
             words.contains("sends to https://box.example/") && !words.contains("hidden"),
             "{words}"

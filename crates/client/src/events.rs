@@ -22,9 +22,9 @@ const ANSWERING: Duration = Duration::from_secs(15 * 60);
 
 /// The events of a room, as they happen.
 #[derive(Debug)]
-pub struct Watching(Events);
+pub struct RoomEvents(Events);
 
-impl Watching {
+impl RoomEvents {
     pub(crate) fn new(body: Incoming, url: String) -> Self {
         Self(Events::new(body, url, WATCHING))
     }
@@ -51,9 +51,9 @@ impl Watching {
 
 /// An answer that arrives as events.
 #[derive(Debug)]
-pub struct Answering(Events);
+pub struct AnswerEvents(Events);
 
-impl Answering {
+impl AnswerEvents {
     pub(crate) fn new(body: Incoming, url: String) -> Self {
         Self(Events::new(body, url, ANSWERING))
     }
@@ -87,6 +87,7 @@ impl Events {
 
     async fn next(&mut self) -> Result<Option<Bytes>, ClientError> {
         loop {
+            // Before anything else is read: what came before a failure is returned before it.
             if let Some(data) = self.ready.pop_front() {
                 return Ok(Some(data));
             }
@@ -105,6 +106,7 @@ impl Events {
     fn take(&mut self, chunk: Option<&Bytes>) -> Result<(), ClientError> {
         let (reader, ready) = (&mut self.reader, &mut self.ready);
         let read = reader.feed(chunk.map_or(&[][..], |chunk| chunk), |data| {
+            // The reader lends its buffer only until the next event.
             ready.push_back(Bytes::copy_from_slice(data));
             Ok(())
         });

@@ -24,13 +24,13 @@ pub mod rooms;
 pub mod server;
 pub mod workspace;
 
-pub use answer::{Piece, Reading};
+pub use answer::{AnswerReader, Piece};
 pub use error::ClientError;
-pub use events::{Answering, Watching};
+pub use events::{AnswerEvents, RoomEvents};
 pub use logs::{LogQuery, Logging};
-pub use mesh::Pulling;
+pub use mesh::TransferReports;
 pub use protocol::{admin, invitation, room};
 pub use rooms::{RemovalToken, RoomClient};
-pub use server::{Stopping, Warren};
+pub use server::{StopReports, Warren};
 pub use wire::tls::trust_own;
 pub use workspace::Workspace;

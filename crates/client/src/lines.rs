@@ -41,6 +41,7 @@ impl<T: DeserializeOwned> JsonLines<T> {
                 return value.map(Some).map_err(|error| strange(error.to_string()));
             }
             let late = |_| ClientError::Late { url: self.url.clone(), after: self.patience };
+            // Counted again from each frame: long work is no fault, silence may be.
             match timeout(self.patience, self.body.frame()).await.map_err(late)? {
                 None => return Ok(None),
                 Some(Ok(frame)) => self.lines.feed(frame.data_ref()),
@@ -71,6 +72,7 @@ impl Lines {
                 return Ok(Some(line));
             }
         }
+        // Whole lines are gone by now, so this bounds the one that has not ended.
         if self.0.len() > LONGEST { Err("a line that does not end") } else { Ok(None) }
     }
 }

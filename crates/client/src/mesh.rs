@@ -69,7 +69,7 @@ impl Warren {
     ///
     /// # Errors
     /// As [`Warren::mesh_id`]; [`ClientError::NotFound`] when there is no such peer.
-    pub async fn mesh_pull(&self, pull: &MeshPull) -> Result<Pulling, ClientError> {
+    pub async fn mesh_pull(&self, pull: &MeshPull) -> Result<TransferReports, ClientError> {
         self.post_for_lines("/admin/mesh/pull", pull, PULLING).await
     }
 
@@ -108,4 +108,4 @@ impl Warren {
 }
 
 /// The steps of a model's transfer, silent for 15 minutes at most.
-pub type Pulling = JsonLines<MeshTransfer>;
+pub type TransferReports = JsonLines<MeshTransfer>;

@@ -14,7 +14,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{
     connection::{Connection, DEADLINE, refusal},
     error::ClientError,
-    events::{Answering, Watching},
+    events::{AnswerEvents, RoomEvents},
     server::{Warren, segment},
 };
 
@@ -125,23 +125,23 @@ impl RoomClient {
     ///
     /// # Errors
     /// When the server cannot be reached, or refuses.
-    pub async fn watch(&self, after: Option<&str>) -> Result<Watching, ClientError> {
+    pub async fn watch(&self, after: Option<&str>) -> Result<RoomEvents, ClientError> {
         let after = after.map(|id| format!("&after={}", segment(id))).unwrap_or_default();
         let path = format!("/v1/rooms/{}/events?ids=true{after}", segment(&self.code));
         let body = self.connection.open(Method::GET, &path, None, DEADLINE).await?;
-        Ok(Watching::new(body, self.connection.shown()))
+        Ok(RoomEvents::new(body, self.connection.shown()))
     }
 
     /// Sends a request in public: all watchers of the room get the answer, and so does the caller.
     ///
     /// # Errors
     /// When the server cannot be reached, or refuses.
-    pub async fn ask(&self, request: &LlmRequest) -> Result<Answering, ClientError> {
+    pub async fn ask(&self, request: &LlmRequest) -> Result<AnswerEvents, ClientError> {
         let message = protocol::room::ClientMessage::LlmRequest(request.clone());
         let body = self.connection.json(&message)?;
         let path = format!("/rooms/{}/messages", segment(&self.code));
         let body = self.connection.open(Method::POST, &path, Some(body), DEADLINE).await?;
-        Ok(Answering::new(body, self.connection.shown()))
+        Ok(AnswerEvents::new(body, self.connection.shown()))
     }
 
     /// Sends a request in private, as Chat Completions: only the caller gets the answer. Stock
@@ -153,7 +153,7 @@ impl RoomClient {
         &self,
         selector: &str,
         prompt: &str,
-    ) -> Result<Answering, ClientError> {
+    ) -> Result<AnswerEvents, ClientError> {
         let body = serde_json::json!({
             "model": selector,
             "stream": true,
@@ -168,10 +168,10 @@ impl RoomClient {
     ///
     /// # Errors
     /// When the server cannot be reached, or refuses.
-    pub async fn post(&self, path: &str, body: Vec<u8>) -> Result<Answering, ClientError> {
+    pub async fn post(&self, path: &str, body: Vec<u8>) -> Result<AnswerEvents, ClientError> {
         let path = format!("/rooms/{}{path}", segment(&self.code));
         let body = self.connection.open(Method::POST, &path, Some(body), PATIENCE).await?;
-        Ok(Answering::new(body, self.connection.shown()))
+        Ok(AnswerEvents::new(body, self.connection.shown()))
     }
 
     /// The URL of the room, for people and for programs.

@@ -19,7 +19,7 @@ use serde_json::error::Category;
 use url::{Host, Url, form_urlencoded};
 
 use crate::{
-    connection::Connection, error::ClientError, events::Answering, lines::JsonLines,
+    connection::Connection, error::ClientError, events::AnswerEvents, lines::JsonLines,
     rooms::PATIENCE, workspace::Address,
 };
 
@@ -265,8 +265,8 @@ impl Warren {
     ///
     /// # Errors
     /// When the server cannot be reached, or refuses.
-    pub async fn stop(&self, stop: StopRequest) -> Result<Stopping, ClientError> {
-        self.post_for_lines("/admin/stop", &stop, SILENCE).await.map(Stopping)
+    pub async fn stop(&self, stop: StopRequest) -> Result<StopReports, ClientError> {
+        self.post_for_lines("/admin/stop", &stop, SILENCE).await.map(StopReports)
     }
 
     /// Posts a request to one of its consumer APIs, such as `/v1/chat/completions`, and streams the
@@ -274,9 +274,9 @@ impl Warren {
     ///
     /// # Errors
     /// When the server cannot be reached, or refuses.
-    pub async fn post(&self, path: &str, body: Vec<u8>) -> Result<Answering, ClientError> {
+    pub async fn post(&self, path: &str, body: Vec<u8>) -> Result<AnswerEvents, ClientError> {
         let body = self.0.open(Method::POST, path, Some(body), PATIENCE).await?;
-        Ok(Answering::new(body, self.0.shown()))
+        Ok(AnswerEvents::new(body, self.0.shown()))
     }
 
     /// Posts a request whose answer is lines of JSON, silent for at most this long.
@@ -315,9 +315,9 @@ const SILENCE: Duration = Duration::from_secs(15 * 60);
 
 /// The progress of a server that was asked to end.
 #[derive(Debug)]
-pub struct Stopping(JsonLines<StopProgress>);
+pub struct StopReports(JsonLines<StopProgress>);
 
-impl Stopping {
+impl StopReports {
     /// The work that it waits for now; `None` when the server has closed the connection.
     ///
     /// # Errors

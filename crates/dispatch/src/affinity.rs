@@ -144,8 +144,8 @@ mod tests {
 
     /// The longest head of `later` that is remembered of `earlier`.
     fn shared(earlier: &Affinity, later: &Affinity) -> usize {
-        let kept: HashSet<u64> = earlier.round_heads().map(|head| head.hash).collect();
-        let found = later.heads().iter().find(|head| kept.contains(&head.hash));
+        let known: HashSet<u64> = earlier.round_heads().map(|head| head.hash).collect();
+        let found = later.heads().iter().find(|head| known.contains(&head.hash));
         found.map_or(0, |head| head.length as usize)
     }
 

@@ -80,6 +80,17 @@ pub(crate) struct Waits {
     total: Duration,
 }
 
+/// The demand of a job on its provider, at one of its targets.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Demand<'a> {
+    pub(crate) job: &'a Job,
+    pub(crate) model: &'a ModelName,
+    pub(crate) route: Route,
+    avoided: &'a [ProviderId],
+    /// A provider that it would leave, and so avoid as well.
+    left: Option<ProviderId>,
+}
+
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum JobState {
     /// In its queue, since this time.
@@ -145,14 +156,15 @@ impl Job {
         }
     }
 
-    /// Whether the job's own conditions allow this provider.
-    pub(crate) fn fits(&self, id: ProviderId, provider: &Provider) -> bool {
-        self.spec.size <= provider.max_size
-            && self.spec.serve_as.meets(provider.endpoints)
-            && self.spec.route.reaches(provider.distance)
-            && self.spec.pinned.is_none_or(|pinned| pinned == id)
-            && !self.avoided.contains(&id)
-            && (self.broken_off.is_none() || provider.continuing.contains(&self.spec.model))
+    /// Its demand at its present target.
+    pub(crate) fn demand(&self) -> Demand<'_> {
+        let (model, route) = (&self.spec.model, self.spec.route);
+        Demand { job: self, model, route, avoided: &self.avoided, left: None }
+    }
+
+    /// Its demand once it has gone on to this target, for which it avoids nobody yet.
+    pub(crate) fn demand_for<'a>(&'a self, target: &'a Target) -> Demand<'a> {
+        Demand { job: self, model: &target.model, route: target.route, avoided: &[], left: None }
     }
 
     /// Its present target.
@@ -245,6 +257,25 @@ impl Job {
 
     pub(crate) fn id(&self) -> JobId {
         self.spec.id
+    }
+}
+
+impl Demand<'_> {
+    /// The same, if the job left this provider.
+    pub(crate) fn after(self, provider: ProviderId) -> Self {
+        Self { left: Some(provider), ..self }
+    }
+
+    /// Whether the job's own conditions allow this provider.
+    pub(crate) fn fits(&self, id: ProviderId, provider: &Provider) -> bool {
+        let spec = &self.job.spec;
+        spec.size <= provider.max_size
+            && spec.serve_as.meets(provider.endpoints)
+            && self.route.reaches(provider.distance)
+            && spec.pinned.is_none_or(|pinned| pinned == id)
+            && self.left != Some(id)
+            && !self.avoided.contains(&id)
+            && (self.job.broken_off.is_none() || provider.continuing.contains(self.model))
     }
 }
 

@@ -10,7 +10,7 @@ use base::{Endpoints, ModelName, ProviderId, Scope};
 use crate::{
     distance::Distance,
     input::Unloaded,
-    job::Job,
+    job::Demand,
     provider::{Provider, Standing, distinct},
 };
 
@@ -174,38 +174,41 @@ impl Providers {
     /// All providers that may get this job, now or when they are free and rested.
     pub(crate) fn able<'a>(
         &'a self,
-        job: &'a Job,
+        demand: Demand<'a>,
     ) -> impl Iterator<Item = (ProviderId, &'a Provider)> {
-        self.fitting(job).filter(|(_, provider)| !provider.is_out())
+        self.fitting(demand).filter(|(_, provider)| !provider.is_out())
     }
 
     /// This provider, if it is one of those.
-    pub(crate) fn able_one(&self, job: &Job, id: ProviderId) -> Option<&Provider> {
-        let of_job = |it: &&Provider| it.scope == job.spec.scope && it.serves(&job.spec.model);
-        let able = |it: &&Provider| !it.is_draining() && job.fits(id, it) && !it.is_out();
+    pub(crate) fn able_one(&self, demand: Demand<'_>, id: ProviderId) -> Option<&Provider> {
+        let of_job = |it: &&Provider| it.scope == demand.job.spec.scope && it.serves(demand.model);
+        let able = |it: &&Provider| !it.is_draining() && demand.fits(id, it) && !it.is_out();
         self.get(id).filter(of_job).filter(able)
     }
 
     /// The same, and those whose backend is away, which may get it to see whether that is back.
-    fn fitting<'a>(&'a self, job: &'a Job) -> impl Iterator<Item = (ProviderId, &'a Provider)> {
-        self.of(&job.spec.scope, &job.spec.model)
-            .filter(|(id, provider)| !provider.is_draining() && job.fits(*id, provider))
+    fn fitting<'a>(
+        &'a self,
+        demand: Demand<'a>,
+    ) -> impl Iterator<Item = (ProviderId, &'a Provider)> {
+        self.of(&demand.job.spec.scope, demand.model)
+            .filter(move |(id, provider)| !provider.is_draining() && demand.fits(*id, provider))
     }
 
     /// Those that have a free slot for it now, rested or not.
     pub(crate) fn open_to<'a>(
         &'a self,
-        job: &'a Job,
+        demand: Demand<'a>,
     ) -> impl Iterator<Item = (ProviderId, &'a Provider)> {
-        let open =
-            self.listed(&job.spec.scope, &job.spec.model).filter(|(_, slot)| self.is_open(*slot));
+        let listed = self.listed(&demand.job.spec.scope, demand.model);
+        let open = listed.filter(|(_, slot)| self.is_open(*slot));
         let open = open.filter_map(|(id, slot)| Some((*id, self.at(*slot)?)));
-        open.filter(|(id, provider)| job.fits(*id, provider))
+        open.filter(move |(id, provider)| demand.fits(*id, provider))
     }
 
     /// Whether to ignore rests and trials, because no healthy provider may get the job.
-    pub(crate) fn only_limited(&self, job: &Job) -> bool {
-        !self.able(job).any(|(_, provider)| provider.health.is_healthy())
+    pub(crate) fn only_limited(&self, demand: Demand<'_>) -> bool {
+        !self.able(demand).any(|(_, provider)| provider.health.is_healthy())
     }
 
     /// Whether, for each shape that this provider serves, a healthy provider serves the model in

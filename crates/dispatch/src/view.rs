@@ -153,7 +153,7 @@ impl Dispatcher {
     /// The reason for which a job in a queue waits. O(the providers of its model).
     pub fn wait(&self, job: JobId) -> Option<Wait> {
         let job = self.jobs.get(&job).filter(|job| job.hold().is_none())?;
-        let providers = self.providers.able(job).count();
+        let providers = self.providers.able(job.demand()).count();
         Some(Wait { providers, ahead: self.queues.ahead(job) })
     }
 

@@ -274,11 +274,11 @@ impl Connection {
     }
 
     fn complain(&self, why: &Unusable) {
-        let told = format!(
+        let problem = format!(
             "NATS ({}): {why}. This server works alone, with its own workers, until it is back",
             self.address.shown()
         );
-        if self.node.trouble.set_nats(Some(told)) {
+        if self.node.trouble.set_nats(Some(problem)) {
             tracing::warn!(nats = %self.address.shown(), %why, "this server works alone");
         }
     }

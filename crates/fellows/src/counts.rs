@@ -20,20 +20,20 @@ pub struct JobCounts {
 }
 
 /// A job that is counted as running until this is dropped.
-pub(crate) struct Running {
+pub(crate) struct CountedJob {
     counts: Arc<Counts>,
     gauge: fn(&mut JobCounts) -> &mut u64,
 }
 
 impl Counts {
     /// A job goes to a fellow.
-    pub(crate) fn asking(self: &Arc<Self>) -> Running {
+    pub(crate) fn asking(self: &Arc<Self>) -> CountedJob {
         self.lock().asked += 1;
         self.begin(|counts| &mut counts.asking)
     }
 
     /// A job of a fellow is served.
-    pub(crate) fn serving(self: &Arc<Self>) -> Running {
+    pub(crate) fn serving(self: &Arc<Self>) -> CountedJob {
         self.lock().served += 1;
         self.begin(|counts| &mut counts.serving)
     }
@@ -42,9 +42,9 @@ impl Counts {
         *self.lock()
     }
 
-    fn begin(self: &Arc<Self>, gauge: fn(&mut JobCounts) -> &mut u64) -> Running {
+    fn begin(self: &Arc<Self>, gauge: fn(&mut JobCounts) -> &mut u64) -> CountedJob {
         *gauge(&mut self.lock()) += 1;
-        Running { counts: Arc::clone(self), gauge }
+        CountedJob { counts: Arc::clone(self), gauge }
     }
 
     fn lock(&self) -> MutexGuard<'_, JobCounts> {
@@ -52,7 +52,7 @@ impl Counts {
     }
 }
 
-impl Drop for Running {
+impl Drop for CountedJob {
     fn drop(&mut self) {
         *(self.gauge)(&mut self.counts.lock()) -= 1;
     }

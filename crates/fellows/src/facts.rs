@@ -166,15 +166,15 @@ pub(crate) mod tests {
         }
     }
 
-    fn told(workers: Vec<WorkerFacts>) -> Arc<EncodedFacts> {
+    fn encoded(workers: Vec<WorkerFacts>) -> Arc<EncodedFacts> {
         EncodedFacts::new(Facts { version: "1".into(), workers, ..Facts::default() })
     }
 
     #[test]
     fn facts_are_read_as_they_are_told_and_unknown_paths_passed_over() {
-        let told = told(vec![worker(1, 3)]);
-        let read = EncodedFacts::read(told.json.clone()).unwrap();
-        assert_eq!(read, told);
+        let encoded = encoded(vec![worker(1, 3)]);
+        let read = EncodedFacts::read(encoded.json.clone()).unwrap();
+        assert_eq!(read, encoded);
         let worker = &read.facts.workers[0];
         assert_eq!(worker.endpoints(), Endpoints::only(Endpoint::ChatCompletions));
         assert_eq!(worker.provider(), Some(ProviderId::from_random(1)));
@@ -195,12 +195,12 @@ pub(crate) mod tests {
             )
         };
         known.facts = known.models.iter().map(about).collect();
-        let without_facts = told(vec![known]);
+        let without_facts = encoded(vec![known]);
         assert_eq!((without_facts.facts.workers.len(), without_facts.facts.left_out), (1, 0));
         assert!(
             without_facts.facts.workers[0].facts.is_empty() && without_facts.json.len() <= room
         );
-        let few = told((0..40).map(|id| worker(id, 100 * id as usize)).collect());
+        let few = encoded((0..40).map(|id| worker(id, 100 * id as usize)).collect());
         assert!(few.json.len() <= room && few.facts.left_out >= 1);
         assert_eq!(few.facts.workers.len() + few.facts.left_out, 40);
         assert!(few.facts.workers.iter().any(|worker| worker.models.is_empty()), "short ones stay");

@@ -111,7 +111,7 @@ pub struct Fellows {
 }
 
 /// The tasks of a [`Fellows`], for its end.
-pub struct Running {
+pub struct FellowTasks {
     fellows: Fellows,
     connection: tokio::task::JoinHandle<()>,
     tasks: JoinSet<()>,
@@ -151,10 +151,10 @@ impl Fellows {
         settings: Settings,
         scheduler: &Scheduler,
         announcements: Announcements,
-    ) -> Option<Running> {
+    ) -> Option<FellowTasks> {
         let (fellows, tasks, connection) = Self::parts(settings, scheduler, announcements)?;
         let connection = tokio::spawn(connection.run(fellows.stop.clone()));
-        Some(Running { fellows, connection, tasks })
+        Some(FellowTasks { fellows, connection, tasks })
     }
 
     /// All of it, but for the connection, which does not run yet.
@@ -178,7 +178,7 @@ impl Fellows {
         let records = SharedRecords::new(address.group(), group.clone(), transport);
         let (stop, state) = (CancellationToken::new(), Arc::new(state));
         let of_own = heard.clone();
-        let told = Own { node: Arc::clone(&node), version, url, announcements, heard: of_own };
+        let facts = Own { node: Arc::clone(&node), version, url, announcements, heard: of_own };
         let fellows =
             Self { node: Arc::clone(&node), address, records: records.clone(), state, stop };
         fellows.serve_jobs(settings.max_body);
@@ -186,7 +186,7 @@ impl Fellows {
         tasks.spawn(Arc::clone(&node.streams).keep());
         tasks.spawn(Arc::clone(&node.slots).keep());
         tasks.spawn(membership.run());
-        tasks.spawn(told.keep());
+        tasks.spawn(facts.keep());
         let connection = Connection { address: of_connection, group, node, records, heard, own };
         Some((fellows, tasks, connection))
     }
@@ -235,7 +235,7 @@ impl Fellows {
 
     /// The problem, and what to do; `None` while all is well.
     pub fn problem(&self) -> Option<String> {
-        self.node.trouble.told(&self.node.name)
+        self.node.trouble.problem(&self.node.name)
     }
 
     /// The fleet as this server sees it.
@@ -275,7 +275,7 @@ impl Fellows {
     }
 }
 
-impl Running {
+impl FellowTasks {
     /// The fellows, for the other parts of the server.
     pub fn fellows(&self) -> Fellows {
         self.fellows.clone()

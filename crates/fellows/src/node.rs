@@ -120,7 +120,7 @@ impl Trouble {
     }
 
     /// The problem, and what to do about it.
-    pub(crate) fn told(&self, name: &ServerName) -> Option<String> {
+    pub(crate) fn problem(&self, name: &ServerName) -> Option<String> {
         let nats = self.nats.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let same = || {
             let is_same = self.same_name.load(Ordering::Relaxed);

@@ -56,21 +56,21 @@ impl Own {
 
     /// Follows the own workers, for ever.
     pub(crate) async fn keep(self) {
-        let (mut told, mut told_at) = (Facts::default(), now());
+        let (mut sent, mut sent_at) = (Facts::default(), now());
         let mut strange = (self.node.trouble.strange(), now());
         loop {
             let facts = self.facts();
-            let is_news = !facts.is_like(&told) || (facts != told && now() >= told_at + TOLD_AGAIN);
+            let is_news = !facts.is_like(&sent) || (facts != sent && now() >= sent_at + TOLD_AGAIN);
             if is_news {
-                (told, told_at) = (facts.clone(), now());
-                let told = EncodedFacts::new(facts);
-                if told.facts.left_out > 0 {
+                (sent, sent_at) = (facts.clone(), now());
+                let encoded = EncodedFacts::new(facts);
+                if encoded.facts.left_out > 0 {
                     tracing::warn!(
-                        left_out = told.facts.left_out,
+                        left_out = encoded.facts.left_out,
                         "fellows are not told of all workers: the list is too long"
                     );
                 }
-                if self.heard.send(members::Input::Facts(told)).await.is_err() {
+                if self.heard.send(members::Input::Facts(encoded)).await.is_err() {
                     return;
                 }
             }

@@ -15,6 +15,7 @@ use async_nats::{
         stream::StorageType,
     },
 };
+use base::error::chain;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use tokio::sync::mpsc;
@@ -115,12 +116,12 @@ impl SharedRecords {
                 0 => match store.create(&name, sealed).await {
                     Ok(revision) => Ok(Some(revision)),
                     Err(error) if error.kind() == CreateErrorKind::AlreadyExists => Ok(None),
-                    Err(error) => Err(NotPut::Away(base::error::chain(&error))),
+                    Err(error) => Err(NotPut::Away(chain(&error))),
                 },
                 _ => match store.update(&name, sealed, expected).await {
                     Ok(revision) => Ok(Some(revision)),
                     Err(error) if error.kind() == UpdateErrorKind::WrongLastRevision => Ok(None),
-                    Err(error) => Err(NotPut::Away(base::error::chain(&error))),
+                    Err(error) => Err(NotPut::Away(chain(&error))),
                 },
             }
         };
@@ -137,7 +138,7 @@ impl SharedRecords {
     pub async fn get(&self, key: &str) -> Result<Option<(Bytes, u64)>, NotPut> {
         let (store, name) = (self.store()?, named(key));
         let entry = in_time(store.entry(&name)).await?;
-        let entry = entry.map_err(|error| NotPut::Away(base::error::chain(&error)))?;
+        let entry = entry.map_err(|error| NotPut::Away(chain(&error)))?;
         let entry = entry.filter(|entry| entry.operation == Operation::Put);
         Ok(entry.and_then(|entry| Some((self.opened(&name, &entry.value)?, entry.revision))))
     }
@@ -149,11 +150,11 @@ impl SharedRecords {
     pub async fn remove(&self, key: &str) -> Result<(), NotPut> {
         let (store, name) = (self.store()?, named(key));
         let removed = in_time(store.purge(&name)).await?;
-        removed.map_err(|error| NotPut::Away(base::error::chain(&error)))
+        removed.map_err(|error| NotPut::Away(chain(&error)))
     }
 
     /// Makes the bucket where it is not there, and begins to watch it.
-    pub(crate) async fn open(&self, client: &Client) -> Result<Watching, String> {
+    pub(crate) async fn open(&self, client: &Client) -> Result<RecordWatch, String> {
         let mut context = jetstream::new(client.clone());
         context.set_timeout(PATIENCE);
         let config = Config {
@@ -165,15 +166,14 @@ impl SharedRecords {
             storage: StorageType::Memory,
             ..Config::default()
         };
-        let told = |error: &(dyn std::error::Error + 'static)| base::error::chain(error);
-        let store = context.create_or_update_key_value(config).await.map_err(|e| told(&e))?;
-        let watch = store.watch_with_history(">").await.map_err(|e| told(&e))?;
-        let is_empty = store.status().await.map_err(|e| told(&e))?.values() == 0;
+        let store = context.create_or_update_key_value(config).await.map_err(|e| chain(&e))?;
+        let watch = store.watch_with_history(">").await.map_err(|e| chain(&e))?;
+        let is_empty = store.status().await.map_err(|e| chain(&e))?.values() == 0;
         *lock(&self.0.store) = Some(store);
         if is_empty {
             self.tell(Sight::Complete).await;
         }
-        Ok(Watching { records: self.clone(), watch, is_complete: is_empty })
+        Ok(RecordWatch { records: self.clone(), watch, is_complete: is_empty })
     }
 
     /// NATS is not reached any more.
@@ -203,19 +203,19 @@ impl SharedRecords {
 }
 
 /// The records as one session sees them.
-pub(crate) struct Watching {
+pub(crate) struct RecordWatch {
     records: SharedRecords,
     watch: Watch,
     is_complete: bool,
 }
 
-impl Watching {
+impl RecordWatch {
     /// Tells the follower what is seen, until that fails: returns why.
     pub(crate) async fn run(mut self) -> String {
         loop {
             let entry = match self.watch.next().await {
                 Some(Ok(entry)) => entry,
-                Some(Err(error)) => return base::error::chain(&error),
+                Some(Err(error)) => return chain(&error),
                 None => return "the records are not watched any more".to_owned(),
             };
             let key = hex::decode(&entry.key).ok().and_then(|key| String::from_utf8(key).ok());

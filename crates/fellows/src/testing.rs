@@ -162,7 +162,7 @@ impl Server {
 
     /// A worker of `m` with this number of slots.
     pub(crate) fn lend(&mut self, slots: u32) -> Lent {
-        let (told, hears) = mpsc::channel(64);
+        let (sender, hears) = mpsc::channel(64);
         self.next += 1;
         let id = ProviderId::from_random(self.next | (self.fellows.id().bits() as u64) << 8);
         let offer = Offer {
@@ -178,7 +178,7 @@ impl Server {
             acknowledges: false,
             borrowed: false,
         };
-        let membership = self.scheduler.join(id, offer, Arc::new(Worker(told)));
+        let membership = self.scheduler.join(id, offer, Arc::new(Worker(sender)));
         Lent { _membership: membership, hears }
     }
 

@@ -388,9 +388,9 @@ impl RoomHomes {
     fn successor(&self, latest: &Placement) -> ServerId {
         let own = (&self.id, &self.name);
         let live = || self.fellows.iter().chain([own]);
-        let again = live().filter(|(_, name)| **name == latest.name).map(|(id, _)| *id).min();
+        let same_name = live().filter(|(_, name)| **name == latest.name).map(|(id, _)| *id).min();
         let lowest = || live().map(|(id, _)| *id).min();
-        again.or_else(lowest).unwrap_or(self.id)
+        same_name.or_else(lowest).unwrap_or(self.id)
     }
 
     fn claim(&mut self, now: Instant, room: &RoomId, epoch: Epoch) {

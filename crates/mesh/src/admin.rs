@@ -13,7 +13,7 @@ use std::{
 
 use protocol::admin::mesh::{MeshId, MeshPeer, MeshPeers, MeshRelayJson, MeshTransfers};
 
-pub use self::pull::{NoPull, Pulling};
+pub use self::pull::{ModelPull, NoPull};
 use crate::{
     Mesh,
     link::{Carrier, Link},

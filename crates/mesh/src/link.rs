@@ -27,6 +27,10 @@ mod lanes;
 
 pub(crate) use lanes::{Outgoing, Payload};
 
+/// Requests up to this size, in bytes, are made and read on the async threads; larger ones, which take milliseconds,
+/// on a blocking thread.
+pub(crate) const INLINE_LIMIT: usize = 256 * 1024;
+
 /// The connection under a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Carrier {

@@ -9,7 +9,7 @@ use access::Moment;
 use base::{Endpoint, ModelName};
 use http::Method;
 use protocol::room::{RuntimeConfig, defaults, selector, tunnel::close};
-use rooms::{Connection, Room, participant::Ended, room::ServedParticipant};
+use rooms::{Connection, Room, participant::ConnectionEnd, room::ServedParticipant};
 use scheduler::{JobRequest, RequestEdit, Terms};
 use tokio::time::Instant;
 
@@ -112,10 +112,10 @@ impl Presence {
     /// Resolves when the link must end. Returns the close code and reason.
     pub(crate) async fn ended(&self) -> (u16, &'static str) {
         match self.connection.ended().await {
-            Ended::Superseded => close::SUPERSEDED,
-            Ended::Removed => close::REMOVED,
-            Ended::RoomClosed => (close::CLOSING.0, "the room was closed"),
-            Ended::Moved => (close::CLOSING.0, "another server has taken the room over"),
+            ConnectionEnd::Superseded => close::SUPERSEDED,
+            ConnectionEnd::Removed => close::REMOVED,
+            ConnectionEnd::RoomClosed => (close::CLOSING.0, "the room was closed"),
+            ConnectionEnd::Moved => (close::CLOSING.0, "another server has taken the room over"),
         }
     }
 }

@@ -7,23 +7,23 @@ use protocol::room::{
 
 use crate::{
     error::RoomError,
-    participant::{Joining, Kind},
+    participant::{JoinRequest, Kind},
 };
 
-pub(crate) fn joining(joining: &Joining) -> Result<(), RoomError> {
-    field("id", limits::id(&joining.id))?;
-    field("nickname", limits::nickname(&joining.nickname))?;
-    field("endpoint", limits::endpoint(&joining.endpoint))?;
+pub(crate) fn join_request(request: &JoinRequest) -> Result<(), RoomError> {
+    field("id", limits::id(&request.id))?;
+    field("nickname", limits::nickname(&request.nickname))?;
+    field("endpoint", limits::endpoint(&request.endpoint))?;
     // A worker may learn its models later.
-    if joining.models.is_empty() && joining.kind != Kind::Worker {
+    if request.models.is_empty() && request.kind != Kind::Worker {
         return field("model", Err(Unfit::Empty));
     }
-    if joining.models.len() > MAX_MODELS {
+    if request.models.len() > MAX_MODELS {
         return field("model", Err(Unfit::TooMany(MAX_MODELS)));
     }
-    joining.models.iter().try_for_each(|name| model(name))?;
-    joining.specs.check().map_err(|error| RoomError::Invalid(format!("`specs`: {error}")))?;
-    config("config", &joining.config)
+    request.models.iter().try_for_each(|name| model(name))?;
+    request.specs.check().map_err(|error| RoomError::Invalid(format!("`specs`: {error}")))?;
+    config("config", &request.config)
 }
 
 /// Checks the name of a model in a room. `*` means every model elsewhere; here it would match other

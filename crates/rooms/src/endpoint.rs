@@ -34,7 +34,7 @@ pub enum Endpoints {
 
 /// An endpoint that may be called.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reached {
+pub struct ResolvedEndpoint {
     /// Its URL, as it was given.
     pub url: String,
     /// The address that the URL resolved to when it was given; only this one is called.
@@ -54,7 +54,7 @@ impl Endpoints {
         url: &str,
         from: IpAddr,
         own: Option<SocketAddr>,
-    ) -> Result<Reached, RoomError> {
+    ) -> Result<ResolvedEndpoint, RoomError> {
         if self == Self::Off {
             return refuse(format!("this server calls no participant's endpoint: {INSTEAD}"));
         }
@@ -67,7 +67,7 @@ impl Endpoints {
                  give the address of a model server"
             ));
         }
-        Ok(Reached { url: url.to_owned(), address })
+        Ok(ResolvedEndpoint { url: url.to_owned(), address })
     }
 
     fn choose(self, addresses: &[SocketAddr], from: IpAddr) -> Result<SocketAddr, RoomError> {

@@ -6,7 +6,7 @@ use store::StoreError;
 
 /// Why a client may not enter a room.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum EntryError {
     /// No room has this code.
     #[error("Room not found")]
     Unknown,

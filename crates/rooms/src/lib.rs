@@ -38,10 +38,10 @@ mod stored;
 mod token;
 
 pub use activity::{JobEnded, JobStarted};
-pub use endpoint::{Endpoints, Reached};
-pub use error::{Refused, RoomError};
+pub use endpoint::{Endpoints, ResolvedEndpoint};
+pub use error::{EntryError, RoomError};
 pub use events::{Form, Next, Sight, Source, Subscription};
-pub use participant::{Connection, Joined, Joining, Kind};
+pub use participant::{Connection, JoinAnswer, JoinRequest, Kind};
 pub use room::{Available, Room};
-pub use rooms::{Caller, Created, KnownRoom, NewRoom, Place, Rooms, Settings};
+pub use rooms::{Caller, HostedRoom, KnownRoom, NewRoom, Place, Rooms, Settings};
 pub use token::uuid;

@@ -21,7 +21,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    participant::Ended,
+    participant::ConnectionEnd,
     room::ServedParticipant,
     stored::{StoredKind, StoredParticipant, record},
     token,
@@ -48,7 +48,7 @@ const AFTER_RESTART: u64 = 3_600_000;
 /// Signals a connection that it must end, or that its participant has changed.
 #[derive(Default)]
 pub(crate) struct End {
-    why: OnceLock<Ended>,
+    why: OnceLock<ConnectionEnd>,
     token: CancellationToken,
     changed: Notify,
 }
@@ -77,7 +77,7 @@ pub(crate) struct Member {
 
 impl End {
     /// Tells the connection to end. The first reason counts.
-    pub(crate) fn end(&self, why: Ended) {
+    pub(crate) fn end(&self, why: ConnectionEnd) {
         // A connection that is already ending keeps its first reason.
         let _ = self.why.set(why);
         self.token.cancel();
@@ -94,10 +94,10 @@ impl End {
     }
 
     /// Waits until the connection must end. Returns the reason.
-    pub(crate) async fn ended(&self) -> Ended {
+    pub(crate) async fn ended(&self) -> ConnectionEnd {
         self.token.cancelled().await;
         // The token is cancelled after the reason was set.
-        self.why.get().copied().unwrap_or(Ended::Removed)
+        self.why.get().copied().unwrap_or(ConnectionEnd::Removed)
     }
 }
 
@@ -222,12 +222,12 @@ impl Member {
     /// Whether a tunnel token is valid.
     pub(crate) fn has_tunnel_token(&self, shown: &str, now: u64) -> bool {
         let tokens = &self.tunnel_tokens;
-        tokens.iter().any(|(kept, until)| now < *until && token::is_token(Some(shown), kept))
+        tokens.iter().any(|(digest, until)| now < *until && token::is_token(Some(shown), digest))
     }
 
     /// Uses up a tunnel token. Returns whether it was valid.
     pub(crate) fn redeem(&mut self, shown: &str, now: u64) -> bool {
-        let is_it = |(kept, _): &(KeyDigest, u64)| token::is_token(Some(shown), kept);
+        let is_it = |(digest, _): &(KeyDigest, u64)| token::is_token(Some(shown), digest);
         match self.tunnel_tokens.iter().position(is_it) {
             // Removed in any case, so that it opens one tunnel at most.
             Some(at) => now < self.tunnel_tokens.remove(at).1,
@@ -241,7 +241,7 @@ impl Member {
     }
 
     /// Tells its connection to end, if there is one.
-    pub(crate) fn end(&self, why: Ended) {
+    pub(crate) fn end(&self, why: ConnectionEnd) {
         if let Link::Up { end, .. } = &self.link {
             end.end(why);
         }

@@ -23,7 +23,7 @@ pub enum Kind {
 
 /// A request to join.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Joining {
+pub struct JoinRequest {
     /// Its id, which it chooses.
     pub id: String,
     /// Its nickname, for people.
@@ -47,7 +47,7 @@ pub struct Joining {
 }
 
 /// A participant that has joined.
-pub struct Joined {
+pub struct JoinAnswer {
     /// Its public description.
     pub participant: ParticipantInfo,
     /// Whether it is new in the room.
@@ -86,7 +86,7 @@ impl Connection {
     }
 
     /// Waits until it has to end. Returns the reason. Cancel safe.
-    pub async fn ended(&self) -> Ended {
+    pub async fn ended(&self) -> ConnectionEnd {
         self.linked.end.ended().await
     }
 }
@@ -99,7 +99,7 @@ impl Drop for Connection {
 
 /// Why a connection has to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum ConnectionEnd {
     /// Another connection of the same participant took its place.
     Superseded,
     /// The participant left, or was removed.

@@ -53,13 +53,13 @@ impl Password {
         let phc = hash(text).map_err(|error| {
             RoomError::Invalid(format!("the password could not be hashed: {error}"))
         })?;
-        let mut password = Self::kept(&phc);
+        let mut password = Self::stored(&phc);
         password.remember(text);
         Ok(password)
     }
 
     /// A stored password, in PHC form.
-    pub(crate) fn kept(phc: &str) -> Self {
+    pub(crate) fn stored(phc: &str) -> Self {
         Self { phc: phc.into(), salt: rand::rng().random(), verified: None }
     }
 
@@ -147,10 +147,10 @@ mod tests {
         let password = Password::new(&"swordfish".into()).unwrap();
         assert_eq!(password.known("swordfish"), PasswordCheck::Right);
         assert_eq!(password.known("sword"), PasswordCheck::Wrong);
-        let mut kept = Password::kept(password.phc());
-        assert_eq!(kept.known("swordfish"), PasswordCheck::Unverified);
-        kept.remember("swordfish");
-        assert_eq!(kept.known("swordfish"), PasswordCheck::Right);
+        let mut stored = Password::stored(password.phc());
+        assert_eq!(stored.known("swordfish"), PasswordCheck::Unverified);
+        stored.remember("swordfish");
+        assert_eq!(stored.known("swordfish"), PasswordCheck::Right);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use protocol::room::{Capabilities, MachineSpecs, RuntimeConfig};
 use serde::{Deserialize, Serialize};
 use store::{KeyDigest, ParticipantRecord};
 
-use crate::participant::{Joining, Kind};
+use crate::participant::{JoinRequest, Kind};
 
 /// The profile of a participant, as stored. Its id and its session have columns of their own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -57,9 +57,10 @@ impl StoredParticipant {
 }
 
 impl About {
-    pub(crate) fn of(joining: Joining) -> Self {
-        let Joining { nickname, models, endpoint, specs, config, capabilities, kind, .. } = joining;
-        let max_concurrent = joining.max_concurrent.max(1);
+    pub(crate) fn of(request: JoinRequest) -> Self {
+        let JoinRequest { nickname, models, endpoint, specs, config, capabilities, kind, .. } =
+            request;
+        let max_concurrent = request.max_concurrent.max(1);
         let kind = match kind {
             Kind::Tunnel => StoredKind::Tunnel,
             Kind::Worker => StoredKind::Worker,

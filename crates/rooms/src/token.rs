@@ -24,8 +24,8 @@ pub(crate) fn digest(text: &str) -> KeyDigest {
 }
 
 /// Whether a text is the token of this digest. The time depends only on the length of the text.
-pub(crate) fn is_token(shown: Option<&str>, kept: &KeyDigest) -> bool {
-    shown.is_some_and(|shown| are_equal(&digest(shown), kept))
+pub(crate) fn is_token(shown: Option<&str>, stored: &KeyDigest) -> bool {
+    shown.is_some_and(|shown| are_equal(&digest(shown), stored))
 }
 
 /// Compares in constant time.
@@ -56,10 +56,10 @@ mod tests {
     #[test]
     fn a_token_is_known_by_its_digest_alone() {
         let (one, other) = (new_token(HOST), new_token(HOST));
-        let kept = digest(one.expose());
+        let stored = digest(one.expose());
         assert!(one.expose().starts_with("wh_") && one.expose().len() == 67);
-        assert!(is_token(Some(one.expose()), &kept));
-        assert!(!is_token(Some(other.expose()), &kept) && !is_token(None, &kept));
+        assert!(is_token(Some(one.expose()), &stored));
+        assert!(!is_token(Some(other.expose()), &stored) && !is_token(None, &stored));
     }
 
     #[test]

@@ -7,19 +7,16 @@
 //!
 //! - [`job`]: jobs, and how they can fail
 //! - [`exchange`]: the two ends of a job's answer
-//! - [`provider`]: the interface of a provider connection
-//! - [`terms`]: the terms on which a provider serves a job
+//! - [`provider`]: the interface of a provider connection, and the terms on which it serves
 //! - [`observer`]: receives the steps of each job
 //! - [`service`]: the scheduler itself
 //! - [`translate`]: the translation between a job and a provider of another shape
 //! - [`resume`]: answers that break off, and that other providers go on with
-//! - [`fleet`]: what servers that act as one lend each other
 //! - [`status`]: the current state of queues and providers
 
 mod claim;
 mod clock;
 pub mod exchange;
-pub mod fleet;
 pub mod job;
 mod model_change;
 pub mod observer;
@@ -27,21 +24,18 @@ pub mod provider;
 pub mod resume;
 pub mod service;
 pub mod status;
-pub mod terms;
 pub mod translate;
 
 pub use dispatch::{
     Affinity, CancelReason, Config, Distance, Ending, LeaveReason, NoRoute, Route, Wait,
 };
 pub use exchange::{Answer, AnswerWriter, Event, Head, WriteError};
-pub use fleet::FleetAccess;
 pub use job::{Failure, Job, JobRequest, LentFor, Meter, Usage};
 pub use observer::{Announcement, JobEnd, JobFacts, Observer, Outcome};
-pub use provider::{Assignment, Membership, Offer, Provider};
+pub use provider::{Assignment, Membership, Offer, Provider, RequestEdit, Terms};
 pub use resume::{Break, BreakOutcome, Delivered, NextRequest, NoRequest, Record, Rest};
-pub use service::Scheduler;
+pub use service::{FleetAccess, Scheduler};
 pub use status::{ModelLoad, QueueStatus, RunningJob, Status, WorkerStatus};
-pub use terms::{RequestEdit, Terms};
 pub use translate::{
     AnswerMap, ProviderRequest, Translator, Unreadable, Untranslatable, Untranslated,
 };

@@ -9,12 +9,12 @@ pub struct ModelChange {
     pub model: String,
     /// Whether it is to be loaded, rather than unloaded.
     pub loads: bool,
-    done: oneshot::Sender<Result<(), NotChanged>>,
+    done: oneshot::Sender<Result<(), ModelChangeError>>,
 }
 
 /// Why a model was not loaded or unloaded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NotChanged {
+pub enum ModelChangeError {
     /// The provider does not load and unload models when it is told.
     #[error("it does not load or unload models when it is told")]
     NotItsWork,
@@ -31,17 +31,17 @@ pub enum NotChanged {
 
 /// How the load or unload of a model goes.
 #[derive(Debug)]
-pub struct ModelChanging(oneshot::Receiver<Result<(), NotChanged>>);
+pub struct ModelChangeEnd(oneshot::Receiver<Result<(), ModelChangeError>>);
 
 impl ModelChange {
     /// A load or an unload, and the place where its end is heard of.
-    pub(crate) fn new(model: String, loads: bool) -> (Self, ModelChanging) {
+    pub(crate) fn new(model: String, loads: bool) -> (Self, ModelChangeEnd) {
         let (done, end) = oneshot::channel();
-        (Self { model, loads, done }, ModelChanging(end))
+        (Self { model, loads, done }, ModelChangeEnd(end))
     }
 
     /// Says how it went. Dropping it says that the provider has left.
-    pub fn end(self, how: Result<(), NotChanged>) {
+    pub fn end(self, how: Result<(), ModelChangeError>) {
         // Nobody may wait any more.
         let _ = self.done.send(how);
     }
@@ -52,12 +52,12 @@ impl ModelChange {
     }
 }
 
-impl ModelChanging {
+impl ModelChangeEnd {
     /// Waits for the end.
     ///
     /// # Errors
-    /// [`NotChanged`] says why it was not done.
-    pub async fn end(self) -> Result<(), NotChanged> {
-        self.0.await.unwrap_or(Err(NotChanged::Left))
+    /// [`ModelChangeError`] says why it was not done.
+    pub async fn end(self) -> Result<(), ModelChangeError> {
+        self.0.await.unwrap_or(Err(ModelChangeError::Left))
     }
 }

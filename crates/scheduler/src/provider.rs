@@ -8,8 +8,8 @@ use base::{
 pub use dispatch::Offer;
 use dispatch::{CancelReason, Distance, Input, LeaveReason, Unloaded};
 
-pub use crate::model_change::{ModelChange, ModelChanging, NotChanged};
-use crate::{exchange::writer::AnswerWriter, job::JobRequest, service::Scheduler, terms::Terms};
+pub use crate::model_change::{ModelChange, ModelChangeEnd, ModelChangeError};
+use crate::{exchange::writer::AnswerWriter, job::JobRequest, service::Scheduler};
 
 /// A load that is said to take longer counts as taking this long.
 const LONGEST_LOAD: Duration = Duration::from_secs(3_600);
@@ -54,13 +54,28 @@ pub trait Provider: Send + Sync {
 
     /// Load a model, or unload it.
     fn change_model(&self, change: ModelChange) {
-        change.end(Err(NotChanged::NotItsWork));
+        change.end(Err(ModelChangeError::NotItsWork));
     }
 
     /// The terms on which it serves jobs for this model, one of those that it offers.
     fn terms(&self, model: ModelName) -> Terms {
         Terms { model, edit: None }
     }
+}
+
+/// The terms on which a provider serves a job.
+pub struct Terms {
+    /// The model by the provider's own name: one model may be offered under several names.
+    pub model: ModelName,
+    /// A further change to the requests that it gets.
+    pub edit: Option<Arc<dyn RequestEdit>>,
+}
+
+/// A provider's change to the requests that it gets. It is made when a job is assigned, after any
+/// translation; the job keeps the client's bytes.
+pub trait RequestEdit: Send + Sync {
+    /// The request as the provider gets it, at this endpoint.
+    fn apply(&self, request: Arc<JobRequest>, endpoint: Endpoint) -> Arc<JobRequest>;
 }
 
 /// A job for one provider.

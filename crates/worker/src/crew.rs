@@ -21,9 +21,9 @@ use crate::{
 
 /// All backends that have not been drained to their end.
 #[derive(Debug, Default)]
-pub(crate) struct Present(Mutex<Vec<Arc<LentBackend>>>);
+pub(crate) struct Backends(Mutex<Vec<Arc<LentBackend>>>);
 
-impl Present {
+impl Backends {
     pub(crate) fn of(lent: &[Arc<LentBackend>]) -> Self {
         Self(Mutex::new(lent.to_vec()))
     }
@@ -99,8 +99,8 @@ impl<'a> Crew<'a> {
                 let withdrawn = self.shutdown.child_token();
                 // Only the first may have the worker's bare name: others of that name would look like it.
                 let is_alone = config.backends.is_empty() && self.backends.is_empty();
-                let kept = (withdrawn.clone(), Arc::clone(&lent));
-                self.backends.insert(lend.place().to_owned(), kept);
+                let entry = (withdrawn.clone(), Arc::clone(&lent));
+                self.backends.insert(lend.place().to_owned(), entry);
                 // Before its links, so that its first job is counted.
                 self.worker.present.all(|all| all.push(Arc::clone(&lent)));
                 self.lend(lent, is_alone, &withdrawn);
@@ -111,7 +111,7 @@ impl<'a> Crew<'a> {
 }
 
 /// Removes a backend from the present ones, however its task ends.
-struct Guard(Arc<Present>, Arc<LentBackend>);
+struct Guard(Arc<Backends>, Arc<LentBackend>);
 
 impl Drop for Guard {
     fn drop(&mut self) {

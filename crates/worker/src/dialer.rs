@@ -12,13 +12,13 @@ use crate::config::ServerTarget;
 const DEADLINE: Duration = Duration::from_secs(15);
 
 /// A link in the making.
-pub type Dialing<'a> = Pin<Box<dyn Future<Output = Result<DialedLink, DialError>> + Send + 'a>>;
+pub type DialFuture<'a> = Pin<Box<dyn Future<Output = Result<DialedLink, DialError>> + Send + 'a>>;
 
 /// Gives links to servers: over the network, or within the process.
 pub trait Dialer: Send + Sync + 'static {
     /// A new link to this server. A link whose subprotocol is the name of a [`Version`] carries binary
     /// frames, any other the JSON form.
-    fn dial<'a>(&'a self, server: &'a ServerTarget) -> Dialing<'a>;
+    fn dial<'a>(&'a self, server: &'a ServerTarget) -> DialFuture<'a>;
 }
 
 /// Links over the network.
@@ -26,7 +26,7 @@ pub trait Dialer: Send + Sync + 'static {
 pub struct NetDialer;
 
 impl Dialer for NetDialer {
-    fn dial<'a>(&'a self, server: &'a ServerTarget) -> Dialing<'a> {
+    fn dial<'a>(&'a self, server: &'a ServerTarget) -> DialFuture<'a> {
         Box::pin(async move {
             let url = server.connect_url();
             let headers = credentials(server)?;
@@ -66,7 +66,7 @@ impl<F> Dialer for InProcessDialer<F>
 where
     F: Fn(Link, Outbox) + Send + Sync + 'static,
 {
-    fn dial<'a>(&'a self, _: &'a ServerTarget) -> Dialing<'a> {
+    fn dial<'a>(&'a self, _: &'a ServerTarget) -> DialFuture<'a> {
         Box::pin(async move {
             let [(server, server_outbox), (link, outbox)] = Link::in_process();
             (self.0)(server, server_outbox);

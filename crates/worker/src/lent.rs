@@ -23,7 +23,7 @@ use traces::Traces;
 
 use crate::{
     config::{Lend, LentAlias},
-    offered::Offered,
+    offered::OfferedNames,
     ollama::{self, Translation},
     order::Order,
     patience,
@@ -99,7 +99,7 @@ impl LentBackend {
         };
         // A backend that takes nothing would hold every job for ever.
         let max_concurrent = max_concurrent.max(1);
-        let real_names = entries.as_deref().map(Offered::explicit).unwrap_or_default().real;
+        let real_names = entries.as_deref().map(OfferedNames::explicit).unwrap_or_default().real;
         Ok(Self {
             backend,
             max_concurrent,
@@ -147,11 +147,11 @@ impl LentBackend {
     /// When the backend has to be asked, and gives no list.
     pub(crate) async fn models(&self) -> Result<Vec<String>, BackendError> {
         let offered = match &self.entries {
-            Some(entries) if !self.only_listed => Offered::explicit(entries),
-            Some(entries) => Offered::listed(entries, &self.backend.models().await?),
-            None => Offered::all(self.backend.models().await?),
+            Some(entries) if !self.only_listed => OfferedNames::explicit(entries),
+            Some(entries) => OfferedNames::listed(entries, &self.backend.models().await?),
+            None => OfferedNames::all(self.backend.models().await?),
         };
-        let Offered { names, real } = offered;
+        let OfferedNames { names, real } = offered;
         // Read first: polls come often and names change seldom, and each job reads them.
         if *self.real_names.read().unwrap_or_else(PoisonError::into_inner) != real {
             *self.real_names.write().unwrap_or_else(PoisonError::into_inner) = real;
@@ -168,14 +168,14 @@ impl LentBackend {
     }
 
     /// The backend's own name for a model, if it differs from the requested one.
-    fn real_name(&self, asked: &str) -> Option<String> {
-        let alias = self.aliases.iter().find(|alias| alias.name == asked);
+    fn real_name(&self, name: &str) -> Option<String> {
+        let alias = self.aliases.iter().find(|alias| alias.name == name);
         let offer = self.offer.borrow();
         // A target that is gone by now gets the backend's own answer.
         let model = alias.and_then(|alias| target(alias, &offer.models).or(alias.targets.first()));
         let names = self.real_names.read().unwrap_or_else(PoisonError::into_inner);
-        let real = names.get(model.map_or(asked, String::as_str));
-        real.or(model).filter(|real| *real != asked).cloned()
+        let real = names.get(model.map_or(name, String::as_str));
+        real.or(model).filter(|real| *real != name).cloned()
     }
 
     /// Loads a model, by the name under which it is offered, or unloads it. Returns when that is done.

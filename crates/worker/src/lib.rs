@@ -53,7 +53,7 @@ pub use backend::{
     ModelEntry, NotAModel, Search, examine, find_local, key_file,
 };
 pub use config::{Lend, LendEngines, LentAlias, NotAServer, Protocol, ServerTarget, WorkerConfig};
-pub use dialer::{Dialer, Dialing, InProcessDialer, NetDialer};
+pub use dialer::{DialFuture, Dialer, InProcessDialer, NetDialer};
 pub use event::{Event, Observer};
 pub use failures::Failures;
 pub use outcome::WorkerEnd;

@@ -48,7 +48,7 @@ pub(crate) async fn watch(lent: Arc<LentBackend>, every: Duration, events: Event
             continue;
         }
         let polled = lent.models().await;
-        clouds.asked(polled.is_ok());
+        clouds.note(polled.is_ok());
         if lent.was_lost() || is_unreachable(&polled) {
             served.lost();
         }
@@ -93,11 +93,11 @@ struct CloudPace(Option<(Instant, Duration)>);
 
 impl CloudPace {
     fn is_due(&self, lent: &LentBackend) -> bool {
-        let waits = self.0.is_some_and(|(asked, wait)| asked.elapsed() < wait);
+        let waits = self.0.is_some_and(|(since, wait)| since.elapsed() < wait);
         !(lent.backend().is_cloud() && waits)
     }
 
-    fn asked(&mut self, well: bool) {
+    fn note(&mut self, well: bool) {
         self.0 = Some((Instant::now(), if well { CLOUD_LIST } else { CLOUD_AGAIN }));
     }
 }

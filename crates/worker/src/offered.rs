@@ -7,12 +7,12 @@ use base::ModelName;
 
 /// Names for consumers, and for those that differ the backend's own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Offered {
+pub(crate) struct OfferedNames {
     pub(crate) names: Vec<String>,
     pub(crate) real: HashMap<String, String>,
 }
 
-impl Offered {
+impl OfferedNames {
     /// An explicit list.
     pub(crate) fn explicit(entries: &[ModelEntry]) -> Self {
         Self::of(entries.iter())
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn a_model_named_by_a_path_is_offered_by_its_file_name() {
-        let offered = Offered::all(names(&["/models/a.gguf", "org/b", "c"]));
+        let offered = OfferedNames::all(names(&["/models/a.gguf", "org/b", "c"]));
         assert_eq!(offered.names, ["a.gguf", "org/b", "c"]);
         let real = HashMap::from([("a.gguf".to_owned(), "/models/a.gguf".to_owned())]);
         assert_eq!(offered.real, real);
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn two_models_never_get_one_name() {
         for taken in [&["/x/a.gguf", "/y/a.gguf"], &["/x/a.gguf", "a.gguf"]] {
-            let offered = Offered::all(names(taken));
+            let offered = OfferedNames::all(names(taken));
             assert_eq!((offered.names, offered.real.len()), (names(taken), 0));
         }
     }
@@ -89,10 +89,11 @@ mod tests {
     #[test]
     fn a_list_for_several_backends_claims_of_each_only_its_own_models() {
         let entries = entries(&["fast=llama3", "qwen3:8b", "gone"]);
-        let offered = Offered::listed(&entries, &names(&["llama3:latest", "qwen3:8b", "other"]));
+        let offered =
+            OfferedNames::listed(&entries, &names(&["llama3:latest", "qwen3:8b", "other"]));
         assert_eq!(offered.names, ["fast", "qwen3:8b"]);
         assert_eq!(offered.real["fast"], "llama3");
-        assert_eq!(Offered::listed(&entries, &[]), Offered::default());
-        assert_eq!(Offered::explicit(&entries).names, ["fast", "qwen3:8b", "gone"]);
+        assert_eq!(OfferedNames::listed(&entries, &[]), OfferedNames::default());
+        assert_eq!(OfferedNames::explicit(&entries).names, ["fast", "qwen3:8b", "gone"]);
     }
 }

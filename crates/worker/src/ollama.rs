@@ -43,11 +43,11 @@ pub(crate) fn shape(path: &str) -> Option<Endpoint> {
 pub(crate) fn translated(
     endpoint: Endpoint,
     request: BackendRequest,
-    asked: &str,
+    model: &str,
     num_ctx: u64,
 ) -> Result<(BackendRequest, Translation), Box<Answer>> {
     let body = Bytes::from(request.body.concat());
-    let context = context(asked, &body);
+    let context = context(model, &body);
     let sent = ollama_request(endpoint, &body, &context, num_ctx);
     let sent = sent.map_err(|bad| Box::new(refusal(endpoint, &context, &bad)))?;
     let translation = Translation { endpoint, context, body };
@@ -67,10 +67,10 @@ pub(crate) fn ranks(path: &str) -> bool {
 /// The answer to a request that cannot be carried over.
 pub(crate) fn ranked(
     request: BackendRequest,
-    asked: &str,
+    model: &str,
 ) -> Result<(BackendRequest, Translation), Box<Answer>> {
     let (endpoint, body) = (Endpoint::Rerank, Bytes::from(request.body.concat()));
-    let context = context(asked, &body);
+    let context = context(model, &body);
     let sent = rerank_texts::request(&body, &context);
     let sent = sent.map_err(|bad| Box::new(refusal(endpoint, &context, &bad)))?;
     let translation = Translation { endpoint, context, body };
@@ -117,12 +117,12 @@ fn headed(mut headers: HeaderMap, kind: Body) -> HeaderMap {
     headers
 }
 
-fn context(asked: &str, body: &[u8]) -> Context {
-    let random = || RandomState::new().hash_one(asked);
+fn context(model: &str, body: &[u8]) -> Context {
+    let random = || RandomState::new().hash_one(model);
     let created = base::since_1970(SystemTime::now()).as_secs();
     let streaming = openai::peek(body).is_ok_and(|peek| peek.stream);
     let id = format!("{:016x}{:016x}", random(), random());
-    Context { id, created, model: asked.to_owned(), streaming }
+    Context { id, created, model: model.to_owned(), streaming }
 }
 
 /// The answer of the worker itself to a request that cannot be carried over.

@@ -73,7 +73,7 @@ mod tests {
     }
 
     /// Asks a backend that is away until `back`. Returns how it ends, after how many tries and when.
-    async fn asked(back: Duration) -> (Result<(), BackendError>, u32, Duration) {
+    async fn wait_for(back: Duration) -> (Result<(), BackendError>, u32, Duration) {
         let (start, tries) = (Instant::now(), Cell::new(0));
         let demo = backend::Backend::demo(backend::DemoConfig::default());
         let ask = || async {
@@ -89,14 +89,14 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_backend_that_restarts_is_waited_for() {
-        let (ended, tries, after) = asked(Duration::from_secs(4)).await;
+        let (ended, tries, after) = wait_for(Duration::from_secs(4)).await;
         assert!(ended.is_ok() && (3..=8).contains(&tries), "{tries}");
         assert!(after < Duration::from_secs(9), "{after:?}");
     }
 
     #[tokio::test(start_paused = true)]
     async fn patience_ends() {
-        let (ended, _, after) = asked(Duration::MAX).await;
+        let (ended, _, after) = wait_for(Duration::MAX).await;
         assert_eq!(ended, Err(unreachable()));
         assert!(after <= PATIENCE && after > PATIENCE / 2, "{after:?}");
     }

@@ -10,14 +10,14 @@ use wire::{DialError, DialedLink};
 
 use crate::{
     config::ServerTarget,
-    dialer::{Dialer, Dialing, NetDialer},
+    dialer::{DialFuture, Dialer, NetDialer},
 };
 
 /// How long a server may take at one address, before the next is tried.
 const ATTEMPT: Duration = Duration::from_secs(8);
 
 /// Work of a [`Whereabouts`].
-pub type Working<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Where one server may be, and how to distinguish it from others.
 pub trait Whereabouts: Send + Sync + 'static {
@@ -25,13 +25,13 @@ pub trait Whereabouts: Send + Sync + 'static {
     fn known(&self) -> Vec<Url>;
 
     /// The addresses that a search finds now.
-    fn search(&self) -> Working<'_, Vec<Url>>;
+    fn search(&self) -> BoxFuture<'_, Vec<Url>>;
 
     /// Checks, without sending the secret, that this server is at this address; or says why not.
-    fn check<'a>(&'a self, url: &'a Url) -> Working<'a, Result<(), String>>;
+    fn check<'a>(&'a self, url: &'a Url) -> BoxFuture<'a, Result<(), String>>;
 
     /// Remembers that it was reached there.
-    fn reached<'a>(&'a self, url: &'a Url) -> Working<'a, ()>;
+    fn reached<'a>(&'a self, url: &'a Url) -> BoxFuture<'a, ()>;
 }
 
 /// Links over the network to servers that may be elsewhere tomorrow.
@@ -45,7 +45,7 @@ impl RoamingDialer {
 }
 
 impl Dialer for RoamingDialer {
-    fn dial<'a>(&'a self, server: &'a ServerTarget) -> Dialing<'a> {
+    fn dial<'a>(&'a self, server: &'a ServerTarget) -> DialFuture<'a> {
         match self.0.iter().find(|(url, _)| *url == server.url) {
             Some((_, whereabouts)) => Box::pin(find(&**whereabouts, server)),
             None => NetDialer.dial(server),
@@ -135,16 +135,16 @@ mod tests {
             self.known.clone()
         }
 
-        fn search(&self) -> Working<'_, Vec<Url>> {
+        fn search(&self) -> BoxFuture<'_, Vec<Url>> {
             Box::pin(async { self.found.clone() })
         }
 
-        fn check<'a>(&'a self, url: &'a Url) -> Working<'a, Result<(), String>> {
+        fn check<'a>(&'a self, url: &'a Url) -> BoxFuture<'a, Result<(), String>> {
             self.checked.lock().unwrap().push(url.clone());
             Box::pin(async { Err("an impostor".to_owned()) })
         }
 
-        fn reached<'a>(&'a self, _: &'a Url) -> Working<'a, ()> {
+        fn reached<'a>(&'a self, _: &'a Url) -> BoxFuture<'a, ()> {
             Box::pin(async { panic!("nobody is there") })
         }
     }
@@ -158,8 +158,8 @@ mod tests {
         let known = vec![was.clone()];
         let found = vec![was.clone(), is.clone()];
         let whereabouts = Arc::new(Elsewhere { known, found, checked: Mutex::default() });
-        let kept: Arc<dyn Whereabouts> = Arc::<Elsewhere>::clone(&whereabouts);
-        let dialer = RoamingDialer::new(vec![(was.clone(), kept)]);
+        let place: Arc<dyn Whereabouts> = Arc::<Elsewhere>::clone(&whereabouts);
+        let dialer = RoamingDialer::new(vec![(was.clone(), place)]);
         let target = ServerTarget::new(was.as_str(), Some("k".into())).unwrap();
         let error = dialer.dial(&target).await.unwrap_err();
         assert!(matches!(&error, DialError::NotTheServer(why) if why == "an impostor"), "{error}");

@@ -17,10 +17,10 @@ use crate::{job::Job, lent::LoadGuard, order::Order, reply::Reply};
 pub(crate) struct JobTasks {
     /// Each ends with its number.
     tasks: JoinSet<u32>,
-    running: HashMap<u32, Running>,
+    running: HashMap<u32, RunningTask>,
 }
 
-struct Running {
+struct RunningTask {
     task: Id,
     /// `None` once the job was stopped.
     stop: Option<oneshot::Sender<JobFailure>>,
@@ -40,7 +40,7 @@ impl JobTasks {
         let (stop, stopped) = oneshot::channel();
         let job = Job { order, lent, reply, stop: stopped };
         let task = self.tasks.spawn(job.run().instrument(span)).id();
-        self.running.insert(number, Running { task, stop: Some(stop) });
+        self.running.insert(number, RunningTask { task, stop: Some(stop) });
     }
 
     /// Has a job stop and tell the server why.

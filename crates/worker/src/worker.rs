@@ -10,7 +10,7 @@ use wire::dial::jitter;
 use crate::{
     config::{Lend, LinkProtocol, Protocol, ServerTarget, WorkerConfig},
     context::LinkContext,
-    crew::{Crew, Present},
+    crew::{Backends, Crew},
     dialer::Dialer,
     event::{EventSink, Observer},
     lent::LentBackend,
@@ -52,7 +52,7 @@ pub enum NotAWorker {
 
 /// The present work at a worker's backends.
 #[derive(Debug, Clone)]
-pub struct Activity(Arc<Present>);
+pub struct Activity(Arc<Backends>);
 
 impl Activity {
     /// How many requests are in flight.
@@ -81,7 +81,7 @@ pub struct Worker {
     lent: Vec<Arc<LentBackend>>,
     /// Those that come and go.
     found: Option<watch::Receiver<Vec<Lend>>>,
-    pub(crate) present: Arc<Present>,
+    pub(crate) present: Arc<Backends>,
     /// Each server, with the room to join there.
     servers: Vec<(ServerTarget, Option<Arc<RoomMember>>)>,
     dialer: Arc<dyn Dialer>,
@@ -144,7 +144,7 @@ impl Worker {
             return Err(NotAWorker::TunnelToNoRoom);
         }
         let (dialer, events) = (Arc::new(dialer), EventSink::default());
-        let present = Arc::new(Present::of(&lent));
+        let present = Arc::new(Backends::of(&lent));
         Ok(Self { config, lent, found, present, servers, dialer, events })
     }
 

@@ -12,7 +12,7 @@ use http::{HeaderMap, StatusCode};
 use protocol::admin::invitations::{
     CreateInvitation, InvitationJson, InvitationList, InviteToRoom, RoomCode,
 };
-use rooms::{Caller, Place, Refused};
+use rooms::{Caller, EntryError, Place};
 use serde::de::DeserializeOwned;
 use store::InvitationRecord;
 
@@ -80,7 +80,7 @@ async fn spoken_code(
     code: &str,
     password: Option<&str>,
     caller: Caller<'_>,
-) -> Result<String, Refused> {
+) -> Result<String, EntryError> {
     let rooms = &api.rooms().rooms;
     if let Place::There(known) = rooms.place(code) {
         rooms.verify_elsewhere(&known, password).await?;

@@ -12,7 +12,7 @@ use axum::{
 use base::ProviderId;
 use http::{HeaderMap, StatusCode};
 use protocol::admin::status::ModelChanged;
-use scheduler::{WorkerStatus, provider::NotChanged};
+use scheduler::{WorkerStatus, provider::ModelChangeError};
 use tokio::time::timeout;
 
 use super::{
@@ -96,11 +96,18 @@ fn late(worker: &WorkerStatus, model: &str, loads: bool) -> ApiError {
     ApiError::new(StatusCode::GATEWAY_TIMEOUT, Kind::Timeout, words)
 }
 
-fn not_changed(worker: &WorkerStatus, model: &str, loads: bool, why: &NotChanged) -> ApiError {
+fn not_changed(
+    worker: &WorkerStatus,
+    model: &str,
+    loads: bool,
+    why: &ModelChangeError,
+) -> ApiError {
     let (status, kind) = match why {
-        NotChanged::NotItsWork => (StatusCode::CONFLICT, Kind::Invalid),
-        NotChanged::TooMany => (StatusCode::TOO_MANY_REQUESTS, Kind::Overload),
-        NotChanged::Failed(_) | NotChanged::Left => (StatusCode::BAD_GATEWAY, Kind::Server),
+        ModelChangeError::NotItsWork => (StatusCode::CONFLICT, Kind::Invalid),
+        ModelChangeError::TooMany => (StatusCode::TOO_MANY_REQUESTS, Kind::Overload),
+        ModelChangeError::Failed(_) | ModelChangeError::Left => {
+            (StatusCode::BAD_GATEWAY, Kind::Server)
+        }
     };
     let words = format!("the worker {} did not {} {model}: {why}", worker.name, verb(loads));
     ApiError::new(status, kind, words)

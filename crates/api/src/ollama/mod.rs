@@ -20,7 +20,7 @@ use axum::{
 };
 use base::Endpoint;
 use http::{HeaderMap, Method, Uri, header};
-use rooms::Refused;
+use rooms::EntryError;
 
 use self::reply::response;
 use crate::{
@@ -97,7 +97,7 @@ async fn answer(answerer: Answerer, api: &Api, code: Option<Code>, request: Requ
         let request_scope = match code {
             None => RequestScope::of_plain(api, &parts)?,
             Some(Ok(Path(code))) => request_scope(api, &code, &parts).await?,
-            Some(Err(_)) => return Err(Refused::Unknown.into()),
+            Some(Err(_)) => return Err(EntryError::Unknown.into()),
         };
         let read = read(&parts.headers, &mut body, MAX_BODY, &mut held).await?;
         answerer(api, &request_scope, &read)

@@ -9,7 +9,7 @@ use access::{Denied, Foreign, Key, Moment};
 use base::{ClientAddress, KeyId, KeyScope};
 use http::{HeaderMap, StatusCode, Uri, request::Parts};
 use protocol::room::{ParticipantInfo, RoomInfo, RoomSummary, plane::ErrorCode};
-use rooms::{Caller, KnownRoom, Refused, Room, Sight, Source};
+use rooms::{Caller, EntryError, KnownRoom, Room, Sight, Source};
 
 use super::failure::Failure;
 use crate::{
@@ -27,21 +27,21 @@ const SESSION: &str = "x-warren-session";
 /// headers to a stream of events.
 ///
 /// # Errors
-/// [`Refused`].
-pub(crate) async fn enter(api: &Api, parts: &Parts, code: &str) -> Result<Arc<Room>, Refused> {
+/// [`EntryError`].
+pub(crate) async fn enter(api: &Api, parts: &Parts, code: &str) -> Result<Arc<Room>, EntryError> {
     enter_with(api, parts, code, None).await
 }
 
 /// The same, for a request whose body may have the password, too.
 ///
 /// # Errors
-/// [`Refused`].
+/// [`EntryError`].
 pub(super) async fn enter_with(
     api: &Api,
     parts: &Parts,
     code: &str,
     password: Option<&str>,
-) -> Result<Arc<Room>, Refused> {
+) -> Result<Arc<Room>, EntryError> {
     let shown = password.map(Cow::Borrowed).or_else(|| password_of(parts));
     api.rooms().rooms.enter(code, shown.as_deref(), caller(parts)).await
 }
@@ -49,8 +49,12 @@ pub(super) async fn enter_with(
 /// The room of an id or a code, with its password as above. An unknown id counts like an unknown code.
 ///
 /// # Errors
-/// [`Refused`].
-pub(super) async fn enter_by_id(api: &Api, parts: &Parts, id: &str) -> Result<Arc<Room>, Refused> {
+/// [`EntryError`].
+pub(super) async fn enter_by_id(
+    api: &Api,
+    parts: &Parts,
+    id: &str,
+) -> Result<Arc<Room>, EntryError> {
     let room = api.rooms().rooms.get(id);
     enter(api, parts, room.as_ref().map_or(id, |room| room.short_code())).await
 }
@@ -58,8 +62,8 @@ pub(super) async fn enter_by_id(api: &Api, parts: &Parts, id: &str) -> Result<Ar
 /// The room of a code, for requests that need no password.
 ///
 /// # Errors
-/// [`Refused`].
-pub(super) fn find(api: &Api, parts: &Parts, code: &str) -> Result<Arc<Room>, Refused> {
+/// [`EntryError`].
+pub(super) fn find(api: &Api, parts: &Parts, code: &str) -> Result<Arc<Room>, EntryError> {
     api.rooms().rooms.find(code, caller(parts))
 }
 

@@ -14,7 +14,7 @@ use protocol::room::{
     message::RoomErrorMessage,
     plane::{ErrorCode, ErrorEnvelope, Meta, PlaneError},
 };
-use rooms::{Refused, RoomError};
+use rooms::{EntryError, RoomError};
 use serde_json::json;
 
 use crate::{
@@ -127,17 +127,17 @@ impl IntoResponse for Failure {
     }
 }
 
-impl From<Refused> for Failure {
-    fn from(refused: Refused) -> Self {
+impl From<EntryError> for Failure {
+    fn from(refused: EntryError) -> Self {
         match refused {
-            Refused::Unknown => {
+            EntryError::Unknown => {
                 Self::new(StatusCode::NOT_FOUND, ErrorCode::RoomNotFound, "Room not found.")
                     .hint(NO_ROOM)
             }
-            Refused::TooMany { retry_after } => {
+            EntryError::TooMany { retry_after } => {
                 Self::too_many(refused.to_string()).retry_after(retry_after)
             }
-            Refused::PasswordMissing | Refused::PasswordWrong => {
+            EntryError::PasswordMissing | EntryError::PasswordWrong => {
                 let (status, code) = (StatusCode::UNAUTHORIZED, ErrorCode::InvalidPassword);
                 Self::new(status, code, "Invalid password.").hint(NO_PASSWORD)
             }

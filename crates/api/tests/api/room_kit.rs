@@ -14,7 +14,7 @@ use protocol::room::{
     Capabilities, MachineSpecs, RuntimeConfig,
     selector::{offered_names, real_model},
 };
-use rooms::{Connection, Joining, Kind, NewRoom, Room};
+use rooms::{Connection, JoinRequest, Kind, NewRoom, Room};
 use scheduler::{Assignment, CancelReason, Membership, Offer, Provider, Terms};
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -68,7 +68,7 @@ impl Kit {
 
     /// Somebody who has joined, but is not connected.
     pub(crate) fn joins(&self, room: &Room, id: &str, models: &[&str]) {
-        let joining = Joining {
+        let joining = JoinRequest {
             id: id.to_owned(),
             nickname: format!("{id}'s"),
             models: models.iter().map(|&model| model.to_owned()).collect(),

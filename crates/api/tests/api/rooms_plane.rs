@@ -328,7 +328,7 @@ async fn the_password_guards_who_is_there() {
 async fn nobody_else_takes_or_removes_a_participant() {
     let kit = Kit::new();
     let room = kit.rooms.create(rooms::NewRoom { name: "n".into(), ..Default::default() }, now());
-    let rooms::Created { room, host_token } = room.unwrap();
+    let rooms::HostedRoom { room, host_token } = room.unwrap();
     let path = format!("/v1/rooms/{}/participants/a", room.short_code());
     let (_, joined) = send(&kit, request("PUT", &path, &ann())).await;
     let session = joined["sessionToken"].as_str().unwrap();

@@ -232,6 +232,7 @@ impl Workspace {
         match result.await {
             Ok(AuthResult { success: true, .. }) => Ok(()),
             Ok(AuthResult { message, .. }) => Err(refused(message)),
+            // A server that does not take the message at all says so with an error.
             Err(ClientError::NotFound { words } | ClientError::Declined { words }) => {
                 Err(refused(words))
             }
@@ -314,6 +315,7 @@ impl Workspace {
     }
 
     fn keep(&mut self, frame: ServerFrame) -> Result<(), ClientError> {
+        // Nobody reads them: news for all clients would fill the bound while an answer takes long.
         if !self.listens {
             return Ok(());
         }

@@ -28,7 +28,7 @@ struct FirstWindow {
 /// Windows that do not belong together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("it was changed while it was fetched")]
-pub struct Changed;
+pub struct ChangedFile;
 
 impl Download {
     /// The next window to ask for; `None` at the end.
@@ -48,15 +48,15 @@ impl Download {
     ///
     /// # Errors
     /// When it is not of the same file.
-    pub fn take(&mut self, window: &Window) -> Result<(), Changed> {
+    pub fn take(&mut self, window: &Window) -> Result<(), ChangedFile> {
         if self.next().is_some_and(|request| request.check) {
             self.is_checked = true;
             // It was empty because somebody was about to write it again.
             if self.at == 0 && window.total_size > 0 {
-                return Err(Changed);
+                return Err(ChangedFile);
             }
             let own = format!("{:x}", self.digest.clone().finalize());
-            return if window.sha256.as_ref() == Some(&own) { Ok(()) } else { Err(Changed) };
+            return if window.sha256.as_ref() == Some(&own) { Ok(()) } else { Err(ChangedFile) };
         }
         let first = self.first.get_or_insert_with(|| FirstWindow {
             version: window.version.clone(),
@@ -66,7 +66,7 @@ impl Download {
         self.at += window.data.len() as u64;
         // A file that was cut gives no more bytes.
         if self.at > first.size || window.data.is_empty() && self.at < first.size {
-            return Err(Changed);
+            return Err(ChangedFile);
         }
         self.digest.update(&window.data);
         Ok(())
@@ -86,14 +86,14 @@ impl Download {
 impl FirstWindow {
     /// Whether it is uncertain that a window belongs to this file. A server without versions is
     /// believed as long as the size stays.
-    fn doubts(&self, window: &Window) -> Result<bool, Changed> {
+    fn doubts(&self, window: &Window) -> Result<bool, ChangedFile> {
         match (&self.version, &window.version) {
             (Some(first), Some(now)) if first.file == now.file => {
                 let is_shorter = window.total_size < self.size;
-                if is_shorter { Err(Changed) } else { Ok(*now != *first || !now.settled) }
+                if is_shorter { Err(ChangedFile) } else { Ok(*now != *first || !now.settled) }
             }
             (None, None) if window.total_size == self.size => Ok(false),
-            _ => Err(Changed),
+            _ => Err(ChangedFile),
         }
     }
 }
@@ -103,22 +103,22 @@ mod tests {
     use super::*;
 
     /// A file on a server. Each change makes its time differ.
-    struct Served {
+    struct ServedFile {
         file: u32,
         time: u32,
         settled: bool,
         bytes: Vec<u8>,
     }
 
-    impl Served {
+    impl ServedFile {
         fn new(bytes: &[u8]) -> Self {
             Self { file: 1, time: 1, settled: true, bytes: bytes.to_vec() }
         }
 
         /// Answers, with windows of two bytes.
-        fn window(&self, asked: WindowRequest) -> Window {
-            let at = usize::try_from(asked.offset).unwrap().min(self.bytes.len());
-            let end = (at + usize::try_from(asked.len).unwrap().min(2)).min(self.bytes.len());
+        fn window(&self, request: WindowRequest) -> Window {
+            let at = usize::try_from(request.offset).unwrap().min(self.bytes.len());
+            let end = (at + usize::try_from(request.len).unwrap().min(2)).min(self.bytes.len());
             Window {
                 data: self.bytes[at..end].to_vec(),
                 total_size: self.bytes.len() as u64,
@@ -127,7 +127,7 @@ mod tests {
                     changed: self.time.to_string(),
                     settled: self.settled,
                 }),
-                sha256: asked.check.then(|| format!("{:x}", Sha256::digest(&self.bytes[..at]))),
+                sha256: request.check.then(|| format!("{:x}", Sha256::digest(&self.bytes[..at]))),
             }
         }
     }
@@ -135,16 +135,16 @@ mod tests {
     /// Fetches a file that `meanwhile` changes after the first window. Returns the bytes, and whether the
     /// server had to read them again.
     fn fetched(
-        mut served: Served,
-        meanwhile: impl FnOnce(&mut Served),
-    ) -> Result<(Vec<u8>, bool), Changed> {
+        mut served: ServedFile,
+        meanwhile: impl FnOnce(&mut ServedFile),
+    ) -> Result<(Vec<u8>, bool), ChangedFile> {
         let (mut download, mut bytes) = (Download::default(), Vec::new());
         let (mut meanwhile, mut was_checked) = (Some(meanwhile), false);
-        while let Some(asked) = download.next() {
-            let window = served.window(asked);
+        while let Some(request) = download.next() {
+            let window = served.window(request);
             download.take(&window)?;
             bytes.extend(window.data);
-            was_checked |= asked.check;
+            was_checked |= request.check;
             if let Some(change) = meanwhile.take() {
                 change(&mut served);
             }
@@ -155,15 +155,15 @@ mod tests {
 
     #[test]
     fn a_file_that_nobody_changes_is_fetched_and_not_read_again() {
-        assert_eq!(fetched(Served::new(b"abcdefg"), |_| ()), Ok((b"abcdefg".to_vec(), false)));
-        assert_eq!(fetched(Served::new(b""), |_| ()), Ok((Vec::new(), false)));
-        let young = Served { settled: false, ..Served::new(b"abcdefg") };
+        assert_eq!(fetched(ServedFile::new(b"abcdefg"), |_| ()), Ok((b"abcdefg".to_vec(), false)));
+        assert_eq!(fetched(ServedFile::new(b""), |_| ()), Ok((Vec::new(), false)));
+        let young = ServedFile { settled: false, ..ServedFile::new(b"abcdefg") };
         assert_eq!(fetched(young, |_| ()), Ok((b"abcdefg".to_vec(), true)));
     }
 
     #[test]
     fn a_growing_file_is_fetched_as_it_was_at_the_beginning() {
-        let grown = fetched(Served::new(b"abcdefg"), |served| {
+        let grown = fetched(ServedFile::new(b"abcdefg"), |served| {
             served.bytes.extend(b"hi");
             served.time = 2;
         });
@@ -172,23 +172,26 @@ mod tests {
 
     #[test]
     fn a_mixture_is_an_error() {
-        let change = |change: fn(&mut Served)| fetched(Served::new(b"abcdefg"), change);
+        let change = |change: fn(&mut ServedFile)| fetched(ServedFile::new(b"abcdefg"), change);
         // Replaced by another of the same size.
-        assert_eq!(change(|it| (it.file, it.bytes) = (2, b"ABCDEFG".to_vec())), Err(Changed));
+        assert_eq!(change(|it| (it.file, it.bytes) = (2, b"ABCDEFG".to_vec())), Err(ChangedFile));
         // The number of the file was used again.
-        assert_eq!(change(|it| (it.time, it.bytes) = (2, b"ABCDEFG".to_vec())), Err(Changed));
+        assert_eq!(change(|it| (it.time, it.bytes) = (2, b"ABCDEFG".to_vec())), Err(ChangedFile));
         // Cut, and cut and grown again.
-        assert_eq!(change(|it| (it.time, it.bytes) = (2, b"ab".to_vec())), Err(Changed));
-        assert_eq!(change(|it| (it.time, it.bytes) = (2, b"ABCDEFGHIJ".to_vec())), Err(Changed));
+        assert_eq!(change(|it| (it.time, it.bytes) = (2, b"ab".to_vec())), Err(ChangedFile));
+        assert_eq!(
+            change(|it| (it.time, it.bytes) = (2, b"ABCDEFGHIJ".to_vec())),
+            Err(ChangedFile)
+        );
         // Written in place, so soon that the time is the same.
-        let young = Served { settled: false, ..Served::new(b"abcdefg") };
-        assert_eq!(fetched(young, |it| it.bytes = b"ABCDEFG".to_vec()), Err(Changed));
+        let young = ServedFile { settled: false, ..ServedFile::new(b"abcdefg") };
+        assert_eq!(fetched(young, |it| it.bytes = b"ABCDEFG".to_vec()), Err(ChangedFile));
     }
 
     #[test]
     fn a_file_that_was_empty_for_a_moment_is_not_an_empty_file() {
-        let young = || Served { settled: false, ..Served::new(b"") };
-        assert_eq!(fetched(young(), |it| it.bytes = b"new".to_vec()), Err(Changed));
+        let young = || ServedFile { settled: false, ..ServedFile::new(b"") };
+        assert_eq!(fetched(young(), |it| it.bytes = b"new".to_vec()), Err(ChangedFile));
         assert_eq!(fetched(young(), |_| ()), Ok((Vec::new(), true)));
     }
 
@@ -202,7 +205,7 @@ mod tests {
         };
         let mut download = Download::default();
         download.take(&window(b"ab", 4)).unwrap();
-        assert_eq!(download.take(&window(b"cd", 5)), Err(Changed));
+        assert_eq!(download.take(&window(b"cd", 5)), Err(ChangedFile));
         assert_eq!(download.take(&window(b"cd", 4)), Ok(()));
         assert_eq!(download.next(), None);
     }

@@ -131,7 +131,7 @@ impl Inputs {
     }
 
     /// The unacknowledged messages, in order, to send again on a new connection.
-    pub fn again(&self) -> impl Iterator<Item = ClientMessage> {
+    pub fn unacknowledged(&self) -> impl Iterator<Item = ClientMessage> {
         self.open.iter().map(|open| self.message(open))
     }
 
@@ -223,10 +223,10 @@ mod tests {
         assert_eq!(id_and_bytes(sent[1].clone()), ("p-2".to_owned(), vec![0, 0xff]));
         inputs.acknowledged("p-2");
         inputs.acknowledged("of another");
-        let again: Vec<_> = inputs.again().map(|it| id_and_bytes(it).0).collect();
-        assert_eq!(again, ["p-1", "p-3"]);
+        let ids: Vec<_> = inputs.unacknowledged().map(|it| id_and_bytes(it).0).collect();
+        assert_eq!(ids, ["p-1", "p-3"]);
         inputs.refused();
-        assert_eq!(inputs.again().count(), 1);
+        assert_eq!(inputs.unacknowledged().count(), 1);
     }
 
     #[test]
@@ -236,7 +236,7 @@ mod tests {
         assert!(inputs.prompt("look".to_owned()));
         let Some(ClientMessage::SendInput(sent)) = inputs.due() else { panic!() };
         assert_eq!((sent.input.as_str(), sent.input_id.as_deref()), ("look", Some("p-2")));
-        assert_eq!(inputs.again().last(), Some(ClientMessage::SendInput(sent)));
+        assert_eq!(inputs.unacknowledged().last(), Some(ClientMessage::SendInput(sent)));
         assert!(!inputs.acknowledged("p-1"));
         assert!(inputs.acknowledged("p-2") && !inputs.acknowledged("p-2"));
         assert_eq!((inputs.open.len(), inputs.bytes, inputs.waiting()), (0, 0, 0));

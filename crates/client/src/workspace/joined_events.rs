@@ -168,8 +168,8 @@ mod tests {
 
     impl Server {
         fn ask(&mut self, joined: &mut JoinedEvents) {
-            let Some(ClientMessage::GetTurns(asked)) = joined.due() else { return };
-            let numbers = asked.after.unwrap() + 1..=self.newest;
+            let Some(ClientMessage::GetTurns(request)) = joined.due() else { return };
+            let numbers = request.after.unwrap() + 1..=self.newest;
             let stored =
                 |number| StoredEvent { number, at: Timestamp::UNIX_EPOCH, event: event(number) };
             self.answers.push(TurnEvents {
@@ -279,8 +279,8 @@ mod tests {
         let mut joined = JoinedEvents::after(SESSION, 0);
         joined.skipped();
         joined.live(5, event(5));
-        let asked = std::iter::from_fn(|| joined.due().inspect(|_| joined.refused()));
-        assert_eq!(asked.count(), ATTEMPTS as usize + 1);
+        let request = std::iter::from_fn(|| joined.due().inspect(|_| joined.refused()));
+        assert_eq!(request.count(), ATTEMPTS as usize + 1);
         assert_eq!(numbers(joined.ready()), [5]);
     }
 }

@@ -1,7 +1,7 @@
 //! The workspace of a server: its sessions, projects, files, git and teams.
 //!
 //! A [`Workspace`] is one connection, owned by its caller. It carries one request at a time, and
-//! the messages that the server sends on its own. A [`Following`] follows a session for a long
+//! the messages that the server sends on its own. A [`Follower`] follows a session for a long
 //! time: it reconnects by itself and goes on where it was.
 //!
 //! - [`address`]: the addresses of a workspace, and the token for each
@@ -9,7 +9,7 @@
 //!   [`answer`]: what a reply means for the caller
 //! - `sessions`, `projects`, [`files`], `teams`, `cluster`: a method for each request
 //! - [`download`]: a file that is fetched while others may change it, without a socket
-//! - [`following`]: a session's output and all that belongs to it, over any number of connections
+//! - [`follower`]: a session's output and all that belongs to it, over any number of connections
 //! - [`position`]: the position in a session; `joined_events`: an agent's events, stored and live;
 //!   [`inputs`]: keys on their way; all without a socket
 
@@ -20,7 +20,7 @@ mod connect_errors;
 pub mod connection;
 pub mod download;
 pub mod files;
-pub mod following;
+pub mod follower;
 pub mod inputs;
 mod joined_events;
 pub mod position;
@@ -31,10 +31,10 @@ mod teams;
 pub use address::{Address, Addresses};
 pub use answer::Answer;
 pub use connection::{ServerFrame, Workspace};
-pub use download::{Changed, Download};
-pub use following::{Following, FollowingSettings};
+pub use download::{ChangedFile, Download};
+pub use follower::{Follower, FollowerSettings};
 pub use position::{Ending, SessionPosition, SessionView};
-pub use teams::Reported;
+pub use teams::TeamReport;
 
 #[cfg(test)]
 mod tests;

@@ -95,7 +95,7 @@ pub struct SessionPosition {
     last_has_events: bool,
     events: usize,
     /// The number of its events that come a second time, and are passed over.
-    again: usize,
+    repeats_left: usize,
     /// The newest turn whose usage was shown.
     used: u64,
     /// Whether the server has confirmed on this connection where the output goes on.
@@ -119,7 +119,7 @@ impl SessionPosition {
             last: after_seq,
             last_has_events: false,
             events: 0,
-            again: 0,
+            repeats_left: 0,
             used: 0,
             has_begun: false,
             newest: None,
@@ -158,7 +158,7 @@ impl SessionPosition {
         let repeats = self.is_agent && self.last_has_events;
         (self.has_begun, self.newest) = (false, None);
         self.joined.iter_mut().for_each(JoinedEvents::connected);
-        self.again = if repeats { self.events } else { 0 };
+        self.repeats_left = if repeats { self.events } else { 0 };
         let after_seq = self.last.map(|last| if repeats { last.saturating_sub(1) } else { last });
         ClientMessage::Attach(Attach { session_id: self.session, after_seq })
     }
@@ -208,7 +208,7 @@ impl SessionPosition {
             return Step::Nothing;
         }
         (self.last, self.last_has_events) = (Some(output.seq), true);
-        (self.events, self.again) = (0, 0);
+        (self.events, self.repeats_left) = (0, 0);
         Step::Show(SessionView::Output(output.data))
     }
 
@@ -234,6 +234,7 @@ impl SessionPosition {
             ServerMessage::SessionList(list) => {
                 let found = list.sessions.into_iter().find(|session| session.id == ours);
                 self.newest = found.as_ref().map(|session| session.last_seq);
+                // One that has ended by itself stays in the list.
                 found.map_or(Step::Show(SessionView::Ended(Ending::Killed)), |it| {
                     status(Box::new(it))
                 })
@@ -274,7 +275,7 @@ impl SessionPosition {
 
     fn screen(&mut self, snapshot: SessionSnapshot) -> Step {
         (self.last, self.last_has_events) = (Some(snapshot.seq), false);
-        (self.events, self.again, self.repaints) = (0, 0, false);
+        (self.events, self.repeats_left, self.repaints) = (0, 0, false);
         self.joined.iter_mut().for_each(JoinedEvents::skipped);
         Step::Show(SessionView::Screen(snapshot))
     }
@@ -283,8 +284,8 @@ impl SessionPosition {
         if self.last != Some(event.seq) {
             return Step::Nothing;
         }
-        if self.again > 0 {
-            self.again -= 1;
+        if self.repeats_left > 0 {
+            self.repeats_left -= 1;
             return Step::Nothing;
         }
         self.events += 1;
@@ -306,6 +307,7 @@ impl SessionPosition {
     fn notice(&mut self, notice: Notice) -> Step {
         match notice.session_id {
             Some(session) if session != self.session => Step::Nothing,
+            // The server has dropped the stream, because this client read it too slowly.
             Some(_) if notice.code == OUTPUT_BACKPRESSURE => Step::Attach,
             _ => Step::Show(SessionView::Notice(notice)),
         }

@@ -23,7 +23,7 @@ const WAITS: Duration = Duration::from_secs(15 * 60);
 
 /// The outcome of a wait for team workers.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Reported {
+pub struct TeamReport {
     /// The workers that have reported, and those that have not.
     pub answer: TeamWaitResult,
     /// The results of the workers that have reported.
@@ -123,7 +123,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`ClientError::NotFound`] when there is no such team or wait.
-    pub async fn team_wait(&mut self, wait: TeamWait) -> Result<Reported, ClientError> {
+    pub async fn team_wait(&mut self, wait: TeamWait) -> Result<TeamReport, ClientError> {
         let (team_id, within) = (wait.team_id, patience(wait.timeout_ms));
         let mut results = Vec::new();
         let request = ClientMessage::TeamWait(wait);
@@ -145,7 +145,7 @@ impl Workspace {
                 results.push(result.clone());
             }
         }
-        Ok(Reported { answer, results })
+        Ok(TeamReport { answer, results })
     }
 
     /// Sends a message to a member. Returns its number, once the server has stored it.

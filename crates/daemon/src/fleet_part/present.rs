@@ -6,7 +6,7 @@ use anyhow::Context;
 use api::Api;
 use axum::Router;
 use base::Secret;
-use fellows::{Announcements, Fellow, Fellows, NatsAddress, Running};
+use fellows::{Announcements, Fellow, FellowTasks, Fellows, NatsAddress};
 use protocol::admin::status::{FellowJson, FleetHealth};
 use rooms::Rooms;
 use scheduler::{Observer, Scheduler};
@@ -41,7 +41,7 @@ impl FleetObserver {
 #[derive(Clone)]
 pub(crate) struct FleetPart {
     fellows: Fellows,
-    running: Arc<Mutex<Option<Running>>>,
+    running: Arc<Mutex<Option<FellowTasks>>>,
 }
 
 impl FleetPart {

@@ -274,9 +274,9 @@ mod tests {
         let mut bench = Bench::new();
         bench.join(1, offer_of(&["m", "n"]));
         bench.submit(or_else(1, &["n"]));
-        let told = || cancel(1, 1, CancelReason::Timeout);
-        assert_eq!(bench.wait(SECOND * 300), [told(), assign_for(1, 1, "n", 1)]);
-        assert_eq!(bench.wait(SECOND * 300), [told(), end(1, Ending::RequestTimeout)]);
+        let cancelled = || cancel(1, 1, CancelReason::Timeout);
+        assert_eq!(bench.wait(SECOND * 300), [cancelled(), assign_for(1, 1, "n", 1)]);
+        assert_eq!(bench.wait(SECOND * 300), [cancelled(), end(1, Ending::RequestTimeout)]);
     }
 
     #[test]
@@ -307,8 +307,8 @@ mod tests {
         assert_eq!(bench.finished(1, 1, Verdict::Failed), [end(1, Ending::ProviderFailed)]);
         assert_eq!(bench.client_gone(2), [cancel(2, 1, CancelReason::ClientDisconnect)]);
         let revoked = bench.input(Input::Revoked { key: "k".into() });
-        let told = cancel(3, 1, CancelReason::ClientDisconnect);
-        assert_eq!(revoked, [told, end(3, Ending::Revoked)]);
+        let cancelled = cancel(3, 1, CancelReason::ClientDisconnect);
+        assert_eq!(revoked, [cancelled, end(3, Ending::Revoked)]);
         let pinned = |number| JobSpec { pinned: Some(provider(1)), ..or_else(number, &["n"]) };
         bench.submit(pinned(4));
         assert_eq!(bench.finished(4, 1, Verdict::Failed), [assign_for(4, 1, "n", 1)]);

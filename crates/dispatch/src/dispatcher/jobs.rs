@@ -280,8 +280,8 @@ mod tests {
         bench.leave(1);
         bench.join(2, offer(1));
         assert_eq!(bench.wait(SECOND * 299), []);
-        let told = cancel(1, 2, CancelReason::Timeout);
-        assert_eq!(bench.wait(SECOND), [told, end(1, Ending::RequestTimeout)]);
+        let cancelled = cancel(1, 2, CancelReason::Timeout);
+        assert_eq!(bench.wait(SECOND), [cancelled, end(1, Ending::RequestTimeout)]);
         bench.assert_no_jobs();
     }
 
@@ -291,16 +291,16 @@ mod tests {
         bench.join(1, offer(1));
         bench.submit(spec(1));
         bench.begun(1);
-        let asked = Output::AskProgress { job: job(1) };
-        assert_eq!(bench.wait(SECOND * 900), std::slice::from_ref(&asked));
+        let question = Output::AskProgress { job: job(1) };
+        assert_eq!(bench.wait(SECOND * 900), std::slice::from_ref(&question));
         let moved = bench.now - SECOND * 100;
         assert_eq!(bench.input(progress(1, moved, BlockedOn::Provider)), []);
         assert_eq!(bench.input(progress(1, bench.now - SECOND * 500, BlockedOn::Provider)), []);
         assert_eq!(bench.wait(SECOND * 199), []);
-        assert_eq!(bench.wait(SECOND), [asked]);
-        let told = cancel(1, 1, CancelReason::Timeout);
+        assert_eq!(bench.wait(SECOND), [question]);
+        let cancelled = cancel(1, 1, CancelReason::Timeout);
         let outputs = bench.input(progress(1, moved, BlockedOn::Provider));
-        assert_eq!(outputs, [told, end(1, Ending::IdleTimeout)]);
+        assert_eq!(outputs, [cancelled, end(1, Ending::IdleTimeout)]);
     }
 
     #[test]
@@ -360,8 +360,8 @@ mod tests {
         bench.submit(spec(3));
         bench.wait(SECOND * 300);
         assert_eq!(bench.input(complete(2)), []);
-        let told = cancel(2, 1, CancelReason::ClientDisconnect);
-        assert_eq!(bench.wait(SECOND * 2), [told, assign(3, 1, 0)]);
+        let cancelled = cancel(2, 1, CancelReason::ClientDisconnect);
+        assert_eq!(bench.wait(SECOND * 2), [cancelled, assign(3, 1, 0)]);
         assert!(bench.dispatcher.providers().next().unwrap().resting_until.is_none());
         bench.finished(3, 1, Verdict::Answered);
         bench.assert_no_jobs();
@@ -375,8 +375,8 @@ mod tests {
             bench.submit(spec(number));
         }
         assert_eq!(bench.client_gone(2), []);
-        let told = cancel(1, 1, CancelReason::ClientDisconnect);
-        assert_eq!(bench.client_gone(1), [told, assign(3, 1, 0)]);
+        let cancelled = cancel(1, 1, CancelReason::ClientDisconnect);
+        assert_eq!(bench.client_gone(1), [cancelled, assign(3, 1, 0)]);
         bench.begun(3);
         assert_eq!(bench.client_gone(3), [cancel(3, 1, CancelReason::ClientDisconnect)]);
         bench.assert_no_jobs();
@@ -397,10 +397,10 @@ mod tests {
         for number in 1..=4 {
             bench.submit(spec(number));
         }
-        let told = |number| cancel(number, 1, CancelReason::ClientDisconnect);
-        assert_eq!(bench.client_gone(1), [told(1)]);
+        let cancelled = |number| cancel(number, 1, CancelReason::ClientDisconnect);
+        assert_eq!(bench.client_gone(1), [cancelled(1)]);
         bench.begun(2);
-        assert_eq!(bench.client_gone(2), [told(2)]);
+        assert_eq!(bench.client_gone(2), [cancelled(2)]);
         let view = bench.dispatcher.providers().next().unwrap();
         assert_eq!((view.in_flight, view.lingering), (0, 2));
         assert_eq!(bench.input(ceased(2, 1)), [assign(3, 1, 0)]);
@@ -443,8 +443,8 @@ mod tests {
         let mut bench = Bench::new();
         bench.join(1, lingering(1));
         bench.submit(spec(1));
-        let told = cancel(1, 1, CancelReason::Timeout);
-        assert_eq!(bench.wait(SECOND * 300), [told, end(1, Ending::RequestTimeout)]);
+        let cancelled = cancel(1, 1, CancelReason::Timeout);
+        assert_eq!(bench.wait(SECOND * 300), [cancelled, end(1, Ending::RequestTimeout)]);
         assert_eq!(bench.submit(spec(2)), []);
         assert_eq!(bench.input(ceased(1, 1)), [assign(2, 1, 0)]);
     }
@@ -513,10 +513,10 @@ mod tests {
         bench.submit(of("other", 4));
         bench.submit(of("revoked", 5));
         let ended = |number| end(number, Ending::Revoked);
-        let told = |number, at| cancel(number, at, CancelReason::ClientDisconnect);
+        let cancelled = |number, at| cancel(number, at, CancelReason::ClientDisconnect);
         let outputs = bench.input(Input::Revoked { key: "revoked".into() });
         let waiting = [ended(3), ended(5)];
-        let held = [told(1, 1), ended(1), told(2, 2), ended(2), assign(4, 1, 0)];
+        let held = [cancelled(1, 1), ended(1), cancelled(2, 2), ended(2), assign(4, 1, 0)];
         assert_eq!(outputs, [&waiting[..], &held].concat());
         assert_eq!(bench.input(Input::Revoked { key: "revoked".into() }), []);
     }
@@ -536,8 +536,8 @@ mod tests {
         }
         let signed_out = || Input::SignedOut { page_session: "gone".into() };
         let ended = |number| end(number, Ending::SignedOut);
-        let told = cancel(1, 1, CancelReason::ClientDisconnect);
-        assert_eq!(bench.input(signed_out()), [ended(2), told, ended(1), assign(3, 1, 0)]);
+        let cancelled = cancel(1, 1, CancelReason::ClientDisconnect);
+        assert_eq!(bench.input(signed_out()), [ended(2), cancelled, ended(1), assign(3, 1, 0)]);
         assert_eq!(bench.input(signed_out()), []);
         assert_eq!(bench.finished(3, 1, Verdict::Answered), [assign(4, 1, 0)]);
     }

@@ -130,7 +130,9 @@ impl Dispatcher {
 
 /// Whether the provider could serve the job, were it free.
 fn may_have(job: &Job, id: ProviderId, provider: &Provider) -> bool {
-    job.spec.scope == provider.scope && provider.serves(&job.spec.model) && job.fits(id, provider)
+    job.spec.scope == provider.scope
+        && provider.serves(&job.spec.model)
+        && job.demand().fits(id, provider)
 }
 
 /// Whether the provider takes a fellow's job now.
@@ -289,8 +291,8 @@ mod tests {
         bench.input(lend(1, 1));
         bench.submit(JobSpec { endpoint: Endpoint::Messages, serve_as: both, ..lent(1, 1) });
         bench.input(Input::Endpoints { provider: provider(1), endpoints: chat });
-        let again = crate::fixture::assign_as(1, 1, "m", chat, 1);
-        assert_eq!(bench.finished(1, 1, Verdict::Unserved), [again]);
+        let repeat = crate::fixture::assign_as(1, 1, "m", chat, 1);
+        assert_eq!(bench.finished(1, 1, Verdict::Unserved), [repeat]);
     }
 
     #[test]
@@ -359,14 +361,14 @@ mod tests {
         let mut bench = Bench::new();
         (1..=5).for_each(|number| drop(bench.join(number, borrowed())));
         bench.submit(spec(1));
-        let mut asked = std::collections::BTreeSet::new();
+        let mut askers = std::collections::BTreeSet::new();
         for _ in 0..5 {
             let wants = wants(&bench);
             assert_eq!(wants.iter().sum::<u32>(), 2);
-            asked.extend((0..5).filter(|at| wants[*at] > 0));
+            askers.extend((0..5).filter(|at| wants[*at] > 0));
             bench.wait(SECOND);
         }
-        assert_eq!(asked.len(), 5, "each has its turn");
+        assert_eq!(askers.len(), 5, "each has its turn");
     }
 
     #[test]

@@ -380,9 +380,9 @@ mod tests {
         bench.drain(1, SECOND * 30);
         bench.drain(1, SECOND * 60);
         bench.drain(1, SECOND * 10);
-        let told = |number| cancel(number, 1, CancelReason::GracefulShutdown);
+        let cancelled = |number| cancel(number, 1, CancelReason::GracefulShutdown);
         let lost = end(2, Ending::ProviderLost);
-        let expected = [told(1), told(2), lost, retire(1, false), assign(1, 2, 1)];
+        let expected = [cancelled(1), cancelled(2), lost, retire(1, false), assign(1, 2, 1)];
         assert_eq!(bench.wait(SECOND * 10), expected);
     }
 
@@ -474,9 +474,12 @@ mod tests {
         bench.begun(2);
         bench.input(Input::Shutdown);
         bench.drain(1, SECOND);
-        let told = |number| cancel(number, 1, CancelReason::ServerShutdown);
+        let cancelled = |number| cancel(number, 1, CancelReason::ServerShutdown);
         let over = |number| end(number, Ending::ShuttingDown);
-        assert_eq!(bench.wait(SECOND), [told(1), over(1), told(2), over(2), retire(1, false)]);
+        assert_eq!(
+            bench.wait(SECOND),
+            [cancelled(1), over(1), cancelled(2), over(2), retire(1, false)]
+        );
         bench.assert_no_jobs();
     }
 
@@ -490,9 +493,10 @@ mod tests {
         bench.submit(spec(3));
         bench.begun(2);
         bench.drain(2, SECOND * 9);
-        let told = |number, at| cancel(number, at, CancelReason::ServerShutdown);
+        let cancelled = |number, at| cancel(number, at, CancelReason::ServerShutdown);
         let over = |number| end(number, Ending::ShuttingDown);
-        let expected = [over(3), told(1, 1), over(1), told(2, 2), over(2), retire(2, false)];
+        let expected =
+            [over(3), cancelled(1, 1), over(1), cancelled(2, 2), over(2), retire(2, false)];
         assert_eq!(bench.input(Input::Abort), expected);
         bench.assert_no_jobs();
         assert_eq!(bench.dispatcher.poll_timeout(), None);

@@ -10,7 +10,7 @@ use base::{JobId, ProviderId};
 use super::Dispatcher;
 use crate::{
     input::{Input, Unloaded, Verdict},
-    job::Job,
+    job::{Demand, Job},
     provider::Provider,
     providers::Providers,
     timers::Timer,
@@ -40,7 +40,7 @@ impl Dispatcher {
     pub(super) fn waits_for_load(
         &self,
         now: Instant,
-        job: &Job,
+        demand: Demand<'_>,
         provider: &Provider,
         is_awaited: impl FnOnce(u8) -> bool,
     ) -> Option<Instant> {
@@ -48,9 +48,9 @@ impl Dispatcher {
         if provider.unloaded.is_empty() {
             return None;
         }
-        let takes = provider.unloaded.load_time(&job.spec.model)?;
-        let until = self.patient_until(now, job, takes)?;
-        is_awaited(rank(job, provider)).then_some(until)
+        let takes = provider.unloaded.load_time(demand.model)?;
+        let until = self.patient_until(now, demand.job, takes)?;
+        is_awaited(rank(demand, provider)).then_some(until)
     }
 
     /// The end of a job's wait, if it waits `most` in all queues together; `None` if it has waited that long already.
@@ -119,10 +119,10 @@ impl Dispatcher {
 impl Providers {
     /// The best rank of those that the job would wait for. O(providers of the model), and less if one is of
     /// the first rank.
-    pub(super) fn best_awaited(&self, job: &Job) -> Option<u8> {
+    pub(super) fn best_awaited(&self, demand: Demand<'_>) -> Option<u8> {
         let mut best = None;
-        let ranks = self.able(job).filter(|(_, other)| is_worth_a_wait(job, other));
-        for rank in ranks.map(|(_, other)| rank(job, other)) {
+        let ranks = self.able(demand).filter(|(_, other)| is_worth_a_wait(demand, other));
+        for rank in ranks.map(|(_, other)| rank(demand, other)) {
             if rank == 0 {
                 return Some(0);
             }
@@ -133,13 +133,19 @@ impl Providers {
 
     /// Whether there is one of at most this rank that the job would wait for. `known` is one that another job waits
     /// for: most often the same. O(providers of the model) where it is another.
-    pub(super) fn is_awaited(&self, job: &Job, most: u8, known: &Cell<Option<ProviderId>>) -> bool {
-        let waits = |other: &Provider| is_worth_a_wait(job, other) && rank(job, other) <= most;
-        let same = known.get().and_then(|id| self.able_one(job, id));
+    pub(super) fn is_awaited(
+        &self,
+        demand: Demand<'_>,
+        most: u8,
+        known: &Cell<Option<ProviderId>>,
+    ) -> bool {
+        let waits =
+            |other: &Provider| is_worth_a_wait(demand, other) && rank(demand, other) <= most;
+        let same = known.get().and_then(|id| self.able_one(demand, id));
         if same.is_some_and(waits) {
             return true;
         }
-        let found = self.able(job).find(|(_, other)| waits(other));
+        let found = self.able(demand).find(|(_, other)| waits(other));
         // For the next job: else each queued job looks at every provider.
         known.set(found.map(|(id, _)| id));
         found.is_some()
@@ -147,13 +153,13 @@ impl Providers {
 }
 
 /// Whether the provider lacks nothing but a free slot for the job, and need not load its model.
-pub(super) fn is_worth_a_wait(job: &Job, provider: &Provider) -> bool {
-    provider.is_only_full() && provider.unloaded.load_time(&job.spec.model).is_none()
+pub(super) fn is_worth_a_wait(demand: Demand<'_>, provider: &Provider) -> bool {
+    provider.is_only_full() && provider.unloaded.load_time(demand.model).is_none()
 }
 
-pub(super) fn rank(job: &Job, provider: &Provider) -> u8 {
-    let native = provider.endpoints.contains(job.spec.endpoint);
-    job.spec.route.rank(provider.distance, native)
+pub(super) fn rank(demand: Demand<'_>, provider: &Provider) -> u8 {
+    let native = provider.endpoints.contains(demand.job.spec.endpoint);
+    demand.route.rank(provider.distance, native)
 }
 
 /// Whether after this input a job may have nobody left that it waits for although another provider

@@ -7,10 +7,10 @@ use std::{
 
 use base::{Endpoints, JobId, ModelName, ProviderId};
 
-use super::{Dispatcher, waiting::waited, warm::Warmth};
+use super::{Dispatcher, loading::rank, waiting::waited, warm::Warmth};
 use crate::{
     input::JobSpec,
-    job::{Hold, Job, JobState, Phase},
+    job::{Demand, Hold, Job, JobState, Phase},
     output::Output,
     provider::Provider,
     route::keep_soonest,
@@ -133,29 +133,29 @@ impl Dispatcher {
     /// Lists the providers that are free for the job: on most routes the nearest, and among these
     /// first those that serve it in its own shape.
     fn list_candidates(&mut self, now: Instant, job: &Job) {
+        let demand = job.demand();
         // A doubtful answer is better than none.
-        let all = self.providers.only_limited(job);
+        let all = self.providers.only_limited(demand);
         let mut best = u8::MAX;
         self.candidates.clear();
         let mut looks = std::mem::take(&mut self.looks);
         let (awaited, warmth) = (OnceCell::new(), Warmth::default());
         let is_awaited = |most| {
             awaited
-                .get_or_init(|| self.providers.best_awaited(job))
+                .get_or_init(|| self.providers.best_awaited(demand))
                 .is_some_and(|best| best <= most)
         };
-        for (id, provider) in self.providers.open_to(job) {
+        for (id, provider) in self.providers.open_to(demand) {
             if !(all || provider.health.may_take()) {
                 continue;
             }
-            if let Some(at) = self.waits_until(now, job, (id, provider), &warmth, is_awaited) {
+            if let Some(at) = self.waits_until(now, demand, (id, provider), &warmth, is_awaited) {
                 if provider.look_at.is_none_or(|armed| at < armed) {
                     looks.push((id, at));
                 }
                 continue;
             }
-            let native = provider.endpoints.contains(job.spec.endpoint);
-            let rank = job.spec.route.rank(provider.distance, native);
+            let rank = rank(demand, provider);
             if rank < best {
                 best = rank;
                 self.candidates.clear();
@@ -192,10 +192,10 @@ impl Dispatcher {
         }
         let scope = &provider.scope;
         let (awaited, passed) = (Cell::new(None), Cell::new(0));
-        let may_go = |job: &Job| {
-            let is_awaited = |most| self.providers.is_awaited(job, most, &awaited);
+        let may_go = |demand: Demand<'_>| {
+            let is_awaited = |most| self.providers.is_awaited(demand, most, &awaited);
             let warmth = Warmth::after_passing(passed.get());
-            let until = self.waits_until(now, job, (id, provider), &warmth, is_awaited);
+            let until = self.waits_until(now, demand, (id, provider), &warmth, is_awaited);
             passed.set(passed.get() + u32::from(until.is_some()));
             look.set(look.get().into_iter().chain(until).min());
             until.is_none()
@@ -234,18 +234,19 @@ impl Dispatcher {
         (id, provider): (ProviderId, &Provider),
         model: &ModelName,
         pin: Option<ProviderId>,
-        may_go: impl Fn(&Job) -> bool,
+        may_go: impl Fn(Demand<'_>) -> bool,
     ) -> Option<JobId> {
         if !provider.serves(model) {
             return None;
         }
         let line = self.queues.line(&provider.scope, model, pin)?;
         if provider.health.may_take() {
-            return self.first(line.in_order(provider.reach()), |job| {
-                job.fits(id, provider) && may_go(job)
+            return self.first(line.in_order(provider.reach()), |demand| {
+                demand.fits(id, provider) && may_go(demand)
             });
         }
-        let last = |job: &Job| job.fits(id, provider) && self.providers.only_limited(job);
+        let last =
+            |demand: Demand<'_>| demand.fits(id, provider) && self.providers.only_limited(demand);
         // If other healthy providers can be sent everything that this one can, only jobs that avoid
         // those others can be left, and these were requeued: there is no need to examine the whole
         // line.
@@ -258,9 +259,9 @@ impl Dispatcher {
     fn first(
         &self,
         mut jobs: impl Iterator<Item = JobId>,
-        fits: impl Fn(&Job) -> bool,
+        fits: impl Fn(Demand<'_>) -> bool,
     ) -> Option<JobId> {
-        jobs.find(|id| self.jobs.get(id).is_some_and(&fits))
+        jobs.find(|id| self.jobs.get(id).is_some_and(|job| fits(job.demand())))
     }
 }
 

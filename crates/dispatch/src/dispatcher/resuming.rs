@@ -343,8 +343,8 @@ mod tests {
             bench.input(continues(number));
         }
         assert_eq!(bench.leave(1), [broken_off(1, Ending::ProviderLost), assign(1, 2, 1)]);
-        let told = cancel(1, 2, CancelReason::Timeout);
-        assert_eq!(bench.wait(SECOND * 300), [told, assign(1, 3, 2)]);
+        let cancelled = cancel(1, 2, CancelReason::Timeout);
+        assert_eq!(bench.wait(SECOND * 300), [cancelled, assign(1, 3, 2)]);
     }
 
     #[test]
@@ -354,9 +354,9 @@ mod tests {
         bench.join(2, offer(1));
         bench.input(continues(2));
         bench.drain(1, SECOND * 5);
-        let told = cancel(1, 1, CancelReason::GracefulShutdown);
+        let cancelled = cancel(1, 1, CancelReason::GracefulShutdown);
         let over = bench.wait(SECOND * 5);
-        assert_eq!(over[..2], [told, broken_off(1, Ending::ProviderLost)]);
+        assert_eq!(over[..2], [cancelled, broken_off(1, Ending::ProviderLost)]);
         assert!(over.contains(&assign(1, 2, 1)), "{over:?}");
         bench.input(begun(1));
         bench.join(3, offer(1));
@@ -364,8 +364,8 @@ mod tests {
         assert_eq!(bench.wait(SECOND * 300), [Output::AskProgress { job: job(1) }]);
         let at = bench.now - SECOND * 300;
         let silent = Input::Progress { job: job(1), at, waiting: crate::BlockedOn::Provider };
-        let told = cancel(1, 2, CancelReason::Timeout);
-        let over = [told, broken_off(1, Ending::IdleTimeout), assign(1, 3, 2)];
+        let cancelled = cancel(1, 2, CancelReason::Timeout);
+        let over = [cancelled, broken_off(1, Ending::IdleTimeout), assign(1, 3, 2)];
         assert_eq!(bench.input(silent), over);
     }
 

@@ -7,7 +7,7 @@ use base::{JobId, ProviderId};
 use super::{Dispatcher, warm::Warmth};
 use crate::{
     input::Verdict,
-    job::{Break, Hold, Job},
+    job::{Break, Demand, Hold, Job},
     output::{CancelReason, Ending},
 };
 
@@ -40,30 +40,26 @@ impl Dispatcher {
     /// The number of models to skip to one with a free provider. For the present model this must be
     /// another provider; for a later model the present one counts too.
     fn models_to_idle(&self, now: Instant, job: &Job, present: ProviderId) -> Option<usize> {
-        // Which providers are healthy, and which are worth a wait, also depends on whom a job avoids and on its target.
-        let mut asked = job.clone();
-        if !asked.avoided.contains(&present) {
-            asked.avoided.push(present);
-        }
-        if job.may_be_requeued(&self.config) && self.somebody_is_idle(now, &asked) {
+        let is_idle = |demand| self.somebody_is_idle(now, demand);
+        if job.may_be_requeued(&self.config) && is_idle(job.demand().after(present)) {
             return Some(0);
         }
-        (1..=job.targets_while_busy())
-            .find(|_| asked.next_target() && self.somebody_is_idle(now, &asked))
+        let mut later = job.targets_left().iter().take(job.targets_while_busy());
+        later.position(|target| is_idle(job.demand_for(target))).map(|before| before + 1)
     }
 
-    fn somebody_is_idle(&self, now: Instant, job: &Job) -> bool {
-        let all = self.providers.only_limited(job);
+    fn somebody_is_idle(&self, now: Instant, demand: Demand<'_>) -> bool {
+        let all = self.providers.only_limited(demand);
         let (awaited, warmth) = (OnceCell::new(), Warmth::default());
         let is_awaited = |most| {
             awaited
-                .get_or_init(|| self.providers.best_awaited(job))
+                .get_or_init(|| self.providers.best_awaited(demand))
                 .is_some_and(|best| best <= most)
         };
-        self.providers.open_to(job).any(|(id, provider)| {
+        self.providers.open_to(demand).any(|(id, provider)| {
             !provider.is_out()
                 && (all || provider.health.may_take())
-                && self.waits_until(now, job, (id, provider), &warmth, is_awaited).is_none()
+                && self.waits_until(now, demand, (id, provider), &warmth, is_awaited).is_none()
         })
     }
 
@@ -139,14 +135,14 @@ impl Dispatcher {
         self.place(now, id);
     }
 
-    /// Requeues the job, unless its limit is reached; place it afterwards. `told` is the provider
+    /// Requeues the job, unless its limit is reached; place it afterwards. `holder` is the provider
     /// that it comes from, if that provider needs a cancellation then.
-    pub(super) fn requeue(&mut self, now: Instant, mut job: Job, told: Option<ProviderId>) {
+    pub(super) fn requeue(&mut self, now: Instant, mut job: Job, holder: Option<ProviderId>) {
         if self.stopping || job.may_be_requeued(&self.config) {
             job.requeued += 1;
             return self.try_again(now, job);
         }
-        if let Some(provider) = told {
+        if let Some(provider) = holder {
             self.cancel(job.id(), provider, CancelReason::RequeueExhausted);
         }
         self.unmet(now, job, Ending::RequeueExhausted);
@@ -163,12 +159,12 @@ impl Dispatcher {
     }
 
     pub(super) fn nobody_is_able(&self, job: &Job) -> bool {
-        self.providers.able(job).next().is_none()
+        self.providers.able(job.demand()).next().is_none()
     }
 
     /// Whether no provider is able but this one.
     pub(super) fn nobody_else_is_able(&self, job: &Job, one: ProviderId) -> bool {
-        self.providers.able(job).all(|(id, _)| id == one)
+        self.providers.able(job.demand()).all(|(id, _)| id == one)
     }
 
     /// Whether the provider's known endpoints are fewer than when it got the job.
@@ -233,9 +229,9 @@ mod tests {
         let mut bench = Bench::with(Config { max_requeue_count: 0, ..Config::default() });
         bench.join(1, offer(1));
         bench.submit(spec(1));
-        let told = cancel(1, 1, CancelReason::RequeueExhausted);
+        let cancelled = cancel(1, 1, CancelReason::RequeueExhausted);
         let ended = end(1, Ending::RequeueExhausted);
-        assert_eq!(bench.finished(1, 1, Verdict::Declined), [told, ended]);
+        assert_eq!(bench.finished(1, 1, Verdict::Declined), [cancelled, ended]);
     }
 
     #[test]
@@ -322,9 +318,9 @@ mod tests {
         let rests = |view: crate::ProviderView<'_>| view.resting_until.is_some();
         assert!(bench.dispatcher.providers().next().is_some_and(rests));
         assert!(!bench.dispatcher.has_idle_alternative(bench.now, job(1)), "it was requeued once");
-        let told = cancel(1, 2, CancelReason::RequeueExhausted);
+        let cancelled = cancel(1, 2, CancelReason::RequeueExhausted);
         let over = end(1, Ending::RequeueExhausted);
-        assert_eq!(bench.finished(1, 2, Verdict::Overloaded), [told, over]);
+        assert_eq!(bench.finished(1, 2, Verdict::Overloaded), [cancelled, over]);
     }
 
     #[test]
@@ -336,9 +332,9 @@ mod tests {
         assert!(!bench.dispatcher.has_alternative(job(1)));
         bench.join(3, offer_of(&["n"]));
         assert!(bench.dispatcher.has_alternative(job(1)));
-        let told = cancel(1, 1, CancelReason::RequeueExhausted);
+        let cancelled = cancel(1, 1, CancelReason::RequeueExhausted);
         let on = assign_for(1, 3, "n", 1);
-        assert_eq!(bench.finished(1, 1, Verdict::Failed), [told, on]);
+        assert_eq!(bench.finished(1, 1, Verdict::Failed), [cancelled, on]);
     }
 
     #[test]
@@ -391,8 +387,8 @@ mod tests {
         bench.join(1, offer(1));
         bench.submit(either(1));
         assert_eq!(bench.input(serves(1, CHAT)), []);
-        let again = assign_as(1, 1, "m", CHAT, 1);
-        assert_eq!(bench.finished(1, 1, Verdict::Unserved), [again]);
+        let repeat = assign_as(1, 1, "m", CHAT, 1);
+        assert_eq!(bench.finished(1, 1, Verdict::Unserved), [repeat]);
         let view = bench.dispatcher.providers().next().unwrap();
         assert_eq!((view.in_flight, view.resting_until), (1, None));
     }
@@ -420,9 +416,9 @@ mod tests {
         bench.input(serves(1, Endpoints::ASSUMED.with(Endpoint::NodeChat)));
         assert_eq!(bench.finished(1, 1, Verdict::Unserved), [], "avoids the only one");
         assert_eq!(bench.join(2, offer(1)), [assign(1, 2, 1)]);
-        let told = cancel(1, 2, CancelReason::RequeueExhausted);
+        let cancelled = cancel(1, 2, CancelReason::RequeueExhausted);
         let over = end(1, Ending::RequeueExhausted);
-        assert_eq!(bench.finished(1, 2, Verdict::Unserved), [told, over]);
+        assert_eq!(bench.finished(1, 2, Verdict::Unserved), [cancelled, over]);
     }
 
     #[test]
@@ -442,8 +438,8 @@ mod tests {
         bench.submit(either(1));
         for attempt in 1..=MAX_UNSERVED {
             bench.input(serves(1, CHAT));
-            let again = bench.finished(1, 1, Verdict::Unserved);
-            assert_eq!(again, [assign_as(1, 1, "m", CHAT, attempt)]);
+            let repeat = bench.finished(1, 1, Verdict::Unserved);
+            assert_eq!(repeat, [assign_as(1, 1, "m", CHAT, attempt)]);
             bench.input(serves(1, Endpoints::NONE));
             bench.input(serves(1, Endpoints::ASSUMED));
             let id = job(1);

@@ -251,14 +251,14 @@ mod tests {
         let far = Input::Moved { provider, distance: Distance::Far };
         let stays = JobSpec { route: Route::LocalOnly, ..spec(1) };
         assert!(is_absent_after(offer(1), Some(far.clone()), stays));
-        let kept = [
+        let harmless = [
             far,
             models("*"),
             Input::Load { provider, load: 9 },
             Input::Capacity { provider, max_concurrent: 0 },
             Input::Condition { provider, speed: None, throttle: 0 },
         ];
-        for event in kept {
+        for event in harmless {
             assert!(!is_absent_after(offer(1), Some(event.clone()), spec(1)), "{event:?}");
         }
     }

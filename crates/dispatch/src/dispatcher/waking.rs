@@ -134,7 +134,7 @@ impl Dispatcher {
     /// Whether another provider serves the job's model, and it may be requeued.
     pub(super) fn has_other_provider(&self, job: &Job, present: ProviderId) -> bool {
         job.may_be_requeued(&self.config)
-            && self.providers.able(job).any(|(other, _)| other != present)
+            && self.providers.able(job.demand()).any(|(other, _)| other != present)
     }
 
     /// Whether a later model of the job is served.
@@ -289,8 +289,8 @@ mod tests {
         bench.submit(spec(1));
         bench.join(2, acknowledging(1));
         assert_eq!(bench.wait(SECOND * 9), []);
-        let told = cancel(1, 1, CancelReason::Timeout);
-        assert_eq!(bench.wait(SECOND), [told, assign(1, 2, 1)]);
+        let cancelled = cancel(1, 1, CancelReason::Timeout);
+        assert_eq!(bench.wait(SECOND), [cancelled, assign(1, 2, 1)]);
         assert_eq!(bench.finished(1, 1, Verdict::Answered), []);
         assert_eq!(bench.input(acknowledged(1, 2)), []);
         assert_eq!(bench.wait(SECOND * 299), [], "it has all the time that it wants");
@@ -318,8 +318,8 @@ mod tests {
         assert_eq!(bench.wait(SECOND * 25), []);
         assert_eq!(bench.submit(spec(2)), [], "it gets no more");
         bench.join(2, offer(2));
-        let told = cancel(1, 1, CancelReason::Timeout);
-        assert_eq!(bench.wait(SECOND * 5), [told, assign(1, 2, 1)], "at the next look");
+        let cancelled = cancel(1, 1, CancelReason::Timeout);
+        assert_eq!(bench.wait(SECOND * 5), [cancelled, assign(1, 2, 1)], "at the next look");
         assert_eq!(bench.dispatcher.in_flight(), 2);
     }
 
@@ -330,8 +330,8 @@ mod tests {
         bench.join(1, acknowledging(1));
         bench.submit(spec(1));
         assert_eq!(bench.wait(SECOND * 24), []);
-        let told = cancel(1, 1, CancelReason::Timeout);
-        assert_eq!(bench.wait(SECOND), [told, end(1, Ending::RequestTimeout)]);
+        let cancelled = cancel(1, 1, CancelReason::Timeout);
+        assert_eq!(bench.wait(SECOND), [cancelled, end(1, Ending::RequestTimeout)]);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::{
     Dispatcher,
     loading::{is_worth_a_wait, rank},
 };
-use crate::{job::Job, provider::Provider, route::Known};
+use crate::{job::Demand, provider::Provider, route::Known};
 
 /// The bytes of a prompt that count as computed in a second: some 1,000 tokens. Measured rates would need the share of
 /// each prompt that was computed.
@@ -42,13 +42,13 @@ impl Dispatcher {
     pub(super) fn waits_until(
         &self,
         now: Instant,
-        job: &Job,
+        demand: Demand<'_>,
         (id, provider): (ProviderId, &Provider),
         warmth: &Warmth,
         is_awaited: impl FnOnce(u8) -> bool,
     ) -> Option<Instant> {
-        let for_load = self.waits_for_load(now, job, provider, is_awaited);
-        for_load.or_else(|| self.waits_for_prompt(now, job, (id, provider), warmth))
+        let for_load = self.waits_for_load(now, demand, provider, is_awaited);
+        for_load.or_else(|| self.waits_for_prompt(now, demand, (id, provider), warmth))
     }
 
     /// Until when a job waits for a provider that knows much more of its prompt, is not farther away, and lacks nothing but
@@ -56,24 +56,25 @@ impl Dispatcher {
     fn waits_for_prompt(
         &self,
         now: Instant,
-        job: &Job,
+        demand: Demand<'_>,
         (id, provider): (ProviderId, &Provider),
         warmth: &Warmth,
     ) -> Option<Instant> {
-        let most = job.spec.affinity.heads().first().map_or(0, |head| head.length);
+        let spec = &demand.job.spec;
+        let most = spec.affinity.heads().first().map_or(0, |head| head.length);
         // Nobody can know more of a prompt than its longest head; a lent job has its provider.
-        if patience(most).is_none() || job.spec.lent {
+        if patience(most).is_none() || spec.lent {
             return None;
         }
-        let known = warmth.0.get_or_init(|| self.policy.known(&job.spec));
-        let (own, farthest) = (known.of(id), rank(job, provider));
+        let known = warmth.0.get_or_init(|| self.policy.known(spec, demand.model));
+        let (own, farthest) = (known.of(id), rank(demand, provider));
         // Those that know most come first.
         let patience = known.iter().find_map(|(other, bytes)| {
             let patience = patience(bytes.saturating_sub(own))?;
-            let other = self.providers.able_one(job, other)?;
-            (is_worth_a_wait(job, other) && rank(job, other) <= farthest).then_some(patience)
+            let other = self.providers.able_one(demand, other)?;
+            (is_worth_a_wait(demand, other) && rank(demand, other) <= farthest).then_some(patience)
         });
-        self.patient_until(now, job, patience?)
+        self.patient_until(now, demand.job, patience?)
     }
 
     /// Places jobs that need not wait any more because whom they waited for may be gone. O(the providers that have

@@ -119,35 +119,35 @@ mod tests {
         left.iter().filter_map(numbers).collect()
     }
 
-    fn kept(candidates: &[Candidate]) -> Vec<u64> {
+    fn remaining(candidates: &[Candidate]) -> Vec<u64> {
         left(&mut Fastest::default(), candidates, 0)
     }
 
     #[test]
     fn providers_that_are_all_here_are_left_as_they_are() {
         let all = [peer(1, HERE, Some(1)), peer(2, HERE, Some(1_000)), peer(3, HERE, None)];
-        assert_eq!(kept(&all), [1, 2, 3]);
+        assert_eq!(remaining(&all), [1, 2, 3]);
     }
 
     #[test]
     fn a_provider_with_eight_tenths_of_the_best_speed_stays() {
         let all = [(1, 1_000), (2, 800), (3, 799)];
-        assert_eq!(kept(&all.map(|(number, speed)| peer(number, NEAR, Some(speed)))), [1, 2]);
+        assert_eq!(remaining(&all.map(|(number, speed)| peer(number, NEAR, Some(speed)))), [1, 2]);
     }
 
     #[test]
     fn a_throttle_counts_as_so_much_less_speed() {
         let throttled = Candidate { throttle: 50, ..peer(1, NEAR, Some(1_000)) };
-        assert_eq!(kept(&[throttled, peer(2, NEAR, Some(700))]), [2]);
-        assert_eq!(kept(&[throttled, peer(2, NEAR, Some(400))]), [1, 2]);
+        assert_eq!(remaining(&[throttled, peer(2, NEAR, Some(700))]), [2]);
+        assert_eq!(remaining(&[throttled, peer(2, NEAR, Some(400))]), [1, 2]);
     }
 
     #[test]
     fn among_fast_providers_the_nearest_stay() {
         let slow = peer(1, HERE, Some(100));
         let fast = [peer(2, FAR, Some(1_000)), peer(3, NEAR, Some(900)), peer(4, NEAR, Some(850))];
-        assert_eq!(kept(&[slow, fast[0], fast[1], fast[2]]), [3, 4]);
-        assert_eq!(kept(&[slow, fast[0]]), [2]);
+        assert_eq!(remaining(&[slow, fast[0], fast[1], fast[2]]), [3, 4]);
+        assert_eq!(remaining(&[slow, fast[0]]), [2]);
     }
 
     #[test]
@@ -160,18 +160,18 @@ mod tests {
 
     #[test]
     fn a_provider_with_a_reported_speed_counts_as_measured() {
-        let told = Candidate { last_given: 0, ..peer(2, NEAR, Some(100)) };
-        assert_eq!(kept(&[peer(1, NEAR, Some(1_000)), told]), [1]);
+        let unused = Candidate { last_given: 0, ..peer(2, NEAR, Some(100)) };
+        assert_eq!(remaining(&[peer(1, NEAR, Some(1_000)), unused]), [1]);
     }
 
     #[test]
     fn an_unmeasured_peer_stays_while_it_has_no_job_from_here() {
         let fast = peer(1, NEAR, Some(1_000));
         let unmeasured = peer(2, NEAR, None);
-        assert_eq!(kept(&[fast, unmeasured]), [1, 2]);
+        assert_eq!(remaining(&[fast, unmeasured]), [1, 2]);
         let busy = Candidate { held: 1, ..unmeasured };
-        assert_eq!(kept(&[fast, busy]), [1]);
-        assert_eq!(kept(&[busy, Candidate { held: 1, ..peer(3, NEAR, None) }]), [2, 3]);
+        assert_eq!(remaining(&[fast, busy]), [1]);
+        assert_eq!(remaining(&[busy, Candidate { held: 1, ..peer(3, NEAR, None) }]), [2, 3]);
     }
 
     #[test]
@@ -181,11 +181,11 @@ mod tests {
         let mut tried = Vec::new();
         for _ in 0..8 {
             let all = [peer(1, NEAR, Some(1_000)), slow[0], slow[1]];
-            let kept = left(&mut fastest, &all, 4);
-            if kept == [2] {
+            let remaining = left(&mut fastest, &all, 4);
+            if remaining == [2] {
                 slow[0].last_given = 9;
             }
-            tried.push(kept);
+            tried.push(remaining);
         }
         let quick = || vec![1];
         let first = [quick(), quick(), quick(), vec![2]];
@@ -196,6 +196,9 @@ mod tests {
 
     #[test]
     fn the_largest_numbers_do_not_overflow() {
-        assert_eq!(kept(&[peer(1, FAR, Some(u32::MAX)), peer(2, FAR, Some(u32::MAX))]), [1, 2]);
+        assert_eq!(
+            remaining(&[peer(1, FAR, Some(u32::MAX)), peer(2, FAR, Some(u32::MAX))]),
+            [1, 2]
+        );
     }
 }

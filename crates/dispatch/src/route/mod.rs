@@ -18,7 +18,7 @@ mod soonest;
 
 use std::fmt::Debug;
 
-use base::ProviderId;
+use base::{ModelName, ProviderId};
 
 use crate::{distance::Distance, input::JobSpec};
 
@@ -59,9 +59,10 @@ pub trait Policy: Debug + Send {
     /// an index outside it stands for the first.
     fn choose(&mut self, job: &JobSpec, candidates: &[Candidate]) -> usize;
 
-    /// The providers that know a part of the job's prompt, and how much. A job may wait for a provider that knows much more than the others.
-    fn known(&self, job: &JobSpec) -> Known {
-        let _ = job;
+    /// The providers that know a part of the job's prompt, and how much, if it asks for this model. A job may wait for a
+    /// provider that knows much more than the others.
+    fn known(&self, job: &JobSpec, model: &ModelName) -> Known {
+        let _ = (job, model);
         Known::default()
     }
 

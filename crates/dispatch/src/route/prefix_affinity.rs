@@ -97,7 +97,7 @@ impl Policy for PrefixAffinity {
             return 0;
         }
         let least = candidates.iter().map(|candidate| candidate.load).min().unwrap_or_default();
-        let warm = self.known(job).iter().filter_map(|(provider, bytes)| {
+        let warm = self.known(job, &job.model).iter().filter_map(|(provider, bytes)| {
             let is_it = |candidate: &Candidate| candidate.provider == provider;
             let position = candidates.iter().position(is_it)?;
             let candidate = candidates.get(position)?;
@@ -109,8 +109,8 @@ impl Policy for PrefixAffinity {
     }
 
     /// O(heads × log).
-    fn known(&self, job: &JobSpec) -> Known {
-        let (seed, mut known) = (seed(&job.model), Known::default());
+    fn known(&self, job: &JobSpec, model: &ModelName) -> Known {
+        let (seed, mut known) = (seed(model), Known::default());
         for head in job.affinity.heads() {
             let holders = self.by_hash.get(&(head.hash ^ seed));
             let mut providers = holders.iter().flat_map(|it| it.providers.iter().flatten());

@@ -29,7 +29,7 @@ mod tests {
     use super::*;
     use crate::fixture::{SECOND, candidate};
 
-    fn kept(starts: &[Start]) -> Vec<Start> {
+    fn left_of(starts: &[Start]) -> Vec<Start> {
         let numbered = starts.iter().zip(1..);
         let mut all: Vec<_> = numbered
             .map(|(start, number)| Candidate { start: *start, ..candidate(number) })
@@ -43,10 +43,10 @@ mod tests {
         use Start::{AtOnce, Loading, Unloaded};
         let (long, short) = (SECOND * 60, SECOND);
         let all = [Unloaded(short), Loading(long), AtOnce, Unloaded(long), AtOnce];
-        assert_eq!(kept(&all), [AtOnce, AtOnce]);
-        assert_eq!(kept(&all[..2]), [Loading(long)], "however long that takes");
-        assert_eq!(kept(&[Loading(long), Loading(short)]), [Loading(short)]);
-        assert_eq!(kept(&[Unloaded(long), Unloaded(short)]), [Unloaded(short)]);
-        assert_eq!(kept(&[]), []);
+        assert_eq!(left_of(&all), [AtOnce, AtOnce]);
+        assert_eq!(left_of(&all[..2]), [Loading(long)], "however long that takes");
+        assert_eq!(left_of(&[Loading(long), Loading(short)]), [Loading(short)]);
+        assert_eq!(left_of(&[Unloaded(long), Unloaded(short)]), [Unloaded(short)]);
+        assert_eq!(left_of(&[]), []);
     }
 }

@@ -121,7 +121,7 @@ pub(crate) struct HeldJob {
     pub(crate) begun: bool,
     /// Whether its provider has acknowledged it, or never does that.
     pub(crate) acknowledged: bool,
-    pub(crate) asked: bool,
+    pub(crate) is_asked: bool,
     /// When its acknowledgement, request or idle time-out is.
     pub(crate) deadline: Instant,
     pub(crate) rests: u32,

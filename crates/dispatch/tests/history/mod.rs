@@ -284,11 +284,11 @@ impl History {
 
     /// Takes the outputs of a call, and answers the questions among them.
     fn follow(&mut self, deadline: bool) -> Result<(), String> {
-        let mut asked = Vec::new();
+        let mut questions = Vec::new();
         while let Some(output) = self.dispatcher.poll_output() {
             self.oracle.output(&output)?;
             match output {
-                Output::AskProgress { job } => asked.push(job),
+                Output::AskProgress { job } => questions.push(job),
                 Output::Assign { attempt, .. } => {
                     self.account.assigned += 1;
                     self.account.requeued += u64::from(attempt > 0);
@@ -304,7 +304,7 @@ impl History {
             self.oracle.due_together = false;
         }
         self.oracle.check(&self.dispatcher, deadline)?;
-        asked.into_iter().try_for_each(|job| self.answer(job))
+        questions.into_iter().try_for_each(|job| self.answer(job))
     }
 
     /// Some answers move, some hang, some are not read.
@@ -479,8 +479,8 @@ impl History {
             return Ok(());
         };
         let (own, served) = (job.spec.endpoint, peer.offer.endpoints);
-        let asked = if served.contains(own) { own } else { Endpoint::ChatCompletions };
-        self.input(Input::Endpoints { provider, endpoints: served.without(asked) })
+        let endpoint = if served.contains(own) { own } else { Endpoint::ChatCompletions };
+        self.input(Input::Endpoints { provider, endpoints: served.without(endpoint) })
     }
 
     /// A provider that goes on with a cancelled job, if any, ends it.

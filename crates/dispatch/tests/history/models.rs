@@ -67,8 +67,8 @@ impl Oracle {
     /// be given anything.
     pub(crate) fn cannot_tell(&self, spec: &JobSpec) -> bool {
         let models = std::iter::once(&spec.model).chain(&spec.fallbacks);
-        let mut asked = models.map(|model| JobSpec { model: model.clone(), ..spec.clone() });
-        self.is_unsure() && asked.any(|spec| !self.has_room(&spec))
+        let mut moved = models.map(|model| JobSpec { model: model.clone(), ..spec.clone() });
+        self.is_unsure() && moved.any(|spec| !self.has_room(&spec))
     }
 
     /// Whether a job would go elsewhere if its provider failed it now.
@@ -78,15 +78,15 @@ impl Oracle {
     }
 
     pub(crate) fn has_other_provider(&self, job: &JobRecord, by: ProviderId) -> bool {
-        let mut asked = job.clone();
-        asked.avoided.push(by);
-        self.may_be_requeued(job) && !self.nobody_is_left(&asked)
+        let mut moved = job.clone();
+        moved.avoided.push(by);
+        self.may_be_requeued(job) && !self.nobody_is_left(&moved)
     }
 
     pub(crate) fn has_served_fallback(&self, job: &JobRecord) -> bool {
-        let (mut asked, mut found) = (job.clone(), false);
-        while asked.go_on() {
-            found |= self.outlook(&asked) == Outlook::Now;
+        let (mut moved, mut found) = (job.clone(), false);
+        while moved.go_on() {
+            found |= self.outlook(&moved) == Outlook::Now;
         }
         found
     }

@@ -468,10 +468,10 @@ impl Oracle {
         let Some(JobState::Held(held)) = self.jobs.get_mut(&id).map(|job| &mut job.place) else {
             return;
         };
-        if !held.asked {
+        if !held.is_asked {
             return;
         }
-        held.asked = false;
+        held.is_asked = false;
         if at + idle > now {
             held.deadline = at.min(now) + idle;
             return;
@@ -556,19 +556,19 @@ impl Oracle {
     /// The job as it goes to a free provider, if there is one: for its present model, or else for the
     /// first later one.
     fn idle(&mut self, job: &JobRecord, by: ProviderId) -> Option<JobRecord> {
-        let mut asked = job.clone();
-        asked.avoided.push(by);
-        asked.requeues += 1;
-        if self.may_be_requeued(job) && self.somebody_is_idle(&asked) {
-            return Some(asked);
+        let mut moved = job.clone();
+        moved.avoided.push(by);
+        moved.requeues += 1;
+        if self.may_be_requeued(job) && self.somebody_is_idle(&moved) {
+            return Some(moved);
         }
         for stage in 1.. {
-            if !asked.go_on_while_busy() {
+            if !moved.go_on_while_busy() {
                 break;
             }
-            if self.somebody_is_idle(&asked) {
+            if self.somebody_is_idle(&moved) {
                 self.fell_back += stage;
-                return Some(asked);
+                return Some(moved);
             }
         }
         None

@@ -28,7 +28,7 @@ impl Oracle {
                     format!("asked for {job} of {shapes:?}, not {output:?}")
                 })
             }
-            Output::AskProgress { job } => self.asked(*job),
+            Output::AskProgress { job } => self.ask_progress(*job),
             Output::End {
                 job,
                 ending:
@@ -257,7 +257,7 @@ impl Oracle {
             since,
             begun: false,
             acknowledged,
-            asked: false,
+            is_asked: false,
             deadline,
             rests,
             shapes,
@@ -332,11 +332,11 @@ impl Oracle {
         ensure(passed_over.is_none(), || format!("{passed_over:?} comes before {:?}", job.spec.id))
     }
 
-    fn asked(&mut self, id: JobId) -> Verdict {
+    fn ask_progress(&mut self, id: JobId) -> Verdict {
         let now = self.now;
         match self.jobs.get_mut(&id).map(|job| &mut job.place) {
-            Some(JobState::Held(held)) if held.begun && !held.asked && held.deadline <= now => {
-                held.asked = true;
+            Some(JobState::Held(held)) if held.begun && !held.is_asked && held.deadline <= now => {
+                held.is_asked = true;
                 Ok(())
             }
             place => Err(format!("asked about {id}, which is {place:?}")),
@@ -521,7 +521,7 @@ impl Oracle {
                 let look = self.next_look(job).filter(|_| served);
                 Some(since + look.unwrap_or(Duration::MAX).min(self.left(job)))
             }
-            JobState::Held(held) => (!held.asked).then_some(held.deadline),
+            JobState::Held(held) => (!held.is_asked).then_some(held.deadline),
         }
     }
 

@@ -79,7 +79,7 @@ impl RemoteJob {
                 // The reader says so, too, after what came before.
                 Step::Written(Err(_)) => rest = Bytes::new(),
                 Step::Canceled(reason) => {
-                    stream.reset(Reason::Cancelled, reason.map_or("", told));
+                    stream.reset(Reason::Cancelled, reason.map_or("", words));
                     writer.abandon();
                     return None;
                 }
@@ -177,7 +177,7 @@ fn lost(over: &Over, writer: AnswerWriter, job: JobId) {
     }
 }
 
-fn told(reason: CancelReason) -> &'static str {
+fn words(reason: CancelReason) -> &'static str {
     match reason {
         CancelReason::ClientDisconnect => "the client has left",
         CancelReason::Timeout => "its time was over",

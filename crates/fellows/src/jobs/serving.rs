@@ -43,7 +43,7 @@ enum NotServed {
 impl Servant {
     /// Serves the job of this stream, to its end or until its home has no use for it any more.
     pub(crate) async fn serve(self: Arc<Self>, stream: FellowStream) {
-        match self.asked(&stream).await {
+        match self.answer(&stream).await {
             Ok(()) => {}
             Err(NotServed::Over(over)) => tracing::debug!(%over, "a job of another server is over"),
             Err(NotServed::Bad(why)) => {
@@ -53,7 +53,7 @@ impl Servant {
         }
     }
 
-    async fn asked(&self, stream: &FellowStream) -> Result<(), NotServed> {
+    async fn answer(&self, stream: &FellowStream) -> Result<(), NotServed> {
         let mut inbound = Inbound { stream, held: Bytes::new() };
         let mut head = inbound.head().await?;
         let fits = usize::try_from(head.body_len).is_ok_and(|len| len <= self.max_body);

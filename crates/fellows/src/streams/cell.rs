@@ -12,7 +12,7 @@ use std::{
 use bytes::Bytes;
 use fleet::{
     Frame, ServerId, Stream, StreamId,
-    stream::{Ended, Output, Reason},
+    stream::{EndedStreams, Output, Reason},
 };
 
 use super::end::Over;
@@ -147,7 +147,7 @@ impl Cell {
         true
     }
 
-    pub(super) fn note(&self, ended: &mut Ended) {
+    pub(super) fn note(&self, ended: &mut EndedStreams) {
         ended.note(now(), &self.lock().stream);
     }
 

@@ -24,7 +24,7 @@ pub struct FellowStream {
 
 /// Why a stream was over before its end.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}", told(*reason, detail))]
+#[error("{}", words(*reason, detail))]
 pub struct Over {
     /// The reason.
     pub reason: Reason,
@@ -125,7 +125,7 @@ impl Drop for FellowStream {
     }
 }
 
-fn told(reason: Reason, detail: &str) -> String {
+fn words(reason: Reason, detail: &str) -> String {
     let words = match reason {
         Reason::Cancelled => "the other server has no use for it any more",
         Reason::Unknown => "the other server does not know it: it may have started again",

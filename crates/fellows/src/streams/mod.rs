@@ -21,7 +21,7 @@ use std::{
 use bytes::Bytes;
 use fleet::{
     Frame, ServerId, Stream, StreamId,
-    stream::{Ended, Reason, WINDOW, ended},
+    stream::{EndedStreams, Reason, WINDOW, ended},
 };
 
 use self::cell::Cell;
@@ -63,7 +63,7 @@ pub(crate) struct Streams {
 struct Table {
     /// The fellows, with their streams.
     fellows: HashMap<ServerId, HashMap<StreamId, Arc<Cell>>>,
-    ended: Ended,
+    ended: EndedStreams,
 }
 
 impl Streams {

@@ -47,15 +47,15 @@ async fn a_job_goes_to_a_fellow_as_it_is_and_its_usage_comes_back() {
     let mut lent = one.lend(1);
     other.sees_worker().await;
     let body = Bytes::from(vec![7; 700_000]);
-    let mut asked = other.ask(body.clone());
+    let mut reply = other.ask(body.clone());
     let mut job = lent.assigned().await;
     assert_eq!((job.request.body.clone(), job.request.headers.len()), (body, 1));
     job.answer.head(ok()).unwrap();
-    assert_eq!(asked.head().await.unwrap().status, 200);
+    assert_eq!(reply.head().await.unwrap().status, 200);
     job.answer.chunk(Bytes::from_static(b"hello")).unwrap();
     job.answer.report(Usage { completion_tokens: Some(9), ..Usage::default() });
     job.answer.end();
-    assert_eq!(read(asked).await, (b"hello".to_vec(), true));
+    assert_eq!(read(reply).await, (b"hello".to_vec(), true));
     let ended = other.ended.lock().unwrap()[0].1.clone();
     assert_eq!(ended.usage.completion_tokens, Some(9));
     assert_eq!(ended.provider_name.as_deref(), Some("gpu"));
@@ -72,10 +72,10 @@ async fn lost_and_doubled_messages_change_no_answer() {
     other.sees_worker().await;
     net.is_bad(10, 15);
     for round in 0..20 {
-        let mut asked = other.ask(Bytes::from(vec![round; 300_000]));
+        let mut reply = other.ask(Bytes::from(vec![round; 300_000]));
         let reading = tokio::spawn(async move {
-            asked.head().await.unwrap();
-            read_all(asked).await
+            reply.head().await.unwrap();
+            read_all(reply).await
         });
         answer(&mut lent, 40, 9_000).await;
         let expected: Vec<u8> = (0..40).flat_map(|number| vec![number; 9_000]).collect();
@@ -120,13 +120,13 @@ async fn who_leaves_stops_the_worker_and_frees_its_slot() {
     let mut lent = one.lend(1);
     other.sees_worker().await;
     for begins in [false, true] {
-        let mut asked = other.ask(Bytes::from_static(b"{}"));
+        let mut reply = other.ask(Bytes::from_static(b"{}"));
         let mut job = lent.assigned().await;
         if begins {
             job.answer.head(ok()).unwrap();
-            asked.head().await.unwrap();
+            reply.head().await.unwrap();
         }
-        drop(asked);
+        drop(reply);
         assert_eq!(lent.canceled().await, job.job);
         assert!(matches!(
             other.ended.lock().unwrap().last().unwrap().1.outcome,
@@ -146,10 +146,10 @@ async fn a_reader_that_is_slow_holds_up_its_fellows_worker() {
     let (mut one, other) = Server::two(&Net::default()).await;
     let mut lent = one.lend(1);
     other.sees_worker().await;
-    let mut asked = other.ask(Bytes::from_static(b"{}"));
+    let mut reply = other.ask(Bytes::from_static(b"{}"));
     let mut job = lent.assigned().await;
     job.answer.head(ok()).unwrap();
-    asked.head().await.unwrap();
+    reply.head().await.unwrap();
     let mut held = 0;
     // What is not taken by the home stays in the exchange of the serving server, which gives its worker no credit.
     for _ in 0..64 {
@@ -158,7 +158,7 @@ async fn a_reader_that_is_slow_holds_up_its_fellows_worker() {
     }
     assert!(held > 3 << 20, "{held} bytes wait for the reader");
     job.answer.end();
-    let (body, is_whole) = read(asked).await;
+    let (body, is_whole) = read(reply).await;
     assert!(is_whole && body.len() == 64 * 64 * 1024);
 }
 
@@ -167,12 +167,12 @@ async fn a_request_that_is_too_long_for_a_server_goes_elsewhere() {
     let (mut one, mut other) = Server::two(&Net::default()).await;
     let _lent = one.lend(1);
     other.sees_worker().await;
-    let mut asked = other.ask(Bytes::from(vec![7; (1 << 20) + 1]));
+    let mut reply = other.ask(Bytes::from(vec![7; (1 << 20) + 1]));
     let mut own = other.lend(1);
     let mut job = own.assigned().await;
     job.answer.head(ok()).unwrap();
     job.answer.end();
-    assert_eq!(asked.head().await.unwrap().status, 200);
+    assert_eq!(reply.head().await.unwrap().status, 200);
 }
 
 #[tokio::test(start_paused = true)]
@@ -203,18 +203,18 @@ async fn a_worker_that_goes_after_its_answer_cuts_nothing() {
     let (mut one, other) = Server::two(&Net::default()).await;
     let mut lent = one.lend(1);
     other.sees_worker().await;
-    let mut asked = other.ask(Bytes::from_static(b"{}"));
+    let mut reply = other.ask(Bytes::from_static(b"{}"));
     let mut job = lent.assigned().await;
     job.answer.head(ok()).unwrap();
     let body = vec![3; 2 << 20];
     job.answer.chunk(Bytes::from(body.clone())).unwrap();
     job.answer.end();
-    asked.head().await.unwrap();
+    reply.head().await.unwrap();
     drop(lent);
     while other.scheduler.status().workers.iter().any(|worker| !worker.draining) {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    assert!(read(asked).await == (body, true));
+    assert!(read(reply).await == (body, true));
     while !other.scheduler.status().workers.is_empty() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }

@@ -15,7 +15,7 @@ use fleet::{
     Borrowing, Lending, Members, Message, RoomHomes, ServerId, ServerName, Stream, StreamId,
     borrowing, lending, members, room_homes,
     room_homes::{Epoch, Home},
-    stream::{Ended, Reason},
+    stream::{EndedStreams, Reason},
 };
 
 use crate::{
@@ -39,7 +39,7 @@ pub(crate) struct Server {
     pub(crate) homes: RoomHomes,
     pub(crate) dispatcher: Dispatcher,
     pub(crate) exchanges: BTreeMap<StreamId, Exchange>,
-    pub(crate) ended: Ended,
+    pub(crate) ended: EndedStreams,
     /// Its own provider.
     pub(crate) worker: Facts,
     /// The fellows' providers.
@@ -48,7 +48,7 @@ pub(crate) struct Server {
     /// The epochs under which it knew each room.
     epochs: BTreeMap<RoomId, Epoch>,
     pub(crate) is_paused: bool,
-    pub(crate) kept: Vec<Event>,
+    pub(crate) delayed: Vec<Event>,
     /// Since when own jobs have waited for the own worker, and since when while lent slots were idle.
     pub(crate) short_since: Option<Duration>,
     pub(crate) idle_since: Option<Duration>,
@@ -78,13 +78,13 @@ impl Server {
             homes: RoomHomes::new(id, name),
             dispatcher: Dispatcher::new(config, Box::new(LeastLoaded)),
             exchanges: BTreeMap::new(),
-            ended: Ended::default(),
+            ended: EndedStreams::default(),
             worker,
             borrowed: BTreeMap::new(),
             wanted: BTreeMap::new(),
             epochs: BTreeMap::new(),
             is_paused: false,
-            kept: Vec::new(),
+            delayed: Vec::new(),
             short_since: None,
             idle_since: None,
         };

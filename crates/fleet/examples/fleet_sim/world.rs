@@ -158,7 +158,7 @@ impl<'a> World<'a> {
             server.is_paused = false;
             // What is due comes before what has come meanwhile.
             server.handle_timeout(net);
-            for event in std::mem::take(&mut server.kept) {
+            for event in std::mem::take(&mut server.delayed) {
                 server.handle(net, event);
             }
         });
@@ -229,7 +229,7 @@ impl<'a> World<'a> {
             return;
         }
         self.with(node, |server, net| match server.is_paused {
-            true => server.kept.push(event),
+            true => server.delayed.push(event),
             false => server.handle(net, event),
         });
     }

@@ -26,12 +26,12 @@ pub enum Answer {
 
 /// The streams that ended lately.
 #[derive(Debug, Default)]
-pub struct Ended {
+pub struct EndedStreams {
     words: BTreeMap<StreamId, Frame>,
     order: VecDeque<(Instant, StreamId)>,
 }
 
-impl Ended {
+impl EndedStreams {
     /// Notes a stream that is over.
     pub fn note(&mut self, now: Instant, stream: &Stream) {
         self.forget(now);

@@ -26,7 +26,7 @@ use std::{
 
 use bytes::Bytes;
 
-pub use ended::Ended;
+pub use ended::EndedStreams;
 pub use frame::{BadFrame, Frame, Kind, MOST_PAYLOAD, Reason, StreamId};
 
 use crate::rules::Rules;
@@ -51,9 +51,9 @@ pub enum Output {
     Data(Bytes),
     /// The other end has written all; the last of it came before.
     End,
-    /// Both ends have all of each other. The stream is over: [`Ended::note`] it and drop it.
+    /// Both ends have all of each other. The stream is over: [`EndedStreams::note`] it and drop it.
     Done,
-    /// The stream is over before its end, by the other end or for its silence: [`Ended::note`] it and
+    /// The stream is over before its end, by the other end or for its silence: [`EndedStreams::note`] it and
     /// drop it.
     Reset(Reason, Bytes),
 }
@@ -276,7 +276,7 @@ impl Stream {
     }
 
     fn resend(&mut self, now: Instant, from: u64, until: u64) {
-        for (offset, payload, is_last) in self.sending.again(from, until) {
+        for (offset, payload, is_last) in self.sending.repeats(from, until) {
             self.send(now, Kind::Data, offset, payload, is_last);
         }
     }

@@ -92,7 +92,7 @@ impl Receiving {
             // Of two pieces with one beginning the longer is kept.
             let known = self.early.get(&offset).map_or(0, Bytes::len);
             // Pieces that overlap could be more than a window: what is not kept is asked for again.
-            if payload.len() > known && (self.kept() + payload.len()) as u64 <= WINDOW {
+            if payload.len() > known && (self.early_bytes() + payload.len()) as u64 <= WINDOW {
                 self.early.insert(offset, payload);
             }
             return false;
@@ -124,7 +124,7 @@ impl Receiving {
     }
 
     /// How many bytes are kept that came too early.
-    pub(super) fn kept(&self) -> usize {
+    pub(super) fn early_bytes(&self) -> usize {
         self.early.values().map(Bytes::len).sum()
     }
 

@@ -46,8 +46,8 @@ impl Sending {
     }
 
     pub(super) fn room(&self) -> usize {
-        let kept = self.written - self.acknowledged.min(self.written);
-        if self.is_finished { 0 } else { usize::try_from(WINDOW - kept).unwrap_or(0) }
+        let unacknowledged = self.written - self.acknowledged.min(self.written);
+        if self.is_finished { 0 } else { usize::try_from(WINDOW - unacknowledged).unwrap_or(0) }
     }
 
     /// Takes bytes, no more than there is room for.
@@ -88,7 +88,7 @@ impl Sending {
     }
 
     /// The frames with the bytes of this range that were sent already.
-    pub(super) fn again(&self, from: u64, until: u64) -> Vec<(u64, Bytes, bool)> {
+    pub(super) fn repeats(&self, from: u64, until: u64) -> Vec<(u64, Bytes, bool)> {
         let (mut at, until) = (from, until.min(self.sent));
         let mut frames = Vec::new();
         while at < until {

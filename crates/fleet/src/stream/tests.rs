@@ -12,7 +12,7 @@ const MS: Duration = Duration::from_millis(1);
 struct Pair {
     now: Instant,
     ends: [Option<Stream>; 2],
-    ended: [Ended; 2],
+    ended: [EndedStreams; 2],
     /// The frames under way: when each comes, to which end.
     under_way: BTreeMap<(Instant, u64), (usize, Frame)>,
     frames: u64,
@@ -29,7 +29,7 @@ impl Pair {
         Self {
             now,
             ends: [Some(Stream::open(now, StreamId::from_random(7))), None],
-            ended: [Ended::default(), Ended::default()],
+            ended: [EndedStreams::default(), EndedStreams::default()],
             under_way: BTreeMap::new(),
             frames: 0,
             fates,
@@ -272,7 +272,7 @@ fn what_comes_too_early_is_bounded() {
     for offset in 1..2_000 {
         receiving.take(offset, bytes(200_000));
     }
-    assert!(receiving.kept() <= WINDOW as usize);
+    assert!(receiving.early_bytes() <= WINDOW as usize);
 }
 
 #[test]
@@ -292,7 +292,7 @@ fn a_late_copy_of_the_first_frame_does_not_open_a_stream_again() {
 
 #[test]
 fn streams_that_ended_are_bounded_and_strangers_are_answered() {
-    let (now, mut ended) = (Instant::now(), Ended::default());
+    let (now, mut ended) = (Instant::now(), EndedStreams::default());
     let mut probe = Frame::unknown(StreamId::from_random(0));
     assert_eq!(ended.answer(now, &probe), Answer::Silence, "a reset");
     probe.kind = Kind::Probe;

@@ -44,7 +44,7 @@ impl From<PullError> for NoPull {
 
 /// A model that is being fetched. Dropping it stops nothing.
 #[derive(Debug)]
-pub struct Pulling {
+pub struct ModelPull {
     pull: Pull,
     last: LastReport,
 }
@@ -56,7 +56,7 @@ enum LastReport {
     End,
 }
 
-impl Pulling {
+impl ModelPull {
     /// The state now, then each change; `None` after the end. Cancel safe.
     pub async fn next(&mut self) -> Option<MeshTransfer> {
         let step = match self.last {
@@ -77,11 +77,11 @@ impl Mesh {
     /// Begins to fetch a model, or joins a transfer that is running already.
     ///
     /// # Errors
-    /// [`NoPull`]. What goes wrong later is in the reports of the [`Pulling`].
-    pub fn pull(&self, request: &MeshPull) -> Result<Pulling, NoPull> {
+    /// [`NoPull`]. What goes wrong later is in the reports of the [`ModelPull`].
+    pub fn pull(&self, request: &MeshPull) -> Result<ModelPull, NoPull> {
         let from = request.from.as_deref().map(|text| self.find_peer(text)).transpose()?;
         let pull = self.0.transfers.pull(request.model.trim(), from)?;
-        Ok(Pulling { pull, last: LastReport::Nothing })
+        Ok(ModelPull { pull, last: LastReport::Nothing })
     }
 
     /// Stops the transfer of this id and returns its state; `None` when no such transfer runs.

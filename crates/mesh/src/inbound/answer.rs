@@ -19,16 +19,12 @@ use super::{
     request::{self, LocalRequest},
 };
 use crate::{
-    link::{Link, LinkClosed},
+    link::{INLINE_LIMIT, Link, LinkClosed},
     share::Refusal,
 };
 
 /// The most that is read of a backend's error, in bytes.
 const MAX_ERROR: usize = 64 * 1024;
-
-/// Requests up to this size, in bytes, are read on the async threads; larger ones, which take milliseconds, on a
-/// blocking thread.
-const READ_INLINE: usize = 256 * 1024;
 
 /// Gets a request answered, and sends the answer to the peer. If this is dropped, the backend's job is cancelled.
 ///
@@ -69,7 +65,7 @@ pub(super) async fn answer(
 }
 
 async fn prepare(shared: &Arc<Shared>, request: InferenceRequest) -> Result<LocalRequest, Refusal> {
-    if request.request.get().len() <= READ_INLINE {
+    if request.request.get().len() <= INLINE_LIMIT {
         return request::prepare(&request, &shared.scheduler, &shared.share, &shared.marks);
     }
     let own = Arc::clone(shared);

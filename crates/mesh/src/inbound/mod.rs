@@ -53,7 +53,7 @@ const MAX_HELD: usize = 256 * 1024 * 1024;
 /// The requests of peers.
 pub(crate) struct Inbound {
     shared: Arc<Shared>,
-    running: Arc<Running>,
+    running: Arc<RunningRequests>,
 }
 
 /// The state that every request's task needs.
@@ -71,7 +71,7 @@ struct Shared {
 
 /// The running requests, by the number of their link and their id. Cancelling a token stops one.
 #[derive(Default)]
-struct Running(Mutex<HashMap<u64, HashMap<WireId, CancellationToken>>>);
+struct RunningRequests(Mutex<HashMap<u64, HashMap<WireId, CancellationToken>>>);
 
 impl Inbound {
     pub(crate) fn new(
@@ -191,7 +191,7 @@ impl Inbound {
     }
 }
 
-impl Running {
+impl RunningRequests {
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, HashMap<WireId, CancellationToken>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -199,7 +199,7 @@ impl Running {
 
 /// An entry in the list of running requests, removed when this is dropped.
 struct RunningRequest {
-    running: Arc<Running>,
+    running: Arc<RunningRequests>,
     link: u64,
     id: WireId,
 }

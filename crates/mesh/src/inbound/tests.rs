@@ -286,8 +286,8 @@ async fn a_backends_error_is_told_to_warrens_as_it_is_and_to_stock_peers_in_thei
             (refused.code, refused.error_message.as_str()),
             (Some(ErrorCode::InternalError), words)
         );
-        let told = (kind == Kind::WarrenNear).then(|| r#"{"error": "boom"}"#.to_owned());
-        assert_eq!((refused.status, refused.body), (told.as_ref().map(|_| 500), told));
+        let body = (kind == Kind::WarrenNear).then(|| r#"{"error": "boom"}"#.to_owned());
+        assert_eq!((refused.status, refused.body), (body.as_ref().map(|_| 500), body));
     }
 }
 

@@ -23,34 +23,34 @@ use crate::{
 const MAC: &str = "63C9BD98-0000-4000-8000-000000000000";
 
 /// A node that runs its side of the local network.
-struct Running {
+struct RunningNode {
     node: Arc<Node>,
     address: SocketAddr,
     running: JoinHandle<()>,
     _server: Server,
 }
 
-async fn start_at(seed: u8, settings: Settings, listener: TcpListener) -> Running {
+async fn start_at(seed: u8, settings: Settings, listener: TcpListener) -> RunningNode {
     let server = Server::new();
     let address = listener.local_addr().unwrap();
     let node = mesh(seed, settings, &server).0;
     let running = tokio::spawn(run(Arc::clone(&node.lan), Some(listener)));
-    Running { node, address, running, _server: server }
+    RunningNode { node, address, running, _server: server }
 }
 
 async fn bound() -> TcpListener {
     TcpListener::bind("127.0.0.1:0").await.unwrap()
 }
 
-async fn start(seed: u8, settings: Settings) -> Running {
+async fn start(seed: u8, settings: Settings) -> RunningNode {
     start_at(seed, settings, bound().await).await
 }
 
-fn to(others: &[&Running]) -> Settings {
+fn to(others: &[&RunningNode]) -> Settings {
     Settings { peers: others.iter().map(|other| other.address.to_string()).collect(), ..settings() }
 }
 
-impl Running {
+impl RunningNode {
     fn id(&self) -> NodeId {
         self.node.machine.id()
     }
@@ -60,11 +60,11 @@ impl Running {
         self.node.peers.get(peer)?.link_of(true).filter(|link| !link.is_closed())
     }
 
-    fn link_to(&self, other: &Running) -> Option<Arc<Link>> {
+    fn link_to(&self, other: &RunningNode) -> Option<Arc<Link>> {
         self.link(&PeerId::Node(other.id()))
     }
 
-    async fn is_linked_to(&self, other: &Running) -> Arc<Link> {
+    async fn is_linked_to(&self, other: &RunningNode) -> Arc<Link> {
         let is = async || self.link_to(other).is_some() && other.link_to(self).is_some();
         eventually("a link", DEADLINE, is).await;
         self.link_to(other).unwrap()
@@ -140,8 +140,8 @@ async fn a_direct_link_leads_to_the_expected_node_only() {
     let (one, other) = (start(1, settings()).await, start(2, settings()).await);
     let link = dial_sealed(&one.node.lan, other.address, &other.id()).await.unwrap();
     assert!(link.sealed);
-    let again = dial_sealed(&one.node.lan, other.address, &other.id()).await.unwrap();
-    assert_eq!(again.number, link.number);
+    let second = dial_sealed(&one.node.lan, other.address, &other.id()).await.unwrap();
+    assert_eq!(second.number, link.number);
     let third = Identity::from_seed([3; 32]).node_id();
     let refused = dial_sealed(&one.node.lan, other.address, &third).await.unwrap_err();
     assert!(refused.0.contains("answers where"), "{refused}");
@@ -184,7 +184,7 @@ async fn one_key_at_two_nodes_is_reported_and_a_node_that_finds_itself_is_not() 
     assert!(one.node.machine.counts.problems().is_empty());
     assert_eq!(one.node.lan.unlinked.list(), [], "nor as a peer that has no link");
     let twin = start(1, to(&[&one])).await;
-    let told = async || {
+    let is_reported = async || {
         [&one, &twin].iter().all(|running| {
             running
                 .node
@@ -195,9 +195,9 @@ async fn one_key_at_two_nodes_is_reported_and_a_node_that_finds_itself_is_not() 
                 .any(|problem| problem.contains("the same key"))
         })
     };
-    eventually("the problem", DEADLINE, told).await;
-    let again = async || one.node.machine.counts.problems().values().any(|times| *times > 1);
-    eventually("the next try", DEADLINE, again).await;
+    eventually("the problem", DEADLINE, is_reported).await;
+    let is_repeated = async || one.node.machine.counts.problems().values().any(|times| *times > 1);
+    eventually("the next try", DEADLINE, is_repeated).await;
     assert_eq!(one.node.machine.counts.problems().len(), 1, "each try comes from another port");
     assert!(one.link_to(&twin).is_none());
 }
@@ -328,8 +328,8 @@ async fn a_peer_with_another_protocol_gets_a_reason_and_is_dropped() {
     let one = start(1, settings()).await;
     let mut browser = Stock::dial(one.address).await;
     browser.stream.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
-    let told = browser.hears().await;
-    assert!(told["linkClosed"]["reason"].as_str().unwrap().contains("bytes"), "{told}");
+    let refusal = browser.hears().await;
+    assert!(refusal["linkClosed"]["reason"].as_str().unwrap().contains("bytes"), "{refusal}");
     browser.await_close().await;
     let mut hostile = Stock::dial(one.address).await;
     hostile.say(&stock("hello", None)).await;
@@ -350,13 +350,13 @@ async fn one_address_cannot_keep_others_from_saying_hello() {
         let mut another = Stock::dial(one.address).await;
         let ready = tokio::time::timeout(Duration::from_millis(200), another.hear()).await;
         match ready {
-            Ok(told) => break told.unwrap(),
+            Ok(bytes) => break bytes.unwrap(),
             Err(_) => silent.push(another),
         }
         assert!(silent.len() <= 8);
     };
-    let told: Value = serde_json::from_slice(&refused).unwrap();
-    assert!(told["linkClosed"]["reason"].as_str().unwrap().starts_with("8 connections"));
+    let refusal: Value = serde_json::from_slice(&refused).unwrap();
+    assert!(refusal["linkClosed"]["reason"].as_str().unwrap().starts_with("8 connections"));
     silent.pop();
     let free = async || {
         let mut another = Stock::dial(one.address).await;
@@ -381,7 +381,7 @@ async fn a_stock_peer_that_connects_anew_takes_the_place_of_its_old_link() {
 
 #[tokio::test]
 async fn every_two_of_five_nodes_are_linked() {
-    let mut nodes: Vec<Running> = Vec::new();
+    let mut nodes: Vec<RunningNode> = Vec::new();
     for seed in 1..=5 {
         let to = to(&nodes.iter().collect::<Vec<_>>());
         nodes.push(start(seed, to).await);

@@ -100,11 +100,11 @@ async fn a_peer_that_does_not_read_loses_its_link() {
     assert_eq!(link.tell(&small("r")), Err(LinkClosed));
     assert!(link.why_closed().unwrap().contains("does not read"));
     let (link, _outgoing) = self::link();
-    let mut told = 0;
+    let mut count = 0;
     while link.tell(&large(MAX_FRAME / 2)).is_ok() {
-        told += 1;
+        count += 1;
     }
-    assert_eq!((told, link.is_closed()), (2 * MAX_BYTES / MAX_FRAME - 1, true));
+    assert_eq!((count, link.is_closed()), (2 * MAX_BYTES / MAX_FRAME - 1, true));
 }
 
 #[tokio::test]

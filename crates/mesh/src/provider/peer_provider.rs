@@ -28,13 +28,13 @@ use wire::until;
 use super::{
     Shared,
     peer_job::PeerJob,
-    request::{self, READ_INLINE},
+    request,
     sender::{Note, Sender},
     state::ProviderState,
     status::PeerStatus,
 };
 use crate::{
-    link::{Carrier, Link},
+    link::{Carrier, INLINE_LIMIT, Link},
     peer::Peer,
 };
 
@@ -187,7 +187,7 @@ impl PeerProvider {
     /// Sends the request: at once, where there is a link and the request is small.
     fn ask(self: &Arc<Self>, id: WireId, request: Arc<JobRequest>) {
         match self.link() {
-            Some(link) if request.body.len() <= READ_INLINE => {
+            Some(link) if request.body.len() <= INLINE_LIMIT => {
                 let message = request::message(id.clone(), &request, link.warren);
                 self.send(&id, &link, message);
             }

@@ -10,10 +10,6 @@ use rand::RngExt;
 use scheduler::JobRequest;
 use serde_json::value::RawValue;
 
-/// Bodies up to this size, in bytes, are read on the async threads; larger ones, which take milliseconds, on a
-/// blocking thread.
-pub(super) const READ_INLINE: usize = 256 * 1024;
-
 /// A new id of a request: a UUID, which stock peers insist on.
 pub(super) fn new_id() -> WireId {
     WireId::from_random(rand::rng().random())
@@ -60,12 +56,12 @@ mod tests {
     #[test]
     fn every_parameter_survives_and_a_stream_is_asked_for() {
         let body = r#"{"model":"m","messages":[],"top_k":3,"min_p":0.10,"logit_bias":{"7":-1}}"#;
-        let asked = message("a".into(), &request(body), true).unwrap();
+        let sent = message("a".into(), &request(body), true).unwrap();
         let expected = concat!(
             r#"{"model":"m","messages":[],"top_k":3,"min_p":0.10,"logit_bias":{"7":-1},"#,
             r#""stream":true,"stream_options":{"include_usage":true}}"#
         );
-        assert_eq!((asked.request.get(), asked.streaming, asked.hops), (expected, true, Some(1)));
+        assert_eq!((sent.request.get(), sent.streaming, sent.hops), (expected, true, Some(1)));
         assert_eq!(message("a".into(), &request(body), false).unwrap().hops, None);
         let mut marked = request(body);
         marked.headers.insert(VIA, http::HeaderValue::from_static("0123456789abcdef"));

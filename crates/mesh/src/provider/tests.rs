@@ -85,7 +85,7 @@ impl Bench {
     }
 }
 
-async fn asked(far: &mut FarEnd) -> InferenceRequest {
+async fn next_request(far: &mut FarEnd) -> InferenceRequest {
     match far.hears().await.0 {
         ClusterMessage::InferenceRequest(request) => request,
         other => panic!("{other:?}"),
@@ -97,7 +97,7 @@ async fn a_stream_passes_chunk_by_chunk() {
     let mut bench = Bench::new();
     let (link, mut far) = bench.peer(1, Kind::WarrenNear, 2);
     let mut answer = bench.server.ask(true);
-    let request = asked(&mut far).await;
+    let request = next_request(&mut far).await;
     assert_eq!((request.hops, request.streaming), (Some(1), true));
     let body: Value = serde_json::from_str(request.request.get()).unwrap();
     assert_eq!(
@@ -150,7 +150,8 @@ async fn requests_run_side_by_side_and_their_answers_are_not_mixed() {
     let mut bench = Bench::new();
     let (link, mut far) = bench.peer(1, Kind::StockFar, 2);
     let mut answers = [bench.server.ask(true), bench.server.ask(true)];
-    let (first, second) = (asked(&mut far).await.request_id, asked(&mut far).await.request_id);
+    let (first, second) =
+        (next_request(&mut far).await.request_id, next_request(&mut far).await.request_id);
     bench.chunk(&link, &second, r#"{"choices":[{"delta":{"content":"second"}}]}"#);
     bench.chunk(&link, &first, r#"{"choices":[{"delta":{"content":"first"}}]}"#);
     for id in [&second, &first] {
@@ -171,9 +172,9 @@ async fn a_request_that_one_peer_declines_goes_to_another() {
         let (near, mut near_far) = bench.peer(1, Kind::WarrenNear, 2);
         let (far, mut far_far) = bench.peer(2, Kind::WarrenFar, 1);
         let mut answer = bench.server.ask(true);
-        let first = asked(&mut near_far).await;
+        let first = next_request(&mut near_far).await;
         bench.error(&near, &first.request_id, code);
-        let second = asked(&mut far_far).await;
+        let second = next_request(&mut far_far).await;
         bench.chunk(&far, &second.request_id, DELTA);
         bench.complete(&far, &second.request_id);
         assert_eq!(answer.head().await.unwrap().status, 200, "{code:?}");
@@ -192,7 +193,7 @@ async fn where_there_is_no_other_the_client_is_told() {
         let mut bench = Bench::new();
         let (link, mut far) = bench.peer(1, Kind::WarrenNear, 2);
         let mut answer = bench.server.ask(true);
-        let request = asked(&mut far).await;
+        let request = next_request(&mut far).await;
         bench.error(&link, &request.request_id, code);
         assert_eq!(answer.head().await.unwrap().status.as_u16(), status);
         assert!(rest(&mut answer).await.0.contains("the peer failed: boom"));
@@ -208,7 +209,7 @@ async fn an_error_of_the_peers_backend_is_the_clients() {
     let mut bench = Bench::new();
     let (link, mut far) = bench.peer(1, Kind::WarrenNear, 1);
     let mut answer = bench.server.ask(true);
-    let request = asked(&mut far).await;
+    let request = next_request(&mut far).await;
     let body = r#"{"error":{"message":"too long"}}"#;
     bench.says(
         &link,
@@ -226,7 +227,7 @@ async fn no_answer_ends_well_that_is_none() {
         let mut bench = Bench::new();
         let (link, mut far) = bench.peer(1, Kind::WarrenNear, 1);
         let mut answer = bench.server.ask(true);
-        let request = asked(&mut far).await.request_id;
+        let request = next_request(&mut far).await.request_id;
         match bad {
             Some(chunk) => bench.chunk(&link, &request, chunk),
             None => bench.complete(&link, &request),
@@ -246,7 +247,7 @@ async fn a_stock_answer_that_is_complete_in_its_middle_is_none() {
         let mut bench = Bench::new();
         let (link, mut far) = bench.peer(1, kind, 1);
         let mut answer = bench.server.ask(streaming);
-        let request = asked(&mut far).await.request_id;
+        let request = next_request(&mut far).await.request_id;
         bench.chunk(&link, &request, DELTA);
         bench.complete(&link, &request);
         if streaming {
@@ -265,7 +266,7 @@ async fn after_the_first_chunk_a_failure_is_final() {
     let (link, mut far) = bench.peer(1, Kind::WarrenNear, 1);
     let (_other, mut other_far) = bench.peer(2, Kind::WarrenFar, 1);
     let mut answer = bench.server.ask(true);
-    let request = asked(&mut far).await.request_id;
+    let request = next_request(&mut far).await.request_id;
     bench.chunk(&link, &request, DELTA);
     bench.error(&link, &request, ErrorCode::QueueFull);
     answer.head().await.unwrap();
@@ -278,7 +279,7 @@ async fn a_client_that_leaves_stops_a_warren_at_once() {
     let mut bench = Bench::new();
     let (link, mut far) = bench.peer(1, Kind::WarrenFar, 1);
     let answer = bench.server.ask(true);
-    let request = asked(&mut far).await.request_id;
+    let request = next_request(&mut far).await.request_id;
     drop(answer);
     let (message, _) = far.hears().await;
     let ClusterMessage::InferenceCancel(cancel) = message else { panic!("{message:?}") };
@@ -294,7 +295,7 @@ async fn a_client_that_leaves_closes_a_stock_session_that_nothing_else_needs() {
     let mut bench = Bench::new();
     let (link, mut far) = bench.peer(1, Kind::StockFar, 2);
     let (first, second) = (bench.server.ask(true), bench.server.ask(true));
-    let ids = [asked(&mut far).await.request_id, asked(&mut far).await.request_id];
+    let ids = [next_request(&mut far).await.request_id, next_request(&mut far).await.request_id];
     drop(first);
     let is_freed = async || bench.server.scheduler.status().in_flight == 1;
     testkit::eventually("the first to be stopped", std::time::Duration::from_secs(5), is_freed)
@@ -311,13 +312,13 @@ async fn a_link_that_is_lost_moves_what_has_not_begun_and_fails_the_rest() {
     let (link, mut far) = bench.peer(1, Kind::WarrenNear, 2);
     let (other, mut other_far) = bench.peer(2, Kind::WarrenFar, 2);
     let (mut begun, mut waiting) = (bench.server.ask(true), bench.server.ask(true));
-    let first = asked(&mut far).await.request_id;
-    asked(&mut far).await;
+    let first = next_request(&mut far).await.request_id;
+    next_request(&mut far).await;
     bench.chunk(&link, &first, DELTA);
     bench.lose(&link);
     begun.head().await.unwrap();
     assert!(!rest(&mut begun).await.1);
-    let moved = asked(&mut other_far).await.request_id;
+    let moved = next_request(&mut other_far).await.request_id;
     bench.chunk(&other, &moved, DELTA);
     bench.complete(&other, &moved);
     waiting.head().await.unwrap();
@@ -331,7 +332,7 @@ async fn a_peer_that_relays_list_keeps_its_place_without_a_link() {
     let (link, mut far) = bench.peer(1, Kind::WarrenFar, 1);
     bench.node.peers.get(&id(1)).unwrap().set_listed(&"relay.test".into(), true);
     let mut answer = bench.server.ask(true);
-    asked(&mut far).await;
+    next_request(&mut far).await;
     bench.lose(&link);
     let failure = answer.head().await.unwrap_err();
     assert_eq!(failure.detail.as_deref(), Some("the link to the peer was lost"));
@@ -348,12 +349,12 @@ async fn a_peer_is_one_provider_whatever_link_leads_to_it() {
     let before = bench.server.scheduler.status().workers.remove(0);
     assert_eq!(before.distance, Distance::Far);
     let _over_the_relay = bench.server.ask(true);
-    asked(&mut far).await;
+    next_request(&mut far).await;
     let (_near_link, mut near) = bench.peer(1, Kind::WarrenNear, 3);
     let after = bench.server.scheduler.status().workers.remove(0);
     assert_eq!((after.id, after.distance), (before.id, Distance::Near));
     let _direct = bench.server.ask(true);
-    asked(&mut near).await;
+    next_request(&mut near).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -361,7 +362,7 @@ async fn a_paused_peer_finishes_what_it_has_and_leaves() {
     let mut bench = Bench::new();
     let (link, mut far) = bench.peer(1, Kind::WarrenNear, 2);
     let mut answer = bench.server.ask(true);
-    let request = asked(&mut far).await.request_id;
+    let request = next_request(&mut far).await.request_id;
     bench.node.peers.get(&id(1)).unwrap().learn(|facts| facts.throttle = 0);
     bench.refresh(1);
     assert_eq!(bench.server.scheduler.status().workers[0].throttle, 0);
@@ -375,7 +376,7 @@ async fn a_paused_peer_finishes_what_it_has_and_leaves() {
     bench.server.has_providers(0).await;
     bench.node.peers.get(&id(1)).unwrap().learn(|facts| facts.throttle = 25);
     bench.refresh(1);
-    asked(&mut far).await;
+    next_request(&mut far).await;
     assert_eq!(bench.server.scheduler.status().workers[0].throttle, 25);
 }
 
@@ -385,7 +386,7 @@ async fn nobody_answers_for_another() {
     let (link, mut far) = bench.peer(1, Kind::WarrenNear, 1);
     let (forger, _forger_far) = bench.peer(2, Kind::WarrenFar, 1);
     let mut answer = bench.server.ask(true);
-    let request = asked(&mut far).await.request_id;
+    let request = next_request(&mut far).await.request_id;
     bench.chunk(&forger, &request, r#"{"choices":[{"delta":{"content":"forged"}}]}"#);
     bench.error(&forger, &request, ErrorCode::InternalError);
     bench.chunk(&link, &"unknown".into(), DELTA);
@@ -402,7 +403,7 @@ async fn after_the_end_nobody_joins() {
     let mut bench = Bench::new();
     let (_link, mut far) = bench.peer(1, Kind::WarrenNear, 1);
     let mut answer = bench.server.ask(true);
-    asked(&mut far).await;
+    next_request(&mut far).await;
     bench.node.providers.close();
     bench.refresh(1);
     bench.server.has_providers(0).await;

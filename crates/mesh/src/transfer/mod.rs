@@ -31,7 +31,7 @@ use protocol::{
     },
 };
 
-use self::{pull::Pulls, serve::Serving, shared::Shared};
+use self::{pull::Pulls, serve::ModelServer, shared::Shared};
 pub use self::{
     pull::{Pull, PullError},
     shared::TransferCounts,
@@ -56,7 +56,7 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(3);
 pub struct Transfers {
     shared: Arc<Shared>,
     pulls: Arc<Pulls>,
-    serving: Arc<Serving>,
+    serving: Arc<ModelServer>,
 }
 
 /// A model that a peer passes on.
@@ -82,7 +82,7 @@ impl Transfers {
         models::arrival::clear_stock(&store);
         let shared = Arc::new(Shared::new(machine, peers, wan, library, store));
         let pulls = Arc::new(Pulls::new(Arc::clone(&shared)));
-        let serving = Arc::new(Serving::new(Arc::clone(&shared)));
+        let serving = Arc::new(ModelServer::new(Arc::clone(&shared)));
         Self { shared, pulls, serving }
     }
 

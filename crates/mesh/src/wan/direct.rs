@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn only_addresses_that_lead_to_another_machine_are_dialled() {
-        let told = [
+        let reported = [
             "10.0.0.7:1",
             "127.0.0.1:1",
             "[::1]:1",
@@ -127,8 +127,8 @@ mod tests {
             "[2001:db8::7]:1",
             "[::ffff:10.0.0.7]:1",
         ];
-        assert_eq!(addresses(&told, Some("10.0.0.1")), ["10.0.0.7:1", "[2001:db8::7]:1"]);
-        assert_eq!(addresses(&told[..3], None), ["10.0.0.7:1"]);
+        assert_eq!(addresses(&reported, Some("10.0.0.1")), ["10.0.0.7:1", "[2001:db8::7]:1"]);
+        assert_eq!(addresses(&reported[..3], None), ["10.0.0.7:1"]);
     }
 
     #[test]
@@ -139,16 +139,16 @@ mod tests {
 
     #[test]
     fn tried_addresses_are_bounded() {
-        let told: Vec<String> = (1..20).map(|last| format!("10.0.0.{last}:1")).collect();
-        let told: Vec<&str> = told.iter().map(String::as_str).collect();
-        assert_eq!(addresses(&told, None).len(), MAX_ADDRESSES);
+        let reported: Vec<String> = (1..20).map(|last| format!("10.0.0.{last}:1")).collect();
+        let reported: Vec<&str> = reported.iter().map(String::as_str).collect();
+        assert_eq!(addresses(&reported, None).len(), MAX_ADDRESSES);
     }
 
     #[tokio::test(start_paused = true)]
     async fn silent_addresses_do_not_hold_up_those_that_answer() {
-        let told = addresses_of(4);
+        let reported = addresses_of(4);
         let start = Instant::now();
-        let found = first(&told, |address| async move {
+        let found = first(&reported, |address| async move {
             if address.port() == 4 {
                 return Ok(address.port());
             }
@@ -156,7 +156,7 @@ mod tests {
             Err("never")
         });
         assert_eq!((found.await, start.elapsed()), (Some(4), ANSWERS_WITHIN));
-        let none = first(&told, |_| async { Err::<(), _>("refused") });
+        let none = first(&reported, |_| async { Err::<(), _>("refused") });
         assert_eq!(none.await, None);
     }
 

@@ -36,8 +36,8 @@ impl Retry {
             self.replaced = false;
         }
         let delay = self.backoff.next(random);
-        let again = replaced && std::mem::replace(&mut self.replaced, true);
-        if again { delay.max(APART) } else { delay }
+        let is_repeated = replaced && std::mem::replace(&mut self.replaced, true);
+        if is_repeated { delay.max(APART) } else { delay }
     }
 }
 

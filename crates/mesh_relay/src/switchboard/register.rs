@@ -78,8 +78,8 @@ impl Switchboard {
             return Err((Code::NotAdmitted, close::NOT_ADMITTED.1));
         }
         // A signature that was valid a moment ago is not verified again.
-        let again = known.is_some_and(|node| node.signature == register.signature);
-        if !again {
+        let is_verified = known.is_some_and(|node| node.signature == register.signature);
+        if !is_verified {
             let signed = self.check_signature(now, connection, register);
             signed.map_err(|words| (Code::InvalidSignature, words))?;
         }

@@ -185,10 +185,10 @@ fn a_discover_before_register_is_answered_afterwards_and_once() {
     hall.register(gateway, &id(2), "not its signature");
     assert_eq!(hall.code(gateway), "invalid_signature");
     hall.register(gateway, &id(2), &id(2));
-    let told = hall.take(gateway);
-    assert_eq!(told.len(), 2, "{told:?}");
-    assert_eq!(told[0]["registerAck"]["nodeID"], id(2));
-    assert_eq!(told[1]["discoverResponse"]["peers"][0]["nodeID"], id(1));
+    let messages = hall.take(gateway);
+    assert_eq!(messages.len(), 2, "{messages:?}");
+    assert_eq!(messages[0]["registerAck"]["nodeID"], id(2));
+    assert_eq!(messages[1]["discoverResponse"]["peers"][0]["nodeID"], id(1));
     hall.register(gateway, &id(2), &id(2));
     assert_eq!(hall.take(gateway).len(), 1, "only the acknowledgement");
 }
@@ -340,19 +340,19 @@ fn registering_again_is_announced_as_a_join_only_if_the_offer_has_changed() {
     let (one, two, unasking) = (hall.node(1), hall.node(2), hall.node(3));
     hall.discover(two, json!({}));
     let mut registers = |capabilities: Value| {
-        let again = json!({"nodeID": id(1), "signature": id(1), "capabilities": capabilities});
-        hall.say(one, json!({ "register": again }));
+        let register = json!({"nodeID": id(1), "signature": id(1), "capabilities": capabilities});
+        hall.say(one, json!({ "register": register }));
         assert!(hall.take(one)[0].get("registerAck").is_some());
         assert!(hall.take(unasking).is_empty());
-        let told = hall.take(two);
-        (told, hall.discover(two, json!({"modelID": "m"})))
+        let messages = hall.take(two);
+        (messages, hall.discover(two, json!({"modelID": "m"})))
     };
     let joined = |name: &str| json!({"peerJoined": {"nodeID": id(1), "displayName": name}});
     assert_eq!(registers(json!(null)), (vec![], vec![]), "as it was");
-    let (told, listed) = registers(json!({"loadedModels": ["m"]}));
-    assert_eq!((told, listed.len()), (vec![joined("")], 1));
-    let (told, listed) = registers(json!({"loadedModels": ["m"], "temperature": 50}));
-    assert!(told.is_empty(), "{told:?}");
+    let (messages, listed) = registers(json!({"loadedModels": ["m"]}));
+    assert_eq!((messages, listed.len()), (vec![joined("")], 1));
+    let (messages, listed) = registers(json!({"loadedModels": ["m"], "temperature": 50}));
+    assert!(messages.is_empty(), "{messages:?}");
     assert_eq!(listed[0]["capabilities"]["temperature"], 50, "it is listed as it is");
     let ready = json!({"loadedModels": ["m"], "isAvailable": true});
     assert_eq!(registers(ready).0, [joined("")]);
@@ -363,18 +363,18 @@ fn a_node_that_changes_all_the_time_is_reported_a_few_times() {
     let mut hall = Hall::new();
     let (one, two) = (hall.node(1), hall.node(2));
     hall.discover(two, json!({}));
-    let mut told = Vec::new();
+    let mut messages = Vec::new();
     for round in 0..100 {
         if round == 50 {
-            told.push(hall.take(two).len());
+            messages.push(hall.take(two).len());
             hall.pass(4);
         }
         let capabilities = json!({"loadedModels": [format!("m{round}")]});
-        let again = json!({"nodeID": id(1), "signature": id(1), "capabilities": capabilities});
-        hall.say(one, json!({ "register": again }));
+        let register = json!({"nodeID": id(1), "signature": id(1), "capabilities": capabilities});
+        hall.say(one, json!({ "register": register }));
     }
-    told.push(hall.take(two).len());
-    assert_eq!(told, [8, 2]);
+    messages.push(hall.take(two).len());
+    assert_eq!(messages, [8, 2]);
 }
 
 #[test]
@@ -476,8 +476,11 @@ fn one_node_cannot_take_all_the_sessions_that_another_may_have() {
     assert_eq!(hall.take(victim).len(), 2, "one that ends makes room");
     hall.pass(61);
     hall.pass_on(taker, "relayOpen", 1, 2, "u");
-    let told = hall.take(victim);
-    assert!(told[0].get("relayClose").is_some() && told[1].get("relayOpen").is_some(), "{told:?}");
+    let messages = hall.take(victim);
+    assert!(
+        messages[0].get("relayClose").is_some() && messages[1].get("relayOpen").is_some(),
+        "{messages:?}"
+    );
     assert_eq!(hall.board.counts().sessions, 18);
 }
 
@@ -530,10 +533,10 @@ fn a_session_that_is_given_up_ends_for_both() {
     hall.take(two);
     hall.board.give_up(one, two, "s");
     hall.drain();
-    let told = hall.take(one);
-    assert_eq!(told[0]["error"]["code"], "peer_too_slow");
-    assert_eq!(told[0]["error"]["sessionID"], "s");
-    assert_eq!(told[1]["relayClose"]["fromNodeID"], id(2));
+    let messages = hall.take(one);
+    assert_eq!(messages[0]["error"]["code"], "peer_too_slow");
+    assert_eq!(messages[0]["error"]["sessionID"], "s");
+    assert_eq!(messages[1]["relayClose"]["fromNodeID"], id(2));
     assert_eq!(hall.take(two)[0]["relayClose"]["fromNodeID"], id(1));
 }
 
@@ -558,8 +561,8 @@ fn messages_grow_with_the_nodes_and_not_with_their_square() {
         let before = hall.board.counts().sent;
         for (line, id) in &lines {
             let capabilities = json!({"loadedModels": ["new"]});
-            let again = json!({"nodeID": id, "signature": id, "capabilities": capabilities});
-            hall.say(*line, json!({ "register": again }));
+            let register = json!({"nodeID": id, "signature": id, "capabilities": capabilities});
+            hall.say(*line, json!({ "register": register }));
         }
         let sent = hall.board.counts().sent - before;
         assert!(sent <= 20 * nodes, "{sent} of {nodes} nodes that change at once");

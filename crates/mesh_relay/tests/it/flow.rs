@@ -98,9 +98,9 @@ async fn a_receiver_that_never_reads_loses_its_session_and_both_ends_get_the_rea
     for _ in 0..40 {
         one.pass_on("relayData", &id, json!({"sessionID": "s", "data": fill})).await;
     }
-    let told = one.hear().await;
-    assert_eq!(told["error"]["code"], "peer_too_slow");
-    assert_eq!(told["error"]["sessionID"], "s");
+    let messages = one.hear().await;
+    assert_eq!(messages["error"]["code"], "peer_too_slow");
+    assert_eq!(messages["error"]["sessionID"], "s");
     assert_eq!(one.hear().await["relayClose"]["fromNodeID"], id);
     let mut heard = two.hear().await;
     while heard.get("relayData").is_some() {
@@ -171,10 +171,10 @@ async fn a_thousand_nodes_are_sent_no_more_each_than_ten_are() {
     }
     // The nodes before it have changed, too; only a few of these changes are announced to it.
     for node in &mut nodes {
-        let mut told = 0;
+        let mut messages = 0;
         while node.hear().await.get("registerAck").is_none() {
-            told += 1;
+            messages += 1;
         }
-        assert!(told <= JOINS, "{told}");
+        assert!(messages <= JOINS, "{messages}");
     }
 }

@@ -71,16 +71,6 @@ async fn an_absent_target_is_reported_byte_for_byte() {
 }
 
 #[tokio::test]
-async fn a_node_that_comes_anew_takes_its_place() {
-    let kit = Kit::new().await;
-    let mut old = kit.node(1).await;
-    let mut new = kit.node(1).await;
-    assert_eq!(old.closed().await, Some(1012));
-    new.assert_heard_all().await;
-    assert_eq!(kit.relay.counts().registered, 1);
-}
-
-#[tokio::test]
 async fn messages_up_to_16_mib_pass_and_longer_ones_cost_the_connection() {
     let kit = Kit::new().await;
     let (mut one, mut two) = kit.pair().await;

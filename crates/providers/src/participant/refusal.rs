@@ -7,7 +7,7 @@ use protocol::{
     json::clip,
     room::plane::{ErrorCode, ErrorEnvelope, Meta, PlaneError},
 };
-use rooms::{Refused, RoomError};
+use rooms::{EntryError, RoomError};
 use wire::UpgradeError;
 
 /// The most bytes of an error that are logged: it may contain a stranger's text.
@@ -21,7 +21,7 @@ pub(super) enum Refusal {
     NoToken,
     /// There is no such room, or too many codes were tried.
     #[error(transparent)]
-    Room(#[from] Refused),
+    Room(#[from] EntryError),
     /// There is no such participant, or its token is not valid.
     #[error(transparent)]
     Participant(#[from] RoomError),
@@ -42,7 +42,7 @@ impl Refusal {
         *response.status_mut() = status;
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        if let Self::Room(Refused::TooMany { retry_after }) = self {
+        if let Self::Room(EntryError::TooMany { retry_after }) = self {
             headers.insert(header::RETRY_AFTER, seconds(*retry_after).into());
         }
         response
@@ -51,11 +51,11 @@ impl Refusal {
     fn kind(&self) -> (StatusCode, ErrorCode) {
         match self {
             Self::NoToken => (StatusCode::BAD_REQUEST, ErrorCode::InvalidRequest),
-            Self::Room(Refused::Unknown) => (StatusCode::NOT_FOUND, ErrorCode::RoomNotFound),
-            Self::Room(Refused::TooMany { .. }) => {
+            Self::Room(EntryError::Unknown) => (StatusCode::NOT_FOUND, ErrorCode::RoomNotFound),
+            Self::Room(EntryError::TooMany { .. }) => {
                 (StatusCode::TOO_MANY_REQUESTS, ErrorCode::TooMany)
             }
-            Self::Room(Refused::PasswordMissing | Refused::PasswordWrong) => {
+            Self::Room(EntryError::PasswordMissing | EntryError::PasswordWrong) => {
                 (StatusCode::UNAUTHORIZED, ErrorCode::InvalidPassword)
             }
             Self::Participant(RoomError::NoParticipant(_)) => {

@@ -6,7 +6,7 @@ use access::{Denied, Lender, Moment};
 use base::ClientAddress;
 use http::{HeaderMap, Request, Response, StatusCode, header};
 use protocol::relay::Version;
-use rooms::{Refused, Room};
+use rooms::{EntryError, Room};
 use wire::{Link, Outbox, Upgrade};
 
 use super::{RelayWorkers, scope::Admission, sender::Form};
@@ -128,15 +128,15 @@ fn password<B>(request: &Request<B>) -> Option<String> {
     in_headers(request.headers()).map(str::to_owned).chain(query).next()
 }
 
-fn turn_away_from_room(refused: &Refused) -> Response<String> {
+fn turn_away_from_room(refused: &EntryError) -> Response<String> {
     tracing::warn!(%refused, "a worker was refused at a room");
     let status = match refused {
-        Refused::Unknown => StatusCode::NOT_FOUND,
-        Refused::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
-        Refused::PasswordMissing | Refused::PasswordWrong => StatusCode::UNAUTHORIZED,
+        EntryError::Unknown => StatusCode::NOT_FOUND,
+        EntryError::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
+        EntryError::PasswordMissing | EntryError::PasswordWrong => StatusCode::UNAUTHORIZED,
     };
     let mut response = refuse(status, &refused.to_string());
-    if let Refused::TooMany { retry_after } = refused {
+    if let EntryError::TooMany { retry_after } = refused {
         let seconds = retry_after.as_secs().max(1);
         response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
     }

@@ -9,7 +9,7 @@ use protocol::{
     json::clip,
     relay::{ModelDone, ModelMessage, ServerMessage},
 };
-use scheduler::provider::{ModelChange, NotChanged};
+use scheduler::provider::{ModelChange, ModelChangeError};
 
 use super::codec::MAX_WORDS;
 
@@ -33,7 +33,7 @@ impl ModelChanges {
         let mut changes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         changes.open.retain(|_, change| !change.is_forgotten());
         if changes.open.len() >= MAX_CHANGES {
-            change.end(Err(NotChanged::TooMany));
+            change.end(Err(ModelChangeError::TooMany));
             return None;
         }
         changes.last = changes.last.wrapping_add(1);
@@ -51,7 +51,8 @@ impl ModelChanges {
         let mut changes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(change) = changes.open.remove(&done.number) {
             let words = |text: String| base::plain::line(clip(&text, MAX_WORDS));
-            change.end(done.error.map_or(Ok(()), |text| Err(NotChanged::Failed(words(text)))));
+            change
+                .end(done.error.map_or(Ok(()), |text| Err(ModelChangeError::Failed(words(text)))));
         }
     }
 }

@@ -9,7 +9,7 @@ use protocol::{
     relay::{Normalised, Register, WorkerParticipant},
     room::{Capabilities, limits, tunnel::close},
 };
-use rooms::{Joined, Joining, Kind, Room, RoomError};
+use rooms::{JoinAnswer, JoinRequest, Kind, Room, RoomError};
 use tokio::task::spawn_blocking;
 
 use crate::{
@@ -101,9 +101,9 @@ pub(super) fn close_code(why: &RoomError) -> u16 {
 /// Joins on a blocking thread, because it writes to the disk.
 async fn join(
     room: Arc<Room>,
-    joining: Joining,
+    joining: JoinRequest,
     from: ClientAddress,
-) -> Result<(Joined, Member), RoomError> {
+) -> Result<(JoinAnswer, Member), RoomError> {
     let joins = move || {
         let joined = room.join(joining, from, now_ms())?;
         let member = Member::new(room, joined.participant.id.clone());
@@ -114,12 +114,12 @@ async fn join(
 }
 
 /// A worker as a participant: by its self-description, or else by its name.
-fn joining(id: ProviderId, register: &Register, name: &str, models: Vec<String>) -> Joining {
+fn joining(id: ProviderId, register: &Register, name: &str, models: Vec<String>) -> JoinRequest {
     let named = |name: &str| if name.is_empty() { id.to_string() } else { name.to_owned() };
     let made_up = || WorkerParticipant { id: id.to_string(), ..WorkerParticipant::default() };
     let wanted = register.participant.as_deref().cloned().unwrap_or_else(made_up);
     let nickname = if wanted.nickname.is_empty() { named(name) } else { wanted.nickname };
-    Joining {
+    JoinRequest {
         id: wanted.id,
         nickname,
         models,

@@ -18,7 +18,7 @@ use protocol::relay::{
 use scheduler::{
     AnswerWriter, Assignment, Provider, Terms,
     exchange::CreditSink,
-    provider::{ModelChange, NotChanged},
+    provider::{ModelChange, ModelChangeError},
 };
 use wire::{Outbox, OutboxClosed};
 
@@ -216,7 +216,7 @@ impl Provider for Sender {
 
     fn change_model(&self, change: ModelChange) {
         if !self.loads_models {
-            return change.end(Err(NotChanged::NotItsWork));
+            return change.end(Err(ModelChangeError::NotItsWork));
         }
         if let Some(message) = self.changes.begin(change) {
             self.send(&message);

@@ -42,34 +42,34 @@ impl Someone {
 }
 
 /// The name and the data of an event.
-fn event(told: &Announcement) -> (String, Value) {
-    let value = serde_json::to_value(told.event.as_ref().unwrap()).unwrap();
+fn event(announcement: &Announcement) -> (String, Value) {
+    let value = serde_json::to_value(announcement.event.as_ref().unwrap()).unwrap();
     (value["type"].as_str().unwrap().to_owned(), value["data"].clone())
 }
 
-fn message(told: &Announcement) -> Value {
-    serde_json::to_value(told.message.as_ref().unwrap()).unwrap()
+fn message(announcement: &Announcement) -> Value {
+    serde_json::to_value(announcement.message.as_ref().unwrap()).unwrap()
 }
 
 #[test]
 fn a_job_is_announced_as_stock_servers_do_when_it_starts_and_when_it_is_answered() {
     let (mut activity, w1) = (Activity::default(), someone("w1"));
-    let told = activity.started(&given(1), w1.holder()).unwrap();
+    let announcement = activity.started(&given(1), w1.holder()).unwrap();
     let request_id = id(1).to_string();
     let expected = json!({"requestId": request_id, "participantId": "w1", "model": "*",
         "protocol": "chatCompletions"});
-    assert_eq!(event(&told), ("llm.request".to_owned(), expected));
-    assert_eq!(told.message, None);
+    assert_eq!(event(&announcement), ("llm.request".to_owned(), expected));
+    assert_eq!(announcement.message, None);
 
-    let told = activity.ended(&answered(1)).unwrap();
+    let announcement = activity.ended(&answered(1)).unwrap();
     let expected = json!({"requestId": request_id, "participantId": "w1", "model": "mock-1",
         "protocol": "chatCompletions", "metrics": {"ttftMs": 22, "durationMs": 1000,
         "inputTokens": 3, "outputTokens": 4, "totalTokens": 7, "tokensPerSecond": 4.0}});
-    assert_eq!(event(&told), ("llm.complete".to_owned(), expected));
+    assert_eq!(event(&announcement), ("llm.complete".to_owned(), expected));
     let expected = json!({"type": "llm:complete", "requestId": request_id, "participantId": "w1",
         "metrics": {"tokens": 4, "latencyFirstTokenMs": 22, "durationMs": 1000,
         "tokensPerSecond": 4.0}});
-    assert_eq!(message(&told), expected);
+    assert_eq!(message(&announcement), expected);
 }
 
 #[test]
@@ -77,14 +77,14 @@ fn a_failure_says_when_it_came_and_whose_it_was() {
     for (begun, stage) in [(false, "dispatch"), (true, "stream")] {
         let (mut activity, w1) = (Activity::default(), someone("w1"));
         let _ = activity.started(&given(1), w1.holder());
-        let told = activity.ended(&failed(1, begun)).unwrap();
+        let announcement = activity.ended(&failed(1, begun)).unwrap();
         let expected = json!({"requestId": id(1).to_string(), "participantId": "w1",
             "nickname": "Ann", "endpoint": "http://127.0.0.1:3921", "model": "mock-1",
             "protocol": "chatCompletions", "stage": stage, "error": "no luck"});
-        assert_eq!(event(&told), ("llm.error".to_owned(), expected));
+        assert_eq!(event(&announcement), ("llm.error".to_owned(), expected));
         let expected = json!({"type": "llm:error", "requestId": id(1).to_string(),
             "participantId": "w1", "error": "no luck"});
-        assert_eq!(message(&told), expected);
+        assert_eq!(message(&announcement), expected);
     }
 }
 
@@ -92,9 +92,9 @@ fn a_failure_says_when_it_came_and_whose_it_was() {
 fn watchers_see_the_end_of_a_job_whose_client_left() {
     let (mut activity, w1) = (Activity::default(), someone("w1"));
     let _ = activity.started(&given(1), w1.holder());
-    let told = activity.ended(&JobEnded { job: id(1), how: How::ClientGone }).unwrap();
-    assert_eq!(event(&told).1["error"], "the client left");
-    assert_eq!(event(&told).0, "llm.error");
+    let announcement = activity.ended(&JobEnded { job: id(1), how: How::ClientGone }).unwrap();
+    assert_eq!(event(&announcement).1["error"], "the client left");
+    assert_eq!(event(&announcement).0, "llm.error");
 }
 
 #[test]
@@ -106,8 +106,8 @@ fn the_end_of_an_llm_request_is_an_event_only_and_waits_for_its_last_token() {
     assert_eq!(activity.conclude(id(1)).unwrap().name(), "llm.complete");
     let _ = activity.started(&asked(2), w1.holder());
     assert_eq!(activity.conclude(id(2)), None, "the job has not ended");
-    let told = activity.ended(&answered(2)).unwrap();
-    assert_eq!((event(&told).0.as_str(), told.message), ("llm.complete", None));
+    let announcement = activity.ended(&answered(2)).unwrap();
+    assert_eq!((event(&announcement).0.as_str(), announcement.message), ("llm.complete", None));
     assert!(activity.withheld.is_empty() && activity.conclude(id(3)).is_none());
 }
 
@@ -140,8 +140,8 @@ fn a_participant_is_busy_with_its_jobs() {
 fn a_job_that_is_assigned_anew_is_announced_anew_and_counts_for_one_participant() {
     let (mut activity, w1, w2) = (Activity::default(), someone("w1"), someone("w2"));
     let _ = activity.started(&given(1), w1.holder());
-    let told = activity.started(&given(1), w2.holder()).unwrap();
-    assert_eq!(event(&told).1["participantId"], "w2");
+    let announcement = activity.started(&given(1), w2.holder()).unwrap();
+    assert_eq!(event(&announcement).1["participantId"], "w2");
     assert_eq!((activity.in_flight("w1"), activity.in_flight("w2")), (0, 1));
     assert_eq!(activity.holder(id(1)), Some("w2"));
     assert_eq!(event(&activity.ended(&answered(1)).unwrap()).1["participantId"], "w2");

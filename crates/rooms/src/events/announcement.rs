@@ -333,9 +333,9 @@ mod tests {
             token: "two\nlines".to_owned(),
             seq: 0,
         };
-        let told =
+        let announcement =
             Announcement::both(RoomEvent::LlmToken(token.clone()), ServerMessage::LlmToken(token));
-        let entry = told.encode(1, "A").with_id(1, None);
+        let entry = announcement.encode(1, "A").with_id(1, None);
         assert!(text(&entry, Form::Named).is_none());
         assert!(text(&entry, Form::NamedWithIds).unwrap().contains("event: llm.token\n"));
         assert!(text(&entry, Form::Messages).unwrap().contains("two\\nlines"));
@@ -358,9 +358,9 @@ mod tests {
             };
             let (request_id, participant_id) = (text.clone(), text.clone());
             let message = LlmError { request_id, participant_id, error: text };
-            let told =
+            let announcement =
                 Announcement::both(RoomEvent::LlmError(failed), ServerMessage::LlmError(message));
-            let entry = told.encode(u64::MAX, "AAAAAA").with_id(u64::MAX, None);
+            let entry = announcement.encode(u64::MAX, "AAAAAA").with_id(u64::MAX, None);
             assert!(entry.made.get().is_none(), "nobody has read it");
             let frames = entry.frame(Form::NamedWithIds).unwrap().len()
                 + entry.frame(Form::Messages).unwrap().len();

@@ -10,7 +10,7 @@ use super::Room;
 use crate::{
     error::RoomError,
     member::Member,
-    participant::{Connection, Ended, Joined, Joining, Kind},
+    participant::{Connection, ConnectionEnd, JoinAnswer, JoinRequest, Kind},
     state::RoomState,
     stored, token,
 };
@@ -30,17 +30,17 @@ impl Room {
     /// participant.
     pub fn join(
         &self,
-        joining: Joining,
+        request: JoinRequest,
         from: impl Into<ClientAddress>,
         now: u64,
-    ) -> Result<Joined, RoomError> {
+    ) -> Result<JoinAnswer, RoomError> {
         self.use_at(now);
-        let is_called = matches!(joining.kind, Kind::Endpoint(_));
-        let shown = joining.session.clone().map(Secret::from);
+        let is_called = matches!(request.kind, Kind::Endpoint(_));
+        let shown = request.session.clone().map(Secret::from);
         let new = token::new_token(token::SESSION);
         // Held from the plan to the join: another join could else take the id, or the last place, in between.
         let writing = self.writing();
-        let plan = self.open()?.plan(joining, token::digest(new.expose()), from.into(), now)?;
+        let plan = self.open()?.plan(request, token::digest(new.expose()), from.into(), now)?;
         let id = plan.id.clone();
         let record = stored::record(self.id(), &id, plan.session, &plan.stored);
         // The disk first: a participant that is shown and not stored would be gone after a restart.
@@ -60,7 +60,7 @@ impl Room {
             self.house.uncalled.notify_one();
         }
         let participant = participant.ok_or(RoomError::NoParticipant(id))?;
-        Ok(Joined { participant, created, session })
+        Ok(JoinAnswer { participant, created, session })
     }
 
     /// Removes a participant and ends its connection. Allowed with its session token or the host's
@@ -86,7 +86,7 @@ impl Room {
         }
         self.forget(id)?;
         let mut state = self.state();
-        let announcements = state.remove(id, Ended::Removed);
+        let announcements = state.remove(id, ConnectionEnd::Removed);
         self.tell_all(announcements, self.house.clock.now());
         drop((state, writing));
         Ok(())
@@ -206,8 +206,8 @@ impl Room {
     }
 
     /// Adds a participant from an earlier run.
-    pub(crate) fn add_kept(&self, member: Member) {
-        self.state().add_kept(member);
+    pub(crate) fn add_stored(&self, member: Member) {
+        self.state().add_stored(member);
     }
 
     pub(super) fn forget(&self, id: &str) -> Result<(), StoreError> {

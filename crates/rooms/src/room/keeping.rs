@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The least time between two writes of a room's last use, in milliseconds.
-const USE_KEPT: u64 = 60_000;
+const USE_STORED_EVERY: u64 = 60_000;
 
 const NOT_THE_HOST: &str = "only the room's host may do this: send the host token that was given \
      when the room was made";
@@ -135,13 +135,13 @@ impl Room {
     /// The time of its last use, if that must be written now: at most once a minute.
     pub(crate) fn use_to_keep(&self) -> Option<u64> {
         let used = self.used.load(Ordering::Relaxed);
-        let kept = self.used_kept.load(Ordering::Relaxed);
-        (used >= kept.saturating_add(USE_KEPT)).then_some(used)
+        let stored = self.stored_use.load(Ordering::Relaxed);
+        (used >= stored.saturating_add(USE_STORED_EVERY)).then_some(used)
     }
 
     /// Records that the time of its last use was written.
     pub(crate) fn use_is_kept(&self, used: u64) {
-        self.used_kept.fetch_max(used, Ordering::Relaxed);
+        self.stored_use.fetch_max(used, Ordering::Relaxed);
     }
 
     /// Ends everything in it and deletes it from the disk.

@@ -78,7 +78,7 @@ pub struct Room {
     idle: u64,
     /// When it was last used, and when that time was last written.
     used: AtomicU64,
-    used_kept: AtomicU64,
+    stored_use: AtomicU64,
     /// Held during writes to the disk.
     writing: Mutex<()>,
     state: Mutex<RoomState>,
@@ -148,7 +148,7 @@ impl Room {
             epoch: record.epoch,
             idle: record.idle_ms,
             used: AtomicU64::new(record.used),
-            used_kept: AtomicU64::new(record.used),
+            stored_use: AtomicU64::new(record.used),
             writing: Mutex::new(()),
             state: Mutex::new(RoomState::new(name, password, defaults.unwrap_or_default())),
             log,

@@ -7,7 +7,7 @@ use base::ClientAddress;
 use super::Rooms;
 use crate::{
     attempts::Knowledge,
-    error::Refused,
+    error::EntryError,
     password::PasswordCheck,
     room::{Room, TokenHolder},
 };
@@ -40,20 +40,20 @@ impl Rooms {
     /// The room of a code, of either kind and in any case.
     ///
     /// # Errors
-    /// [`Refused::Unknown`]; after ten of these within a minute from the caller's address,
-    /// [`Refused::TooMany`], unless the caller holds a token of the room.
+    /// [`EntryError::Unknown`]; after ten of these within a minute from the caller's address,
+    /// [`EntryError::TooMany`], unless the caller holds a token of the room.
     pub fn find<'a>(
         &self,
         code: &str,
         caller: impl Into<Caller<'a>>,
-    ) -> Result<Arc<Room>, Refused> {
+    ) -> Result<Arc<Room>, EntryError> {
         let (caller, now) = (caller.into(), self.0.house.clock.now());
         let Some(room) = self.0.room_of(code) else {
             // One lock for the question and the count: requests at once could else all try before any is counted.
             let mut attempts = self.attempts();
             may_try(attempts.wait(caller.from, now))?;
             attempts.wrong(caller.from, now);
-            return Err(Refused::Unknown);
+            return Err(EntryError::Unknown);
         };
         // A right code is refused too while an address must wait: else it would learn which guess was right.
         may_try(self.wait_for(&room, Knowledge::Code, caller, now))?;
@@ -89,13 +89,13 @@ impl Rooms {
     /// unknown code.
     ///
     /// # Errors
-    /// [`Refused`].
+    /// [`EntryError`].
     pub async fn enter<'a>(
         &self,
         code: &str,
         password: Option<&str>,
         caller: impl Into<Caller<'a>>,
-    ) -> Result<Arc<Room>, Refused> {
+    ) -> Result<Arc<Room>, EntryError> {
         let caller = caller.into();
         let room = match self.0.room_of(code).filter(|room| room.has_password()) {
             None => return self.find(code, caller),
@@ -103,7 +103,7 @@ impl Rooms {
         };
         let Some(shown) = password.filter(|shown| !shown.is_empty()) else {
             self.find(code, caller)?;
-            return Err(Refused::PasswordMissing);
+            return Err(EntryError::PasswordMissing);
         };
         match self.try_known(&room, shown, caller)? {
             Some(_) => Ok(room),
@@ -117,7 +117,7 @@ impl Rooms {
         room: &Room,
         shown: &str,
         caller: Caller<'_>,
-    ) -> Result<Option<()>, Refused> {
+    ) -> Result<Option<()>, EntryError> {
         let (from, now) = (caller.from, self.0.house.clock.now());
         // Before the lock of the attempts: no other lock is taken under it.
         let known = room.known(shown).map_or(PasswordCheck::Right, |(known, _)| known);
@@ -131,7 +131,7 @@ impl Rooms {
             }
             PasswordCheck::Wrong => {
                 attempts.wrong(from, now);
-                Err(Refused::PasswordWrong)
+                Err(EntryError::PasswordWrong)
             }
         }
     }
@@ -141,9 +141,9 @@ impl Rooms {
         room: Arc<Room>,
         shown: &str,
         caller: Caller<'_>,
-    ) -> Result<Arc<Room>, Refused> {
+    ) -> Result<Arc<Room>, EntryError> {
         let from = caller.from;
-        let busy = Refused::TooMany { retry_after: VERIFYING };
+        let busy = EntryError::TooMany { retry_after: VERIFYING };
         // Verifying takes 20 ms of a core, so it has turns: wrong passwords must not take the machine.
         let turn = self.0.verifier.turn().await.ok_or_else(|| busy.clone())?;
         // Meanwhile another request may have shown the right password, or this address wrong ones.
@@ -156,7 +156,7 @@ impl Rooms {
         let now = self.0.house.clock.now();
         if !is_right {
             self.attempts().wrong(from, now);
-            return Err(Refused::PasswordWrong);
+            return Err(EntryError::PasswordWrong);
         }
         room.remember(shown, &phc);
         self.attempts().right(room.id(), Knowledge::Password, from, now);
@@ -164,9 +164,9 @@ impl Rooms {
     }
 }
 
-pub(super) fn may_try(wait: Option<Duration>) -> Result<(), Refused> {
+pub(super) fn may_try(wait: Option<Duration>) -> Result<(), EntryError> {
     match wait {
         None => Ok(()),
-        Some(retry_after) => Err(Refused::TooMany { retry_after }),
+        Some(retry_after) => Err(EntryError::TooMany { retry_after }),
     }
 }

@@ -42,13 +42,13 @@ pub(super) struct Fleet {
     pub(super) absent: Mutex<Absent>,
     pub(super) turns: Turns,
     /// When the use of others' rooms was last asked for.
-    uses_asked: Mutex<Option<u64>>,
+    uses_read: Mutex<Option<u64>>,
 }
 
 impl Fleet {
     fn new() -> Self {
-        let (absent, uses_asked) = (Mutex::default(), Mutex::default());
-        Self { directory: RwLock::default(), absent, turns: Turns::default(), uses_asked }
+        let (absent, uses_read) = (Mutex::default(), Mutex::default());
+        Self { directory: RwLock::default(), absent, turns: Turns::default(), uses_read }
     }
 
     pub(super) fn count(&self) -> usize {
@@ -113,12 +113,12 @@ impl Rooms {
         let Some(fleet) = &self.0.fleet else { return };
         let now = self.0.house.clock.now();
         {
-            let mut asked = fleet.uses_asked.lock().unwrap_or_else(PoisonError::into_inner);
-            if asked.is_some_and(|asked| now < asked.saturating_add(USES_KNOWN)) {
+            let mut read_at = fleet.uses_read.lock().unwrap_or_else(PoisonError::into_inner);
+            if read_at.is_some_and(|read_at| now < read_at.saturating_add(USES_KNOWN)) {
                 return;
             }
             // Noted before the answer: of many requests at once, one asks the store.
-            *asked = Some(now);
+            *read_at = Some(now);
         }
         match self.0.house.store.room_uses() {
             Ok(uses) => fleet.read(|directory| directory.note_uses(&uses)),
@@ -200,7 +200,7 @@ impl Rooms {
         let participants = house.store.load_participants_of(id)?;
         let room = Arc::new(kept_room(house, record, now));
         for (_, member) in kept_members(&participants, now) {
-            room.add_kept(member);
+            room.add_stored(member);
         }
         self.0.write(|index| index.insert(&room));
         // After it is in the index, so that no request in between finds it nowhere.
@@ -246,8 +246,8 @@ impl Rooms {
     /// Whether another server has taken over a room that ends here for want of use: then it does not end there.
     pub(super) fn is_elsewhere(&self, room: &Room) -> bool {
         let Some(fleet) = &self.0.fleet else { return false };
-        let kept = self.0.house.store.find_room(room.id().as_str());
-        let Ok(Some(record)) = kept else { return false };
+        let stored = self.0.house.store.find_room(room.id().as_str());
+        let Ok(Some(record)) = stored else { return false };
         if record.epoch <= room.epoch() {
             return false;
         }

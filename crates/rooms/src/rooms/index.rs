@@ -34,7 +34,7 @@ impl Index {
         }
         for (room, member) in kept_members(&house.store.load_participants()?, now) {
             if let Some(room) = index.by_id.get(&room) {
-                room.add_kept(member);
+                room.add_stored(member);
             }
         }
         Ok(index)
@@ -107,7 +107,7 @@ pub(super) fn kept_room(house: &Arc<House>, mut record: RoomRecord, now: u64) ->
     // The server may have been off for long, and its members could not come.
     let least = now.saturating_sub(record.idle_ms.saturating_sub(AFTER_RESTART));
     record.used = record.used.max(least);
-    let password = record.password.as_deref().map(Password::kept);
+    let password = record.password.as_deref().map(Password::stored);
     Room::new(house, record, password)
 }
 

@@ -79,7 +79,7 @@ pub struct NewRoom {
 impl NewRoom {
     /// The request of a client, with the key that it has shown.
     #[must_use]
-    pub fn asked(room: CreateRoom, owner: Option<KeyId>) -> Self {
+    pub fn from_request(room: CreateRoom, owner: Option<KeyId>) -> Self {
         let CreateRoom { name, password, defaults, public, expires_secs } = room;
         let (password, idle) = (password.map(Secret::from), expires_secs.map(Duration::from_secs));
         Self { name, password, defaults, public, idle, owner }
@@ -87,7 +87,7 @@ impl NewRoom {
 }
 
 /// A newly created room.
-pub struct Created {
+pub struct HostedRoom {
     /// The room.
     pub room: Arc<Room>,
     /// The host token, for changing and closing the room. Only its hash is stored.
@@ -145,7 +145,7 @@ impl Rooms {
     /// # Errors
     /// [`RoomError`] when the parameters are invalid, there are too many rooms, or the room cannot
     /// be written.
-    pub fn create(&self, new: NewRoom, now: u64) -> Result<Created, RoomError> {
+    pub fn create(&self, new: NewRoom, now: u64) -> Result<HostedRoom, RoomError> {
         self.0.house.clock.hear(now);
         let password = new.password.as_ref().map(Password::new).transpose()?;
         let host_token = token::new_token(token::HOST);
@@ -160,7 +160,7 @@ impl Rooms {
         drop(making);
         room.tell_created(now);
         tracing::info!(room = %room.id(), "a room was made");
-        Ok(Created { room, host_token })
+        Ok(HostedRoom { room, host_token })
     }
 
     /// The room with this id.

@@ -6,15 +6,19 @@ use std::sync::Arc;
 use tokio::task::spawn_blocking;
 
 use super::{Caller, Rooms, entering::may_try, known::KnownRoom};
-use crate::{attempts::Knowledge, error::Refused, token};
+use crate::{attempts::Knowledge, error::EntryError, token};
 
 impl Rooms {
     /// Counts a request for a room at another server, as [`Rooms::find`] does for one here.
     ///
     /// # Errors
-    /// [`Refused::TooMany`] after too many wrong codes from the caller's address, unless the caller knows the room or
+    /// [`EntryError::TooMany`] after too many wrong codes from the caller's address, unless the caller knows the room or
     /// holds a token of it.
-    pub async fn may_pass(&self, room: &Arc<KnownRoom>, caller: Caller<'_>) -> Result<(), Refused> {
+    pub async fn may_pass(
+        &self,
+        room: &Arc<KnownRoom>,
+        caller: Caller<'_>,
+    ) -> Result<(), EntryError> {
         let now = self.0.house.clock.now();
         let wait = self.attempts().wait_for(room.id(), Knowledge::Code, caller.from, now);
         // The token is looked at only where it matters: it costs a question to the store.
@@ -44,19 +48,19 @@ impl Rooms {
     /// Checks the password of a room at another server, for a caller that may try as many as it likes.
     ///
     /// # Errors
-    /// [`Refused`].
+    /// [`EntryError`].
     pub async fn verify_elsewhere(
         &self,
         room: &KnownRoom,
         shown: Option<&str>,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), EntryError> {
         let Some(phc) = room.password() else { return Ok(()) };
-        let shown = shown.filter(|shown| !shown.is_empty()).ok_or(Refused::PasswordMissing)?;
-        let busy = || Refused::TooMany { retry_after: super::entering::VERIFYING };
+        let shown = shown.filter(|shown| !shown.is_empty()).ok_or(EntryError::PasswordMissing)?;
+        let busy = || EntryError::TooMany { retry_after: super::entering::VERIFYING };
         let turn = self.0.verifier.turn().await.ok_or_else(busy)?;
         match turn.verify(shown, phc.into()).await.ok_or_else(busy)? {
             true => Ok(()),
-            false => Err(Refused::PasswordWrong),
+            false => Err(EntryError::PasswordWrong),
         }
     }
 }

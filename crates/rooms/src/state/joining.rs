@@ -9,7 +9,7 @@ use crate::{
     error::RoomError,
     events::Announcement,
     member::{Link, Member},
-    participant::{Ended, Joining},
+    participant::{ConnectionEnd, JoinRequest},
     stored::{About, StoredKind, StoredParticipant},
 };
 
@@ -29,15 +29,15 @@ impl RoomState {
     /// token.
     pub(crate) fn plan(
         &mut self,
-        joining: Joining,
+        request: JoinRequest,
         new_session: KeyDigest,
         from: impl Into<ClientAddress>,
         now: u64,
     ) -> Result<Plan, RoomError> {
         let from = from.into();
-        check::joining(&joining)?;
-        let (id, shown) = (joining.id.clone(), joining.session.clone());
-        let about = About::of(joining);
+        check::join_request(&request)?;
+        let (id, shown) = (request.id.clone(), request.session.clone());
+        let about = About::of(request);
         let is_new = self.member(&id).is_none();
 
         let leaves = if is_new { self.participant_to_evict(now)? } else { None };
@@ -84,7 +84,7 @@ impl RoomState {
     pub(crate) fn join(&mut self, plan: Plan, now: u64) -> (bool, Vec<Announcement>) {
         let Plan { id, session, stored, known, leaves } = plan;
         let mut announcements = Vec::new();
-        announcements.extend(leaves.and_then(|id| self.remove(&id, Ended::Removed)));
+        announcements.extend(leaves.and_then(|id| self.remove(&id, ConnectionEnd::Removed)));
         if self.members.contains_key(&id) {
             announcements.extend(self.renew(&id, session, stored, known, now));
             return (false, announcements);
@@ -110,7 +110,7 @@ impl RoomState {
         let moved = member.stored.about.kind != stored.about.kind;
         let stranger = !known && !member.is_neighbour(stored.from());
         if moved || stranger {
-            member.end(Ended::Superseded);
+            member.end(ConnectionEnd::Superseded);
             self.unlink(id, now);
         }
         let old = self.member(id).filter(|member| member.is_up());
@@ -141,7 +141,7 @@ impl RoomState {
     }
 
     /// Removes a participant and ends its connection.
-    pub(crate) fn remove(&mut self, id: &str, why: Ended) -> Option<Announcement> {
+    pub(crate) fn remove(&mut self, id: &str, why: ConnectionEnd) -> Option<Announcement> {
         let member = self.members.get(id)?;
         member.end(why);
         // The time does not matter: the participant is removed in the same call.
@@ -158,8 +158,8 @@ impl RoomState {
         }
         self.end = Some(end);
         let why = match end {
-            RoomEnd::Closed => Ended::RoomClosed,
-            RoomEnd::Moved => Ended::Moved,
+            RoomEnd::Closed => ConnectionEnd::RoomClosed,
+            RoomEnd::Moved => ConnectionEnd::Moved,
         };
         self.members.values().for_each(|member| member.end(why));
         self.members.clear();

@@ -13,7 +13,7 @@ use crate::{
     check,
     events::Announcement,
     member::{End, FORGOTTEN, Link, OFFLINE},
-    participant::Ended,
+    participant::ConnectionEnd,
 };
 
 /// A new connection's data for its owner.
@@ -31,7 +31,7 @@ impl RoomState {
         provider: ProviderId,
         now: u64,
     ) -> Option<(LinkHandle, Announcement)> {
-        self.member(id)?.end(Ended::Superseded);
+        self.member(id)?.end(ConnectionEnd::Superseded);
         // Before the new link: the models of the old one would else be counted for ever.
         self.unlink(id, now);
         self.counted += 1;

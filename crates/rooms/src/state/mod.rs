@@ -90,7 +90,7 @@ impl RoomState {
     }
 
     /// Adds a participant from an earlier run.
-    pub(crate) fn add_kept(&mut self, mut member: Member) {
+    pub(crate) fn add_stored(&mut self, mut member: Member) {
         self.counted += 1;
         member.order = self.counted;
         self.members.insert(member.id.clone(), member);

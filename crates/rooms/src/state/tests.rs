@@ -13,7 +13,7 @@ use crate::{
     error::RoomError,
     events::Announcement,
     member::{FORGOTTEN, OFFLINE},
-    participant::{Ended, Joining, Kind},
+    participant::{ConnectionEnd, JoinRequest, Kind},
     room::Available,
     token,
 };
@@ -21,8 +21,8 @@ use crate::{
 const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1));
 const THERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 2));
 
-pub(crate) fn joining(id: &str, kind: Kind) -> Joining {
-    Joining {
+pub(crate) fn join_request(id: &str, kind: Kind) -> JoinRequest {
+    JoinRequest {
         id: id.to_owned(),
         nickname: format!("{id}'s"),
         models: vec!["m".to_owned()],
@@ -43,20 +43,20 @@ fn state() -> RoomState {
 /// Joins, and returns whether it is new and the token of its session.
 fn join(
     state: &mut RoomState,
-    joining: Joining,
+    request: JoinRequest,
     from: IpAddr,
     now: u64,
 ) -> Result<(bool, String, Vec<Announcement>), RoomError> {
-    let shown = joining.session.clone();
+    let shown = request.session.clone();
     let new = token::new_token("").expose().to_owned();
-    let plan = state.plan(joining, token::digest(&new), from, now)?;
+    let plan = state.plan(request, token::digest(&new), from, now)?;
     let session = shown.filter(|_| plan.known).unwrap_or(new);
-    let (created, told) = state.join(plan, now);
-    Ok((created, session, told))
+    let (created, announcements) = state.join(plan, now);
+    Ok((created, session, announcements))
 }
 
 fn stock(state: &mut RoomState, id: &str, now: u64) -> Vec<Announcement> {
-    join(state, joining(id, Kind::Tunnel), HERE, now).unwrap().2
+    join(state, join_request(id, Kind::Tunnel), HERE, now).unwrap().2
 }
 
 fn provider(number: u64) -> ProviderId {
@@ -68,17 +68,17 @@ fn link(state: &mut RoomState, id: &str, number: u64, now: u64) -> LinkHandle {
 }
 
 /// The names of the announcements, such as `participant.left room:participant-left`.
-fn names(told: &[Announcement]) -> Vec<String> {
-    let name = |told: &Announcement| {
-        let event = told.event.as_ref().map(|event| event.name().to_owned());
-        let message = told.message.as_ref().map(|message| match message {
+fn names(announcements: &[Announcement]) -> Vec<String> {
+    let name = |announcements: &Announcement| {
+        let event = announcements.event.as_ref().map(|event| event.name().to_owned());
+        let message = announcements.message.as_ref().map(|message| match message {
             ServerMessage::ParticipantJoined(_) => "+".to_owned(),
             ServerMessage::ParticipantLeft(_) => "-".to_owned(),
             other => other.encode(),
         });
         [event, message].into_iter().flatten().collect::<Vec<_>>().join(" ")
     };
-    told.iter().map(name).collect()
+    announcements.iter().map(name).collect()
 }
 
 fn find(state: &RoomState, selector: &str, now: u64) -> Available {
@@ -89,7 +89,7 @@ fn known(name: &str) -> Available {
     Available::Known(name.to_owned())
 }
 
-fn ended(linked: &LinkHandle) -> Option<Ended> {
+fn ended(linked: &LinkHandle) -> Option<ConnectionEnd> {
     use std::{future::Future, pin::pin, task};
     let mut context = task::Context::from_waker(task::Waker::noop());
     match pin!(linked.end.ended()).poll(&mut context) {
@@ -103,17 +103,17 @@ fn a_stock_participants_life_is_announced_as_it_happens() {
     let mut state = state();
     assert_eq!(names(&stock(&mut state, "p", 0)), ["participant.joined +"]);
     assert_eq!(state.participant("p").unwrap().status, Status::Offline);
-    let (linked, told) = state.link("p", provider(1), 5).unwrap();
-    assert_eq!(names(&[told]), ["participant.updated"]);
+    let (linked, announcements) = state.link("p", provider(1), 5).unwrap();
+    assert_eq!(names(&[announcements]), ["participant.updated"]);
     let info = state.participant("p").unwrap();
     assert_eq!((info.status, info.connection.connected), (Status::Online, true));
     assert_eq!((info.joined_at, info.updated_at, info.last_seen), (0, 5, 5));
     assert_eq!(info.connection.last_tunnel_seen_at, Some(5));
-    let told = state.disconnect("p", linked.serial, 9).unwrap();
-    assert_eq!(names(&[told]), ["participant.updated"]);
+    let announcements = state.disconnect("p", linked.serial, 9).unwrap();
+    assert_eq!(names(&[announcements]), ["participant.updated"]);
     assert_eq!(state.participant("p").unwrap().status, Status::Offline);
-    let told = state.remove("p", Ended::Removed).unwrap();
-    assert_eq!(names(&[told]), ["participant.left -"]);
+    let announcements = state.remove("p", ConnectionEnd::Removed).unwrap();
+    assert_eq!(names(&[announcements]), ["participant.left -"]);
     assert_eq!(state.count(), 0);
 }
 
@@ -132,8 +132,8 @@ fn a_silent_participant_is_reported_offline_once_and_back_when_it_returns() {
     );
     assert!(state.sweep(OFFLINE * 3, OFFLINE * 3).announcements.is_empty(), "once");
     assert_eq!(names(&stock(&mut state, "p", OFFLINE * 4)), ["participant.updated"]);
-    let (_, told) = state.link("p", provider(2), OFFLINE * 4).unwrap();
-    assert_eq!(names(&[told]), ["participant.updated +"]);
+    let (_, announcements) = state.link("p", provider(2), OFFLINE * 4).unwrap();
+    assert_eq!(names(&[announcements]), ["participant.updated +"]);
 }
 
 #[test]
@@ -159,26 +159,12 @@ fn a_participant_that_was_gone_for_a_day_is_forgotten() {
 }
 
 #[test]
-fn a_newer_connection_takes_an_older_ones_place() {
-    let mut state = state();
-    stock(&mut state, "p", 0);
-    let older = link(&mut state, "p", 1, 0);
-    assert_eq!(ended(&older), None);
-    let newer = link(&mut state, "p", 2, 1);
-    assert_eq!((ended(&older), ended(&newer)), (Some(Ended::Superseded), None));
-    assert!(state.disconnect("p", older.serial, 2).is_none(), "nobody notices");
-    assert_eq!(state.participant("p").unwrap().status, Status::Online);
-    state.remove("p", Ended::Removed);
-    assert_eq!(ended(&newer), Some(Ended::Removed));
-}
-
-#[test]
 fn a_closed_room_ends_every_connection() {
     let mut state = state();
     stock(&mut state, "p", 0);
     let linked = link(&mut state, "p", 1, 0);
     assert!(state.close(RoomEnd::Closed) && !state.close(RoomEnd::Moved));
-    assert_eq!(ended(&linked), Some(Ended::RoomClosed));
+    assert_eq!(ended(&linked), Some(ConnectionEnd::RoomClosed));
     assert_eq!((state.count(), state.is_used()), (0, false));
 }
 
@@ -186,17 +172,17 @@ fn a_closed_room_ends_every_connection() {
 #[test]
 fn an_id_that_is_taken_is_only_its_owners() {
     let mut state = state();
-    let (_, session, _) = join(&mut state, joining("p", Kind::Tunnel), HERE, 0).unwrap();
+    let (_, session, _) = join(&mut state, join_request("p", Kind::Tunnel), HERE, 0).unwrap();
     let tunnel = state.member_mut("p").unwrap().tunnel_token(0);
     let linked = link(&mut state, "p", 1, 0);
-    let stranger = || joining("p", Kind::Tunnel);
+    let stranger = || join_request("p", Kind::Tunnel);
     let refused = join(&mut state, stranger(), THERE, 1);
     assert!(matches!(refused, Err(RoomError::Conflict(id)) if id == "p"));
-    let wrong = Joining { session: Some("guessed".to_owned()), ..stranger() };
+    let wrong = JoinRequest { session: Some("guessed".to_owned()), ..stranger() };
     assert!(join(&mut state, wrong, THERE, 1).is_err());
-    let own = Joining { session: Some(session.clone()), ..stranger() };
-    let (created, again, _) = join(&mut state, own, THERE, 1).unwrap();
-    assert_eq!((created, &again), (false, &session), "it keeps its token");
+    let own = JoinRequest { session: Some(session.clone()), ..stranger() };
+    let (created, token, _) = join(&mut state, own, THERE, 1).unwrap();
+    assert_eq!((created, &token), (false, &session), "it keeps its token");
     assert_eq!(ended(&linked), None, "and its connection");
     assert!(join(&mut state, stranger(), THERE, 1).is_err(), "an address that showed a token");
     state.disconnect("p", linked.serial, 2);
@@ -216,30 +202,30 @@ fn a_stock_participant_is_known_by_its_address_and_a_worker_by_its_token_alone()
     let linked = link(&mut state, "stock", 1, 0);
     assert_eq!(names(&stock(&mut state, "stock", 1)), ["participant.updated"]);
     assert_eq!(ended(&linked), None);
-    assert!(join(&mut state, joining("stock", Kind::Worker), HERE, 1).is_err());
-    let worker = || joining("worker", Kind::Worker);
+    assert!(join(&mut state, join_request("stock", Kind::Worker), HERE, 1).is_err());
+    let worker = || join_request("worker", Kind::Worker);
     let (_, session, _) = join(&mut state, worker(), HERE, 0).unwrap();
     let first = link(&mut state, "worker", 2, 0);
     assert!(join(&mut state, worker(), HERE, 1).is_err(), "a second link shows the token");
-    assert!(join(&mut state, joining("worker", Kind::Tunnel), HERE, 1).is_err());
-    let own = Joining { session: Some(session), ..worker() };
+    assert!(join(&mut state, join_request("worker", Kind::Tunnel), HERE, 1).is_err());
+    let own = JoinRequest { session: Some(session), ..worker() };
     assert!(!join(&mut state, own, THERE, 1).unwrap().0);
     let second = link(&mut state, "worker", 3, 1);
-    assert_eq!((ended(&first), ended(&second)), (Some(Ended::Superseded), None));
+    assert_eq!((ended(&first), ended(&second)), (Some(ConnectionEnd::Superseded), None));
 }
 
 #[test]
 fn a_participant_that_is_elsewhere_now_is_connected_anew() {
     let mut state = state();
     let at = |port: u16| Kind::Endpoint((HERE, port).into());
-    join(&mut state, joining("p", at(1)), HERE, 0).unwrap();
+    join(&mut state, join_request("p", at(1)), HERE, 0).unwrap();
     assert_eq!(state.uncalled(), ["p"]);
     let linked = link(&mut state, "p", 1, 0);
     assert_eq!(state.uncalled(), Vec::<String>::new());
-    join(&mut state, joining("p", at(1)), HERE, 1).unwrap();
+    join(&mut state, join_request("p", at(1)), HERE, 1).unwrap();
     assert_eq!(ended(&linked), None);
-    join(&mut state, joining("p", at(2)), HERE, 2).unwrap();
-    assert_eq!(ended(&linked), Some(Ended::Superseded));
+    join(&mut state, join_request("p", at(2)), HERE, 2).unwrap();
+    assert_eq!(ended(&linked), Some(ConnectionEnd::Superseded));
     assert_eq!(state.uncalled(), ["p"]);
 }
 
@@ -281,7 +267,7 @@ fn selectors_find_connected_participants() {
 #[test]
 fn a_worker_that_comes_back_by_itself_is_waited_for() {
     let mut state = state();
-    join(&mut state, joining("w", Kind::Worker), HERE, 0).unwrap();
+    join(&mut state, join_request("w", Kind::Worker), HERE, 0).unwrap();
     let linked = link(&mut state, "w", 1, 0);
     state.disconnect("w", linked.serial, 1_000);
     assert_eq!(find(&state, "w", 10_999), known("room:participant/w"));
@@ -298,8 +284,8 @@ fn a_connected_participants_models_may_change() {
     let linked = link(&mut state, "p", 1, 0);
     let texts = |models: &[&str]| models.iter().map(|&model| model.to_owned()).collect::<Vec<_>>();
     let new = texts(&["n", "*", "room:any", "a\nb", "n"]);
-    let told = state.set_models("p", linked.serial, new.clone(), 7).unwrap();
-    assert_eq!(names(&[told]), ["participant.updated"]);
+    let announcements = state.set_models("p", linked.serial, new.clone(), 7).unwrap();
+    assert_eq!(names(&[announcements]), ["participant.updated"]);
     assert_eq!(state.participant("p").unwrap().models, ["n", "n"], "what is no name is left out");
     assert!(state.set_models("p", linked.serial, new, 8).is_none(), "nothing new");
     assert_eq!(find(&state, "m", 8), Available::Nobody);
@@ -333,24 +319,24 @@ fn a_participant_with_as_many_jobs_as_it_takes_is_busy() {
 
 #[test]
 fn joins_that_cannot_be_are_refused_with_the_fields_name() {
-    let good = || joining("p", Kind::Tunnel);
+    let good = || join_request("p", Kind::Tunnel);
     let texts = |model: &str| vec![model.to_owned()];
     let bad = [
-        ("id", Joining { id: String::new(), ..good() }),
-        ("id", Joining { id: "x".repeat(129), ..good() }),
-        ("id", Joining { id: "a\u{1b}[2J".to_owned(), ..good() }),
-        ("nickname", Joining { nickname: "x".repeat(129), ..good() }),
-        ("endpoint", Joining { endpoint: "nonsense".to_owned(), ..good() }),
-        ("model", Joining { models: Vec::new(), ..good() }),
-        ("model", Joining { models: vec!["m".to_owned(); 65], ..good() }),
-        ("model", Joining { models: texts("*"), ..good() }),
-        ("model", Joining { models: texts("room:any"), ..good() }),
-        ("model", Joining { models: texts(&"x".repeat(257)), ..good() }),
-        ("specs", Joining { specs: specs(&"x".repeat(257)), ..good() }),
-        ("config", Joining { config: told("x".repeat(16 * 1024 + 1)), ..good() }),
+        ("id", JoinRequest { id: String::new(), ..good() }),
+        ("id", JoinRequest { id: "x".repeat(129), ..good() }),
+        ("id", JoinRequest { id: "a\u{1b}[2J".to_owned(), ..good() }),
+        ("nickname", JoinRequest { nickname: "x".repeat(129), ..good() }),
+        ("endpoint", JoinRequest { endpoint: "nonsense".to_owned(), ..good() }),
+        ("model", JoinRequest { models: Vec::new(), ..good() }),
+        ("model", JoinRequest { models: vec!["m".to_owned(); 65], ..good() }),
+        ("model", JoinRequest { models: texts("*"), ..good() }),
+        ("model", JoinRequest { models: texts("room:any"), ..good() }),
+        ("model", JoinRequest { models: texts(&"x".repeat(257)), ..good() }),
+        ("specs", JoinRequest { specs: specs(&"x".repeat(257)), ..good() }),
+        ("config", JoinRequest { config: config_with("x".repeat(16 * 1024 + 1)), ..good() }),
     ];
-    for (field, joining) in bad {
-        let error = join(&mut state(), joining, HERE, 0).unwrap_err();
+    for (field, request) in bad {
+        let error = join(&mut state(), request, HERE, 0).unwrap_err();
         assert!(matches!(error, RoomError::Invalid(_)), "{error}");
         assert!(error.to_string().contains(&format!("`{field}`")), "{field}: {error}");
     }
@@ -360,7 +346,7 @@ fn specs(gpu: &str) -> MachineSpecs {
     MachineSpecs { gpu: Some(gpu.to_owned()), ..MachineSpecs::default() }
 }
 
-fn told(instructions: String) -> RuntimeConfig {
+fn config_with(instructions: String) -> RuntimeConfig {
     RuntimeConfig { instructions: Some(instructions), ..RuntimeConfig::default() }
 }
 
@@ -372,13 +358,13 @@ fn in_a_full_room_the_one_that_left_first_makes_room_and_none_that_is_connected(
     }
     let linked = link(&mut state, "p0", 1, 100);
     let now = 200 + MAX_PARTICIPANTS as u64;
-    let refused = join(&mut state, joining("new", Kind::Tunnel), HERE, now);
+    let refused = join(&mut state, join_request("new", Kind::Tunnel), HERE, now);
     assert!(matches!(refused, Err(RoomError::TooMany(_))), "all were there a moment ago");
-    let told = stock(&mut state, "new", now + OFFLINE);
-    assert_eq!(names(&told), ["participant.left -", "participant.joined +"]);
+    let announcements = stock(&mut state, "new", now + OFFLINE);
+    assert_eq!(names(&announcements), ["participant.left -", "participant.joined +"]);
     assert!(state.member("p1").is_none() && state.member("p0").is_some());
     assert_eq!((state.count(), ended(&linked)), (MAX_PARTICIPANTS, None));
-    assert!(!join(&mut state, joining("p9", Kind::Tunnel), HERE, now).unwrap().0, "it is in");
+    assert!(!join(&mut state, join_request("p9", Kind::Tunnel), HERE, now).unwrap().0, "it is in");
 }
 
 mod histories;

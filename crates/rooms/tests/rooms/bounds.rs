@@ -6,7 +6,7 @@ use base::{ParticipantId, RoomId};
 use rooms::{Kind, NewRoom, RoomError};
 use store::{ParticipantRecord, RoomHome, RoomRecord, RoomStore, RoomUse, StoreError};
 
-use crate::kit::{HERE, NOW, empty, joining, locked, make, named, open};
+use crate::kit::{HERE, NOW, empty, join_request, locked, make, named, open};
 
 /// Keeps nothing, at no cost.
 struct Nowhere;
@@ -88,7 +88,7 @@ fn a_hundred_thousand_joins_fill_a_room_to_its_bound() {
     let room = make(&rooms, named("room")).room;
     let mut refused = 0;
     for number in 0..100_000 {
-        let joined = room.join(joining(&format!("p{number}"), Kind::Tunnel), HERE, NOW);
+        let joined = room.join(join_request(&format!("p{number}"), Kind::Tunnel), HERE, NOW);
         refused += usize::from(matches!(joined, Err(RoomError::TooMany(_))));
     }
     assert_eq!((room.participants().len(), refused), (1_000, 99_000));

@@ -4,22 +4,22 @@ use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use base::ClientAddress;
 use protocol::room::plane::ChangeRoom;
-use rooms::{Caller, Form, Kind, Next, Refused, Rooms};
+use rooms::{Caller, EntryError, Form, Kind, Next, Rooms};
 
 use crate::kit::{HERE, NOW, THERE, empty, join, locked, make, named, open};
 
-fn refusal<T>(entered: Result<T, Refused>) -> Refused {
+fn refusal<T>(entered: Result<T, EntryError>) -> EntryError {
     match entered {
         Ok(_) => panic!("let in"),
-        Err(refused) => refused,
+        Err(error) => error,
     }
 }
 
-fn is_too_many<T>(entered: Result<T, Refused>) -> bool {
-    matches!(refusal(entered), Refused::TooMany { .. })
+fn is_too_many<T>(entered: Result<T, EntryError>) -> bool {
+    matches!(refusal(entered), EntryError::TooMany { .. })
 }
 
-async fn enter(rooms: &Rooms, code: &str, password: &str, from: IpAddr) -> Option<Refused> {
+async fn enter(rooms: &Rooms, code: &str, password: &str, from: IpAddr) -> Option<EntryError> {
     rooms.enter(code, Some(password), from).await.err()
 }
 
@@ -54,11 +54,11 @@ async fn ten_unknown_codes_within_a_minute_are_enough() {
     let (known, other) = (make(&rooms, named("a")).room, make(&rooms, named("b")).room);
     rooms.find(known.short_code(), HERE).unwrap();
     for _ in 0..10 {
-        assert_eq!(refusal(rooms.find("no-such-room", HERE)), Refused::Unknown);
+        assert_eq!(refusal(rooms.find("no-such-room", HERE)), EntryError::Unknown);
     }
-    let refused = refusal(rooms.find("no-such-room", HERE));
-    assert_eq!(refused, Refused::TooMany { retry_after: Duration::from_secs(60) });
-    assert!(refused.to_string().contains("60 s"), "{refused}");
+    let error = refusal(rooms.find("no-such-room", HERE));
+    assert_eq!(error, EntryError::TooMany { retry_after: Duration::from_secs(60) });
+    assert!(error.to_string().contains("60 s"), "{error}");
     assert!(is_too_many(rooms.find(other.short_code(), HERE)), "nor is there any telling by it");
     assert!(is_too_many(rooms.enter(other.spoken_code(), None, HERE).await));
     assert!(rooms.find(known.spoken_code(), HERE).is_ok(), "it was there before");
@@ -93,7 +93,7 @@ async fn a_token_is_no_password() {
     (0..10).for_each(|_| drop(rooms.find("no-such-room", HERE)));
     let caller = Caller { from: HERE.into(), token: Some(host) };
     let wrong = refusal(rooms.enter(code, Some("shark"), caller).await);
-    assert_eq!(wrong, Refused::PasswordWrong);
+    assert_eq!(wrong, EntryError::PasswordWrong);
     assert!(rooms.enter(code, Some("swordfish"), caller).await.is_ok());
 }
 
@@ -104,21 +104,21 @@ async fn wrong_passwords_are_counted_and_missing_ones_are_not() {
     let code = room.short_code();
     assert!(room.has_password() && room.summary().room.password_protected);
     for missing in [None, Some("")].repeat(20) {
-        let refused = refusal(rooms.enter(code, missing, HERE).await);
-        assert_eq!(refused, Refused::PasswordMissing);
+        let error = refusal(rooms.enter(code, missing, HERE).await);
+        assert_eq!(error, EntryError::PasswordMissing);
     }
     assert!(rooms.find(code, HERE).is_ok(), "that it is there needs no password");
     for _ in 0..10 {
-        assert_eq!(enter(&rooms, code, "guess", HERE).await, Some(Refused::PasswordWrong));
+        assert_eq!(enter(&rooms, code, "guess", HERE).await, Some(EntryError::PasswordWrong));
     }
-    let refused = enter(&rooms, code, "swordfish", HERE).await;
-    assert!(matches!(refused, Some(Refused::TooMany { .. })), "who guesses learns nothing");
+    let error = enter(&rooms, code, "swordfish", HERE).await;
+    assert!(matches!(error, Some(EntryError::TooMany { .. })), "who guesses learns nothing");
     assert!(rooms.find(code, HERE).is_ok(), "it knows the code");
     assert_eq!(enter(&rooms, code, "swordfish", THERE).await, None);
     tokio::time::advance(Duration::from_secs(60)).await;
     assert_eq!(enter(&rooms, code, "swordfish", HERE).await, None);
     for _ in 0..10 {
-        assert_eq!(enter(&rooms, code, "guess", HERE).await, Some(Refused::PasswordWrong));
+        assert_eq!(enter(&rooms, code, "guess", HERE).await, Some(EntryError::PasswordWrong));
     }
     assert_eq!(enter(&rooms, code, "swordfish", HERE).await, None, "a member is not cut off");
 }
@@ -158,7 +158,7 @@ async fn guesses_made_at_once_after_a_restart_are_counted_too() {
     let guesses: Vec<_> = (0..50).map(|_| guess()).collect();
     let mut wrong = 0;
     for guess in guesses {
-        wrong += usize::from(guess.await.unwrap() == Some(Refused::PasswordWrong));
+        wrong += usize::from(guess.await.unwrap() == Some(EntryError::PasswordWrong));
     }
     assert!((10..=13).contains(&wrong), "{wrong}: those at work when the tenth was wrong");
 }
@@ -173,11 +173,11 @@ async fn a_changed_password_is_asked_for_at_once() {
     let change =
         |password: &str| ChangeRoom { password: Some(password.to_owned()), ..Default::default() };
     assert!(room.change(change("new"), Some(host)).unwrap().room.password_protected);
-    assert_eq!(enter(&rooms, code, "old", HERE).await, Some(Refused::PasswordWrong));
+    assert_eq!(enter(&rooms, code, "old", HERE).await, Some(EntryError::PasswordWrong));
     assert_eq!(enter(&rooms, code, "new", HERE).await, None);
-    let again = open(&store, NOW);
-    assert_eq!(enter(&again, code, "old", HERE).await, Some(Refused::PasswordWrong));
-    assert_eq!(enter(&again, code, "new", HERE).await, None);
+    let restarted = open(&store, NOW);
+    assert_eq!(enter(&restarted, code, "old", HERE).await, Some(EntryError::PasswordWrong));
+    assert_eq!(enter(&restarted, code, "new", HERE).await, None);
     assert!(!room.change(change(""), Some(host)).unwrap().room.password_protected);
     assert!(rooms.enter(code, None, HERE).await.is_ok());
 }
@@ -197,7 +197,7 @@ async fn a_watcher_of_a_room_with_a_new_password_has_to_show_it() {
     room.change(locked, Some(host)).unwrap();
     let (first, second) = waiting.await.unwrap();
     assert!(first == Next::Closed || second == Next::Closed, "{first:?} {second:?}");
-    let mut again = room.subscribe(Form::Named, None);
+    let mut newer = room.subscribe(Form::Named, None);
     room.change(ChangeRoom::default(), Some(host)).unwrap();
-    assert!(matches!(again.next().await, Next::Frames(_)), "who comes anew stays");
+    assert!(matches!(newer.next().await, Next::Frames(_)), "who comes anew stays");
 }

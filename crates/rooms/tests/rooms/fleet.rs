@@ -5,12 +5,14 @@ use std::{sync::Arc, time::Duration};
 use base::ClientAddress;
 use protocol::room::plane::ChangeRoom;
 use rooms::{
-    Caller, Form, Kind, NewRoom, Next, Place, Refused, Room, RoomError, Rooms, Settings,
-    participant::Ended,
+    Caller, EntryError, Form, Kind, NewRoom, Next, Place, Room, RoomError, Rooms, Settings,
+    participant::ConnectionEnd,
 };
 use store::{Changes, RoomHome, RoomStore, VolatileStore};
 
-use crate::kit::{HERE, HOUR, NOW, THERE, join, joining, locked, make, named, provider, told};
+use crate::kit::{
+    HERE, HOUR, NOW, THERE, event_names, join, join_request, locked, make, named, provider,
+};
 
 fn server(store: &Arc<VolatileStore>, name: &str) -> Rooms {
     let settings = Settings { idle: Duration::from_secs(24 * 3_600) };
@@ -83,8 +85,8 @@ async fn a_password_is_verified_for_a_room_elsewhere() {
     news(&store, &other);
     let known = other.list_elsewhere().remove(0);
     assert_eq!(other.verify_elsewhere(&known, Some("swordfish")).await, Ok(()));
-    assert_eq!(other.verify_elsewhere(&known, Some("x")).await, Err(Refused::PasswordWrong));
-    assert_eq!(other.verify_elsewhere(&known, None).await, Err(Refused::PasswordMissing));
+    assert_eq!(other.verify_elsewhere(&known, Some("x")).await, Err(EntryError::PasswordWrong));
+    assert_eq!(other.verify_elsewhere(&known, None).await, Err(EntryError::PasswordMissing));
 }
 
 #[tokio::test(start_paused = true)]
@@ -98,11 +100,11 @@ async fn codes_of_rooms_elsewhere_are_not_guessed_here_and_members_get_through()
     assert_eq!(other.may_pass(&known, caller(THERE, None)).await, Ok(()));
     for at in [HERE, THERE] {
         for _ in 0..10 {
-            assert_eq!(other.find("nobody-knows-11", at).err(), Some(Refused::Unknown));
+            assert_eq!(other.find("nobody-knows-11", at).err(), Some(EntryError::Unknown));
         }
     }
     let refused = other.may_pass(&known, caller(HERE, None)).await;
-    assert!(matches!(refused, Err(Refused::TooMany { .. })), "it might have guessed the code");
+    assert!(matches!(refused, Err(EntryError::TooMany { .. })), "it might have guessed the code");
     let unheard = make(&one, named("unheard")).room;
     let found = other.find_elsewhere(unheard.short_code(), ClientAddress::new(HERE)).await;
     assert!(found.unwrap().is_none(), "nothing is looked for any more");
@@ -138,8 +140,8 @@ async fn a_room_whose_home_is_gone_gets_another_one_and_a_new_epoch() {
     let mut resumed = after.subscribe(Form::Messages, Some(seen));
     let Next::Frames(first) = resumed.next().await else { panic!("it has ended") };
     assert!(first.starts_with(b": some events were missed"), "{first:?}");
-    let own = joining("p", Kind::Worker);
-    let own = rooms::Joining { session: Some(session.clone()), ..own };
+    let own = join_request("p", Kind::Worker);
+    let own = rooms::JoinRequest { session: Some(session.clone()), ..own };
     assert_eq!(after.join(own, THERE, NOW).unwrap().session.expose(), session);
     assert_eq!(home(&server(&store, "one"), before.short_code()).unwrap(), "other", "it stays");
 }
@@ -149,8 +151,8 @@ async fn a_home_that_starts_again_has_its_rooms_in_a_new_epoch() {
     let (store, one, other) = two();
     let room = make(&one, named("room")).room;
     drop(one);
-    let again = server(&store, "one");
-    assert_eq!(last_id(&here(&again, &room)) >> 40, 2);
+    let restarted = server(&store, "one");
+    assert_eq!(last_id(&here(&restarted, &room)) >> 40, 2);
     news(&store, &other);
     let later = server(&store, "one");
     assert_eq!(last_id(&here(&later, &room)) >> 40, 3);
@@ -178,11 +180,15 @@ async fn a_former_home_goes_on_until_it_reaches_the_new_one() {
 
     assert_eq!(one.give_way(room.id()), Some(room.scope()));
     assert!(one.give_way(room.id()).is_none() && other.give_way(room.id()).is_none());
-    assert_eq!(connection.ended().await, Ended::Moved);
+    assert_eq!(connection.ended().await, ConnectionEnd::Moved);
     drop(connection);
-    assert_eq!(told(&mut watcher).await, ["closed"], "it was not closed: watchers come back");
+    assert_eq!(
+        event_names(&mut watcher).await,
+        ["closed"],
+        "it was not closed: watchers come back"
+    );
     assert_eq!(home(&one, room.short_code()).unwrap(), "other");
-    let late = room.join(joining("q", Kind::Tunnel), HERE, NOW);
+    let late = room.join(join_request("q", Kind::Tunnel), HERE, NOW);
     assert!(matches!(late, Err(RoomError::Moved)));
     assert_eq!(store.load_rooms().unwrap().len(), 1);
 }
@@ -197,9 +203,9 @@ async fn a_room_that_is_closed_anywhere_ends_everywhere() {
     news(&store, &other);
     store.forget_room(room.id()).unwrap();
     assert_eq!((news(&store, &one), news(&store, &other)), (1, 0));
-    assert_eq!(connection.ended().await, Ended::RoomClosed);
+    assert_eq!(connection.ended().await, ConnectionEnd::RoomClosed);
     drop(connection);
-    assert_eq!(told(&mut watcher).await, ["room.closed", "closed"]);
+    assert_eq!(event_names(&mut watcher).await, ["room.closed", "closed"]);
     assert!(home(&one, room.short_code()).is_none() && home(&other, room.short_code()).is_none());
     let unheard = make(&one, named("made meanwhile")).room;
     let before_it = Changes { whole: true, records: Vec::new() };

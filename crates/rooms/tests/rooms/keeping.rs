@@ -3,12 +3,12 @@
 use std::{sync::Arc, time::Duration};
 
 use protocol::room::{Status, plane::ChangeRoom};
-use rooms::{Joining, Kind, NewRoom, RoomError, participant::Ended};
+use rooms::{JoinRequest, Kind, NewRoom, RoomError, participant::ConnectionEnd};
 use store::RoomStore;
 
 use crate::kit::{
-    DAY, HERE, HOUR, MINUTE, NOW, THERE, empty, join, joining, locked, make, named, open, provider,
-    room, told, watch,
+    DAY, HERE, HOUR, MINUTE, NOW, THERE, empty, event_names, join, join_request, locked, make,
+    named, open, provider, room, watch,
 };
 
 #[tokio::test(start_paused = true)]
@@ -41,9 +41,10 @@ async fn rooms_and_their_participants_are_there_again_after_a_restart() {
     assert_eq!(after.served("called").unwrap().kind, Kind::Endpoint(address));
     assert_eq!(rooms.unserved_endpoints().len(), 1);
 
-    let stranger = after.join(joining("worker", Kind::Worker), HERE, NOW + HOUR);
+    let stranger = after.join(join_request("worker", Kind::Worker), HERE, NOW + HOUR);
     assert!(matches!(stranger, Err(RoomError::Conflict(_))), "its id is kept for it for 30 s");
-    let own = Joining { session: Some(session.clone()), ..joining("worker", Kind::Worker) };
+    let own =
+        JoinRequest { session: Some(session.clone()), ..join_request("worker", Kind::Worker) };
     let joined = after.join(own, THERE, NOW + HOUR).unwrap();
     assert_eq!((joined.created, joined.session.expose()), (false, session.as_str()));
 }
@@ -58,7 +59,7 @@ async fn a_change_that_cannot_be_written_does_not_happen() {
     let is_store = |error: RoomError| matches!(error, RoomError::Store(_));
     assert!(rooms.create(named("other"), NOW).err().is_some_and(is_store));
     assert_eq!(rooms.list().len(), 1);
-    assert!(room.join(joining("q", Kind::Tunnel), HERE, NOW).err().is_some_and(is_store));
+    assert!(room.join(join_request("q", Kind::Tunnel), HERE, NOW).err().is_some_and(is_store));
     assert!(room.leave("p", None, HERE).err().is_some_and(is_store));
     let ids: Vec<_> = room.participants().into_iter().map(|own| own.id).collect();
     assert_eq!(ids, ["p"]);
@@ -81,9 +82,9 @@ async fn only_the_host_changes_a_room_and_only_to_valid_values() {
     for bad in ["", "  ", "a\u{7}b", &"x".repeat(129)] {
         assert!(matches!(room.change(name(bad), Some(&host)), Err(RoomError::Invalid(_))), "{bad}");
     }
-    assert_eq!(told(&mut watcher).await, Vec::<String>::new());
+    assert_eq!(event_names(&mut watcher).await, Vec::<String>::new());
     assert_eq!(room.change(name(" new "), Some(&host)).unwrap().room.name, "new");
-    assert_eq!(told(&mut watcher).await, ["room.created"]);
+    assert_eq!(event_names(&mut watcher).await, ["room.created"]);
     assert_eq!(open(&store, NOW).find(room.short_code(), HERE).unwrap().name(), "new");
 }
 
@@ -96,15 +97,15 @@ async fn a_closed_room_is_gone_for_everybody() {
     let mut watcher = watch(&room);
     rooms.close(room.id(), "its host closed it").unwrap();
     room.closed().await;
-    assert_eq!(connection.ended().await, Ended::RoomClosed);
+    assert_eq!(connection.ended().await, ConnectionEnd::RoomClosed);
     drop(connection);
-    assert_eq!(told(&mut watcher).await, ["room.closed", "closed"]);
+    assert_eq!(event_names(&mut watcher).await, ["room.closed", "closed"]);
     assert!(rooms.find(room.short_code(), HERE).is_err() && rooms.list().is_empty());
     assert!(rooms.get(room.id().as_str()).is_none());
     assert!(
         store.load_rooms().unwrap().is_empty() && store.load_participants().unwrap().is_empty()
     );
-    let late = room.join(joining("q", Kind::Tunnel), HERE, NOW);
+    let late = room.join(join_request("q", Kind::Tunnel), HERE, NOW);
     assert!(late.err().unwrap().to_string().contains("closed"));
     assert!(room.connect("p", provider(2), NOW).is_err());
     rooms.close(room.id(), "again").unwrap();
@@ -175,10 +176,10 @@ async fn a_participant_that_is_gone_for_a_day_is_forgotten_but_not_at_a_restart(
         make(&rooms, NewRoom { idle: Some(Duration::from_secs(9_999_999)), ..named("room") });
     join(&room.room, "p", Kind::Worker);
     let later = NOW + 9 * DAY;
-    let again = open(&store, later);
-    again.sweep(later, later);
+    let restarted = open(&store, later);
+    restarted.sweep(later, later);
     assert_eq!(store.load_participants().unwrap().len(), 1);
-    again.sweep(later + HOUR, later + HOUR);
+    restarted.sweep(later + HOUR, later + HOUR);
     assert!(store.load_participants().unwrap().is_empty());
     rooms.sweep(NOW + DAY, NOW + DAY);
     assert!(room.room.participants().is_empty());
@@ -207,8 +208,8 @@ async fn models_that_changed_are_written_once_the_connection_is_gone() {
     rooms.sweep(NOW, NOW);
     store.fail_writes(false);
     rooms.sweep(NOW, NOW);
-    let again = open(&store, NOW).find(room.short_code(), HERE).unwrap();
-    assert_eq!(again.participant("p").unwrap().models, ["new"]);
+    let restarted = open(&store, NOW).find(room.short_code(), HERE).unwrap();
+    assert_eq!(restarted.participant("p").unwrap().models, ["new"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -220,9 +221,9 @@ async fn an_unreadable_row_costs_only_its_participant() {
     damaged.id = "q".into();
     damaged.json = "{".to_owned();
     store.save_participant(&damaged).unwrap();
-    let again = open(&store, NOW).find(room.short_code(), HERE).unwrap();
-    assert_eq!(again.participants().len(), 1);
-    let _: Arc<_> = again;
+    let restarted = open(&store, NOW).find(room.short_code(), HERE).unwrap();
+    assert_eq!(restarted.participants().len(), 1);
+    let _: Arc<_> = restarted;
 }
 
 #[test]
@@ -233,11 +234,11 @@ fn rooms_made_in_one_millisecond_are_listed_in_the_order_of_their_making() {
         rooms.list().iter().map(|room| room.id().clone()).collect()
     };
     assert_eq!(ids(&rooms), made);
-    let again = open(&store, NOW + 1);
-    assert_eq!(ids(&again), made, "after a restart");
-    let next = again.create(named("next"), NOW + 1).unwrap();
+    let restarted = open(&store, NOW + 1);
+    assert_eq!(ids(&restarted), made, "after a restart");
+    let next = restarted.create(named("next"), NOW + 1).unwrap();
     assert_eq!(
-        again.list().last().unwrap().id(),
+        restarted.list().last().unwrap().id(),
         next.room.id(),
         "the clock has not caught up yet"
     );

@@ -7,7 +7,9 @@ use std::{
 };
 
 use base::ProviderId;
-use rooms::{Created, Form, Joining, Kind, NewRoom, Next, Room, Rooms, Settings, Subscription};
+use rooms::{
+    Form, HostedRoom, JoinRequest, Kind, NewRoom, Next, Room, Rooms, Settings, Subscription,
+};
 use store::{RoomStore, VolatileStore};
 
 pub(crate) const HERE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
@@ -40,7 +42,7 @@ pub(crate) fn locked(password: &str) -> NewRoom {
     NewRoom { password: Some(password.into()), ..named("locked") }
 }
 
-pub(crate) fn make(rooms: &Rooms, new: NewRoom) -> Created {
+pub(crate) fn make(rooms: &Rooms, new: NewRoom) -> HostedRoom {
     rooms.create(new, NOW).unwrap()
 }
 
@@ -48,8 +50,8 @@ pub(crate) fn room(rooms: &Rooms) -> Arc<Room> {
     make(rooms, named("room")).room
 }
 
-pub(crate) fn joining(id: &str, kind: Kind) -> Joining {
-    Joining {
+pub(crate) fn join_request(id: &str, kind: Kind) -> JoinRequest {
+    JoinRequest {
         id: id.to_owned(),
         nickname: id.to_uppercase(),
         models: vec!["m".to_owned()],
@@ -65,7 +67,7 @@ pub(crate) fn joining(id: &str, kind: Kind) -> Joining {
 
 /// Joins, and returns the session's token.
 pub(crate) fn join(room: &Room, id: &str, kind: Kind) -> String {
-    room.join(joining(id, kind), HERE, NOW).unwrap().session.expose().to_owned()
+    room.join(join_request(id, kind), HERE, NOW).unwrap().session.expose().to_owned()
 }
 
 pub(crate) fn provider(number: u64) -> ProviderId {
@@ -73,11 +75,11 @@ pub(crate) fn provider(number: u64) -> ProviderId {
 }
 
 /// The names of the events so far, in the order of their announcement.
-pub(crate) async fn told(watcher: &mut Subscription) -> Vec<String> {
+pub(crate) async fn event_names(watcher: &mut Subscription) -> Vec<String> {
     let mut names = Vec::new();
     while let Ok(next) = tokio::time::timeout(Duration::from_millis(1), watcher.next()).await {
         match next {
-            Next::Frames(frames) => names.extend(event_names(&frames)),
+            Next::Frames(frames) => names.extend(names_in(&frames)),
             Next::Lagged(_) => names.push("lagged".to_owned()),
             Next::Closed => {
                 names.push("closed".to_owned());
@@ -88,7 +90,7 @@ pub(crate) async fn told(watcher: &mut Subscription) -> Vec<String> {
     names
 }
 
-fn event_names(frames: &[u8]) -> Vec<String> {
+fn names_in(frames: &[u8]) -> Vec<String> {
     let text = String::from_utf8(frames.to_vec()).unwrap();
     let events = text.lines().filter_map(|line| line.strip_prefix("event: "));
     let messages = text.lines().filter_map(|line| {

@@ -3,10 +3,10 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use protocol::room::{RoomEvent, Status};
-use rooms::{Form, Joining, Kind, Next, RoomError, Sight, participant::Ended};
+use rooms::{Form, JoinRequest, Kind, Next, RoomError, Sight, participant::ConnectionEnd};
 
 use crate::kit::{
-    HERE, NOW, THERE, empty, join, joining, make, named, provider, room, told, watch,
+    HERE, NOW, THERE, empty, event_names, join, join_request, make, named, provider, room, watch,
 };
 
 #[tokio::test(start_paused = true)]
@@ -14,17 +14,17 @@ async fn joining_connecting_disconnecting_and_leaving_are_announced() {
     let (_, rooms) = empty();
     let room = room(&rooms);
     let mut watcher = watch(&room);
-    let joined = room.join(joining("p", Kind::Tunnel), HERE, NOW).unwrap();
+    let joined = room.join(join_request("p", Kind::Tunnel), HERE, NOW).unwrap();
     assert!(joined.created && joined.session.expose().starts_with("wp_"));
     assert_eq!(joined.participant.status, Status::Offline);
     assert_eq!(joined.participant.max_concurrent, Some(1), "0 counts as 1");
-    assert!(!room.join(joining("p", Kind::Tunnel), HERE, NOW).unwrap().created);
+    assert!(!room.join(join_request("p", Kind::Tunnel), HERE, NOW).unwrap().created);
     let connection = room.connect("p", provider(1), NOW).unwrap();
     assert_eq!(room.heartbeat("p", NOW).unwrap(), Status::Online);
     drop(connection);
     assert_eq!(room.heartbeat("p", NOW).unwrap(), Status::Offline);
     room.leave("p", None, HERE).unwrap();
-    let all = told(&mut watcher).await;
+    let all = event_names(&mut watcher).await;
     let (joined, updated) = ("participant.joined", "participant.updated");
     assert_eq!(all, [joined, updated, updated, updated, "participant.left"]);
 }
@@ -38,11 +38,11 @@ async fn a_connections_end_is_waited_for_again_after_an_interruption() {
     let interrupted = tokio::time::timeout(Duration::from_millis(1), older.ended()).await;
     assert!(interrupted.is_err());
     let newer = room.connect("p", provider(2), NOW).unwrap();
-    assert_eq!(older.ended().await, Ended::Superseded);
+    assert_eq!(older.ended().await, ConnectionEnd::Superseded);
     drop(older);
     assert_eq!(room.participant("p").unwrap().status, Status::Online);
     room.leave("p", None, HERE).unwrap();
-    assert_eq!(newer.ended().await, Ended::Removed);
+    assert_eq!(newer.ended().await, ConnectionEnd::Removed);
     assert!(matches!(room.connect("p", provider(3), NOW), Err(RoomError::NoParticipant(_))));
 }
 
@@ -92,10 +92,10 @@ async fn only_itself_and_the_host_take_a_participant_out() {
     room.leave("p", None, mapped).unwrap();
     let session = Some(join(&room, "p", Kind::Tunnel));
     let proxied = base::ClientAddress::new(HERE).by_proxy();
-    room.join(joining("q", Kind::Tunnel), HERE, NOW).unwrap();
+    room.join(join_request("q", Kind::Tunnel), HERE, NOW).unwrap();
     assert!(not_allowed(room.leave("q", None, proxied)), "a stranger, by way of a proxy here");
     room.leave("q", None, HERE).unwrap();
-    room.join(Joining { session, ..joining("p", Kind::Tunnel) }, HERE, NOW).unwrap();
+    room.join(JoinRequest { session, ..join_request("p", Kind::Tunnel) }, HERE, NOW).unwrap();
     assert!(not_allowed(room.leave("p", None, HERE)), "whoever has shown its token shows it");
     assert!(matches!(room.leave("q", None, HERE), Err(RoomError::NoParticipant(id)) if id == "q"));
     assert!(room.is_host(Some(&host)) && !room.is_host(None) && !room.is_host(Some("")));
@@ -131,7 +131,7 @@ async fn a_participant_generates_as_it_says_itself_or_else_as_its_room() {
     };
     let defaults = Some(config(Some(0.2), Some("be brief")));
     let room = make(&rooms, rooms::NewRoom { defaults, ..named("room") }).room;
-    let own = Joining { config: config(Some(0.9), None), ..joining("p", Kind::Tunnel) };
+    let own = JoinRequest { config: config(Some(0.9), None), ..join_request("p", Kind::Tunnel) };
     room.join(own, HERE, NOW).unwrap();
     assert_eq!(room.served("p").unwrap().defaults, config(Some(0.9), Some("be brief")));
     let shown = room.summary().room.defaults.unwrap();
@@ -163,7 +163,7 @@ async fn any_event_can_be_announced() {
     let reason = "test".to_owned();
     let event = RoomEvent::RoomClosed(protocol::room::event::RoomClosed { reason });
     room.tell(Some(event), None, NOW);
-    assert_eq!(told(&mut watcher).await, ["room.closed"]);
+    assert_eq!(event_names(&mut watcher).await, ["room.closed"]);
 }
 
 /// Everything at once, from many threads: nothing waits for ever, and all ends in order.
@@ -176,7 +176,7 @@ async fn many_joins_and_leaves_at_once_leave_a_room_in_order() {
         move || {
             for round in 0..50 {
                 // Somebody else may have this id just now.
-                let _ = room.join(joining(&id, Kind::Tunnel), HERE, NOW + round);
+                let _ = room.join(join_request(&id, Kind::Tunnel), HERE, NOW + round);
                 let connection = room.connect(&id, provider(number * 100 + round), NOW + round);
                 room.find(&protocol::room::Selector::Any, NOW);
                 if let Ok(connection) = &connection {

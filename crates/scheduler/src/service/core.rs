@@ -80,8 +80,8 @@ impl Core {
     /// translated, the provider never heard of it: then the dispatcher learns at once that nobody
     /// works on it.
     fn cancel(&mut self, job: JobId, id: ProviderId, reason: CancelReason, notes: &mut Notes) {
-        let told = self.jobs.get_mut(&job).filter(|entry| !entry.is_preparing());
-        let Some(entry) = told else {
+        let known = self.jobs.get_mut(&job).filter(|entry| !entry.is_preparing());
+        let Some(entry) = known else {
             if let Some(entry) = self.jobs.get_mut(&job) {
                 entry.release();
             }

@@ -16,9 +16,9 @@ use crate::{
     exchange::state::Exchange,
     job::JobRequest,
     observer::{JobEnd, JobFacts, Outcome},
+    provider::Terms,
     resume::{Break, Delivered, NextRequest, NoRequest, Record},
     status::RunningJob,
-    terms::Terms,
     translate::{ProviderRequest, Translator, Untranslatable},
 };
 

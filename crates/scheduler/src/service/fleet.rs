@@ -1,37 +1,59 @@
-//! The state behind the lock, for what fellows lend each other.
+//! For servers that act as one: what is lent and borrowed, decided under the scheduler's lock.
 
-use std::{sync::Arc, time::Instant};
+use std::{collections::BTreeMap, sync::Arc};
 
-use dispatch::{Dispatcher, Input};
+use base::ProviderId;
+use dispatch::Input;
 use tokio::sync::Notify;
 
 use super::{Scheduler, core::Core, note::Notes};
 
-/// The state while its lock is held.
-pub(crate) struct FleetCore<'a> {
+/// The slots of providers, while the scheduler's lock is held: what is read here is true until the last change made
+/// here.
+pub struct FleetAccess<'a> {
     scheduler: &'a Scheduler,
     core: &'a mut Core,
     notes: &'a mut Notes,
 }
 
-impl FleetCore<'_> {
-    pub(crate) fn dispatcher(&self) -> &Dispatcher {
-        &self.core.dispatcher
+impl FleetAccess<'_> {
+    /// How many slots of an own provider are free to be lent, and how many own jobs wait that more of its
+    /// slots could serve.
+    pub fn lendable(&self, provider: ProviderId) -> (u32, u32) {
+        let dispatcher = &self.core.dispatcher;
+        (dispatcher.lendable(provider), dispatcher.short(provider))
     }
 
-    pub(crate) fn now(&self) -> Instant {
-        self.core.now
+    /// How many slots more are wanted of each fellow's provider.
+    pub fn wants(&self) -> BTreeMap<ProviderId, u32> {
+        self.core.dispatcher.wants(self.core.now).into_iter().collect()
     }
 
-    pub(crate) fn handle(&mut self, input: Input) {
+    /// How many jobs a provider has.
+    pub fn in_flight(&self, provider: ProviderId) -> u32 {
+        self.core.dispatcher.provider(provider).map_or(0, |view| view.in_flight)
+    }
+
+    /// Lends this number of slots of an own provider.
+    pub fn lend(&mut self, provider: ProviderId, slots: u32) {
+        self.handle(Input::Lend { provider, slots });
+    }
+
+    /// Sets the most jobs that may be at a fellow's provider at once.
+    pub fn capacity(&mut self, provider: ProviderId, slots: u32) {
+        self.handle(Input::Capacity { provider, max_concurrent: slots });
+    }
+
+    fn handle(&mut self, input: Input) {
         self.core.handle(self.scheduler, input, self.notes);
     }
 }
 
 impl Scheduler {
-    pub(crate) fn with_fleet<T>(&self, act: impl FnOnce(FleetCore<'_>) -> T) -> T {
+    /// Reads and changes what is lent and borrowed, in one step.
+    pub fn fleet<T>(&self, act: impl FnOnce(&mut FleetAccess<'_>) -> T) -> T {
         // Who acts here knows the demand. If it were reported here, it would never rest while a job waits.
-        self.with_demand(None, |core, notes| act(FleetCore { scheduler: self, core, notes }))
+        self.with_demand(None, |core, notes| act(&mut FleetAccess { scheduler: self, core, notes }))
     }
 
     /// Notified whenever jobs wait, or have stopped to: then more or fewer slots of fellows may be wanted. The

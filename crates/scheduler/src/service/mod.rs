@@ -7,7 +7,7 @@
 //!
 //! - `core`: the state behind the lock, and how the dispatcher's effects are carried out
 //! - `entry`: a job that has not ended
-//! - `fleet`: the same state, for what fellows lend each other
+//! - `fleet`: what fellows lend each other
 //! - `note`: what observers are told
 //! - `resuming`: answers that break off, and that other providers go on with
 
@@ -26,7 +26,7 @@ use base::{Endpoints, JobId, KeyId, ModelName, PageSessionId, ProviderId, Scope}
 use dispatch::{Config, Ending, Input, JobSpec, LeaveReason, Loading, Route, Verdict, Wait, route};
 use tokio::sync::Notify;
 
-pub(crate) use self::fleet::FleetCore;
+pub use self::fleet::FleetAccess;
 use self::{
     core::Core,
     entry::{Entry, KeptRequest, TracedJob},
@@ -42,7 +42,7 @@ use crate::{
     },
     job::{Job, Meter},
     observer::{Announcement, JobFacts, Observer, Outcome},
-    provider::{Membership, ModelChange, ModelChanging, Offer, Provider},
+    provider::{Membership, ModelChange, ModelChangeEnd, Offer, Provider},
     status::{ModelLoad, RunningJob, Status},
 };
 
@@ -146,7 +146,7 @@ impl Scheduler {
     }
 
     /// Has a provider load a model, or unload it. `None` if the provider is not connected.
-    pub fn change_model(&self, id: ProviderId, model: &str, loads: bool) -> Option<ModelChanging> {
+    pub fn change_model(&self, id: ProviderId, model: &str, loads: bool) -> Option<ModelChangeEnd> {
         let core = self.lock();
         let provider = core.providers.get(&id)?;
         let (change, changing) = ModelChange::new(model.to_owned(), loads);

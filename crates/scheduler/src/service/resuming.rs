@@ -20,8 +20,8 @@ use crate::{
         Seam,
         traffic::{Head, WriteError},
     },
+    provider::Terms,
     resume::{Break, BreakOutcome, Delivered, Record, Rest},
-    terms::Terms,
 };
 
 /// Requests and texts up to this size, in bytes, are made into a provider's request under the lock.

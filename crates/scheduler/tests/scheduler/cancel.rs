@@ -56,6 +56,6 @@ async fn not_after_the_end() {
     answer.head().await.unwrap();
     assert!(matches!(answer.next().await, Event::End));
     drop(answer);
-    assert!(provider.told.try_recv().is_err(), "nothing is cancelled");
+    assert!(provider.calls.try_recv().is_err(), "nothing is cancelled");
     assert!(matches!(kit.last_ended().outcome, Outcome::Answered(_)));
 }

@@ -12,7 +12,7 @@ use scheduler::{
 };
 use tokio::time::Instant;
 
-use crate::kit::{Joined, Kit, ok};
+use crate::kit::{JoinedProvider, Kit, ok};
 
 /// Passes everything on up to `end`, and holds `held` back.
 struct UpToEnd;
@@ -68,7 +68,7 @@ impl AnswerMap for Passing {
 }
 
 /// An answer that has begun.
-async fn begun(kit: &mut Kit, provider: &mut Joined) -> (Answer, scheduler::AnswerWriter) {
+async fn begun(kit: &mut Kit, provider: &mut JoinedProvider) -> (Answer, scheduler::AnswerWriter) {
     let job = Job { translator: Arc::new(UpToEnd), ..kit.job() };
     let mut answer = kit.scheduler.submit(job);
     let mut writer = provider.assigned().await.answer;

@@ -1,30 +1,21 @@
 //! A job that goes on to another model.
 
 use dispatch::{Ending, LeaveReason};
-use scheduler::{Config, Job, Offer, Outcome};
+use scheduler::{Config, Outcome};
 
-use crate::kit::{Joined, Kit, offer, ok};
-
-fn serving(kit: &mut Kit, name: &'static str, model: &str) -> Joined {
-    kit.join_as(name, Offer { models: vec![model.into()], ..offer(1) })
-}
-
-/// A job of the alias `fast`, which stands for `m`, then `n`.
-fn alias(kit: &mut Kit) -> Job {
-    Job { model: "fast".into(), targets: vec!["m".into(), "n".into()], ..kit.job() }
-}
+use crate::kit::{Kit, ok};
 
 #[tokio::test(start_paused = true)]
 async fn the_account_tells_who_served_what_in_the_end() {
     let mut kit = Kit::new(Config::default());
-    let (mut first, mut second) = (serving(&mut kit, "one", "m"), serving(&mut kit, "two", "n"));
-    let job = alias(&mut kit);
+    let (mut first, mut second) = (kit.serving("one", "m"), kit.serving("two", "n"));
+    let job = kit.alias();
     let mut answer = kit.scheduler.submit(job);
     first.assigned().await.answer.fail("the backend is down");
-    let mut again = second.assigned().await;
-    assert_eq!(again.attempt, 1);
-    again.answer.head(ok()).unwrap();
-    again.answer.end();
+    let mut next = second.assigned().await;
+    assert_eq!(next.attempt, 1);
+    next.answer.head(ok()).unwrap();
+    next.answer.end();
     answer.head().await.unwrap();
     let (facts, ended) = kit.ended.lock().unwrap().last().unwrap().clone();
     assert_eq!((facts.model.as_str(), facts.endpoint.path()), ("fast", "/v1/chat/completions"));
@@ -49,9 +40,9 @@ async fn the_jobs_own_model_is_not_told_twice() {
 #[tokio::test(start_paused = true)]
 async fn a_writer_of_the_model_before_is_heard_no_more() {
     let mut kit = Kit::new(Config { max_requeue_count: 0, ..Config::default() });
-    let mut first = serving(&mut kit, "one", "m");
-    let mut second = serving(&mut kit, "two", "n");
-    let job = alias(&mut kit);
+    let mut first = kit.serving("one", "m");
+    let mut second = kit.serving("two", "n");
+    let job = kit.alias();
     let mut answer = kit.scheduler.submit(job);
     let mut late = first.assigned().await;
     first.membership.leave(LeaveReason::Closed);

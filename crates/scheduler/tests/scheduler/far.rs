@@ -6,9 +6,9 @@ use bytes::Bytes;
 use http::StatusCode;
 use scheduler::{Config, Distance, Head, Offer};
 
-use crate::kit::{Joined, Kit, offer, ok};
+use crate::kit::{JoinedProvider, Kit, offer, ok};
 
-fn peer(kit: &mut Kit, name: &'static str) -> Joined {
+fn peer(kit: &mut Kit, name: &'static str) -> JoinedProvider {
     kit.join_as(name, Offer { distance: Distance::Near, ..offer(1) })
 }
 
@@ -18,7 +18,7 @@ fn speed(kit: &Kit, name: &str) -> Option<f64> {
 }
 
 /// Answers one job with `tokens` bytes, each of which is a token here, after two seconds.
-async fn answer(kit: &mut Kit, provider: &mut Joined, head: Head, tokens: usize) {
+async fn answer(kit: &mut Kit, provider: &mut JoinedProvider, head: Head, tokens: usize) {
     let mut answer = kit.submit();
     let mut writer = provider.assigned().await.answer;
     tokio::time::advance(Duration::from_secs(2)).await;

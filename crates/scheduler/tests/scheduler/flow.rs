@@ -12,7 +12,7 @@ use scheduler::{
     exchange::{CreditSink, HELD_BACK},
 };
 
-use crate::kit::{Joined, Kit, ok};
+use crate::kit::{JoinedProvider, Kit, ok};
 
 #[derive(Default)]
 struct GivenCredit(AtomicU32);
@@ -27,7 +27,7 @@ impl CreditSink for GivenCredit {
 /// A stream whose head was written.
 struct Stream {
     kit: Kit,
-    provider: Joined,
+    provider: JoinedProvider,
     answer: Answer,
     writer: AnswerWriter,
     given: Arc<GivenCredit>,
@@ -145,7 +145,7 @@ async fn a_reader_that_has_enough_is_not_one_that_left() {
     writer.end();
     assert!(matches!(kit.last_ended().outcome, Outcome::Answered(_)));
     assert_eq!(kit.slots(), (0, 0));
-    assert!(provider.told.try_recv().is_err(), "nothing was cancelled");
+    assert!(provider.calls.try_recv().is_err(), "nothing was cancelled");
 }
 
 #[tokio::test(start_paused = true)]

@@ -31,7 +31,7 @@ pub(crate) enum ProviderCall {
 pub(crate) struct TestProvider {
     name: &'static str,
     facts: Arc<FactsByModel>,
-    told: mpsc::Sender<ProviderCall>,
+    calls: mpsc::Sender<ProviderCall>,
 }
 
 impl Provider for TestProvider {
@@ -40,11 +40,11 @@ impl Provider for TestProvider {
     }
 
     fn assign(&self, assignment: Assignment) {
-        self.told.try_send(ProviderCall::Assigned(assignment)).ok();
+        self.calls.try_send(ProviderCall::Assigned(assignment)).ok();
     }
 
     fn cancel(&self, job: JobId, reason: CancelReason) {
-        self.told.try_send(ProviderCall::Canceled(job, reason)).ok();
+        self.calls.try_send(ProviderCall::Canceled(job, reason)).ok();
     }
 
     fn drain(&self, _: &str, _: Duration) {}
@@ -59,21 +59,21 @@ impl Provider for TestProvider {
 }
 
 /// A joined provider, and what it is told.
-pub(crate) struct Joined {
+pub(crate) struct JoinedProvider {
     pub(crate) membership: Membership,
-    pub(crate) told: mpsc::Receiver<ProviderCall>,
+    pub(crate) calls: mpsc::Receiver<ProviderCall>,
 }
 
-impl Joined {
+impl JoinedProvider {
     pub(crate) async fn assigned(&mut self) -> Assignment {
-        match self.told.recv().await {
+        match self.calls.recv().await {
             Some(ProviderCall::Assigned(assignment)) => assignment,
             _ => panic!("expected an assignment"),
         }
     }
 
     pub(crate) async fn canceled(&mut self) -> (JobId, CancelReason) {
-        match self.told.recv().await {
+        match self.calls.recv().await {
             Some(ProviderCall::Canceled(job, reason)) => (job, reason),
             _ => panic!("expected a cancellation"),
         }
@@ -120,6 +120,11 @@ impl Kit {
         self.scheduler.submit(job)
     }
 
+    /// A job of the alias `fast`, which stands for `m`, then `n`.
+    pub(crate) fn alias(&mut self) -> Job {
+        Job { model: "fast".into(), targets: vec!["m".into(), "n".into()], ..self.job() }
+    }
+
     /// A chat completion of model `m`.
     pub(crate) fn job(&mut self) -> Job {
         self.next += 1;
@@ -135,29 +140,39 @@ impl Kit {
         Job::new(id, Endpoint::ChatCompletions, request, Box::new(CountBytes(0)))
     }
 
-    pub(crate) fn join(&mut self, max_concurrent: u32) -> Joined {
+    pub(crate) fn join(&mut self, max_concurrent: u32) -> JoinedProvider {
         self.join_as("test", offer(max_concurrent))
     }
 
-    pub(crate) fn join_as(&mut self, name: &'static str, offer: Offer) -> Joined {
+    /// A provider of this model, for one job at once.
+    pub(crate) fn serving(&mut self, name: &'static str, model: &str) -> JoinedProvider {
+        self.join_as(name, Offer { models: vec![model.into()], ..offer(1) })
+    }
+
+    pub(crate) fn join_as(&mut self, name: &'static str, offer: Offer) -> JoinedProvider {
         self.join_knowing(name, offer, FactsByModel::default())
     }
 
     /// Joins a provider for one job, which goes on with answers for model `m`.
-    pub(crate) fn join_continuing(&mut self, name: &'static str) -> Joined {
+    pub(crate) fn join_continuing(&mut self, name: &'static str) -> JoinedProvider {
         let continuation = Some(Continuation::LastMessage);
         let facts = ModelFacts { continuation, ..ModelFacts::default() };
         self.join_knowing(name, offer(1), FactsByModel::from([("m".to_owned(), facts)]))
     }
 
-    fn join_knowing(&mut self, name: &'static str, offer: Offer, facts: FactsByModel) -> Joined {
-        let (sender, told) = mpsc::channel(64);
+    fn join_knowing(
+        &mut self,
+        name: &'static str,
+        offer: Offer,
+        facts: FactsByModel,
+    ) -> JoinedProvider {
+        let (sender, calls) = mpsc::channel(64);
         let facts = Arc::new(facts);
         let known = Arc::clone(&facts);
-        let provider = Arc::new(TestProvider { name, facts: known, told: sender });
+        let provider = Arc::new(TestProvider { name, facts: known, calls: sender });
         let membership = self.join_offering(offer, provider);
         membership.memory(&facts);
-        Joined { membership, told }
+        JoinedProvider { membership, calls }
     }
 
     pub(crate) fn join_with(

@@ -77,7 +77,7 @@ async fn a_client_that_leaves_meanwhile_frees_the_slot_and_the_provider_hears_no
     finish(say).await;
     let _next = kit.submit();
     assert_eq!(provider.assigned().await.request.body, "{}");
-    assert!(provider.told.try_recv().is_err());
+    assert!(provider.calls.try_recv().is_err());
     assert_eq!(kit.last_ended().provider, None);
 }
 
@@ -94,7 +94,7 @@ async fn a_provider_that_leaves_meanwhile_loses_the_job_to_another() {
     }
     let assignment = second.assigned().await;
     assert_eq!((assignment.attempt, &*assignment.request.body), (1, &b"translated"[..]));
-    assert!(first.told.recv().await.is_none(), "it never heard of the job");
+    assert!(first.calls.recv().await.is_none(), "it never heard of the job");
 }
 
 #[tokio::test(start_paused = true)]
@@ -105,7 +105,7 @@ async fn a_server_that_ends_meanwhile_tells_the_client_alone() {
     kit.scheduler.abort();
     assert_eq!(answer.head().await.unwrap_err().ending, Ending::ShuttingDown);
     finish(say).await;
-    assert!(provider.told.try_recv().is_err(), "neither of the job nor of a cancellation");
+    assert!(provider.calls.try_recv().is_err(), "neither of the job nor of a cancellation");
 }
 
 #[tokio::test(start_paused = true)]

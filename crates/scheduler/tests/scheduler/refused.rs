@@ -4,11 +4,9 @@
 use bytes::Bytes;
 use dispatch::Ending;
 use http::StatusCode;
-use scheduler::{
-    Answer, Assignment, Config, Event, Head, Job, Offer, Outcome, Scheduler, WriteError,
-};
+use scheduler::{Answer, Assignment, Config, Event, Head, Job, Outcome, Scheduler, WriteError};
 
-use crate::kit::{Joined, Kit, offer, ok};
+use crate::kit::{Kit, ok};
 
 fn refusal(status: u16) -> Head {
     Head { status: StatusCode::from_u16(status).unwrap(), ..ok() }
@@ -45,9 +43,9 @@ async fn a_5xx_is_a_fault_and_goes_to_the_next_until_nobody_is_left() {
     let mut kit = Kit::new(Config { faults_to_rest: 1, ..Config::default() });
     let mut all = [kit.join(1), kit.join(1), kit.join(1)];
     let mut answer = kit.submit();
-    for (asked, provider) in all.iter_mut().take(2).enumerate() {
+    for (refusals, provider) in all.iter_mut().take(2).enumerate() {
         refuses(provider.assigned().await, 503);
-        assert_eq!(is_resting(&kit.scheduler), asked + 1);
+        assert_eq!(is_resting(&kit.scheduler), refusals + 1);
     }
     answers(all[2].assigned().await, refusal(500), "the last one's");
     assert_eq!(whole(&mut answer).await, (500, "the last one's".to_owned()));
@@ -69,24 +67,15 @@ async fn a_4xx_is_the_clients_to_hear() {
     }
 }
 
-/// A job of the alias `fast`, which stands for `m`, then `n`.
-fn alias(kit: &mut Kit) -> Job {
-    Job { model: "fast".into(), targets: vec!["m".into(), "n".into()], ..kit.job() }
-}
-
-fn serving(kit: &mut Kit, model: &str) -> Joined {
-    kit.join_as("test", Offer { models: vec![model.into()], ..offer(1) })
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_429_goes_only_to_who_is_free() {
     let mut kit = Kit::new(Config::default());
-    let (mut first, mut second) = (serving(&mut kit, "m"), serving(&mut kit, "n"));
-    let job = alias(&mut kit);
+    let (mut first, mut second) = (kit.serving("test", "m"), kit.serving("test", "n"));
+    let job = kit.alias();
     let mut answer = kit.scheduler.submit(job);
     refuses(first.assigned().await, 429);
     let at_second = second.assigned().await;
-    let job = alias(&mut kit);
+    let job = kit.alias();
     let mut throttled = kit.scheduler.submit(job);
     answers(first.assigned().await, refusal(429), "later");
     assert_eq!(whole(&mut throttled).await, (429, "later".to_owned()), "the other is busy");

@@ -233,7 +233,7 @@ async fn ends_at_once_where_it_cannot_be_gone_on_with() {
     assert_eq!((outcomes(&kit), kit.slots()), (vec![BreakOutcome::Refused], (0, 0)));
     let why = kit.breaks.lock().unwrap()[0].why.clone();
     assert_eq!(why.as_deref(), Some("it is in the middle of a call"));
-    assert!(second.told.try_recv().is_err(), "the other one has heard of nothing");
+    assert!(second.calls.try_recv().is_err(), "the other one has heard of nothing");
 }
 
 #[tokio::test(start_paused = true)]
@@ -265,13 +265,13 @@ async fn waits_for_a_provider_and_not_for_ever() {
         begun.answer.head(stream()).unwrap();
         begun.answer.chunk(Bytes::from_static(b"one\n")).unwrap();
         kit.scheduler.drain(first.membership.id(), "restarts", Duration::ZERO);
-        assert!(matches!(first.told.recv().await, Some(ProviderCall::Canceled(..))));
+        assert!(matches!(first.calls.recv().await, Some(ProviderCall::Canceled(..))));
         first.membership.leave(LeaveReason::Drained);
         answer.head().await.unwrap();
         if comes_back {
             tokio::time::sleep(Duration::from_secs(59)).await;
-            let mut again = kit.join_continuing("again");
-            let mut rest = again.assigned().await;
+            let mut next = kit.join_continuing("again");
+            let mut rest = next.assigned().await;
             rest.answer.head(stream()).unwrap();
             rest.answer.end();
             assert_eq!(all(&mut answer).await, ("one\n|".to_owned(), None));

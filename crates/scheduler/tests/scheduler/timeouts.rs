@@ -19,19 +19,6 @@ async fn a_job_that_nobody_takes_ends_after_the_queue_timeout() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_does_not_begin_ends_after_the_request_timeout() {
-    let mut kit = Kit::new(Config::default());
-    let mut provider = kit.join(1);
-    let began = Instant::now();
-    let mut answer = kit.submit();
-    let assignment = provider.assigned().await;
-    assert_eq!(answer.head().await.unwrap_err().ending, Ending::RequestTimeout);
-    assert_eq!(began.elapsed().as_secs(), 300);
-    assert_eq!(provider.canceled().await.1, CancelReason::Timeout);
-    assignment.answer.abandon();
-}
-
-#[tokio::test(start_paused = true)]
 async fn an_answer_that_stops_coming_ends_after_the_idle_timeout_counted_from_its_last_byte() {
     let mut kit = Kit::new(Config::default());
     let mut provider = kit.join(1);

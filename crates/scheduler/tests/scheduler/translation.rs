@@ -11,7 +11,7 @@ use scheduler::{
     Translator, Unreadable, Untranslatable, WriteError, exchange::CreditSink,
 };
 
-use crate::kit::{Joined, Kit, offer, ok};
+use crate::kit::{JoinedProvider, Kit, offer, ok};
 
 const CHAT: Endpoints = Endpoints::only(Endpoint::ChatCompletions);
 const MESSAGES: Endpoints = Endpoints::only(Endpoint::Messages);
@@ -76,7 +76,7 @@ fn submit(kit: &mut Kit, serve_as: Endpoints) -> Answer {
     kit.scheduler.submit(job)
 }
 
-fn serving(kit: &mut Kit, endpoints: Endpoints) -> Joined {
+fn serving(kit: &mut Kit, endpoints: Endpoints) -> JoinedProvider {
     kit.join_as("test", Offer { endpoints, ..offer(1) })
 }
 
@@ -118,11 +118,11 @@ async fn a_requeued_job_goes_to_a_native_provider_as_its_client_sent_it() {
     let assignment = other.assigned().await;
     let mut native = serving(&mut kit, MESSAGES);
     assignment.answer.fail("refused");
-    let mut again = native.assigned().await;
-    assert_eq!((again.endpoint, &*again.request.body), (Endpoint::Messages, &b"{}"[..]));
-    again.answer.head(ok()).unwrap();
-    assert_eq!(again.answer.chunk("as it is".into()), Ok(8));
-    again.answer.end();
+    let mut next = native.assigned().await;
+    assert_eq!((next.endpoint, &*next.request.body), (Endpoint::Messages, &b"{}"[..]));
+    next.answer.head(ok()).unwrap();
+    assert_eq!(next.answer.chunk("as it is".into()), Ok(8));
+    next.answer.end();
     assert!(answer.head().await.unwrap().headers.is_empty());
     assert_eq!(whole(&mut answer).await, b"as it is");
 }
@@ -137,11 +137,11 @@ async fn an_endpoint_that_is_not_there_is_learnt_and_the_job_served_in_another_s
     assert_eq!(assignment.endpoint, Endpoint::Messages);
     provider.membership.endpoints(Endpoints::ASSUMED.without(Endpoint::Messages));
     assignment.answer.unserved();
-    let mut again = provider.assigned().await;
-    assert_eq!((again.endpoint, again.attempt), (Endpoint::ChatCompletions, 1));
-    again.answer.head(ok()).unwrap();
-    again.answer.chunk("served".into()).unwrap();
-    again.answer.end();
+    let mut next = provider.assigned().await;
+    assert_eq!((next.endpoint, next.attempt), (Endpoint::ChatCompletions, 1));
+    next.answer.head(ok()).unwrap();
+    next.answer.chunk("served".into()).unwrap();
+    next.answer.end();
     answer.head().await.unwrap();
     assert_eq!(whole(&mut answer).await, b"served");
     assert!(kit.scheduler.status().workers[0].resting.is_none());
@@ -165,7 +165,7 @@ async fn an_untranslatable_job_ends_with_the_reason_and_frees_its_slot() {
         assert_eq!(failure.detail.as_deref(), Some("`top_k` cannot be carried over"));
     }
     assert_eq!(kit.slots(), (0, 0));
-    assert!(provider.told.try_recv().is_err(), "the provider heard nothing of them");
+    assert!(provider.calls.try_recv().is_err(), "the provider heard nothing of them");
     let ended = kit.ended.lock().unwrap().clone();
     let of_messages = ended.iter().filter(|(facts, _)| facts.endpoint == Endpoint::Messages);
     assert_eq!(of_messages.filter(|(_, ended)| ended.provider.is_none()).count(), 2);

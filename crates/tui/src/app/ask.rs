@@ -249,7 +249,7 @@ mod tests {
         Timestamp::from_millisecond(ms).unwrap()
     }
 
-    fn asked() -> Ask {
+    fn begun_ask() -> Ask {
         let mut ask = Ask::default();
         ask.prompt.insert(" why? ");
         assert_eq!(ask.begin(at(1_000)), 1);
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn an_answer_is_measured_as_it_comes() {
-        let mut ask = asked();
+        let mut ask = begun_ask();
         ask.take(at(1_100), 1, Piece::Text("be".to_owned()));
         ask.take(at(1_500), 1, Piece::Text("cause\u{1b}".to_owned()));
         ask.take(at(2_000), 1, Piece::Done { tokens: Some(4), metrics: None });
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn an_answer_to_another_question_is_ignored() {
-        let mut ask = asked();
+        let mut ask = begun_ask();
         assert_eq!(ask.begin(at(0)), 2);
         ask.take(at(0), 1, Piece::Text("old".to_owned()));
         assert_eq!(ask.answer.as_ref().unwrap().text, "");
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn a_conversation_is_remembered_within_bounds_until_it_is_forgotten() {
-        let mut ask = asked();
+        let mut ask = begun_ask();
         ask.take(at(1_100), 1, Piece::Text("because".to_owned()));
         ask.forget();
         assert!(ask.answer.is_some(), "it still arrives");
@@ -309,7 +309,7 @@ mod tests {
 
     #[test]
     fn an_answer_is_bounded() {
-        let mut ask = asked();
+        let mut ask = begun_ask();
         for _ in 0..40 {
             ask.take(at(1_100), 1, Piece::Text("日".repeat(4_000)));
         }

@@ -33,6 +33,7 @@ impl Editor {
     /// Types a text at the cursor, as far as there is room.
     pub fn insert(&mut self, typed: &str) {
         for grapheme in text::block(typed).graphemes(true) {
+            // A part of a character would be another one, or none.
             if self.text.len() + grapheme.len() > self.most {
                 return;
             }
@@ -49,6 +50,7 @@ impl Editor {
             KeyCode::Char('w') if ctrl => self.remove_word(),
             KeyCode::Char('a') if ctrl => self.at = 0,
             KeyCode::Char('e') if ctrl => self.at = self.text.len(),
+            // Left to the screen: they are its commands.
             KeyCode::Char(_) if ctrl => return false,
             KeyCode::Char(c) => self.insert(c.encode_utf8(&mut [0; 4])),
             KeyCode::Backspace => self.remove(self.left(), self.at),
@@ -79,10 +81,10 @@ impl Editor {
     }
 
     fn remove_word(&mut self) {
-        let kept = self.before().trim_end();
-        let from = kept
+        let trimmed = self.before().trim_end();
+        let from = trimmed
             .rfind(char::is_whitespace)
-            .map_or(0, |at| at + kept[at..].chars().next().map_or(0, char::len_utf8));
+            .map_or(0, |at| at + trimmed[at..].chars().next().map_or(0, char::len_utf8));
         self.remove(from, self.at);
     }
 

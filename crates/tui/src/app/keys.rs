@@ -14,9 +14,11 @@ use crate::draw::theme::Theme;
 
 impl App {
     pub(super) fn key(&mut self, key: KeyEvent) -> Vec<Effect> {
+        // Terminals on Windows report both ends of a stroke.
         if key.kind == KeyEventKind::Release {
             return Vec::new();
         }
+        // Before dialogs and prompts: in raw mode no signal comes of it.
         if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
             return vec![Effect::Quit];
         }

@@ -200,6 +200,7 @@ pub fn targets(app: &App) -> Rect {
 /// The rows of a framed list below its header, if it has one.
 pub fn rows(framed: Rect, header: bool) -> Rect {
     let inside = framed.inner(Margin::new(1, 1));
+    // A frame may be too low even for its header.
     let header = u16::from(header).min(inside.height);
     Rect { y: inside.y + header, height: inside.height - header, ..inside }
 }

@@ -60,6 +60,7 @@ impl List {
     pub fn settle(&mut self, len: usize, page: usize) {
         self.at = self.at.min(len.saturating_sub(1));
         let lowest = (self.at + 1).saturating_sub(page.max(1));
+        // A list that became shorter leaves no empty rows below its last one.
         self.top = self.top.min(len.saturating_sub(page)).clamp(lowest, self.at);
     }
 

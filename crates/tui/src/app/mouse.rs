@@ -79,7 +79,7 @@ impl App {
         hit(&mut overview.workers, areas.workers, true, at, workers);
         hit(&mut overview.waiting, areas.queues, true, at, queues);
         match hit(&mut overview.rooms, areas.rooms, true, at, rooms) {
-            Some(Hit::Again) => self.open_from_overview(),
+            Some(Hit::Chosen) => self.open_from_overview(),
             _ => Vec::new(),
         }
     }
@@ -103,7 +103,7 @@ impl App {
             return self.open_chosen();
         }
         let Some(room) = self.rooms.open_mut() else { return Vec::new() };
-        if hit(&mut room.list, areas.people, true, at, room.people.len()) == Some(Hit::Again) {
+        if hit(&mut room.list, areas.people, true, at, room.people.len()) == Some(Hit::Chosen) {
             self.ask_chosen();
         }
         Vec::new()
@@ -120,12 +120,13 @@ impl App {
     }
 
     fn click_requests(&mut self, at: Position) -> Vec<Effect> {
+        // It lies over the list, which is not to be hit through it.
         if self.requests.whole.take().is_some() {
             return Vec::new();
         }
         let area = layout::frame(self).body;
         let shown = self.requests.shown().len();
-        if hit(&mut self.requests.list, area, true, at, shown) == Some(Hit::Again) {
+        if hit(&mut self.requests.list, area, true, at, shown) == Some(Hit::Chosen) {
             self.requests.open();
         }
         Vec::new()
@@ -149,7 +150,7 @@ impl App {
         let workspace = &mut self.workspace;
         let (members, sessions) = (workspace.members.len(), workspace.sessions.len());
         hit(&mut workspace.members_list, areas.members, true, at, members);
-        if hit(&mut workspace.list, areas.sessions, true, at, sessions) == Some(Hit::Again) {
+        if hit(&mut workspace.list, areas.sessions, true, at, sessions) == Some(Hit::Chosen) {
             workspace.open();
         }
         Vec::new()
@@ -167,7 +168,7 @@ impl App {
             Screen::Usage => hit(&mut self.usage.list, area, true, at, rows),
             _ => hit(&mut self.access_keys.list, area, true, at, keys),
         };
-        if hit == Some(Hit::Again) && self.screen == Screen::Mesh {
+        if hit == Some(Hit::Chosen) && self.screen == Screen::Mesh {
             self.mesh.open();
         }
         Vec::new()
@@ -184,6 +185,7 @@ impl App {
 
     fn wheel(&mut self, at: Position, step: Step) -> Vec<Effect> {
         match self.screen {
+            // Only the dialog is in use, and it has no wheel.
             _ if self.dialog.is_some() => {}
             Screen::Overview => {
                 self.choose_part(at);
@@ -219,12 +221,12 @@ enum Hit {
     /// On another row than the chosen one.
     New,
     /// On the chosen row.
-    Again,
+    Chosen,
 }
 
 /// Chooses the row of a framed list that was clicked, if there is one.
 fn hit(list: &mut List, area: Rect, header: bool, at: Position, len: usize) -> Option<Hit> {
     let row = list.row(layout::row_at(area, header, at)?, len)?;
     let before = std::mem::replace(&mut list.at, row);
-    Some(if before == row { Hit::Again } else { Hit::New })
+    Some(if before == row { Hit::Chosen } else { Hit::New })
 }

@@ -156,6 +156,7 @@ impl App {
 
     /// Polls the list again at once.
     fn ask_for_page(&mut self) -> Effect {
+        // A late answer to the poll before may be of another list.
         self.follow += 1;
         match self.page {
             Some(page) => Effect::Follow { follow: self.follow, page },

@@ -63,6 +63,7 @@ impl Rooms {
         let unlisted = |room: &&Room| !listed.iter().any(|summary| room.is(summary));
         let by_code = self.watched.iter().filter(unlisted).map(Room::entry);
         let mut by_code: Vec<Entry> = by_code.collect();
+        // Their order among the watched changes with each look: rows would jump under the cursor.
         by_code.sort_by(|a, b| a.code.cmp(&b.code));
         listed.iter().map(entry).chain(by_code).collect()
     }
@@ -101,6 +102,7 @@ impl Rooms {
             room.code.eq_ignore_ascii_case(code) || entry.is_some_and(|entry| room.is(entry))
         });
         if let Some(at) = at {
+            // The others keep their order, which says whose watch ends next.
             self.watched[..=at].rotate_right(1);
             return WatchChange { watch: None, unwatch: None };
         }
@@ -116,6 +118,7 @@ impl Rooms {
         let watch = self.number();
         let room = self.watched.first_mut()?;
         let before = room.watch;
+        // Under a new number: late news of the refused watch match nothing.
         room.retry(watch, password);
         Some((before, watch))
     }

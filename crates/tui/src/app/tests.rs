@@ -82,7 +82,7 @@ fn click(app: &mut App, column: u16, row: u16) -> Vec<Effect> {
     mouse(app, MouseEventKind::Down(MouseButton::Left), column, row)
 }
 
-fn told(effects: &[Effect]) -> Vec<String> {
+fn texts(effects: &[Effect]) -> Vec<String> {
     effects.iter().map(|effect| format!("{effect:?}")).collect()
 }
 
@@ -122,15 +122,15 @@ fn digits_and_tab_go_through_the_screens() {
 #[test]
 fn a_list_is_asked_for_only_while_it_is_shown() {
     let mut app = informed();
-    let effects = told(&key(&mut app, KeyCode::Char('6')));
+    let effects = texts(&key(&mut app, KeyCode::Char('6')));
     assert_eq!(effects, ["Follow { follow: 1, page: Mesh }"]);
     assert!(key(&mut app, KeyCode::Char('?')).is_empty(), "the help hides it for a moment");
     assert!(key(&mut app, KeyCode::Esc).is_empty());
-    let effects = told(&key(&mut app, KeyCode::Char('7')));
+    let effects = texts(&key(&mut app, KeyCode::Char('7')));
     assert_eq!(effects, ["Follow { follow: 2, page: Usage(Key) }"]);
-    let effects = told(&key(&mut app, KeyCode::Right));
+    let effects = texts(&key(&mut app, KeyCode::Right));
     assert_eq!(effects, ["Follow { follow: 3, page: Usage(Model) }"]);
-    assert_eq!(told(&key(&mut app, KeyCode::Char('1'))), ["Unfollow"]);
+    assert_eq!(texts(&key(&mut app, KeyCode::Char('1'))), ["Unfollow"]);
     let late = PageNews::Usage(Ok(Default::default()));
     app.handle(at(9), Event::Page { follow: 3, news: Box::new(late) });
     assert_eq!(app.usage.reading.known(), None, "an answer that is too late");
@@ -141,7 +141,7 @@ fn a_key_is_made_by_its_name_and_revoked_only_with_a_y() {
     let mut app = informed();
     keys(&mut app, "8c");
     assert!(keys(&mut app, "phone").is_empty());
-    let effects = told(&key(&mut app, KeyCode::Enter));
+    let effects = texts(&key(&mut app, KeyCode::Enter));
     assert_eq!(effects, [r#"MakeKey { name: "phone" }"#]);
     let made: KeyJson = serde_json::from_value(json!({
         "id": "k-1", "name": "phone", "prefix": "wk_1", "scopes": [], "models": [], "limits": {},
@@ -150,7 +150,7 @@ fn a_key_is_made_by_its_name_and_revoked_only_with_a_y() {
     }))
     .unwrap();
     let news = Box::new(PageNews::KeyMade(Ok(made.clone())));
-    let effects = told(&app.handle(at(9), Event::KeyChanged(news)));
+    let effects = texts(&app.handle(at(9), Event::KeyChanged(news)));
     assert_eq!(effects, ["Follow { follow: 2, page: Keys }"], "the list is asked for again");
     keys(&mut app, "xq");
     click(&mut app, 1, 10);
@@ -163,7 +163,7 @@ fn a_key_is_made_by_its_name_and_revoked_only_with_a_y() {
         assert!(key(&mut app, no).is_empty() && app.dialog.is_none());
     }
     keys(&mut app, "r");
-    let effects = told(&keys(&mut app, "y"));
+    let effects = texts(&keys(&mut app, "y"));
     assert_eq!(effects, [r#"RevokeKey { id: "k-1" }"#]);
     let refused = Box::new(PageNews::KeyRevoked(Err(refused(403))));
     app.handle(at(9), Event::KeyChanged(refused));
@@ -255,15 +255,15 @@ fn tell(app: &mut App, watch: u64, sessions: &[u128]) {
 #[test]
 fn a_workspace_is_asked_for_as_long_as_it_is_shown() {
     let mut app = informed();
-    assert_eq!(told(&keys(&mut app, "5")), ["WatchWorkspace { watch: 1 }"]);
-    assert_eq!(told(&keys(&mut app, "5")), [""; 0]);
+    assert_eq!(texts(&keys(&mut app, "5")), ["WatchWorkspace { watch: 1 }"]);
+    assert_eq!(texts(&keys(&mut app, "5")), [""; 0]);
     // The help hides it for a moment only.
-    assert_eq!(told(&keys(&mut app, "?")), [""; 0]);
-    assert_eq!(told(&key(&mut app, KeyCode::Esc)), [""; 0]);
-    assert_eq!(told(&keys(&mut app, "1")), ["UnwatchWorkspace"]);
-    assert_eq!(told(&key(&mut app, KeyCode::Char('?'))), [""; 0]);
+    assert_eq!(texts(&keys(&mut app, "?")), [""; 0]);
+    assert_eq!(texts(&key(&mut app, KeyCode::Esc)), [""; 0]);
+    assert_eq!(texts(&keys(&mut app, "1")), ["UnwatchWorkspace"]);
+    assert_eq!(texts(&key(&mut app, KeyCode::Char('?'))), [""; 0]);
     key(&mut app, KeyCode::Esc);
-    assert_eq!(told(&click(&mut app, 33, 0)), ["WatchWorkspace { watch: 2 }"]);
+    assert_eq!(texts(&click(&mut app, 33, 0)), ["WatchWorkspace { watch: 2 }"]);
     // Nobody waits for the earlier answers any more.
     tell(&mut app, 1, &[1]);
     assert_eq!(app.workspace.sessions.len(), 0);
@@ -271,8 +271,8 @@ fn a_workspace_is_asked_for_as_long_as_it_is_shown() {
     assert_eq!((app.workspace.sessions.len(), app.workspace.members.len()), (1, 3));
     let effects = keys(&mut app, "s");
     let expected = ["Unwatch { watch: 1 }", "UnwatchWorkspace", "Poll { epoch: 2, server: 1 }"];
-    assert_eq!(told(&effects[..3]), expected);
-    assert_eq!(told(&effects[3..]), ["WatchWorkspace { watch: 3 }"]);
+    assert_eq!(texts(&effects[..3]), expected);
+    assert_eq!(texts(&effects[3..]), ["WatchWorkspace { watch: 3 }"]);
     assert_eq!((app.workspace.sessions.len(), app.workspace.members.len()), (0, 0));
 }
 
@@ -308,7 +308,7 @@ fn another_server_is_another_world() {
     let mut app = informed();
     let effects = keys(&mut app, "s");
     let expected = ["Unwatch { watch: 1 }", "Poll { epoch: 2, server: 1 }"];
-    assert_eq!(told(&effects), expected);
+    assert_eq!(texts(&effects), expected);
     assert_eq!(
         (app.server_name(), app.rooms.entries().len(), app.requests.count()),
         ("http://b", 0, 0)
@@ -340,7 +340,7 @@ fn a_password_is_asked_for_and_tried() {
     assert_eq!(app.rooms.open().unwrap().watched, WatchState::Locked);
     keys(&mut app, "2psecret");
     let effects = key(&mut app, KeyCode::Enter);
-    assert_eq!(told(&effects[..1]), ["Unwatch { watch: 1 }"]);
+    assert_eq!(texts(&effects[..1]), ["Unwatch { watch: 1 }"]);
     let Effect::Watch { watch: 2, password: Some(password), .. } = &effects[1] else {
         panic!("{effects:?}")
     };

@@ -42,8 +42,8 @@ pub struct Member {
 /// The way to a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// The one that answers.
-    Asked,
+    /// The server that answers.
+    Server,
     /// A link leads to it.
     Linked,
     /// No link leads to it.
@@ -172,7 +172,7 @@ fn members(cluster: &ClusterStatus) -> Vec<Member> {
         reach,
     };
     let (name, address) = (cluster.name.as_deref(), cluster.address.as_deref());
-    let own = member(name, &cluster.node_id, address, Reach::Asked);
+    let own = member(name, &cluster.node_id, address, Reach::Server);
     let others = cluster.peers.iter().map(|peer| {
         let reach = if peer.connected { Reach::Linked } else { Reach::Away };
         member(peer.name.as_deref(), &peer.node_id, peer.address.as_deref(), reach)

@@ -85,6 +85,7 @@ pub(super) fn explain<T>(
 pub(super) fn instead(words: &str, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
     let words = Paragraph::new(words.to_owned()).style(theme.quiet()).wrap(Wrap { trim: true });
     let inside = layout::rows(area, false);
+    // The header of the empty table is drawn there already.
     frame.render_widget(Clear, inside);
     frame.render_widget(words, inside);
 }

@@ -53,7 +53,7 @@ fn is_alone(member: &Member) -> bool {
 
 fn member(member: &Member, widths: &[usize], theme: Theme) -> Row<'static> {
     let (words, style) = match member.reach {
-        Reach::Asked => ("this server", theme.good()),
+        Reach::Server => ("this server", theme.good()),
         Reach::Linked => ("reachable", theme.good()),
         Reach::Away => ("not reachable", theme.bad()),
     };

@@ -315,8 +315,8 @@ impl Renderer {
     fn flush(&mut self) {
         let mut inline = std::mem::take(&mut self.inline);
         if let Some(last) = inline.last_mut() {
-            let kept = last.content.trim_end_matches('\n').len();
-            last.content.to_mut().truncate(kept);
+            let length = last.content.trim_end_matches('\n').len();
+            last.content.to_mut().truncate(length);
         }
         if width(&inline) > 0 {
             let lines = wrap(&inline, self.room(), Breaks::Words);

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use client::{Answering, ClientError, Reading, Warren};
+use client::{AnswerEvents, AnswerReader, ClientError, Warren};
 use protocol::room::message::LlmRequest;
 use serde_json::{Value, json};
 use tokio::{sync::mpsc::Sender, time::timeout};
@@ -29,19 +29,20 @@ pub(super) async fn run(warren: Warren, question: Question, events: Sender<Event
         Ok(answer) => answer,
         Err(error) => return tell(Piece::Failed(error.to_string())).await,
     };
-    let mut reading = Reading::default();
+    let mut reader = AnswerReader::default();
     loop {
-        let piece = match timeout(SILENCE, answer.next()).await {
-            Ok(Ok(Some(data))) => reading.take(&data, began.elapsed()),
-            Ok(Ok(None)) => reading.end(began.elapsed()),
-            Ok(Err(error)) => Some(client::Piece::Failed(error.to_string())),
-            Err(_) => Some(client::Piece::Failed("nothing came for too long".to_owned())),
+        let pieces = match timeout(SILENCE, answer.next()).await {
+            Ok(Ok(Some(data))) => reader.take(&data, began.elapsed()),
+            Ok(Ok(None)) => reader.end(began.elapsed()).into_iter().collect(),
+            Ok(Err(error)) => vec![client::Piece::Failed(error.to_string())],
+            Err(_) => vec![client::Piece::Failed("nothing came for too long".to_owned())],
         };
-        let Some(piece) = piece.and_then(|piece| shown(piece, question.aloud)) else { continue };
-        let is_last = !matches!(piece, Piece::Text(_));
-        tell(piece).await;
-        if is_last {
-            return;
+        for piece in pieces.into_iter().filter_map(|piece| shown(piece, question.aloud)) {
+            let is_last = !matches!(piece, Piece::Text(_));
+            tell(piece).await;
+            if is_last {
+                return;
+            }
         }
     }
 }
@@ -59,7 +60,7 @@ fn shown(piece: client::Piece, aloud: bool) -> Option<Piece> {
     }
 }
 
-async fn ask(warren: &Warren, question: &Question) -> Result<Answering, ClientError> {
+async fn ask(warren: &Warren, question: &Question) -> Result<AnswerEvents, ClientError> {
     match &question.to {
         Target::Server { model } => warren.post(CHAT, chat(model, question)).await,
         Target::Room { code, selector } => {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use base::Backoff;
-use client::{ClientError, RoomClient, Watching};
+use client::{ClientError, RoomClient, RoomEvents};
 use protocol::room::RoomEvent;
 use tokio::{
     sync::mpsc::Sender,
@@ -82,7 +82,7 @@ impl Watcher {
         }
     }
 
-    async fn open(&self) -> Result<Watching, ClientError> {
+    async fn open(&self) -> Result<RoomEvents, ClientError> {
         // The stream first: what happens while the lists are asked for is in it.
         let stream = soon(&self.url, self.room.watch(self.last.as_deref())).await?;
         let people = soon(&self.url, self.room.participants()).await?;
@@ -93,14 +93,14 @@ impl Watcher {
     }
 
     /// Follows the events until the room was closed, or the connection failed.
-    async fn follow(&self, stream: &mut Watching) -> Result<(), ClientError> {
+    async fn follow(&self, stream: &mut RoomEvents) -> Result<(), ClientError> {
         tokio::select! {
             ended = self.happenings(stream) => ended,
             ended = self.people() => ended,
         }
     }
 
-    async fn happenings(&self, stream: &mut Watching) -> Result<(), ClientError> {
+    async fn happenings(&self, stream: &mut RoomEvents) -> Result<(), ClientError> {
         while let Some(event) = stream.next().await? {
             let closed = matches!(event.event, RoomEvent::RoomClosed(_));
             self.tell.say(RoomNews::Happened(event)).await;

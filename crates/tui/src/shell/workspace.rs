@@ -65,7 +65,7 @@ impl Watcher {
         loop {
             let cluster = soon(&self.url, workspace.cluster_status()).await?;
             let sessions = soon(&self.url, workspace.sessions(false)).await?;
-            let asked = Instant::now();
+            let begun = Instant::now();
             if self.tell(Ok(WorkspaceReport { cluster, sessions })).await.is_err() {
                 return Ok(());
             }
@@ -73,9 +73,9 @@ impl Watcher {
                 happened = happens(&mut workspace) => {
                     happened?;
                     // Events meanwhile are part of the next answer.
-                    sleep_until(asked + APART).await;
+                    sleep_until(begun + APART).await;
                 }
-                () = sleep_until(asked + EVERY) => {}
+                () = sleep_until(begun + EVERY) => {}
             }
         }
     }

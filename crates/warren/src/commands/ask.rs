@@ -110,11 +110,11 @@ impl Ask {
 }
 
 fn as_json(model: &str, answer: &Answer, text: &str) -> Value {
-    let (read, written) = answer.reading.tokens();
+    let (read, written) = answer.reader.tokens();
     json!({
-        "model": answer.reading.model().unwrap_or(model),
+        "model": answer.reader.model().unwrap_or(model),
         "answer": text,
-        "finish_reason": answer.reading.finish_reason(),
+        "finish_reason": answer.reader.finish_reason(),
         "usage": {"prompt_tokens": read, "completion_tokens": written},
         "first_token_ms": answer.metrics.latency_first_token_ms,
         "duration_ms": answer.metrics.duration_ms,

@@ -15,7 +15,7 @@ use serde_json::json;
 use super::{
     names::Names,
     say, say_json,
-    table::{first_of, plain, table},
+    table::{Precedence, first_of, plain, table, terminal_width},
     target::RunningServer,
     words::{age, bytes, count, span},
     worker_runtime,
@@ -70,7 +70,7 @@ impl Tables {
             self.workers(&details.workers),
             self.in_memory(&details.workers),
             queues(&stats.queues),
-            self.last(requests),
+            self.last(requests, terminal_width()),
         ];
         let all: Vec<String> = all.into_iter().flatten().collect();
         all.join("\n\n")
@@ -126,10 +126,9 @@ impl Tables {
         ]
     }
 
-    fn last(&self, requests: &[RequestJson]) -> Option<String> {
-        let header =
-            ["ended", "key", "model", "provider", "outcome", "prompt", "answer", "first", "total"];
-        filled(&header, requests.iter().map(|request| self.request(request)), 4)
+    fn last(&self, requests: &[RequestJson], room: usize) -> Option<String> {
+        let rows: Vec<_> = requests.iter().map(|request| self.request(request)).collect();
+        (!rows.is_empty()).then(|| precedence(requests).within(room, &LAST, &rows, 4))
     }
 
     fn request(&self, request: &RequestJson) -> Vec<String> {
@@ -201,6 +200,17 @@ fn servers(fleet: &FleetHealth) -> Option<String> {
     let (lent, borrowed) =
         (count(fleet.slots_lent.into(), "slot"), count(fleet.slots_borrowed.into(), "slot"));
     Some(format!("{name}, in the group {group}: {lent} lent, {borrowed} borrowed\n{table}"))
+}
+
+/// The columns of the last requests.
+const LAST: [&str; 9] =
+    ["ended", "key", "model", "provider", "outcome", "prompt", "answer", "first", "total"];
+
+/// Who an answer came from, where it came from several, is told nowhere else in the table: it is whole before the time to the
+/// first byte and the tokens.
+fn precedence(requests: &[RequestJson]) -> Precedence {
+    let went_on = requests.iter().any(|request| request.providers().len() > 1);
+    if went_on { Precedence { whole: Some(3), spare: &[7, 5, 6] } } else { Precedence::default() }
 }
 
 /// The scope that belongs to no room.
@@ -320,6 +330,25 @@ server  m            2    1.3s
 ENDED      KEY    MODEL     PROVIDER   OUTCOME              PROMPT  ANSWER  FIRST  TOTAL
 1m 9s ago  local  fast (m)  old → gpu  backend_refused 400      ~3       -    2ms   40ms";
         assert_eq!(told, expected, "{told}");
+    }
+
+    #[test]
+    fn an_answer_that_went_on_elsewhere_names_its_workers_in_full_at_80_columns() {
+        let json = json!({
+            "n": 2, "id": "r-2", "at": "2026-11-20T16:00:00.123Z", "key": "local",
+            "model": "qwen3:8b-instruct", "served_model": null, "endpoint": "/v1/messages",
+            "provider": "linbox", "outcome": "answered", "status": 200, "prompt_tokens": 1234,
+            "completion_tokens": 567, "estimated": false, "queue_ms": 1, "first_byte_ms": 210,
+            "total_ms": 40_000, "streaming": true, "requeues": 0,
+            "resumes": [{"from": "winbox", "to": "linbox", "characters": 7}],
+        });
+        let request: RequestJson = serde_json::from_value(json).unwrap();
+        let expected = "\
+ENDED      KEY    MODEL         PROVIDER         OUTCOME   PROMPT  ANSWER  TOTAL
+1m 9s ago  local  qwen3:…truct  winbox → linbox  answered    1234     567  40.0s
+(no room for first: a wider terminal shows them, and --json)";
+        let table = tables().last(&[request], 80).unwrap();
+        assert_eq!(table, expected, "{table}");
     }
 
     #[test]

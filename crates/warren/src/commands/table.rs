@@ -18,13 +18,22 @@ const NARROW: [usize; 2] = [18, 10];
 /// The spaces between two columns.
 const GAP: usize = 2;
 
+/// The columns that keep or lose their room before others, where a table has too little.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Precedence {
+    /// The column that is not shortened.
+    pub(crate) whole: Option<usize>,
+    /// The columns that are left out for it, one after the other, once shorter texts are not enough.
+    pub(crate) spare: &'static [usize],
+}
+
 /// Rows under a header, each column as wide as its widest cell, and all together as wide as the terminal at most.
 /// `right`: how many columns, from the last, hold numbers.
 ///
 /// Where there is too little room, texts lose their middle, but for those of the first column: by them people name
 /// a row to other commands. If that is not enough, the last columns are left out, and a line says so.
 pub(crate) fn table(header: &[&str], rows: &[Vec<String>], right: usize) -> String {
-    within(terminal_width(), header, rows, right)
+    Precedence::default().within(terminal_width(), header, rows, right)
 }
 
 /// The columns of the terminal at standard output; elsewhere the number in `COLUMNS`, or the usual one.
@@ -38,52 +47,81 @@ pub(crate) fn terminal_width() -> usize {
     size.filter(|width| *width > 0).or_else(given).filter(|width| *width > 0).unwrap_or(WIDTH)
 }
 
-fn within(width: usize, header: &[&str], rows: &[Vec<String>], right: usize) -> String {
-    let header: Vec<String> = header.iter().map(|name| name.to_uppercase()).collect();
-    let all: Vec<&Vec<String>> = std::iter::once(&header).chain(rows).collect();
-    let widest = |at: usize| all.iter().map(|row| row[at].width()).max().unwrap_or(0);
-    let mut widths: Vec<usize> = (0..header.len()).map(widest).collect();
-    let texts = widths.len().saturating_sub(right);
-    NARROW.iter().for_each(|narrow| shorten(&mut widths, texts, width, *narrow));
-    let count = columns_with_room(&widths, width);
-    widths.truncate(count);
-    let lines = all.iter().map(|row| line(row, &widths, texts));
-    lines.chain(left_out(&header[count..])).collect::<Vec<_>>().join("\n")
-}
+impl Precedence {
+    /// A [`table`] in this much room, where some columns come before others.
+    pub(crate) fn within(
+        self,
+        room: usize,
+        header: &[&str],
+        rows: &[Vec<String>],
+        right: usize,
+    ) -> String {
+        let header: Vec<String> = header.iter().map(|name| name.to_uppercase()).collect();
+        let all: Vec<&Vec<String>> = std::iter::once(&header).chain(rows).collect();
+        let widest = |at: usize| all.iter().map(|row| row[at].width()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..header.len()).map(widest).collect();
+        let texts = widths.len().saturating_sub(right);
+        let shown = self.shown(&widths, texts, room);
+        let is_out = |at: &usize| shown.iter().all(|(shown, _)| shown != at);
+        let out = (0..header.len()).filter(is_out).map(|at| header[at].as_str());
+        let lines = all.iter().map(|row| line(row, &shown, texts));
+        lines.chain(left_out(&out.collect::<Vec<_>>())).collect::<Vec<_>>().join("\n")
+    }
 
-/// Takes the surplus from the widest columns of text, but never from the first.
-fn shorten(widths: &mut [usize], texts: usize, room: usize, narrow: usize) {
-    let mut excess = total(widths).saturating_sub(room);
-    while excess > 0 {
-        let may_shrink = widths.iter_mut().take(texts).skip(1).filter(|width| **width > narrow);
-        let Some(widest) = may_shrink.max() else { return };
-        *widest -= 1;
-        excess -= 1;
+    /// The columns that are shown, with their widths.
+    fn shown(self, widths: &[usize], texts: usize, room: usize) -> Vec<Column> {
+        let all = || widths.iter().copied().enumerate();
+        let without = |spare: &[usize]| {
+            let mut columns: Vec<Column> = all().filter(|(at, _)| !spare.contains(at)).collect();
+            shorten(&mut columns, |at| at < texts && Some(at) != self.whole, room);
+            (total(&columns) <= room).then_some(columns)
+        };
+        (0..=self.spare.len()).find_map(|most| without(&self.spare[..most])).unwrap_or_else(|| {
+            // Nothing keeps its room in a terminal as narrow as this.
+            let mut columns: Vec<Column> = all().collect();
+            shorten(&mut columns, |at| at < texts, room);
+            // The first has it in any case.
+            while columns.len() > 1 && total(&columns) > room {
+                columns.pop();
+            }
+            columns
+        })
     }
 }
 
-/// The number of columns that have room; the first has it in any case.
-fn columns_with_room(widths: &[usize], room: usize) -> usize {
-    (1..=widths.len()).rev().find(|count| total(&widths[..*count]) <= room).unwrap_or(1)
+/// A column's place, and its width.
+type Column = (usize, usize);
+
+/// Takes the surplus from the widest of the columns that may be shortened, but never from the first.
+fn shorten(columns: &mut [Column], may_shrink: impl Fn(usize) -> bool, room: usize) {
+    for narrow in NARROW {
+        for _ in room..total(columns) {
+            let texts = columns.iter_mut().skip(1).filter(|(at, _)| may_shrink(*at));
+            let widths = texts.map(|(_, width)| width).filter(|width| **width > narrow);
+            let Some(widest) = widths.max() else { break };
+            *widest -= 1;
+        }
+    }
 }
 
-fn total(widths: &[usize]) -> usize {
-    widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
+fn total(columns: &[Column]) -> usize {
+    let widths: usize = columns.iter().map(|(_, width)| width).sum();
+    widths + GAP * columns.len().saturating_sub(1)
 }
 
-fn left_out(header: &[String]) -> Option<String> {
+fn left_out(header: &[&str]) -> Option<String> {
     let names = header.join(", ").to_lowercase();
     (!names.is_empty())
         .then(|| format!("(no room for {names}: a wider terminal shows them, and --json)"))
 }
 
-fn line(row: &[String], widths: &[usize], texts: usize) -> String {
-    let cell = |(at, (text, width)): (usize, (&String, &usize))| {
-        let text = if at == 0 { text.clone() } else { middle(text, *width) };
+fn line(row: &[String], columns: &[Column], texts: usize) -> String {
+    let cell = |&(at, width): &Column| {
+        let text = if at == 0 { row[at].clone() } else { middle(&row[at], width) };
         let spaces = " ".repeat(width.saturating_sub(text.width()));
         if at < texts { text + &spaces } else { spaces + &text }
     };
-    let cells: Vec<String> = row.iter().zip(widths).enumerate().map(cell).collect();
+    let cells: Vec<String> = columns.iter().map(cell).collect();
     cells.join(&" ".repeat(GAP)).trim_end().to_owned()
 }
 
@@ -129,6 +167,10 @@ mod tests {
         assert_eq!(table(&["name", "n"], &rows, 1), "NAME       N\na       1000\ngrößer     7");
     }
 
+    fn within(room: usize, header: &[&str], rows: &[Vec<String>], right: usize) -> String {
+        Precedence::default().within(room, header, rows, right)
+    }
+
     fn rows(cells: &[&[&str]]) -> Vec<Vec<String>> {
         let row = |row: &&[&str]| row.iter().map(|&cell| cell.to_owned()).collect();
         cells.iter().map(row).collect()
@@ -157,6 +199,20 @@ mod tests {
         let lines: Vec<&str> = table.lines().collect();
         assert_eq!(lines[1], "an-id-of-its-own  text  123456789");
         assert!(lines[2].contains("no room for out:") && lines[2].contains("--json"), "{table}");
+    }
+
+    #[test]
+    fn a_column_stays_whole_as_long_as_leaving_out_spare_ones_makes_room_for_it() {
+        let precedence = Precedence { whole: Some(1), spare: &[3, 2] };
+        let given = rows(&[&["id", "a-route → elsewhere", "123456", "12345", "99"]]);
+        let header = ["id", "route", "in", "first", "n"];
+        let at = |room| precedence.within(room, &header, &given, 3);
+        assert_eq!(at(42).lines().nth(1), Some("id  a-route → elsewhere  123456  12345  99"));
+        let without = "id  a-route → elsewhere  123456  99\n(no room for first:";
+        assert!(at(41).contains(without), "{}", at(41));
+        let without = "id  a-route → elsewhere  99\n(no room for in, first:";
+        assert!(at(34).contains(without), "{}", at(34));
+        assert!(at(26).contains('…') && at(26).contains("(no room for first, n:"), "{}", at(26));
     }
 
     #[test]

@@ -129,7 +129,7 @@ mod tests {
         }
     }
 
-    fn asked(task: &Task) -> String {
+    fn body_of(task: &Task) -> String {
         String::from_utf8(request("m", task)).unwrap()
     }
 
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn a_task_becomes_a_streamed_chat() {
         assert_eq!(
-            asked(&task()),
+            body_of(&task()),
             r#"{"model":"m","stream":true,"messages":[{"role":"system","content":"be kind"},{"role":"user","content":"hi \"you\""},{"role":"assistant","content":"yes?"}],"max_tokens":9,"temperature":0.5}"#
         );
     }
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn fields_that_a_task_leaves_out_are_not_sent() {
         let bare = Task { system: String::new(), max_new_tokens: 0, ..task() };
-        let body = asked(&bare);
+        let body = body_of(&bare);
         assert!(!body.contains("system") && !body.contains("max_tokens"), "{body}");
     }
 
@@ -182,8 +182,8 @@ mod tests {
 
     #[test]
     fn a_refusal_repeats_the_backends_words_within_a_bound() {
-        let told = refusal(503, br#"{"error":{"message":"Loading model"}}"#);
-        assert_eq!(told, "the backend answered 503: Loading model");
+        let words = refusal(503, br#"{"error":{"message":"Loading model"}}"#);
+        assert_eq!(words, "the backend answered 503: Loading model");
         assert!(refusal(500, &[b'x'; 9000]).len() < 2 * MAX_WORDS);
     }
 }

@@ -4,7 +4,7 @@ use protocol::relay::{RegisterAck, ResponseEnd, Version, WorkerFrame};
 use wire::Frame;
 use worker::Lend;
 
-use crate::support::{Bench, Connection, Pipes, RawServer, Running, STREAM, backend, config};
+use crate::support::{Bench, Connection, Pipes, RawServer, RunningWorker, STREAM, backend, config};
 
 async fn chunk(connection: &mut Connection, bytes: &[u8]) {
     connection.write(format!("{:x}\r\n", bytes.len())).await;
@@ -147,7 +147,7 @@ async fn a_whole_answer_as_text_is_one_message() {
 async fn a_job_whose_answer_does_not_begin_soon_is_acknowledged_once() {
     let raw = RawServer::start().await;
     let (pipes, mut servers) = Pipes::new(true);
-    let _worker = Running::start(config(vec![Lend::Http(backend(&raw))]), pipes);
+    let _worker = RunningWorker::start(config(vec![Lend::Http(backend(&raw))]), pipes);
     let mut server = servers.recv().await.unwrap();
     let wanted = RegisterAck { acknowledge: true, ..RegisterAck::default() };
     let register = server.register_with(wanted).await;

@@ -3,7 +3,7 @@
 use protocol::relay::WorkerFrame;
 use wire::DialError;
 
-use crate::support::{Bench, Pipes, Running, config, demo};
+use crate::support::{Bench, Pipes, RunningWorker, config, demo};
 
 #[tokio::test]
 async fn it_finishes_its_jobs_and_takes_no_new_ones() {
@@ -39,7 +39,7 @@ async fn without_a_link_it_ends_at_once() {
     let (pipes, _servers) = Pipes::new(true);
     let refused = DialError::Handshake("no".to_owned());
     pipes.failures.lock().unwrap().push_back(refused);
-    let mut worker = Running::start(config(vec![demo()]), pipes);
+    let mut worker = RunningWorker::start(config(vec![demo()]), pipes);
     worker.event().await;
     worker.event().await;
     worker.shutdown.cancel();

@@ -9,7 +9,7 @@ use serde_json::json;
 use testkit::MockBackend;
 use worker::{Lend, WorkerConfig};
 
-use crate::support::{Pipes, Running, ServerEnd, config, demo};
+use crate::support::{Pipes, RunningWorker, ServerEnd, config, demo};
 
 const CHAT: Endpoints = Endpoints::only(Endpoint::ChatCompletions);
 const MESSAGES: Endpoints = Endpoints::only(Endpoint::Messages);
@@ -21,13 +21,13 @@ async fn chat_only() -> MockBackend {
 }
 
 /// A worker that asks its backend again and again, and its server's end.
-async fn start(backend: BackendConfig) -> (Running, ServerEnd) {
+async fn start(backend: BackendConfig) -> (RunningWorker, ServerEnd) {
     let (pipes, mut servers) = Pipes::new(false);
     let config = WorkerConfig {
         poll_interval: Duration::from_millis(10),
         ..config(vec![Lend::Http(backend)])
     };
-    let worker = Running::start(config, pipes);
+    let worker = RunningWorker::start(config, pipes);
     (worker, servers.recv().await.unwrap())
 }
 
@@ -72,17 +72,17 @@ async fn changes_of_a_warrens_list_are_announced() {
         "what is translated there is asked for"
     );
     list(&["/v1/audio/speech"]);
-    let told = changed(&mut server, &update(&["m"], first)).await;
-    assert_eq!(told.endpoints, Some(CHAT.with(Endpoint::Speech)));
+    let offer = changed(&mut server, &update(&["m"], first)).await;
+    assert_eq!(offer.endpoints, Some(CHAT.with(Endpoint::Speech)));
     assert_eq!(backend.counts().started, 0, "only probes were sent");
 }
 
 #[tokio::test]
 async fn the_demo_lists_its_models() {
     let (pipes, mut servers) = Pipes::new(false);
-    let _worker = Running::start(config(vec![demo()]), pipes);
-    let told = servers.recv().await.unwrap().register().await.endpoints.unwrap();
-    assert!(told.contains(Endpoint::Messages) && !told.contains(Endpoint::Embeddings));
+    let _worker = RunningWorker::start(config(vec![demo()]), pipes);
+    let offer = servers.recv().await.unwrap().register().await.endpoints.unwrap();
+    assert!(offer.contains(Endpoint::Messages) && !offer.contains(Endpoint::Embeddings));
 }
 
 #[tokio::test]

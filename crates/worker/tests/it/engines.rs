@@ -16,7 +16,7 @@ use testkit::{RawConnection, RawServer};
 use tokio::{sync::watch, time::timeout};
 use worker::{Lend, LendEngines, WorkerConfig};
 
-use crate::support::{DEADLINE, Pipes, Running, STREAM, ServerEnd, config, known};
+use crate::support::{DEADLINE, Pipes, RunningWorker, STREAM, ServerEnd, config, known};
 
 type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -91,7 +91,7 @@ struct EngineBench {
     engines: Arc<OneModel>,
     raw: RawServer,
     server: ServerEnd,
-    _worker: Running,
+    _worker: RunningWorker,
 }
 
 impl EngineBench {
@@ -107,7 +107,7 @@ impl EngineBench {
         let poll_interval = Duration::from_secs(3600);
         let config = WorkerConfig { poll_interval, ..config(vec![Lend::Engines(lend)]) };
         let (pipes, mut servers) = Pipes::new(true);
-        let worker = Running::start(config, pipes);
+        let worker = RunningWorker::start(config, pipes);
         let mut server = servers.recv().await.unwrap();
         let register = server.register().await;
         assert_eq!((&*register.models, register.max_concurrent), (&["m".to_owned()][..], 8));
@@ -163,8 +163,8 @@ async fn a_server_that_dies_ends_its_job_with_the_reason() {
     let mut bench = EngineBench::new().await;
     drop(bench.begun().await);
     let WorkerFrame::Fail { failure, .. } = bench.server.frame().await else { panic!() };
-    let told = (failure.code.as_str(), failure.message.as_str());
-    assert_eq!(told, ("engine_failed", "the model m: it was killed"));
+    let words = (failure.code.as_str(), failure.message.as_str());
+    assert_eq!(words, ("engine_failed", "the model m: it was killed"));
     bench.until_unused().await;
 }
 

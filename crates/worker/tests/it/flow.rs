@@ -7,7 +7,7 @@ use protocol::relay::{
 };
 use worker::{Lend, ServerTarget};
 
-use crate::support::{Bench, Pipes, RawServer, Running, ServerEnd, backend, config};
+use crate::support::{Bench, Pipes, RawServer, RunningWorker, ServerEnd, backend, config};
 
 /// Takes chunks of job 1 until there are `bytes` bytes.
 async fn take(server: &mut ServerEnd, bytes: usize) {
@@ -64,7 +64,7 @@ async fn the_slots_and_the_load_of_a_backend_count_over_all_servers() {
     let mut config = config(vec![lend]);
     config.servers.push(ServerTarget::new("http://other", None).unwrap());
     let (pipes, mut servers) = Pipes::new(true);
-    let _worker = Running::start(config, pipes);
+    let _worker = RunningWorker::start(config, pipes);
     let (mut one, mut two) = (servers.recv().await.unwrap(), servers.recv().await.unwrap());
     one.register().await;
     two.register().await;

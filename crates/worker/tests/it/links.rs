@@ -7,9 +7,9 @@ use http::{HeaderMap, StatusCode};
 use protocol::relay::{GracefulShutdown, Pong, RegisterAck, ServerMessage, Version, WorkerMessage};
 use tokio::{sync::mpsc, time::Instant};
 use wire::{DialError, DialedLink, Link, Outbox, Role};
-use worker::{Dialer, Dialing, Event, Lend, Protocol, ServerTarget, Worker, WorkerConfig};
+use worker::{DialFuture, Dialer, Event, Lend, Protocol, ServerTarget, Worker, WorkerConfig};
 
-use crate::support::{Pipes, Running, config, demo};
+use crate::support::{Pipes, RunningWorker, config, demo};
 
 fn unreachable() -> DialError {
     let source = std::io::ErrorKind::ConnectionRefused.into();
@@ -20,7 +20,7 @@ fn unauthorized() -> DialError {
     DialError::Refused { status: StatusCode::UNAUTHORIZED, body: "bad secret".to_owned() }
 }
 
-async fn next_trouble(worker: &mut Running) -> (&'static str, String, Duration) {
+async fn next_trouble(worker: &mut RunningWorker) -> (&'static str, String, Duration) {
     loop {
         match worker.event().await {
             Event::Refused { reason, retry_in, .. } => return ("refused", reason, retry_in),
@@ -35,22 +35,22 @@ async fn a_server_that_is_not_there_is_tried_for_ever() {
     let (pipes, mut servers) = Pipes::new(true);
     pipes.failures.lock().unwrap().extend((0..100).map(|_| unreachable()));
     let start = Instant::now();
-    let mut worker = Running::start(config(vec![demo()]), pipes);
+    let mut worker = RunningWorker::start(config(vec![demo()]), pipes);
     let (kind, reason, wait) = next_trouble(&mut worker).await;
     assert_eq!(kind, "lost");
     assert!(reason.contains("could not connect to server:80: connection refused"), "{reason}");
     assert!(wait <= Duration::from_secs(1));
     let mut server = servers.recv().await.unwrap();
     server.register().await;
-    let mut told = Vec::new();
+    let mut reports = Vec::new();
     loop {
         match worker.event().await {
-            Event::Disconnected { tries, .. } => told.push(tries),
+            Event::Disconnected { tries, .. } => reports.push(tries),
             Event::Connected { .. } => break,
             _ => {}
         }
     }
-    assert_eq!(told, [3, 6, 12, 24, 48, 96], "told at growing intervals");
+    assert_eq!(reports, [3, 6, 12, 24, 48, 96], "told at growing intervals");
     let minutes = start.elapsed().as_secs() / 60;
     assert!((20..=50).contains(&minutes), "{minutes}");
 }
@@ -60,7 +60,7 @@ async fn after_a_refusal_tries_are_slow_and_reports_are_at_growing_intervals() {
     let (pipes, mut servers) = Pipes::new(true);
     pipes.failures.lock().unwrap().extend((0..4).map(|_| unauthorized()));
     let start = Instant::now();
-    let mut worker = Running::start(config(vec![demo()]), pipes);
+    let mut worker = RunningWorker::start(config(vec![demo()]), pipes);
     let mut server = servers.recv().await.unwrap();
     assert_eq!(start.elapsed().as_secs(), 120);
     let (kind, reason, _) = next_trouble(&mut worker).await;
@@ -74,7 +74,7 @@ async fn after_a_refusal_tries_are_slow_and_reports_are_at_growing_intervals() {
 #[tokio::test(start_paused = true)]
 async fn a_stock_servers_refusal_comes_as_a_close() {
     let (pipes, mut servers) = Pipes::new(false);
-    let mut worker = Running::start(config(vec![demo()]), pipes);
+    let mut worker = RunningWorker::start(config(vec![demo()]), pipes);
     servers.recv().await.unwrap().close(1008, "worker authentication failed");
     let (kind, reason, wait) = next_trouble(&mut worker).await;
     assert_eq!((kind, reason.as_str()), ("refused", "worker authentication failed"));
@@ -86,7 +86,7 @@ async fn a_stock_servers_refusal_comes_as_a_close() {
 async fn a_stock_server_that_lets_nobody_in_for_a_moment_is_tried_again_soon() {
     let (pipes, mut servers) = Pipes::new(false);
     let start = Instant::now();
-    let mut worker = Running::start(config(vec![demo()]), pipes);
+    let mut worker = RunningWorker::start(config(vec![demo()]), pipes);
     for _ in 0..2 {
         let server = servers.recv().await.unwrap();
         server.close(1008, "worker authentication temporarily rate limited");
@@ -103,7 +103,7 @@ async fn a_stock_server_that_lets_nobody_in_for_a_moment_is_tried_again_soon() {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_went_away_gets_its_worker_back() {
     let (pipes, mut servers) = Pipes::new(true);
-    let mut worker = Running::start(config(vec![demo()]), pipes);
+    let mut worker = RunningWorker::start(config(vec![demo()]), pipes);
     let mut server = servers.recv().await.unwrap();
     server.register().await;
     drop(server);
@@ -120,7 +120,7 @@ async fn the_other_server_hears_at_once_that_there_is_room_again() {
     let target = ServerTarget::new("http://other", None).unwrap();
     let mut config = config(vec![one]);
     config.servers.push(target);
-    let _worker = Running::start(config, pipes);
+    let _worker = RunningWorker::start(config, pipes);
     let mut first = servers.recv().await.unwrap();
     let mut second = servers.recv().await.unwrap();
     first.register().await;
@@ -133,7 +133,7 @@ async fn the_other_server_hears_at_once_that_there_is_room_again() {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_falls_silent_is_left() {
     let (pipes, mut servers) = Pipes::new(false);
-    let mut worker = Running::start(config(vec![demo()]), pipes);
+    let mut worker = RunningWorker::start(config(vec![demo()]), pipes);
     let mut server = servers.recv().await.unwrap();
     server.register().await;
     let start = Instant::now();
@@ -148,7 +148,7 @@ async fn a_server_that_falls_silent_is_left() {
 struct Deaf(mpsc::Sender<(Link, Outbox)>);
 
 impl Dialer for Deaf {
-    fn dial<'a>(&'a self, _: &'a ServerTarget) -> Dialing<'a> {
+    fn dial<'a>(&'a self, _: &'a ServerTarget) -> DialFuture<'a> {
         Box::pin(async move {
             let (near, far) = tokio::io::duplex(1 << 16);
             self.0.send(Link::new(Box::pin(far), Role::Server)).await.unwrap();
@@ -164,7 +164,7 @@ impl Dialer for Deaf {
 #[tokio::test(start_paused = true)]
 async fn a_warren_that_answers_no_ping_is_dialled_again_within_half_a_minute() {
     let (servers, mut ends) = mpsc::channel(2);
-    let mut worker = Running::start(config(vec![demo()]), Deaf(servers));
+    let mut worker = RunningWorker::start(config(vec![demo()]), Deaf(servers));
     let (mut link, outbox) = ends.recv().await.unwrap();
     let registered = link.next().await.unwrap();
     let ack = RegisterAck { worker_id: "w-1".to_owned(), ..RegisterAck::default() };
@@ -184,7 +184,7 @@ async fn a_warren_that_answers_no_ping_is_dialled_again_within_half_a_minute() {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_never_accepts_is_left() {
     let (pipes, mut servers) = Pipes::new(true);
-    let mut worker = Running::start(config(vec![demo()]), pipes);
+    let mut worker = RunningWorker::start(config(vec![demo()]), pipes);
     let _server = servers.recv().await.unwrap();
     let (_, reason, _) = next_trouble(&mut worker).await;
     assert_eq!(reason, "the server did not answer the registration");
@@ -198,7 +198,7 @@ fn graceful(seconds: u64) -> ServerMessage {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_drained_gets_its_worker_back_soon() {
     let (pipes, mut servers) = Pipes::new(false);
-    let mut worker = Running::start(config(vec![demo()]), pipes);
+    let mut worker = RunningWorker::start(config(vec![demo()]), pipes);
     let mut server = servers.recv().await.unwrap();
     server.register().await;
     server.say(&graceful(30));
@@ -215,7 +215,7 @@ async fn a_server_that_drained_gets_its_worker_back_soon() {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_drains_and_never_closes_is_left() {
     let (pipes, mut servers) = Pipes::new(true);
-    let _worker = Running::start(config(vec![demo()]), pipes);
+    let _worker = RunningWorker::start(config(vec![demo()]), pipes);
     let mut server = servers.recv().await.unwrap();
     server.register().await;
     let start = Instant::now();
@@ -233,10 +233,10 @@ fn cloud() -> Lend {
 #[tokio::test(start_paused = true)]
 async fn a_cloud_is_lent_to_a_warren_as_a_cloud_and_not_to_a_stock_server() {
     let (pipes, mut servers) = Pipes::new(true);
-    let _worker = Running::start(config(vec![cloud()]), pipes);
+    let _worker = RunningWorker::start(config(vec![cloud()]), pipes);
     assert!(servers.recv().await.unwrap().register().await.cloud);
     let (pipes, _servers) = Pipes::new(false);
-    let mut worker = Running::start(config(vec![cloud()]), pipes);
+    let mut worker = RunningWorker::start(config(vec![cloud()]), pipes);
     let (kind, reason, _) = next_trouble(&mut worker).await;
     assert_eq!(kind, "refused");
     assert!(reason.contains("no Warren"), "{reason}");

@@ -15,7 +15,7 @@ use protocol::relay::{
 use tokio::sync::watch;
 use worker::{Lend, LendEngines};
 
-use crate::support::{Pipes, Running, ServerEnd, config, demo};
+use crate::support::{Pipes, RunningWorker, ServerEnd, config, demo};
 
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -91,9 +91,9 @@ fn engines() -> Lend {
     Lend::Engines(LendEngines { engines: Arc::new(engines), max_concurrent: 2 })
 }
 
-async fn registered(lend: Lend, binary: bool) -> (Running, ServerEnd, bool) {
+async fn registered(lend: Lend, binary: bool) -> (RunningWorker, ServerEnd, bool) {
     let (pipes, mut servers) = Pipes::new(binary);
-    let worker = Running::start(config(vec![lend]), pipes);
+    let worker = RunningWorker::start(config(vec![lend]), pipes);
     let mut server = servers.recv().await.unwrap();
     let loads = server.register().await.loads_models;
     (worker, server, loads)
@@ -108,7 +108,7 @@ async fn done(server: &mut ServerEnd, model: &str) -> (ModelDone, Option<LoadSta
     let (mut done, mut state) = (None, None);
     while done.is_none() || state.is_none() {
         match server.message().await {
-            WorkerMessage::ModelDone(told) => done = Some(told),
+            WorkerMessage::ModelDone(report) => done = Some(report),
             WorkerMessage::ModelsUpdate(ModelsUpdate { facts, .. }) => {
                 state = Some(facts.get(model).and_then(|facts| facts.load));
             }

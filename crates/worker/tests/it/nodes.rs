@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use wire::Frame;
 use worker::{Event, Lend, NetDialer, Protocol, ServerTarget, WorkerConfig};
 
-use crate::support::{Connection, Pipes, Running, STREAM, config, demo, known};
+use crate::support::{Connection, Pipes, RunningWorker, STREAM, config, demo, known};
 
 const TOKEN: &str = "node-token";
 
@@ -28,7 +28,7 @@ fn models(entries: &[&str]) -> Option<Vec<ModelEntry>> {
 
 /// A worker with one slot for the model `m`, which its backend calls `real`.
 struct Bench {
-    worker: Running,
+    worker: RunningWorker,
     server: NodeServer,
     node: NodeLink,
     raw: RawServer,
@@ -47,7 +47,7 @@ impl Bench {
         let raw = RawServer::start().await;
         let backend =
             BackendConfig { models: models(&["m=real"]), max_concurrent: slots, ..known(&raw) };
-        let worker = Running::start(as_nodes(&server.url(), backend), NetDialer);
+        let worker = RunningWorker::start(as_nodes(&server.url(), backend), NetDialer);
         let node = server.node().await;
         Self { worker, server, node, raw }
     }
@@ -64,9 +64,9 @@ impl Bench {
     /// Cuts the connection, and waits for the next one under its name.
     async fn reconnected(&mut self) {
         self.node.vanish().await;
-        let again = self.server.node().await;
-        assert_eq!(again.name, self.node.name);
-        self.node = again;
+        let next = self.server.node().await;
+        assert_eq!(next.name, self.node.name);
+        self.node = next;
     }
 
     /// Takes the request of a task, and begins its answer.
@@ -96,7 +96,7 @@ fn piece(id: u32, text: &str) -> NodeMessage {
 async fn each_slot_of_each_model_is_a_connection_for_one_task() {
     let (server, raw) = (NodeServer::start(TOKEN).await, RawServer::start().await);
     let backend = BackendConfig { models: models(&["a", "b"]), max_concurrent: 2, ..known(&raw) };
-    let _worker = Running::start(as_nodes(&server.url(), backend), NetDialer);
+    let _worker = RunningWorker::start(as_nodes(&server.url(), backend), NetDialer);
     let mut nodes = Vec::new();
     for _ in 0..4 {
         let NodeLink { path, model, name, max_concurrency, .. } = server.node().await;
@@ -202,8 +202,8 @@ async fn a_task_that_fails_says_so_and_ends_on_the_same_connection() {
     bench.node.task(1, "fails").await;
     let (mut connection, _) = bench.raw.request().await;
     connection.json("500 Internal Server Error", "", r#"{"error":"out of memory"}"#).await;
-    let told = "[error: the backend answered 500: out of memory]";
-    assert_eq!(bench.node.answer().await, piece(1, told));
+    let text = "[error: the backend answered 500: out of memory]";
+    assert_eq!(bench.node.answer().await, piece(1, text));
     assert_eq!(bench.node.answer().await, NodeMessage::End(1));
     bench.node.task(2, "works").await;
     connection.request().await;
@@ -218,8 +218,8 @@ async fn an_answer_that_breaks_off_ends_with_an_error() {
     let mut bench = Bench::new().await;
     let connection = bench.half_way(1).await;
     drop(connection);
-    let NodeMessage::Piece(1, told) = bench.node.answer().await else { panic!("no word of it") };
-    assert!(told.starts_with("\n\n[error: ") && told.ends_with(']'), "{told}");
+    let NodeMessage::Piece(1, text) = bench.node.answer().await else { panic!("no word of it") };
+    assert!(text.starts_with("\n\n[error: ") && text.ends_with(']'), "{text}");
     assert_eq!(bench.node.answer().await, NodeMessage::End(1));
 }
 
@@ -237,8 +237,8 @@ async fn to_a_warren_a_task_that_fails_ends_its_connection_and_harms_no_other() 
     delta(&mut living, "here").await;
     done(&mut living).await;
     assert_eq!(other.text(1).await, "here");
-    let again = bench.server.node().await;
-    assert_eq!(again.name, bench.node.name);
+    let next = bench.server.node().await;
+    assert_eq!(next.name, bench.node.name);
     loop {
         if let Event::Disconnected { reason, .. } = bench.worker.event().await {
             assert_eq!(reason, "a task failed: the backend answered 500: out of memory");
@@ -307,8 +307,8 @@ async fn a_task_that_fails_while_there_is_no_connection_is_ended_over_the_next()
     bench.node.vanish().await;
     drop(connection);
     bench.node = bench.server.node().await;
-    let told = bench.node.text(1).await;
-    assert!(told.starts_with("\n\n[error: "), "{told}");
+    let text = bench.node.text(1).await;
+    assert!(text.starts_with("\n\n[error: "), "{text}");
 }
 
 #[tokio::test]
@@ -352,7 +352,7 @@ async fn an_ending_node_without_a_connection_gives_its_task_up() {
 async fn a_wrong_token_is_reported_and_shown_nowhere() {
     let (server, raw) = (NodeServer::start("another").await, RawServer::start().await);
     let backend = BackendConfig { models: models(&["m"]), max_concurrent: 1, ..known(&raw) };
-    let mut worker = Running::start(as_nodes(&server.url(), backend), NetDialer);
+    let mut worker = RunningWorker::start(as_nodes(&server.url(), backend), NetDialer);
     loop {
         let event = worker.event().await;
         assert!(!format!("{event:?}").contains(TOKEN), "{event:?}");
@@ -369,7 +369,7 @@ async fn a_wrong_token_is_reported_and_shown_nowhere() {
 async fn a_node_whose_place_is_taken_does_not_fight_for_it() {
     let bench = Bench::new().await;
     let backend = BackendConfig { models: models(&["m"]), max_concurrent: 1, ..known(&bench.raw) };
-    let _second = Running::start(as_nodes(&bench.server.url(), backend), NetDialer);
+    let _second = RunningWorker::start(as_nodes(&bench.server.url(), backend), NetDialer);
     let _taker = bench.server.node().await;
     let mut first = bench.worker;
     loop {
@@ -388,7 +388,7 @@ async fn jobs_beyond_the_drain_are_cut_off_and_counted() {
         drain_timeout: Duration::from_millis(50),
         ..as_nodes(&server.url(), backend)
     };
-    let worker = Running::start(config, NetDialer);
+    let worker = RunningWorker::start(config, NetDialer);
     let mut node = server.node().await;
     node.task(1, "endless").await;
     let (mut connection, _) = raw.request().await;
@@ -403,7 +403,7 @@ async fn jobs_beyond_the_drain_are_cut_off_and_counted() {
 async fn a_model_that_comes_gets_connections_and_one_that_goes_loses_them() {
     let (server, mock) = (NodeServer::start(TOKEN).await, MockBackend::start(&["a"]).await);
     let backend = BackendConfig { max_concurrent: 1, ..BackendConfig::new(mock.url()) };
-    let _worker = Running::start(as_nodes(&server.url(), backend), NetDialer);
+    let _worker = RunningWorker::start(as_nodes(&server.url(), backend), NetDialer);
     let mut first = server.node().await;
     assert_eq!(first.model, "a");
     mock.set_models(&["b"]);
@@ -415,7 +415,7 @@ async fn a_model_that_comes_gets_connections_and_one_that_goes_loses_them() {
 async fn connections_are_bounded() {
     let (server, raw) = (NodeServer::start(TOKEN).await, RawServer::start().await);
     let backend = BackendConfig { models: models(&["a", "b"]), max_concurrent: 600, ..known(&raw) };
-    let _worker = Running::start(as_nodes(&server.url(), backend), NetDialer);
+    let _worker = RunningWorker::start(as_nodes(&server.url(), backend), NetDialer);
     for _ in 0..600 {
         assert_eq!(server.node().await.model, "a");
     }
@@ -426,7 +426,7 @@ async fn connections_are_bounded() {
 async fn an_empty_text_every_ten_seconds_is_the_sign_of_life() {
     let (pipes, mut servers) = Pipes::new(false);
     let config = WorkerConfig { protocol: Protocol::Node, ..config(vec![demo()]) };
-    let mut worker = Running::start(config, pipes);
+    let mut worker = RunningWorker::start(config, pipes);
     let mut server = servers.recv().await.unwrap();
     let start = Instant::now();
     for beat in 1..=3 {

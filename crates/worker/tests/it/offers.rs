@@ -9,7 +9,7 @@ use testkit::{MockOllama, OllamaModel};
 use tokio::sync::watch;
 use worker::{Event, Lend, Worker, WorkerConfig, WorkerEnd};
 
-use crate::support::{Bench, Pipes, RawServer, Running, ServerEnd, config, demo, known};
+use crate::support::{Bench, Pipes, RawServer, RunningWorker, ServerEnd, config, demo, known};
 
 fn refresh() -> ServerMessage {
     ServerMessage::ModelsRefresh(ModelsRefresh::default())
@@ -34,7 +34,7 @@ async fn list(raw: &RawServer, models: &[&str]) {
 #[tokio::test]
 async fn a_worker_registers_with_its_offer() {
     let (pipes, mut servers) = Pipes::new(false);
-    let mut worker = Running::start(config(vec![demo()]), pipes);
+    let mut worker = RunningWorker::start(config(vec![demo()]), pipes);
     let mut server = servers.recv().await.unwrap();
     let register = server.register().await;
     assert_eq!((register.worker_name.as_str(), register.max_concurrent), ("w", 2));
@@ -51,7 +51,7 @@ async fn each_backend_has_a_link_of_its_own() {
     let models = Some(vec!["m".parse().unwrap()]);
     let http = BackendConfig { models, ..known(&raw) };
     let (pipes, mut servers) = Pipes::new(true);
-    let _worker = Running::start(config(vec![demo(), Lend::Http(http)]), pipes);
+    let _worker = RunningWorker::start(config(vec![demo(), Lend::Http(http)]), pipes);
     let mut names = Vec::new();
     for _ in 0..2 {
         let mut server = servers.recv().await.unwrap();
@@ -69,7 +69,7 @@ async fn found_backends_come_and_go_while_the_worker_runs() {
     let (finds, found) = watch::channel(Vec::new());
     let (pipes, mut servers) = Pipes::new(true);
     let worker = Worker::following(config(Vec::new()), found, pipes).unwrap();
-    let mut worker = Running::of(worker);
+    let mut worker = RunningWorker::of(worker);
     finds.send_replace(vec![demo()]);
     let mut of_demo = servers.recv().await.unwrap();
     let registered = of_demo.register().await;
@@ -99,7 +99,7 @@ async fn a_change_at_the_backend_is_reported_when_it_is_seen() {
         poll_interval: Duration::from_secs(3600),
         ..config(vec![Lend::Http(known(&raw))])
     };
-    let _worker = Running::start(config, pipes);
+    let _worker = RunningWorker::start(config, pipes);
     list(&raw, &["a"]).await;
     let mut server = servers.recv().await.unwrap();
     assert_eq!(server.register().await.models, ["a"]);
@@ -116,7 +116,7 @@ async fn a_backend_that_is_gone_offers_nothing_until_it_is_back() {
         poll_interval: Duration::from_millis(10),
         ..config(vec![Lend::Http(known(&raw))])
     };
-    let mut worker = Running::start(config, pipes);
+    let mut worker = RunningWorker::start(config, pipes);
     list(&raw, &["a"]).await;
     let mut server = servers.recv().await.unwrap();
     let WorkerMessage::Register(register) = server.message().await else { panic!() };
@@ -144,7 +144,7 @@ async fn a_model_that_is_loaded_is_reported_and_a_look_without_news_is_not() {
         poll_interval: Duration::from_secs(3600),
         ..config(vec![Lend::Http(BackendConfig::new(ollama.url()))])
     };
-    let _worker = Running::start(config, pipes);
+    let _worker = RunningWorker::start(config, pipes);
     let mut server = servers.recv().await.unwrap();
     let WorkerMessage::Register(register) = server.message().await else { panic!() };
     assert_eq!(register.models, ["m"]);

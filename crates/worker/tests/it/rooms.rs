@@ -15,7 +15,7 @@ use worker::{
     WorkerConfig,
 };
 
-use crate::support::{Pipes, Running, ServerEnd, config, demo};
+use crate::support::{Pipes, RunningWorker, ServerEnd, config, demo};
 
 fn ann() -> JoinRoom {
     let specs = MachineSpecs { gpu: Some("RTX".to_owned()), ..MachineSpecs::default() };
@@ -53,7 +53,7 @@ async fn join(server: &mut ServerEnd) -> WorkerParticipant {
 }
 
 /// The next event that is about the room.
-async fn room_event(worker: &mut Running) -> Event {
+async fn room_event(worker: &mut RunningWorker) -> Event {
     loop {
         let event = worker.event().await;
         if matches!(event, Event::Joined { .. } | Event::GaveUp { .. }) {
@@ -62,14 +62,14 @@ async fn room_event(worker: &mut Running) -> Event {
     }
 }
 
-async fn gave_up(mut worker: Running) -> GiveUpReason {
-    let told = match room_event(&mut worker).await {
+async fn gave_up(mut worker: RunningWorker) -> GiveUpReason {
+    let reason = match room_event(&mut worker).await {
         Event::GaveUp { why, .. } => why,
         other => panic!("{other:?}"),
     };
     let ended = worker.ended().await;
-    assert_eq!(ended.gave_up.as_ref(), Some(&told));
-    told
+    assert_eq!(ended.gave_up.as_ref(), Some(&reason));
+    reason
 }
 
 fn refusal(status: StatusCode) -> DialError {
@@ -79,7 +79,7 @@ fn refusal(status: StatusCode) -> DialError {
 #[tokio::test(start_paused = true)]
 async fn a_worker_identifies_itself_and_gets_the_room_and_its_token() {
     let (pipes, mut servers) = Pipes::new(true);
-    let mut worker = Running::start(in_room(ann()), pipes);
+    let mut worker = RunningWorker::start(in_room(ann()), pipes);
     let participant = join(&mut servers.recv().await.unwrap()).await;
     assert_eq!((participant.id.as_str(), participant.nickname.as_str()), ("p1", "Ann"));
     assert_eq!(participant.specs.gpu.as_deref(), Some("RTX"));
@@ -99,7 +99,7 @@ async fn a_worker_identifies_itself_and_gets_the_room_and_its_token() {
 #[tokio::test(start_paused = true)]
 async fn a_second_link_shows_the_token_of_the_first() {
     let (pipes, mut servers) = Pipes::new(true);
-    let _worker = Running::start(in_room(ann()), pipes);
+    let _worker = RunningWorker::start(in_room(ann()), pipes);
     let mut server = servers.recv().await.unwrap();
     join(&mut server).await;
     drop(server);
@@ -111,7 +111,7 @@ async fn a_second_link_shows_the_token_of_the_first() {
 async fn a_token_that_was_kept_is_shown_from_the_start() {
     let (pipes, mut servers) = Pipes::new(true);
     let kept = JoinRoom { session_token: Some("wp_0".into()), ..ann() };
-    let _worker = Running::start(in_room(kept), pipes);
+    let _worker = RunningWorker::start(in_room(kept), pipes);
     let participant = join(&mut servers.recv().await.unwrap()).await;
     assert_eq!(participant.session_token.as_deref(), Some("wp_0"));
 }
@@ -125,7 +125,7 @@ async fn a_room_that_is_gone_and_a_wrong_password_end_it() {
     for (status, why) in cases {
         let (pipes, _servers) = Pipes::new(true);
         pipes.failures.lock().unwrap().push_back(refusal(status));
-        assert_eq!(gave_up(Running::start(in_room(ann()), pipes)).await, why);
+        assert_eq!(gave_up(RunningWorker::start(in_room(ann()), pipes)).await, why);
     }
 }
 
@@ -133,14 +133,14 @@ async fn a_room_that_is_gone_and_a_wrong_password_end_it() {
 async fn too_many_tries_are_tried_again_later() {
     let (pipes, mut servers) = Pipes::new(true);
     pipes.failures.lock().unwrap().push_back(refusal(StatusCode::TOO_MANY_REQUESTS));
-    let _worker = Running::start(in_room(ann()), pipes);
+    let _worker = RunningWorker::start(in_room(ann()), pipes);
     join(&mut servers.recv().await.unwrap()).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_id_that_is_taken_ends_it_with_the_servers_words() {
     let (pipes, mut servers) = Pipes::new(true);
-    let worker = Running::start(in_room(ann()), pipes);
+    let worker = RunningWorker::start(in_room(ann()), pipes);
     servers.recv().await.unwrap().close(1008, "the participant p1 is connected already");
     let why = gave_up(worker).await;
     assert_eq!(why, GiveUpReason::Refused("the participant p1 is connected already".to_owned()));
@@ -154,7 +154,7 @@ async fn a_removed_or_superseded_participant_does_not_come_back() {
     ];
     for (code, reason, why) in cases {
         let (pipes, mut servers) = Pipes::new(true);
-        let mut worker = Running::start(in_room(ann()), pipes);
+        let mut worker = RunningWorker::start(in_room(ann()), pipes);
         let mut server = servers.recv().await.unwrap();
         join(&mut server).await;
         assert!(matches!(room_event(&mut worker).await, Event::Joined { .. }));
@@ -166,7 +166,7 @@ async fn a_removed_or_superseded_participant_does_not_come_back() {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_stops_gets_its_participant_back() {
     let (pipes, mut servers) = Pipes::new(true);
-    let _worker = Running::start(in_room(ann()), pipes);
+    let _worker = RunningWorker::start(in_room(ann()), pipes);
     let mut server = servers.recv().await.unwrap();
     join(&mut server).await;
     server.close(1001, "the server is closing");
@@ -176,7 +176,7 @@ async fn a_server_that_stops_gets_its_participant_back() {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_knows_no_rooms_is_not_lent_to() {
     let (pipes, mut servers) = Pipes::new(false);
-    let worker = Running::start(in_room(ann()), pipes);
+    let worker = RunningWorker::start(in_room(ann()), pipes);
     let mut server = servers.recv().await.unwrap();
     registration(&mut server).await;
     server.say(&ServerMessage::RegisterAck(RegisterAck { room: None, ..ack() }));
@@ -207,7 +207,7 @@ async fn auto_takes_the_tunnel_where_the_server_is_no_warren() {
         heartbeat: Duration::from_millis(50),
         ..config(vec![demo])
     };
-    let worker = Running::start(auto, NetDialer);
+    let worker = RunningWorker::start(auto, NetDialer);
     assert_eq!(hub.tunnel().await.participant, "p1");
     worker.shutdown.cancel();
     within("the worker's end", worker.ended()).await;
@@ -221,7 +221,7 @@ async fn a_proxys_page_gives_no_room_up() {
     let page =
         || DialError::Refused { status: StatusCode::NOT_FOUND, body: wire::dial::PAGE.to_owned() };
     pipes.failures.lock().unwrap().extend([page(), page()]);
-    let _worker = Running::start(in_room(ann()), pipes);
+    let _worker = RunningWorker::start(in_room(ann()), pipes);
     let participant = join(&mut servers.recv().await.unwrap()).await;
     assert_eq!(participant.id, "p1");
 }

@@ -9,7 +9,7 @@ use worker::{
     Event, GiveUpReason, JoinRoom, Lend, NetDialer, Protocol, ServerTarget, WorkerConfig,
 };
 
-use crate::support::{Connection, Running, STREAM, config, known};
+use crate::support::{Connection, RunningWorker, STREAM, config, known};
 
 const ROOM: &str = "ABC123";
 const PUT: &str = "PUT /v1/rooms/ABC123/participants/p1";
@@ -37,7 +37,7 @@ fn lends(raw: &RawServer) -> BackendConfig {
 
 /// A participant that lends `m`, two requests at once, its hub and its backend.
 struct Bench {
-    worker: Running,
+    worker: RunningWorker,
     hub: FakeHub,
     tunnel: HubTunnel,
     raw: RawServer,
@@ -58,7 +58,7 @@ impl Bench {
 
     async fn with(hub: FakeHub, join: JoinRoom) -> Self {
         let raw = RawServer::start().await;
-        let worker = Running::start(as_participant(&hub, join, lends(&raw)), NetDialer);
+        let worker = RunningWorker::start(as_participant(&hub, join, lends(&raw)), NetDialer);
         let tunnel = hub.tunnel().await;
         Self { worker, hub, tunnel, raw }
     }
@@ -136,8 +136,8 @@ async fn a_whole_answer_comes_whole_whatever_its_status() {
         bench.ask(id, false).await;
         let (mut connection, _) = bench.raw.request().await;
         connection.json(status, "", r#"{"a":"\u00fc"}"#).await;
-        let (told, body) = bench.tunnel.answer(id).await;
-        assert_eq!((told, body.as_str()), (code, r#"{"a":"\u00fc"}"#));
+        let (status, body) = bench.tunnel.answer(id).await;
+        assert_eq!((status, body.as_str()), (code, r#"{"a":"\u00fc"}"#));
     }
 }
 
@@ -253,8 +253,8 @@ async fn a_tunnel_that_is_gone_stops_the_backend_and_is_opened_again() {
     connection.write(STREAM).await;
     bench.tunnel.vanish().await;
     connection.closed().await;
-    let again = bench.hub.tunnel().await;
-    assert_eq!(again.participant, "p1");
+    let next = bench.hub.tunnel().await;
+    assert_eq!(next.participant, "p1");
     bench.hub.hears(PUT, 2).await;
 }
 
@@ -316,10 +316,10 @@ async fn a_room_that_is_gone_ends_it() {
 async fn a_refused_join_ends_it_with_words_and_a_failed_one_is_tried_again() {
     let (hub, raw) = (FakeHub::start(ROOM).await, RawServer::start().await);
     hub.refuse_joins(1, 500, "INTERNAL_ERROR");
-    let _worker = Running::start(as_participant(&hub, ann(), lends(&raw)), NetDialer);
+    let _worker = RunningWorker::start(as_participant(&hub, ann(), lends(&raw)), NetDialer);
     hub.tunnel().await;
     hub.refuse_joins(1, 409, "PARTICIPANT_CONFLICT");
-    let taken = Running::start(as_participant(&hub, ann(), lends(&raw)), NetDialer);
+    let taken = RunningWorker::start(as_participant(&hub, ann(), lends(&raw)), NetDialer);
     match taken.ended().await.gave_up {
         Some(GiveUpReason::Refused(words)) => {
             assert!(words.contains("Refused by the test"), "{words}");
@@ -334,7 +334,7 @@ async fn a_model_that_is_no_longer_there_is_replaced() {
     let backend = BackendConfig::new(mock.url());
     let poll_interval = Duration::from_millis(20);
     let config = WorkerConfig { poll_interval, ..as_participant(&hub, ann(), backend) };
-    let _worker = Running::start(config, NetDialer);
+    let _worker = RunningWorker::start(config, NetDialer);
     hub.tunnel().await;
     mock.set_models(&["new"]);
     hub.tunnel().await;
@@ -347,7 +347,7 @@ async fn a_model_that_is_no_longer_there_is_replaced() {
 async fn a_room_of_the_hub_is_served_from_end_to_end() {
     let (hub, mock) = (FakeHub::start(ROOM).await, MockBackend::start(&["m"]).await);
     let backend = BackendConfig::new(mock.url());
-    let _worker = Running::start(as_participant(&hub, ann(), backend), NetDialer);
+    let _worker = RunningWorker::start(as_participant(&hub, ann(), backend), NetDialer);
     hub.tunnel().await;
     hub.hears(HEARTBEAT, 2).await;
     mock.then(Reply::json(200, &json!({"choices": []})));

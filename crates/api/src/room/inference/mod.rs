@@ -14,7 +14,7 @@ use axum::{
 };
 use base::KeyScope;
 use http::request::Parts;
-use rooms::Refused;
+use rooms::EntryError;
 
 use super::access::{enter, find};
 use crate::{
@@ -78,7 +78,7 @@ async fn consume_in_room(
     shape.adapt(&mut parts.headers);
     let request_scope = match code {
         Ok(Path(code)) => request_scope(api, &code, &parts).await,
-        Err(_) => Err(Refused::Unknown.into()),
+        Err(_) => Err(EntryError::Unknown.into()),
     };
     consume::serve(shape, api, request_scope, parts, body).await
 }

@@ -9,7 +9,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use protocol::room::{Capabilities, Connection, ParticipantInfo};
-use rooms::Refused;
+use rooms::EntryError;
 use serde::Serialize;
 
 use super::{Code, request_scope};
@@ -46,10 +46,10 @@ pub(super) async fn list(State(api): State<Api>, code: Code, request: Request) -
     let (parts, body) = request.into_parts();
     let entered = match code {
         Ok(Path(code)) => request_scope(&api, &code, &parts).await,
-        Err(_) => Err(Refused::Unknown.into()),
+        Err(_) => Err(EntryError::Unknown.into()),
     };
     let entered = entered.and_then(|request_scope| {
-        request_scope.room().cloned().ok_or(ApiError::from(Refused::Unknown))
+        request_scope.room().cloned().ok_or(ApiError::from(EntryError::Unknown))
     });
     match entered {
         Ok(room) => Json(List::of(room.participants())).into_response(),

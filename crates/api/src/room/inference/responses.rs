@@ -12,7 +12,7 @@ use base::{Endpoint, Endpoints, JobId, ModelName, ProviderId};
 use bytes::Bytes;
 use http::{HeaderValue, Method, StatusCode, request::Parts};
 use protocol::room::selector;
-use rooms::{Refused, Room};
+use rooms::{EntryError, Room};
 use scheduler::{Affinity, Job, JobRequest, Meter, Route, Untranslated, Usage};
 
 use super::request_scope;
@@ -58,7 +58,7 @@ async fn ask_maker(
     let job = new_id();
     let found = match named {
         Ok(Path((code, id))) => found(api, &code, id, &parts).await,
-        Err(_) => Err(Refused::Unknown.into()),
+        Err(_) => Err(EntryError::Unknown.into()),
     };
     let accepted = match found {
         Ok(found) => found.accepted(api, &parts, job).await,
@@ -89,7 +89,7 @@ async fn found(
     parts: &Parts,
 ) -> Result<StoredResponse, ApiError> {
     let request_scope = request_scope(api, code, parts).await?;
-    let room = request_scope.room().cloned().ok_or(Refused::Unknown)?;
+    let room = request_scope.room().cloned().ok_or(EntryError::Unknown)?;
     match api.response_makers().maker(room.id(), &id, Instant::now()) {
         Some(Maker::Provider(provider)) => Ok(StoredResponse { request_scope, room, provider, id }),
         Some(Maker::Translation) => Err(translated()),

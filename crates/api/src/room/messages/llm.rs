@@ -15,7 +15,7 @@ use protocol::room::{
     message::{LlmError, LlmRequest},
     plane::ErrorCode,
 };
-use rooms::{Refused, Room};
+use rooms::{EntryError, Room};
 use serde_json::json;
 
 use super::Post;
@@ -66,7 +66,7 @@ impl Post<'_> {
             return Err(Failure::invalid(words));
         };
         let request_scope = inference::request_scope(self.api, code, self.parts).await?;
-        let room = request_scope.room().cloned().ok_or(Refused::Unknown)?;
+        let room = request_scope.room().cloned().ok_or(EntryError::Unknown)?;
         self.expect(&room)?;
         Ok((room, request_scope))
     }

@@ -24,7 +24,9 @@ use protocol::room::{
     },
     plane::{CreateRoom, ErrorCode},
 };
-use rooms::{Created, Endpoints, Joining, NewRoom, Reached, Room, RoomError, Sight};
+use rooms::{
+    Endpoints, HostedRoom, JoinRequest, NewRoom, ResolvedEndpoint, Room, RoomError, Sight,
+};
 use serde::de::IgnoredAny;
 
 use super::{
@@ -106,8 +108,8 @@ impl Post<'_> {
             return Err(Failure::invalid("This is the path of one room: post to /messages."));
         }
         let owner = maker(self.api, self.parts)?;
-        let new = NewRoom::asked(create, owner);
-        let Created { room, host_token } = make(self.api, self.parts, new).await?;
+        let new = NewRoom::from_request(create, owner);
+        let HostedRoom { room, host_token } = make(self.api, self.parts, new).await?;
         let created = RoomCreated {
             code: room.spoken_code().to_owned(),
             room_id: room.id().to_string(),
@@ -121,7 +123,7 @@ impl Post<'_> {
     /// address of a request is not the participant's own. And a page of another origin can make a
     /// browser send a request that its user knows nothing of; on this machine such a page may even
     /// have a name that leads here, and so be of the same origin.
-    async fn reach(&self, endpoint: &str) -> Result<Reached, Failure> {
+    async fn reach(&self, endpoint: &str) -> Result<ResolvedEndpoint, Failure> {
         let endpoints = self.api.rooms().permissions.copied().endpoints;
         if endpoints == Endpoints::Own && is_forwarded(&self.parts.headers) {
             let words = "an endpoint is not called for who comes by way of a proxy".to_owned();
@@ -261,8 +263,12 @@ fn for_anthropic(parts: &Parts, body: &[u8]) -> Option<Response> {
     Some(error.response(shape::of_path(path), new_id()))
 }
 
-fn by_endpoint(joining: JoiningParticipant, kind: rooms::Kind, session: Option<String>) -> Joining {
-    Joining {
+fn by_endpoint(
+    joining: JoiningParticipant,
+    kind: rooms::Kind,
+    session: Option<String>,
+) -> JoinRequest {
+    JoinRequest {
         id: joining.id,
         nickname: joining.nickname,
         models: vec![joining.model],

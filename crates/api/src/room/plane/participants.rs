@@ -8,7 +8,7 @@ use http::{HeaderMap, StatusCode, header, request::Parts};
 use protocol::room::plane::{
     HeartbeatAnswer, PutParticipant, PutParticipantAnswer, Success, TunnelPlace,
 };
-use rooms::{Joined, Joining, Kind, Room};
+use rooms::{JoinAnswer, JoinRequest, Kind, Room};
 
 use super::{Answer, Code, Ids, good, named};
 use crate::{
@@ -54,8 +54,8 @@ pub(super) async fn put(State(api): State<Api>, ids: Ids, request: Request) -> A
     Ok(good(status, answer(&room, joined, request_scope)))
 }
 
-fn joining(id: String, request: PutParticipant, headers: &HeaderMap) -> Joining {
-    Joining {
+fn joining(id: String, request: PutParticipant, headers: &HeaderMap) -> JoinRequest {
+    JoinRequest {
         id,
         nickname: request.nickname,
         models: vec![request.model],
@@ -72,14 +72,14 @@ fn joining(id: String, request: PutParticipant, headers: &HeaderMap) -> Joining 
 /// Adds a participant to a room.
 pub(in crate::room) async fn join(
     room: &Arc<Room>,
-    joining: Joining,
+    joining: JoinRequest,
     parts: &Parts,
-) -> Result<Joined, Failure> {
+) -> Result<JoinAnswer, Failure> {
     let (room, from) = (Arc::clone(room), from(parts));
     Ok(blocking(move || room.join(joining, from, Moment::now().wall_ms)).await??)
 }
 
-fn answer(room: &Room, joined: Joined, tunnel: TunnelPlace) -> PutParticipantAnswer {
+fn answer(room: &Room, joined: JoinAnswer, tunnel: TunnelPlace) -> PutParticipantAnswer {
     PutParticipantAnswer {
         participant: joined.participant,
         room_id: room.id().to_string(),

@@ -6,7 +6,7 @@ use access::Moment;
 use axum::extract::{Request, State};
 use http::{StatusCode, request::Parts};
 use protocol::room::plane::{ChangeRoom, CreateRoom, CreatedRoom, ErrorCode, Success};
-use rooms::{Created, NewRoom, Room};
+use rooms::{HostedRoom, NewRoom, Room};
 
 use super::{Answer, Code, good, named};
 use crate::{
@@ -24,8 +24,8 @@ pub(super) async fn create(State(api): State<Api>, request: Request) -> Answer {
     let (parts, body) = request.into_parts();
     let body = read_body(&api, &parts, body).await?;
     let owner = maker(&api, &parts)?;
-    let new = NewRoom::asked(CreateRoom::decode(&body)?, owner);
-    let Created { room, host_token } = make(&api, &parts, new).await?;
+    let new = NewRoom::from_request(CreateRoom::decode(&body)?, owner);
+    let HostedRoom { room, host_token } = make(&api, &parts, new).await?;
     let (room, host_token) = (room.summary(), Some(host_token.expose().to_owned()));
     let host_id = room.room.host_id.clone();
     Ok(good(StatusCode::CREATED, CreatedRoom { room, host_id, host_token }))
@@ -37,7 +37,7 @@ pub(in crate::room) async fn make(
     api: &Api,
     parts: &Parts,
     new: NewRoom,
-) -> Result<Created, Failure> {
+) -> Result<HostedRoom, Failure> {
     let rooms = api.rooms().rooms.clone();
     let created = blocking(move || rooms.create(new, Moment::now().wall_ms)).await??;
     api.rooms().rooms.knows_code(&created.room, from(parts));

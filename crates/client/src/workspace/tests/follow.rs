@@ -11,25 +11,25 @@ use tokio::join;
 use super::double::{Double, Peer, info, session};
 use crate::{
     ClientError,
-    workspace::{Addresses, Ending, Following, FollowingSettings, SessionView, Workspace},
+    workspace::{Addresses, Ending, Follower, FollowerSettings, SessionView, Workspace},
 };
 
-async fn follow(double: &Double) -> (Following, Peer) {
-    let settings = FollowingSettings {
+async fn follow(double: &Double) -> (Follower, Peer) {
+    let settings = FollowerSettings {
         backoff: (Duration::from_millis(1), Duration::from_millis(10)),
-        ..FollowingSettings::default()
+        ..FollowerSettings::default()
     };
     follow_by(double, settings).await
 }
 
-async fn follow_by(double: &Double, settings: FollowingSettings) -> (Following, Peer) {
+async fn follow_by(double: &Double, settings: FollowerSettings) -> (Follower, Peer) {
     let (workspace, peer) = join!(Workspace::connect(&double.address), double.admit());
     let workspace = workspace.unwrap();
-    (Following::begin(workspace, &double.address, session(), settings).unwrap(), peer)
+    (Follower::begin(workspace, &double.address, session(), settings).unwrap(), peer)
 }
 
-async fn next(following: &mut Following) -> SessionView {
-    following.next().await.unwrap().unwrap()
+async fn next(follower: &mut Follower) -> SessionView {
+    follower.next().await.unwrap().unwrap()
 }
 
 fn output(text: &str) -> SessionView {
@@ -39,19 +39,19 @@ fn output(text: &str) -> SessionView {
 #[tokio::test]
 async fn a_lost_connection_costs_nothing_and_repeats_nothing() {
     let double = Double::start().await;
-    let (mut following, mut peer) = follow(&double).await;
-    let (screen, ()) = join!(next(&mut following), async {
+    let (mut follower, mut peer) = follow(&double).await;
+    let (screen, ()) = join!(next(&mut follower), async {
         assert_eq!(peer.attached().await, None);
         peer.history(3, Some("screen")).await;
         peer.output(4, "a").await;
     });
     assert!(matches!(screen, SessionView::Screen(it) if it.data == "screen"));
-    assert_eq!(next(&mut following).await, output("a"));
+    assert_eq!(next(&mut follower).await, output("a"));
     drop(peer);
-    assert!(matches!(next(&mut following).await, SessionView::Lost(_)));
-    let (back, mut peer) = join!(next(&mut following), double.admit());
+    assert!(matches!(next(&mut follower).await, SessionView::Lost(_)));
+    let (back, mut peer) = join!(next(&mut follower), double.admit());
     assert_eq!(back, SessionView::Back);
-    let (more, ()) = join!(next(&mut following), async {
+    let (more, ()) = join!(next(&mut follower), async {
         assert_eq!(peer.attached().await, Some(4));
         peer.history(4, None).await;
         // One more than was asked for.
@@ -60,20 +60,20 @@ async fn a_lost_connection_costs_nothing_and_repeats_nothing() {
     });
     assert_eq!(more, output("b"));
     peer.output(6, "c").await;
-    assert_eq!(next(&mut following).await, output("c"));
+    assert_eq!(next(&mut follower).await, output("c"));
 }
 
 #[tokio::test]
 async fn keys_that_were_not_acknowledged_are_sent_again_with_their_ids() {
     let double = Double::start().await;
-    let (mut following, mut peer) = follow(&double).await;
-    following.type_in(b"a");
-    following.type_in(b"b");
+    let (mut follower, mut peer) = follow(&double).await;
+    follower.type_in(b"a");
+    follower.type_in(b"b");
     let typed = async |peer: &mut Peer| {
         let Some(ClientMessage::TerminalInput(input)) = peer.next().await else { panic!() };
         (input.input_id.clone().unwrap(), input.bytes().unwrap())
     };
-    let (_, first) = join!(next(&mut following), async {
+    let (_, first) = join!(next(&mut follower), async {
         peer.attached().await;
         let (first, second) = (typed(&mut peer).await, typed(&mut peer).await);
         assert_eq!((first.1, &second.1[..]), (b"a".to_vec(), &b"b"[..]));
@@ -82,10 +82,10 @@ async fn keys_that_were_not_acknowledged_are_sent_again_with_their_ids() {
         second.0
     });
     drop(peer);
-    assert!(matches!(next(&mut following).await, SessionView::Lost(_)));
-    following.type_in(b"c");
-    let (_, mut peer) = join!(next(&mut following), double.admit());
-    let (_, ()) = join!(next(&mut following), async {
+    assert!(matches!(next(&mut follower).await, SessionView::Lost(_)));
+    follower.type_in(b"c");
+    let (_, mut peer) = join!(next(&mut follower), double.admit());
+    let (_, ()) = join!(next(&mut follower), async {
         peer.attached().await;
         assert_eq!(typed(&mut peer).await, (first, b"b".to_vec()));
         assert_eq!(typed(&mut peer).await.1, b"c");
@@ -96,13 +96,13 @@ async fn keys_that_were_not_acknowledged_are_sent_again_with_their_ids() {
 #[tokio::test]
 async fn a_prompt_that_was_not_acknowledged_is_sent_again_with_its_id_and_its_turn_is_reported() {
     let double = Double::start().await;
-    let (mut following, mut peer) = follow(&double).await;
-    following.prompt("look".to_owned());
+    let (mut follower, mut peer) = follow(&double).await;
+    follower.prompt("look".to_owned());
     let prompted = async |peer: &mut Peer| {
         let Some(ClientMessage::SendInput(prompt)) = peer.next().await else { panic!() };
         (prompt.input, prompt.input_id.unwrap())
     };
-    let (_, first) = join!(next(&mut following), async {
+    let (_, first) = join!(next(&mut follower), async {
         peer.attached().await;
         let first = prompted(&mut peer).await;
         peer.history(1, Some("")).await;
@@ -110,9 +110,9 @@ async fn a_prompt_that_was_not_acknowledged_is_sent_again_with_its_id_and_its_tu
     });
     assert_eq!(first.0, "look");
     drop(peer);
-    assert!(matches!(next(&mut following).await, SessionView::Lost(_)));
-    let (_, mut peer) = join!(next(&mut following), double.admit());
-    let (taken, ()) = join!(next(&mut following), async {
+    assert!(matches!(next(&mut follower).await, SessionView::Lost(_)));
+    let (_, mut peer) = join!(next(&mut follower), double.admit());
+    let (taken, ()) = join!(next(&mut follower), async {
         peer.attached().await;
         assert_eq!(prompted(&mut peer).await, first);
         let ack = InputAck { input_id: first.1.clone(), turn: Some(7) };
@@ -124,25 +124,24 @@ async fn a_prompt_that_was_not_acknowledged_is_sent_again_with_its_id_and_its_tu
 #[tokio::test]
 async fn the_last_output_of_a_process_is_shown_before_its_end() {
     let double = Double::start().await;
-    let (mut following, mut peer) = follow(&double).await;
+    let (mut follower, mut peer) = follow(&double).await;
     let tell = async {
         peer.attached().await;
         peer.list(SessionStatus::Exited).await;
         peer.history(1, Some("")).await;
         peer.output(2, "last words").await;
     };
-    let (seen, ()) =
-        join!(async { [next(&mut following).await, next(&mut following).await] }, tell);
+    let (seen, ()) = join!(async { [next(&mut follower).await, next(&mut follower).await] }, tell);
     assert_eq!(seen[1], output("last words"));
-    assert_eq!(next(&mut following).await, SessionView::Ended(Ending::Exited { code: None }));
-    assert_eq!(following.next().await, Ok(None));
+    assert_eq!(next(&mut follower).await, SessionView::Ended(Ending::Exited { code: None }));
+    assert_eq!(follower.next().await, Ok(None));
 }
 
 #[tokio::test]
 async fn the_maker_of_a_session_sees_all_output_and_then_its_exit_code_however_late() {
     let double = Double::start().await;
-    let settings = FollowingSettings { from_start: true, ..FollowingSettings::default() };
-    let (mut following, mut peer) = follow_by(&double, settings).await;
+    let settings = FollowerSettings { from_start: true, ..FollowerSettings::default() };
+    let (mut follower, mut peer) = follow_by(&double, settings).await;
     let exited =
         SessionInfo { exit_code: Some(7), last_seq: Some(2), ..info(SessionStatus::Exited) };
     let tell = async {
@@ -152,16 +151,16 @@ async fn the_maker_of_a_session_sees_all_output_and_then_its_exit_code_however_l
         peer.history(0, None).await;
         peer.output(1, "first").await;
     };
-    let (first, ()) = join!(next(&mut following), tell);
+    let (first, ()) = join!(next(&mut follower), tell);
     assert_eq!(first, output("first"));
     // Far longer than merely late output takes.
     tokio::time::pause();
-    let nothing = tokio::time::timeout(Duration::from_secs(10), following.next()).await;
+    let nothing = tokio::time::timeout(Duration::from_secs(10), follower.next()).await;
     tokio::time::resume();
     assert!(nothing.is_err(), "{nothing:?}");
     peer.output(2, "last").await;
-    assert_eq!(next(&mut following).await, output("last"));
-    assert_eq!(next(&mut following).await, SessionView::Ended(Ending::Exited { code: Some(7) }));
+    assert_eq!(next(&mut follower).await, output("last"));
+    assert_eq!(next(&mut follower).await, SessionView::Ended(Ending::Exited { code: Some(7) }));
 }
 
 #[tokio::test]
@@ -169,16 +168,16 @@ async fn a_server_that_hangs_is_noticed_in_fifteen_to_twenty_seconds_and_later_b
  {
     for (typed, expected) in [(10, 15..=20), (100 * 1024, 45..=50)] {
         let double = Double::start().await;
-        let (mut following, mut peer) = follow(&double).await;
+        let (mut follower, mut peer) = follow(&double).await;
         // Before its last sign of life, however busy the machine is.
         let since = tokio::time::Instant::now();
-        let (_, ()) = join!(next(&mut following), async {
+        let (_, ()) = join!(next(&mut follower), async {
             assert_eq!(peer.attached().await, None);
             peer.history(0, Some("screen")).await;
         });
-        following.type_in(&vec![b'x'; typed]);
+        follower.type_in(&vec![b'x'; typed]);
         tokio::time::pause();
-        assert!(matches!(next(&mut following).await, SessionView::Lost(_)));
+        assert!(matches!(next(&mut follower).await, SessionView::Lost(_)));
         let seconds = since.elapsed().as_secs();
         assert!(expected.contains(&seconds), "after {seconds} s of {typed} bytes");
         tokio::time::resume();
@@ -188,43 +187,43 @@ async fn a_server_that_hangs_is_noticed_in_fifteen_to_twenty_seconds_and_later_b
 #[tokio::test]
 async fn keys_that_come_after_the_end_cost_nothing_of_the_output() {
     let double = Double::start().await;
-    let settings = FollowingSettings { from_start: true, ..FollowingSettings::default() };
-    let (mut following, mut peer) = follow_by(&double, settings).await;
+    let settings = FollowerSettings { from_start: true, ..FollowerSettings::default() };
+    let (mut follower, mut peer) = follow_by(&double, settings).await;
     let exited =
         SessionInfo { exit_code: Some(0), last_seq: Some(1), ..info(SessionStatus::Exited) };
-    following.type_in(b"x");
+    follower.type_in(b"x");
     peer.tell(ServerMessage::error("the session has ended: exited with 0")).await;
     peer.tell(ServerMessage::SessionList(SessionList { sessions: vec![exited] })).await;
     peer.history(0, None).await;
     peer.output(1, "all").await;
-    assert_eq!(next(&mut following).await, output("all"));
-    assert_eq!(next(&mut following).await, SessionView::Ended(Ending::Exited { code: Some(0) }));
+    assert_eq!(next(&mut follower).await, output("all"));
+    assert_eq!(next(&mut follower).await, SessionView::Ended(Ending::Exited { code: Some(0) }));
 }
 
 #[tokio::test]
 async fn a_session_that_is_gone_after_a_loss_has_ended() {
     let double = Double::start().await;
-    let (mut following, peer) = follow(&double).await;
+    let (mut follower, peer) = follow(&double).await;
     drop(peer);
-    assert!(matches!(next(&mut following).await, SessionView::Lost(_)));
-    let (_, mut peer) = join!(next(&mut following), double.admit());
+    assert!(matches!(next(&mut follower).await, SessionView::Lost(_)));
+    let (_, mut peer) = join!(next(&mut follower), double.admit());
     peer.tell(ServerMessage::SessionList(SessionList::default())).await;
-    assert_eq!(next(&mut following).await, SessionView::Ended(Ending::Killed));
+    assert_eq!(next(&mut follower).await, SessionView::Ended(Ending::Killed));
 }
 
 #[tokio::test]
 async fn a_session_that_may_not_be_followed_is_an_error() {
     let double = Double::start().await;
-    let (mut following, mut peer) = follow(&double).await;
+    let (mut follower, mut peer) = follow(&double).await;
     peer.tell(ServerMessage::error(format!("there is no session {}", session()))).await;
-    assert!(following.next().await.unwrap_err().is_not_found());
+    assert!(follower.next().await.unwrap_err().is_not_found());
 }
 
 #[tokio::test]
 async fn a_stream_that_the_server_dropped_is_asked_for_again() {
     let double = Double::start().await;
-    let (mut following, mut peer) = follow(&double).await;
-    let (_, ()) = join!(next(&mut following), async {
+    let (mut follower, mut peer) = follow(&double).await;
+    let (_, ()) = join!(next(&mut follower), async {
         peer.attached().await;
         peer.history(9, Some("")).await;
     });
@@ -238,7 +237,7 @@ async fn a_stream_that_the_server_dropped_is_asked_for_again() {
         };
         ServerMessage::ClientNotice(ClientNotice { notice })
     };
-    let (seen, ()) = join!(next(&mut following), async {
+    let (seen, ()) = join!(next(&mut follower), async {
         peer.tell(notice(SessionId::from_random(1))).await;
         peer.tell(notice(session())).await;
         let Some(ClientMessage::Attach(attach)) = peer.next().await else { panic!() };
@@ -251,20 +250,20 @@ async fn a_stream_that_the_server_dropped_is_asked_for_again() {
 #[tokio::test]
 async fn a_server_that_stays_lost_is_an_error_when_patience_ends() {
     let double = Double::start().await;
-    let settings = FollowingSettings { patience: Duration::ZERO, ..FollowingSettings::default() };
-    let (mut following, peer) = follow_by(&double, settings).await;
+    let settings = FollowerSettings { patience: Duration::ZERO, ..FollowerSettings::default() };
+    let (mut follower, peer) = follow_by(&double, settings).await;
     drop((peer, double));
-    assert!(matches!(next(&mut following).await, SessionView::Lost(_)));
-    assert!(following.next().await.unwrap_err().is_unreachable());
+    assert!(matches!(next(&mut follower).await, SessionView::Lost(_)));
+    assert!(follower.next().await.unwrap_err().is_unreachable());
 }
 
 #[tokio::test]
 async fn a_token_that_was_revoked_meanwhile_is_an_error_at_once() {
     let double = Double::start().await;
-    let (mut following, peer) = follow(&double).await;
+    let (mut follower, peer) = follow(&double).await;
     drop(peer);
-    assert!(matches!(next(&mut following).await, SessionView::Lost(_)));
-    let (error, _) = join!(following.next(), async {
+    assert!(matches!(next(&mut follower).await, SessionView::Lost(_)));
+    let (error, _) = join!(follower.next(), async {
         let mut peer = double.accept().await;
         peer.next().await;
         peer.tell(ServerMessage::error("the key is revoked")).await;
@@ -275,11 +274,11 @@ async fn a_token_that_was_revoked_meanwhile_is_an_error_at_once() {
 #[tokio::test]
 async fn a_size_is_sent_on_each_connection_unless_it_is_too_small() {
     let double = Double::start().await;
-    let settings = FollowingSettings { size: Some((100, 30)), ..FollowingSettings::default() };
-    let (mut following, mut peer) = follow_by(&double, settings).await;
-    following.resize(10, 2);
-    following.resize(120, 40);
-    let (_, ()) = join!(next(&mut following), async {
+    let settings = FollowerSettings { size: Some((100, 30)), ..FollowerSettings::default() };
+    let (mut follower, mut peer) = follow_by(&double, settings).await;
+    follower.resize(10, 2);
+    follower.resize(120, 40);
+    let (_, ()) = join!(next(&mut follower), async {
         assert!(matches!(peer.next().await, Some(ClientMessage::Attach(_))));
         for expected in [(100, 30), (120, 40)] {
             let size = loop {
@@ -308,10 +307,10 @@ const AWAY: [Option<&str>; 8] = [
 #[tokio::test]
 async fn a_server_that_is_away_in_any_way_is_tried_until_it_is_back() {
     let double = Double::start().await;
-    let (mut following, peer) = follow(&double).await;
+    let (mut follower, peer) = follow(&double).await;
     drop(peer);
-    assert!(matches!(next(&mut following).await, SessionView::Lost(_)));
-    let (back, _peer) = join!(next(&mut following), async {
+    assert!(matches!(next(&mut follower).await, SessionView::Lost(_)));
+    let (back, _peer) = join!(next(&mut follower), async {
         for answer in AWAY {
             double.answer_wrongly(answer).await;
         }
@@ -341,11 +340,11 @@ async fn a_lasting_error_ends_the_tries_at_once() {
         ["401 Unauthorized", "403 Forbidden", "400 Bad Request", "404 Not Found", "200 OK"]
     {
         let double = Double::start().await;
-        let (mut following, peer) = follow(&double).await;
+        let (mut follower, peer) = follow(&double).await;
         drop(peer);
-        assert!(matches!(next(&mut following).await, SessionView::Lost(_)));
+        assert!(matches!(next(&mut follower).await, SessionView::Lost(_)));
         let answer = format!("HTTP/1.1 {status}\r\ncontent-length: 3\r\n\r\nno.");
-        let (error, ()) = join!(following.next(), double.answer_wrongly(Some(&answer)));
+        let (error, ()) = join!(follower.next(), double.answer_wrongly(Some(&answer)));
         assert!(!error.unwrap_err().is_unreachable(), "{status}");
     }
 }
@@ -353,12 +352,12 @@ async fn a_lasting_error_ends_the_tries_at_once() {
 #[tokio::test]
 async fn a_paste_goes_out_while_the_session_says_nothing() {
     let double = Double::start().await;
-    let (mut following, mut peer) = follow(&double).await;
+    let (mut follower, mut peer) = follow(&double).await;
     let paste: Vec<u8> = (0..=255).cycle().take(3 * 1024 * 1024).collect();
-    assert!(paste.chunks(1000).all(|keys| following.type_in(keys)));
-    assert!(following.waiting() > 2 * 1024 * 1024);
+    assert!(paste.chunks(1000).all(|keys| follower.type_in(keys)));
+    assert!(follower.waiting() > 2 * 1024 * 1024);
     let mut typed = Vec::new();
-    let (seen, ()) = join!(next(&mut following), async {
+    let (seen, ()) = join!(next(&mut follower), async {
         peer.attached().await;
         while typed.len() < paste.len() {
             let Some(ClientMessage::TerminalInput(input)) = peer.next().await else { panic!() };
@@ -369,16 +368,16 @@ async fn a_paste_goes_out_while_the_session_says_nothing() {
         peer.history(1, Some("")).await;
     });
     assert!(matches!(seen, SessionView::Screen(_)));
-    assert!(typed == paste && following.waiting() == 0);
+    assert!(typed == paste && follower.waiting() == 0);
 }
 
 #[tokio::test]
 async fn typed_keys_leave_even_while_nothing_can_be_shown() {
     let double = Double::start().await;
-    let (mut following, mut peer) = follow(&double).await;
-    following.type_in(b"\x03");
+    let (mut follower, mut peer) = follow(&double).await;
+    follower.type_in(b"\x03");
     tokio::select! {
-        () = following.write() => panic!("it has ended"),
+        () = follower.write() => panic!("it has ended"),
         () = async {
             peer.attached().await;
             assert!(matches!(peer.next().await, Some(ClientMessage::TerminalInput(_))));
@@ -389,15 +388,15 @@ async fn typed_keys_leave_even_while_nothing_can_be_shown() {
 #[tokio::test]
 async fn the_whole_screen_is_asked_for_once_all_that_was_missed_is_here() {
     let double = Double::start().await;
-    let (mut following, mut peer) = follow(&double).await;
-    let (_, ()) = join!(next(&mut following), async {
+    let (mut follower, mut peer) = follow(&double).await;
+    let (_, ()) = join!(next(&mut follower), async {
         peer.attached().await;
         peer.history(1, Some("")).await;
     });
     drop(peer);
-    assert!(matches!(next(&mut following).await, SessionView::Lost(_)));
-    let (_, mut peer) = join!(next(&mut following), double.admit());
-    following.repaint();
+    assert!(matches!(next(&mut follower).await, SessionView::Lost(_)));
+    let (_, mut peer) = join!(next(&mut follower), double.admit());
+    follower.repaint();
     let missed = SessionInfo { last_seq: Some(3), ..info(SessionStatus::Running) };
     let tell = async {
         assert_eq!(peer.attached().await, Some(1));
@@ -412,48 +411,48 @@ async fn the_whole_screen_is_asked_for_once_all_that_was_missed_is_here() {
         peer.history(4, Some("missed!")).await;
     };
     let see = async {
-        assert_eq!(next(&mut following).await, output("mis"));
-        assert!(matches!(next(&mut following).await, SessionView::Status(_)));
-        assert_eq!(next(&mut following).await, output("sed"));
-        assert_eq!(next(&mut following).await, output("!"));
-        next(&mut following).await
+        assert_eq!(next(&mut follower).await, output("mis"));
+        assert!(matches!(next(&mut follower).await, SessionView::Status(_)));
+        assert_eq!(next(&mut follower).await, output("sed"));
+        assert_eq!(next(&mut follower).await, output("!"));
+        next(&mut follower).await
     };
     let (screen, ()) = join!(see, tell);
     assert!(matches!(screen, SessionView::Screen(it) if it.data == "missed!"));
     // Once, and not again.
     peer.output(5, "?").await;
-    assert_eq!(next(&mut following).await, output("?"));
+    assert_eq!(next(&mut follower).await, output("?"));
 }
 
 /// Follows by two servers, and is attached to the first one, with output 4 as the last.
-async fn follow_by_two() -> (Following, Double, Double) {
+async fn follow_by_two() -> (Follower, Double, Double) {
     let (one, two) = (Double::start().await, Double::start().await);
     let both = Addresses::new(one.address.clone(), [two.address.clone()]);
     let (workspace, mut peer) = join!(Workspace::connect_to_any(&both), one.admit());
-    let settings = FollowingSettings {
+    let settings = FollowerSettings {
         backoff: (Duration::from_millis(1), Duration::from_millis(10)),
-        ..FollowingSettings::default()
+        ..FollowerSettings::default()
     };
-    let mut following = Following::begin(workspace.unwrap(), &both, session(), settings).unwrap();
-    following.type_in(b"a");
-    join!(next(&mut following), async {
+    let mut follower = Follower::begin(workspace.unwrap(), &both, session(), settings).unwrap();
+    follower.type_in(b"a");
+    join!(next(&mut follower), async {
         peer.attached().await;
         peer.history(3, Some("screen")).await;
         peer.output(4, "a").await;
     });
-    assert_eq!(next(&mut following).await, output("a"));
+    assert_eq!(next(&mut follower).await, output("a"));
     drop(peer);
-    assert!(matches!(next(&mut following).await, SessionView::Lost(_)));
-    (following, one, two)
+    assert!(matches!(next(&mut follower).await, SessionView::Lost(_)));
+    (follower, one, two)
 }
 
 #[tokio::test]
 async fn a_lost_server_is_replaced_by_the_next_one_at_the_same_position() {
-    let (mut following, one, two) = follow_by_two().await;
+    let (mut follower, one, two) = follow_by_two().await;
     drop(one);
-    let (back, mut peer) = join!(next(&mut following), two.admit());
+    let (back, mut peer) = join!(next(&mut follower), two.admit());
     assert_eq!(back, SessionView::Back);
-    let (more, ()) = join!(next(&mut following), async {
+    let (more, ()) = join!(next(&mut follower), async {
         assert_eq!(peer.attached().await, Some(4));
         let Some(ClientMessage::TerminalInput(_)) = peer.next().await else { panic!() };
         peer.history(4, None).await;
@@ -465,29 +464,29 @@ async fn a_lost_server_is_replaced_by_the_next_one_at_the_same_position() {
 
 #[tokio::test]
 async fn a_server_that_does_not_reach_the_session_yet_is_waited_for() {
-    let (mut following, one, two) = follow_by_two().await;
+    let (mut follower, one, two) = follow_by_two().await;
     drop(one);
-    let (_, mut peer) = join!(next(&mut following), two.admit());
+    let (_, mut peer) = join!(next(&mut follower), two.admit());
     let words = "lab, which runs it, cannot be reached".to_owned();
     let typed = async |peer: &mut Peer| {
         let Some(ClientMessage::TerminalInput(input)) = peer.next().await else { panic!() };
         input.bytes().unwrap()
     };
-    let (refused, ()) = join!(next(&mut following), async {
+    let (refused, ()) = join!(next(&mut follower), async {
         assert_eq!(peer.attached().await, Some(4));
         assert_eq!(typed(&mut peer).await, b"a");
         peer.tell(ServerMessage::error(words.clone())).await;
     });
     assert_eq!(refused, SessionView::Refused(words.clone()));
     // The server has attached by itself: what was typed is sent again.
-    let (more, ()) = join!(next(&mut following), async {
+    let (more, ()) = join!(next(&mut follower), async {
         peer.history(4, None).await;
         peer.output(5, "b").await;
     });
     assert_eq!(more, output("b"));
     tokio::select! {
         keys = typed(&mut peer) => assert_eq!(keys, b"a"),
-        seen = following.next() => panic!("{seen:?}"),
+        seen = follower.next() => panic!("{seen:?}"),
     }
 }
 

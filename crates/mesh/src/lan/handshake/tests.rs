@@ -393,9 +393,9 @@ async fn a_hello_that_is_lost_is_said_again_and_one_that_comes_again_is_answered
     let (local, call) = (own.local(), Call::default());
     let deaf = async {
         let lost = read(&mut far).await;
-        let again = read(&mut far).await;
+        let repeat = read(&mut far).await;
         far.send(&word(&ClusterMessage::HelloAck(Box::new(stock(MAC, None))))).await.unwrap();
-        lost == again
+        lost == repeat
     };
     let (outcome, same) = tokio::join!(connect(&mut near, &local, &call), deaf);
     assert!(outcome.is_ok() && same);
@@ -463,8 +463,8 @@ async fn a_length_of_4_gib_or_an_endless_hello_is_refused() {
         let own = node(1);
         let outcome = accept(&mut far, &own.local()).await;
         assert!(matches!(outcome, Err(Failure::Broken(Broken::TooLong(_)))), "{outcome:?}");
-        let told = read(&mut near).await;
-        assert!(told["linkClosed"]["reason"].as_str().unwrap().contains(&length.to_string()));
+        let refusal = read(&mut near).await;
+        assert!(refusal["linkClosed"]["reason"].as_str().unwrap().contains(&length.to_string()));
     }
 }
 
@@ -553,6 +553,6 @@ async fn a_peer_that_proves_another_id_than_it_claimed_is_refused() {
 async fn a_node_with_very_many_models_can_still_be_greeted() {
     let many = Node { models: 1_000, ..node(1) };
     let (dialled, answered) = shake(&many, &node(2), Call::default()).await;
-    let told = answered.unwrap().hello.loaded_models.len();
-    assert!(dialled.is_ok() && (100..1_000).contains(&told), "{told}");
+    let refusal = answered.unwrap().hello.loaded_models.len();
+    assert!(dialled.is_ok() && (100..1_000).contains(&refusal), "{refusal}");
 }

@@ -22,7 +22,7 @@ impl Bench {
 
     /// Lets a peer answer what it is asked.
     async fn answers(&mut self, link: &Arc<Link>, far: &mut FarEnd) {
-        let request = asked(far).await.request_id;
+        let request = next_request(far).await.request_id;
         self.chunk(link, &request, DELTA);
         self.complete(link, &request);
     }
@@ -45,7 +45,7 @@ async fn a_peer_that_was_busy_is_asked_two_seconds_later() {
     far.expect_quiet();
     // Other facts about it make its load no newer.
     bench.refresh(1);
-    assert!((500..=501).contains(&took(asked(&mut far)).await));
+    assert!((500..=501).contains(&took(next_request(&mut far)).await));
 }
 
 #[tokio::test(start_paused = true)]
@@ -60,7 +60,7 @@ async fn a_peer_that_says_again_that_it_is_busy_is_asked_later() {
         bench.beats(1, 3);
     }
     bench.beats(1, 0);
-    assert_eq!(took(asked(&mut far)).await, 0);
+    assert_eq!(took(next_request(&mut far)).await, 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -68,11 +68,11 @@ async fn a_peer_that_had_no_room_is_asked_two_seconds_later() {
     let mut bench = Bench::new();
     let (link, mut far) = bench.peer(1, Kind::WarrenNear, 2);
     let mut refused = bench.server.ask(true);
-    let request = asked(&mut far).await.request_id;
+    let request = next_request(&mut far).await.request_id;
     bench.error(&link, &request, ErrorCode::QueueFull);
     assert_eq!(refused.head().await.unwrap().status, 429);
     let _answer = bench.server.ask(true);
-    assert!((2_000..=2_001).contains(&took(asked(&mut far)).await));
+    assert!((2_000..=2_001).contains(&took(next_request(&mut far)).await));
 }
 
 #[tokio::test(start_paused = true)]
@@ -81,7 +81,7 @@ async fn our_own_queued_requests_count_no_more_once_they_are_answered() {
     let (link, mut far) = bench.peer(1, Kind::WarrenFar, 1);
     for _ in 0..2 {
         let mut first = bench.server.ask(true);
-        let request = asked(&mut far).await.request_id;
+        let request = next_request(&mut far).await.request_id;
         // It is the one that waits.
         bench.beats(1, 1);
         let mut second = bench.server.ask(true);

@@ -51,7 +51,7 @@ const MAX_REQUESTS: usize = 64;
 const MAX_COUNT: u32 = 64;
 
 /// The transfers to peers.
-pub(super) struct Serving {
+pub(super) struct ModelServer {
     shared: Arc<Shared>,
     links: Mutex<HashMap<u64, OfLink>>,
     /// The questions that are being answered.
@@ -64,7 +64,7 @@ struct OfLink {
     requests: Option<mpsc::Sender<PartRequest>>,
 }
 
-impl Serving {
+impl ModelServer {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
         Self { shared, links: Mutex::default(), open: Arc::default() }
     }
@@ -191,9 +191,9 @@ const UNKNOWN: &str = "there is no such transfer: ask for what the model is made
 
 impl OfLink {
     fn take(&mut self, id: &WireId) -> impl Iterator<Item = Arc<Outbound>> {
-        let (taken, kept) =
+        let (taken, others) =
             std::mem::take(&mut self.transfers).into_iter().partition(|it| it.id == *id);
-        self.transfers = kept;
+        self.transfers = others;
         let taken: Vec<_> = taken;
         taken.into_iter()
     }

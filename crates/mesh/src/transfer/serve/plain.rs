@@ -13,13 +13,13 @@ use protocol::mesh::{
 };
 use tokio::task::spawn_blocking;
 
-use super::{Outbound, Serving, refuse};
+use super::{ModelServer, Outbound, refuse};
 use crate::{link::Link, transfer::shared::Shared};
 
 /// The chunks that are read ahead of the sender.
 const AHEAD: usize = 2;
 
-impl Serving {
+impl ModelServer {
     /// Handles a request for a whole model.
     pub(in crate::transfer) fn plain(
         self: &Arc<Self>,

@@ -11,7 +11,7 @@ use protocol::mesh::{
     cluster::{ManifestFile, ModelManifest, ModelManifestRequest, ModelQuery, ModelQueryResponse},
 };
 
-use super::{Outbound, Serving, refuse};
+use super::{ModelServer, Outbound, refuse};
 use crate::{
     link::Link,
     share::{Asker, Moment},
@@ -21,7 +21,7 @@ use crate::{
 /// The most questions that are answered at once.
 const MAX_OPEN: usize = 256;
 
-impl Serving {
+impl ModelServer {
     /// Answers whether a model is here.
     pub(in crate::transfer) fn query(self: &Arc<Self>, link: &Arc<Link>, query: ModelQuery) {
         let open = Open::new(&self.open);

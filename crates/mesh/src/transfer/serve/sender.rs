@@ -8,7 +8,7 @@ use models::Hashed;
 use protocol::mesh::cluster::{Piece, PieceKind};
 use tokio::{sync::mpsc, task::spawn_blocking};
 
-use super::{MAX_COUNT, Outbound, Serving, refuse};
+use super::{MAX_COUNT, ModelServer, Outbound, refuse};
 use crate::{
     link::{Carrier, Link, LinkClosed},
     transfer::shared::Shared,
@@ -70,7 +70,7 @@ type ReadResult = (PartRequest, io::Result<Vec<u8>>);
 
 /// Sends the requested parts, until the link is closed.
 pub(super) async fn send(
-    serving: Arc<Serving>,
+    serving: Arc<ModelServer>,
     link: Arc<Link>,
     mut requests: mpsc::Receiver<PartRequest>,
 ) {
@@ -149,7 +149,7 @@ async fn send_slices(
 }
 
 /// The files cannot be read: they were changed or removed since the manifest was sent.
-async fn unreadable(serving: &Serving, link: &Link, outbound: &Outbound, error: &io::Error) {
+async fn unreadable(serving: &ModelServer, link: &Link, outbound: &Outbound, error: &io::Error) {
     tracing::warn!(peer = %link.peer.short(), %error, "a model that is passed on cannot be read");
     serving.shared.shelf.forget().await;
     serving.take(link, &outbound.id);

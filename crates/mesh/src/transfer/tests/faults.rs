@@ -75,8 +75,11 @@ async fn a_pull_from_liars_alone_fails_and_says_so() {
         while pull.now().state != "failed" {
             pass(5).await;
         }
-        let told = end(pull).await;
-        assert_eq!((told.state.as_str(), told.code.as_deref()), ("failed", Some("corrupt")));
+        let transfer = end(pull).await;
+        assert_eq!(
+            (transfer.state.as_str(), transfer.code.as_deref()),
+            ("failed", Some("corrupt"))
+        );
         assert_eq!(a.arrived("org/m", "a.gguf"), None);
     }
 }
@@ -96,8 +99,8 @@ async fn a_manifest_that_breaks_a_rule_is_ignored() {
         let (a, b) = (Machine::new(1, &a), offering(2, &b));
         connect(&a, &b, Kind::WarrenNear, lie(change));
         let pull = a.pull("org/m");
-        let told = async || !b.transfers.serving.list().is_empty();
-        testkit::eventually("the manifest", Duration::from_secs(20), told).await;
+        let has_manifest = async || !b.transfers.serving.list().is_empty();
+        testkit::eventually("the manifest", Duration::from_secs(20), has_manifest).await;
         pass(12).await;
         assert_eq!(end(pull).await.code.as_deref(), Some("not_found"));
         assert!(!a.dir.join("models/org/m").exists() && !a.dir.join("models/a").exists());
@@ -109,8 +112,8 @@ async fn a_model_that_does_not_fit_is_not_begun() {
     let (_root, [a, b]) = dirs();
     let (a, b) = (Machine::new(1, &a), offering(2, &b));
     connect(&a, &b, Kind::WarrenNear, lie(|it| it.files[0].size = 7 << 40));
-    let told = end(a.pull("org/m")).await;
-    assert_eq!(told.code.as_deref(), Some("no_space"), "{told:?}");
+    let transfer = end(a.pull("org/m")).await;
+    assert_eq!(transfer.code.as_deref(), Some("no_space"), "{transfer:?}");
 }
 
 #[tokio::test]
@@ -136,11 +139,11 @@ async fn a_source_that_stays_away_for_ten_minutes_is_lost_and_arrived_pieces_sta
     let pull = a.pull("org/m");
     reaches(&pull, "waiting").await;
     pass(602).await;
-    let told = end(pull).await;
-    assert_eq!(told.code.as_deref(), Some("lost"));
+    let transfer = end(pull).await;
+    assert_eq!(transfer.code.as_deref(), Some("lost"));
     connect(&a, &b, Kind::WarrenNear, straight());
     assert_eq!(end(a.pull("org/m")).await.state, "done");
-    assert!(told.bytes > 0);
+    assert!(transfer.bytes > 0);
     assert_eq!(a.transfers.shared.counts.read().bytes_in, SIZE as u64, "nothing was fetched twice");
 }
 
@@ -190,15 +193,15 @@ async fn unrequested_pieces_are_counted_and_refused() {
 }
 
 /// A machine that offers `m`, and a link to it in the hands of the test.
-async fn asked(dir: &Path) -> (Machine, Arc<Link>, FarEnd, WireId) {
+async fn with_request(dir: &Path) -> (Machine, Arc<Link>, FarEnd, WireId) {
     let b = offering(2, dir);
     let (link, mut far) = link(&id(1), Kind::WarrenNear);
     let transfer_id = WireId::from_random(7);
     let request =
         ModelManifestRequest { transfer_id: transfer_id.clone(), model_id: "org/m".to_owned() };
     b.transfers.message(&link, M::ModelManifestRequest(request));
-    let (told, _) = far.hears().await;
-    assert!(matches!(told, M::ModelManifest(manifest) if manifest.files.len() == 1));
+    let (message, _) = far.hears().await;
+    assert!(matches!(message, M::ModelManifest(manifest) if manifest.files.len() == 1));
     (b, link, far, transfer_id)
 }
 
@@ -217,7 +220,7 @@ async fn refused(far: &mut FarEnd) -> String {
 #[tokio::test]
 async fn pieces_outside_of_a_model_or_a_transfer_are_refused() {
     let (_root, [b]) = dirs();
-    let (b, link, mut far, id) = asked(&b).await;
+    let (b, link, mut far, id) = with_request(&b).await;
     let end = SIZE.div_ceil(MIB) as u32;
     for (file, first, count) in
         [(1, 0, 1), (0, end, 1), (0, 0, end + 1), (0, u32::MAX, 64), (0, 0, 0), (0, 0, u32::MAX)]
@@ -235,7 +238,7 @@ async fn pieces_outside_of_a_model_or_a_transfer_are_refused() {
 #[tokio::test]
 async fn requests_and_transfers_of_a_link_are_bounded_and_end_with_it() {
     let (_root, [b]) = dirs();
-    let (b, link, mut far, id) = asked(&b).await;
+    let (b, link, mut far, id) = with_request(&b).await;
     // Nothing is read, so what is asked for waits: some of it was taken already.
     for _ in 0..80 {
         b.transfers.message(&link, pieces(&id, 0, 0, 1));
@@ -260,7 +263,7 @@ async fn requests_and_transfers_of_a_link_are_bounded_and_end_with_it() {
 #[tokio::test]
 async fn a_transfer_that_is_not_wanted_any_more_stops() {
     let (_root, [b]) = dirs();
-    let (b, link, mut far, id) = asked(&b).await;
+    let (b, link, mut far, id) = with_request(&b).await;
     b.transfers.message(&link, pieces(&id, 0, 0, 7));
     let error_message = "enough".to_owned();
     let error = ModelTransferError { transfer_id: id.clone(), error_message };

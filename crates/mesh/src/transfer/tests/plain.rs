@@ -17,8 +17,12 @@ async fn a_model_arrives_in_the_plain_form_too() {
     b.offer("org/m", "b.json", b"{}");
     b.offer("org/m", "c", b"");
     connect(&a, &b, Kind::StockNear, straight());
-    let told = end(a.pull("org/m")).await;
-    assert_eq!((told.state.as_str(), told.bytes), ("done", 3 * MIB as u64 + 9), "{told:?}");
+    let transfer = end(a.pull("org/m")).await;
+    assert_eq!(
+        (transfer.state.as_str(), transfer.bytes),
+        ("done", 3 * MIB as u64 + 9),
+        "{transfer:?}"
+    );
     assert!(a.arrived("org/m", "a.gguf") == Some(content(5, 3 * MIB + 7)));
     assert_eq!(a.arrived("org/m", "b.json").unwrap(), b"{}");
     assert_eq!(a.arrived("org/m", "c").unwrap(), b"");
@@ -43,10 +47,10 @@ async fn a_stock_peer_is_sent_chunks_as_it_knows_them() {
     let (link, mut far) = link(&id(1), Kind::StockNear);
     let query = br#"{"modelQuery":{"_0":{"modelID":"org/m"}}}"#;
     b.receives(&link, query);
-    let (told, dialect) = far.hears().await;
+    let (message, dialect) = far.hears().await;
     assert_eq!(dialect, Dialect::Wrapped);
-    let M::ModelQueryResponse(told) = told else { panic!("{told:?}") };
-    assert_eq!((told.available, told.total_size_bytes), (true, Some(MIB as u64 + 4)));
+    let M::ModelQueryResponse(response) = message else { panic!("{message:?}") };
+    assert_eq!((response.available, response.total_size_bytes), (true, Some(MIB as u64 + 4)));
     let id = "550E8400-E29B-41D4-A716-446655440000";
     let request =
         format!(r#"{{"modelTransferRequest":{{"_0":{{"transferID":"{id}","modelID":"org/m"}}}}}}"#);
@@ -87,9 +91,9 @@ async fn pulling(a: &Machine, total: u64) -> (Pull, Arc<Link>, FarEnd, WireId) {
     let (model_id, total_size_bytes) = ("m".to_owned(), Some(total));
     let has = ModelQueryResponse { model_id, available: true, total_size_bytes };
     a.transfers.message(&link, M::ModelQueryResponse(has));
-    let (asked, _) = far.hears().await;
-    let M::ModelTransferRequest(ModelTransferRequest { transfer_id, .. }) = asked else {
-        panic!("{asked:?}")
+    let (message, _) = far.hears().await;
+    let M::ModelTransferRequest(ModelTransferRequest { transfer_id, .. }) = message else {
+        panic!("{message:?}")
     };
     (pull, link, far, transfer_id)
 }
@@ -134,8 +138,8 @@ async fn files_of_a_stock_peer_stay_in_the_transfers_folder_and_bounds() {
             a.transfers.message(&link, chunk(&id, name, *offset, data));
         }
         a.transfers.message(&link, complete(&id));
-        let told = end(pull).await;
-        assert_eq!(told.code.as_deref(), Some("corrupt"), "{what}: {told:?}");
+        let transfer = end(pull).await;
+        assert_eq!(transfer.code.as_deref(), Some("corrupt"), "{what}: {transfer:?}");
         let left: Vec<_> = std::fs::read_dir(a.dir.join("models")).unwrap().flatten().collect();
         assert!(left.iter().all(|it| it.file_name().as_encoded_bytes()[0] == b'.'), "{what}");
         assert!(!a.dir.join("a").exists());

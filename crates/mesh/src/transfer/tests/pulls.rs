@@ -28,10 +28,14 @@ async fn a_model_arrives_unchanged_and_both_sides_list_the_transfer() {
         let (a, b) = (Machine::new(1, &a), Machine::new(2, &b));
         offers(&b);
         connect(&a, &b, kind, straight());
-        let told = end(a.pull("org/m")).await;
-        assert_eq!((told.state.as_str(), told.code.as_deref()), ("done", None), "{told:?}");
-        assert_eq!((told.bytes, told.total), (ALL, Some(ALL)));
-        assert_eq!(told.detail.unwrap(), a.dir.join("models/org/m").display().to_string());
+        let transfer = end(a.pull("org/m")).await;
+        assert_eq!(
+            (transfer.state.as_str(), transfer.code.as_deref()),
+            ("done", None),
+            "{transfer:?}"
+        );
+        assert_eq!((transfer.bytes, transfer.total), (ALL, Some(ALL)));
+        assert_eq!(transfer.detail.unwrap(), a.dir.join("models/org/m").display().to_string());
         has_all(&a);
         let counts = a.transfers.shared.counts.read();
         assert_eq!((counts.bytes_in, counts.unasked, counts.done), (ALL, 0, 1));
@@ -73,8 +77,8 @@ async fn pieces_that_the_disk_damaged_are_fetched_again_whatever_the_journal_say
     testkit::eventually("the cut", Duration::from_secs(20), is_cut).await;
     damage(&a);
     connect(&a, &b, Kind::WarrenNear, straight());
-    let told = end(pull).await;
-    assert_eq!((told.state.as_str(), told.code.as_deref()), ("done", None), "{told:?}");
+    let transfer = end(pull).await;
+    assert_eq!((transfer.state.as_str(), transfer.code.as_deref()), ("done", None), "{transfer:?}");
     has_all(&a);
 }
 
@@ -86,8 +90,8 @@ async fn a_pull_takes_from_several_and_goes_on_when_one_is_lost() {
     offers(&c);
     connect(&a, &b, Kind::WarrenNear, cut_after(20));
     connect(&a, &c, Kind::WarrenNear, straight());
-    let told = end(a.pull("org/m")).await;
-    assert_eq!(told.state, "done", "{told:?}");
+    let transfer = end(a.pull("org/m")).await;
+    assert_eq!(transfer.state, "done", "{transfer:?}");
     has_all(&a);
     let out = [&b, &c].map(|it| it.transfers.shared.counts.read().bytes_out);
     assert!(out[0] > 0 && out[1] > 0, "{out:?}");
@@ -151,9 +155,9 @@ async fn a_second_caller_joins_a_pull_and_pulls_at_once_are_bounded() {
     let bad = a.transfers.pull("../m", None);
     assert!(matches!(bad, Err(PullError::Name(_))));
     assert!(a.transfers.cancel(&first.now().id));
-    let told = end(first).await;
-    assert_eq!((told.state.as_str(), told.code), ("cancelled", None));
-    assert!(!a.transfers.cancel(&told.id));
+    let transfer = end(first).await;
+    assert_eq!((transfer.state.as_str(), transfer.code), ("cancelled", None));
+    assert!(!a.transfers.cancel(&transfer.id));
     a.stops().await;
 }
 
@@ -162,9 +166,9 @@ async fn a_model_that_nobody_has_is_not_found() {
     let (_root, [a, b]) = dirs();
     let (a, b) = (Machine::new(1, &a), Machine::new(2, &b));
     connect(&a, &b, Kind::WarrenNear, straight());
-    let told = end(a.pull("m")).await;
-    assert_eq!((told.state.as_str(), told.code.as_deref()), ("failed", Some("not_found")));
-    assert_eq!(told.detail.unwrap(), "no peer that is linked passes on m");
+    let transfer = end(a.pull("m")).await;
+    assert_eq!((transfer.state.as_str(), transfer.code.as_deref()), ("failed", Some("not_found")));
+    assert_eq!(transfer.detail.unwrap(), "no peer that is linked passes on m");
 }
 
 #[tokio::test(start_paused = true)]
@@ -232,6 +236,6 @@ async fn a_peer_that_may_not_be_asked_is_not_asked_for_models_either() {
     reached_end.expect_quiet();
     // Files are read and written on other threads, which know no paused time.
     tokio::time::resume();
-    let told = end(a.pull("org/m")).await;
-    assert_eq!(told.state, "done", "{told:?}");
+    let transfer = end(a.pull("org/m")).await;
+    assert_eq!(transfer.state, "done", "{transfer:?}");
 }

@@ -51,7 +51,7 @@ impl Dialler {
     }
 
     fn listed(&self) -> usize {
-        self.node.events().iter().filter(|told| matches!(told, NodeEvent::Listed(..))).count()
+        self.node.events().iter().filter(|event| matches!(event, NodeEvent::Listed(..))).count()
     }
 }
 
@@ -71,8 +71,8 @@ async fn nodes_come_back_to_a_relay_that_was_restarted() {
     let served = RunningRelay::at(address).await;
     one.shows("the other again", |status| status.registered && status.listed == 1).await;
     assert!(one.listed() >= 2 && one.relay.status().problem.is_none());
-    let again = within("a link", one.relay.link(other.node.id())).await.unwrap();
-    assert_ne!(again.number, link.number);
+    let next = within("a link", one.relay.link(other.node.id())).await.unwrap();
+    assert_ne!(next.number, link.number);
     for dialler in [one, other] {
         dialler.stop.cancel();
         within("the end", dialler.task).await.unwrap();

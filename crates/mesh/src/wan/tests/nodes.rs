@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// A node that runs.
-struct Running {
+struct RunningNode {
     node: Arc<Node>,
     server: Server,
     stop: CancellationToken,
@@ -29,7 +29,7 @@ struct Running {
     _data: tempfile::TempDir,
 }
 
-impl Running {
+impl RunningNode {
     /// At these relays; with a listener on the local network, or without.
     async fn at(seed: u8, relays: &[&RunningRelay], listens: bool) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -83,8 +83,8 @@ fn host(link: &Link) -> &str {
 #[tokio::test]
 async fn a_request_is_answered_by_a_peer_behind_a_relay() {
     let relay = RunningRelay::anywhere().await;
-    let mut one = Running::at(1, &[&relay], false).await;
-    let mut other = Running::at(2, &[&relay], false).await;
+    let mut one = RunningNode::at(1, &[&relay], false).await;
+    let mut other = RunningNode::at(2, &[&relay], false).await;
     let mut lent = other.server.lend(&["m"], 1);
     let mut answer = one.server.ask(true);
     let assigned = lent.assigned().await;
@@ -104,13 +104,13 @@ async fn a_request_is_answered_by_a_peer_behind_a_relay() {
 #[tokio::test]
 async fn peers_that_can_reach_each_other_leave_the_relay() {
     let relay = RunningRelay::anywhere().await;
-    let one = Running::at(1, &[&relay], true).await;
-    let other = Running::at(2, &[&relay], true).await;
+    let one = RunningNode::at(1, &[&relay], true).await;
+    let other = RunningNode::at(2, &[&relay], true).await;
     let addresses = async || {
-        let told = |node: &Node| {
+        let has_addresses = |node: &Node| {
             node.machine.facts.hello(true).warren.is_some_and(|it| !it.addresses.is_empty())
         };
-        told(&one.node) && told(&other.node)
+        has_addresses(&one.node) && has_addresses(&other.node)
     };
     eventually("addresses", DEADLINE, addresses).await;
     let peer = one.finds(&other, 1).await;
@@ -127,16 +127,16 @@ async fn peers_that_can_reach_each_other_leave_the_relay() {
 #[tokio::test]
 async fn a_peer_at_two_relays_is_reached_when_one_of_them_dies() {
     let (first, second) = (RunningRelay::anywhere().await, RunningRelay::anywhere().await);
-    let one = Running::at(1, &[&first, &second], false).await;
-    let other = Running::at(2, &[&first, &second], false).await;
+    let one = RunningNode::at(1, &[&first, &second], false).await;
+    let other = RunningNode::at(2, &[&first, &second], false).await;
     let peer = one.finds(&other, 2).await;
     let link = one.reaches(&peer).await.unwrap();
     let used_first = host(&link) == first.address.to_string();
     let (dies, stays) = if used_first { (first, second) } else { (second, first) };
     dies.killed().await;
     within("the end of the link", link.closed()).await;
-    let again = one.reaches(&peer).await.unwrap();
-    assert_eq!(host(&again), stays.address.to_string());
+    let next = one.reaches(&peer).await.unwrap();
+    assert_eq!(host(&next), stays.address.to_string());
     one.stops().await;
     other.stops().await;
 }
@@ -144,8 +144,8 @@ async fn a_peer_at_two_relays_is_reached_when_one_of_them_dies() {
 #[tokio::test]
 async fn many_that_want_the_same_peer_wait_for_one_link() {
     let relay = RunningRelay::anywhere().await;
-    let one = Running::at(1, &[&relay], false).await;
-    let other = Running::at(2, &[&relay], false).await;
+    let one = RunningNode::at(1, &[&relay], false).await;
+    let other = RunningNode::at(2, &[&relay], false).await;
     let peer = one.finds(&other, 1).await;
     let reached = futures_util::future::join_all((0..50).map(|_| one.reaches(&peer))).await;
     let mut numbers: Vec<u64> = reached.into_iter().map(|link| link.unwrap().number).collect();
@@ -158,7 +158,7 @@ async fn many_that_want_the_same_peer_wait_for_one_link() {
 #[tokio::test]
 async fn a_peer_that_no_relay_lists_is_not_reached() {
     let relay = RunningRelay::anywhere().await;
-    let one = Running::at(1, &[&relay, &relay], false).await;
+    let one = RunningNode::at(1, &[&relay, &relay], false).await;
     let registered = async || one.node.wan.status().iter().any(|status| status.registered);
     eventually("a registration", DEADLINE, registered).await;
     // The same relay twice is one: the node would throw itself out.
@@ -189,7 +189,7 @@ impl Receiver for Kept {
 }
 
 impl Kept {
-    fn of(node: &Running) -> Arc<Self> {
+    fn of(node: &RunningNode) -> Arc<Self> {
         let kept = Arc::<Self>::default();
         let receiver = Arc::downgrade(&kept);
         Mesh(Arc::clone(&node.node)).set_receiver(receiver);
@@ -200,8 +200,8 @@ impl Kept {
 #[tokio::test]
 async fn parcels_go_both_ways_in_order_behind_a_relay_and_a_lost_link_is_reported() {
     let relay = RunningRelay::anywhere().await;
-    let one = Running::at(1, &[&relay], false).await;
-    let other = Running::at(2, &[&relay], false).await;
+    let one = RunningNode::at(1, &[&relay], false).await;
+    let other = RunningNode::at(2, &[&relay], false).await;
     let (here, there) = (Kept::of(&one), Kept::of(&other));
     let mesh = [&one, &other].map(|node| Mesh(Arc::clone(&node.node)));
     let unknown = Identity::from_seed([9; 32]).node_id();

@@ -93,13 +93,13 @@ async fn a_stock_node_is_asked_in_one_session_in_the_wrapped_form() {
     let beat = bytes_of(&relay.heard_of("relayData").await);
     assert!(beat.starts_with(br#"{"heartbeat":{"_0":"#));
     link.tell(&cancel("r")).unwrap();
-    let asked = relay.heard_of("relayData").await;
-    assert_eq!(bytes_of(&asked), br#"{"inferenceCancel":{"_0":{"requestID":"r"}}}"#);
+    let data = relay.heard_of("relayData").await;
+    assert_eq!(bytes_of(&data), br#"{"inferenceCancel":{"_0":{"requestID":"r"}}}"#);
     relay.forwards_data(&node, &session, br#"{"heartbeatAck":{"_0":{"deviceID":"e1ec2fdc"}}}"#);
     machine
         .hears(
             "the answer",
-            |told| matches!(told, NodeEvent::Received(_, text) if text.contains("e1ec2fdc")),
+            |event| matches!(event, NodeEvent::Received(_, text) if text.contains("e1ec2fdc")),
         )
         .await;
     link.close("nothing else runs on it");
@@ -130,8 +130,8 @@ async fn a_stock_macs_offer_is_answered_and_its_session_taken() {
     sleep(Duration::from_secs(15)).await;
     relay.forwards_data(&mac, session, br#"{"heartbeat":{"_0":{}}}"#);
     machine
-        .hears("the session", |told| {
-            matches!(told, NodeEvent::Opened { sealed: false, proved: false, .. })
+        .hears("the session", |event| {
+            matches!(event, NodeEvent::Opened { sealed: false, proved: false, .. })
         })
         .await;
 }
@@ -149,7 +149,7 @@ async fn a_peer_that_is_not_there_is_told_at_once_and_taken_off_the_list() {
     ));
     let why = within("an answer", wanted).await.unwrap().unwrap_err();
     assert!(why.0.contains("not connected"), "{why}");
-    machine.hears("that it is gone", |told| *told == NodeEvent::Unlisted(node)).await;
+    machine.hears("that it is gone", |event| *event == NodeEvent::Unlisted(node)).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -348,8 +348,8 @@ async fn models_that_come_and_go_are_told_within_seconds() {
     relay.registers(&[]).await;
     let start = Instant::now();
     machine.node.serves("brand-new");
-    let told = relay.heard_of("register").await;
-    assert_eq!(told["capabilities"]["loadedModels"], json!(["brand-new"]));
+    let register = relay.heard_of("register").await;
+    assert_eq!(register["capabilities"]["loadedModels"], json!(["brand-new"]));
     assert!(start.elapsed() <= Duration::from_secs(6), "{:?}", start.elapsed());
     // And not again before there is a reason.
     relay.heard_of("register").await;

@@ -37,20 +37,20 @@ async fn two_nodes_find_each_other_and_speak_sealed() {
     other
         .hears(
             "what was said",
-            |told| matches!(told, NodeEvent::Received(_, text) if text.contains("r-1")),
+            |event| matches!(event, NodeEvent::Received(_, text) if text.contains("r-1")),
         )
         .await;
     other.node.link().unwrap().tell(&cancel("r-2")).unwrap();
     one.hears(
         "what was said",
-        |told| matches!(told, NodeEvent::Received(_, text) if text.contains("r-2")),
+        |event| matches!(event, NodeEvent::Received(_, text) if text.contains("r-2")),
     )
     .await;
     let hello = Some(
         one.node
             .events()
             .iter()
-            .any(|told| matches!(told, NodeEvent::Opened { hello: Some(_), .. })),
+            .any(|event| matches!(event, NodeEvent::Opened { hello: Some(_), .. })),
     );
     assert_eq!(hello, Some(true));
     assert_eq!((one.status.get().sessions, one.status.get().listed), (1, 1));
@@ -63,9 +63,10 @@ async fn a_peer_whose_models_change_is_listed_anew_within_seconds() {
     // All of the beginning has been told.
     sleep(Duration::from_secs(30)).await;
     let listed = || {
-        let told = one.node.events();
-        told.iter()
-            .filter(|told| matches!(told, NodeEvent::Listed(id, _) if *id == other.id()))
+        let events = one.node.events();
+        events
+            .iter()
+            .filter(|event| matches!(event, NodeEvent::Listed(id, _) if *id == other.id()))
             .count()
     };
     let before = listed();
@@ -101,7 +102,7 @@ async fn when_both_ends_open_at_once_both_get_the_one_session() {
     other
         .hears(
             "what was said",
-            |told| matches!(told, NodeEvent::Received(_, text) if text.contains("r-1")),
+            |event| matches!(event, NodeEvent::Received(_, text) if text.contains("r-1")),
         )
         .await;
 }
@@ -145,10 +146,12 @@ async fn when_the_relay_ends_so_does_all_that_went_over_it() {
     let ended = within("the end", one.ended).await.unwrap();
     assert!(matches!(&ended, ConnectionEnd::Broken(why) if why.contains("1001")), "{ended:?}");
     assert!(link.is_closed());
-    let told = one.node.events();
-    assert!(told.contains(&NodeEvent::Unlisted(other.id())), "{told:?}");
+    let events = one.node.events();
+    assert!(events.contains(&NodeEvent::Unlisted(other.id())), "{events:?}");
     assert!(
-        told.iter().any(|told| matches!(told, NodeEvent::Closed(_, why) if why.contains("relay")))
+        events
+            .iter()
+            .any(|event| matches!(event, NodeEvent::Closed(_, why) if why.contains("relay")))
     );
 }
 
@@ -157,12 +160,12 @@ async fn a_peer_that_stops_says_goodbye() {
     let relay = relay();
     let (one, other) = two(&relay).await;
     one.link(other.id()).await.unwrap();
-    other.hears("the link", |told| matches!(told, NodeEvent::Opened { .. })).await;
+    other.hears("the link", |event| matches!(event, NodeEvent::Opened { .. })).await;
     other.stop.cancel();
     assert_eq!(within("the end", other.ended).await.unwrap(), ConnectionEnd::Stopped);
     one.loses(other.node.id()).await;
     assert!(one.closed()[0].contains("this node stops"), "{:?}", one.closed());
-    one.hears("that it left", |told| matches!(told, NodeEvent::Unlisted(_))).await;
+    one.hears("that it left", |event| matches!(event, NodeEvent::Unlisted(_))).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -207,8 +210,8 @@ async fn a_link_that_this_end_closes_ends_at_the_other_with_the_reason() {
     assert!(other.node.received().iter().any(|text| text.contains("last words")));
     one.loses(other.id()).await;
     // And the next one is a new one.
-    let again = one.link(other.id()).await.unwrap();
-    assert_ne!(again.number, link.number);
+    let next = one.link(other.id()).await.unwrap();
+    assert_ne!(next.number, link.number);
 }
 
 #[tokio::test(start_paused = true)]

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Method};
 use protocol::room::{Capabilities, MachineSpecs, RuntimeConfig, Status, selector};
 use providers::Participants;
-use rooms::{Joining, Kind, NewRoom, Room, Rooms};
+use rooms::{JoinRequest, Kind, NewRoom, Room, Rooms};
 use scheduler::{Answer, Job, JobRequest, ProviderRequest, Scheduler, Translator, Untranslatable};
 use serde_json::{Value, json};
 
@@ -59,8 +59,8 @@ fn named(body: &[u8], model: &ModelName) -> Bytes {
 }
 
 /// Somebody with the model `m`, who takes one request at once.
-pub(crate) fn joining(id: &str, kind: Kind) -> Joining {
-    Joining {
+pub(crate) fn joining(id: &str, kind: Kind) -> JoinRequest {
+    JoinRequest {
         id: id.to_owned(),
         nickname: id.to_owned(),
         models: vec!["m".to_owned()],
@@ -83,7 +83,7 @@ impl Kit {
         Self { scheduler, rooms, room, participants, next: 0 }
     }
 
-    pub(crate) fn join(&self, id: &str, change: impl FnOnce(&mut Joining)) {
+    pub(crate) fn join(&self, id: &str, change: impl FnOnce(&mut JoinRequest)) {
         let mut joining = joining(id, Kind::Tunnel);
         change(&mut joining);
         self.room.join(joining, HERE, now()).unwrap();

@@ -40,7 +40,7 @@ fn ring(events: usize, bytes: usize) -> Ring {
 }
 
 /// A ring that got `count` events.
-fn told(bounds: (usize, usize), count: usize) -> Ring {
+fn ring_of(bounds: (usize, usize), count: usize) -> Ring {
     let mut ring = ring(bounds.0, bounds.1);
     (1..=count).for_each(|number| ring.push(&said(&format!("say {number}.")), None));
     ring
@@ -82,7 +82,7 @@ fn if_public(source: &Source) -> Sight {
 
 #[test]
 fn ids_begin_with_the_time_of_the_start_and_rise() {
-    let mut ring = told((10, 100_000), 3);
+    let mut ring = ring_of((10, 100_000), 3);
     assert_eq!(ids_after(&mut ring, Form::Messages, START).unwrap(), [1, 2, 3]);
     let later = Ring::new(Bounds::ROOM, NOW + 1);
     assert!(later.last > ring.last);
@@ -109,7 +109,7 @@ fn ids_of_an_epoch_say_which_one_and_an_id_of_another_epoch_is_never_taken_for_o
 
 #[test]
 fn kept_events_are_bounded() {
-    let mut ring = told((4, 100_000), 10);
+    let mut ring = ring_of((4, 100_000), 10);
     assert_eq!(ring.entries.len(), 4);
     assert_eq!(ids_after(&mut ring, Form::Messages, START + 6).unwrap(), [7, 8, 9, 10]);
     assert_eq!(ids_after(&mut ring, Form::Messages, START + 5), None);
@@ -117,7 +117,7 @@ fn kept_events_are_bounded() {
 
 #[test]
 fn kept_bytes_are_bounded_but_the_newest_event_always_stays() {
-    let mut ring = told((1000, 4096), 1000);
+    let mut ring = ring_of((1000, 4096), 1000);
     assert!(ring.bytes <= 4096 && ring.entries.len() > 3, "{}", ring.entries.len());
     ring.push(&said(&"x".repeat(10_000)), None);
     assert_eq!(ring.entries.len(), 1);
@@ -129,7 +129,7 @@ fn kept_bytes_are_bounded_but_the_newest_event_always_stays() {
 
 #[test]
 fn a_watcher_begins_with_new_events_or_after_the_last_one_that_it_has_seen() {
-    let ring = told((4, 100_000), 10);
+    let ring = ring_of((4, 100_000), 10);
     let place = |after| ring.place(Form::Messages, after);
     assert_eq!(place(None), StartPosition { after: START + 10, missed: false });
     assert_eq!(place(Some(START + 8)), StartPosition { after: START + 8, missed: false });
@@ -139,7 +139,7 @@ fn a_watcher_begins_with_new_events_or_after_the_last_one_that_it_has_seen() {
 
 #[test]
 fn an_unknown_id_gets_all_kept_events_and_a_frame_about_missed_ones() {
-    let ring = told((4, 100_000), 10);
+    let ring = ring_of((4, 100_000), 10);
     for id in [0, 17, START - 1, START, START + 5, START + 11, u64::MAX] {
         let place = ring.place(Form::Messages, Some(id));
         assert_eq!(place, StartPosition { after: START + 6, missed: true }, "{id}");
@@ -159,13 +159,13 @@ fn dropped_events_without_a_form_for_a_watcher_do_not_count_as_missed() {
 
 #[test]
 fn one_frame_is_handed_out_as_it_is_kept_and_several_are_joined_once_for_all() {
-    let mut ring = told((10, 100_000), 3);
+    let mut ring = ring_of((10, 100_000), 3);
     let mut read = |after| match ring.read(Form::Named, after, None) {
         RingRead::Frames(batch) => batch.frames,
         other => panic!("{other:?}"),
     };
-    let (one, again) = (read(START + 2), read(START + 2));
-    assert_eq!(one.as_ptr(), again.as_ptr());
+    let (one, other) = (read(START + 2), read(START + 2));
+    assert_eq!(one.as_ptr(), other.as_ptr());
     let (joined, shared) = (read(START), read(START));
     assert_eq!(joined.as_ptr(), shared.as_ptr());
     let all = (1..=3).map(|number| format!("\"reason\":\"say {number}.\"")).collect::<Vec<_>>();

@@ -5,11 +5,11 @@ use std::collections::{BTreeSet, HashMap};
 use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
 use protocol::room::ServerMessage;
 
-use super::{HERE, THERE, ended, join, joining, provider, state};
+use super::{HERE, THERE, ended, join, join_request, provider, state};
 use crate::{
     events::Announcement,
     member::{FORGOTTEN, OFFLINE},
-    participant::{Ended, Joining, Kind},
+    participant::{ConnectionEnd, JoinRequest, Kind},
     state::{LinkHandle, RoomState},
 };
 
@@ -64,13 +64,13 @@ impl Watched {
             }
             Step::Models { which, models } => self.models(which, models),
             Step::Leave { id } => {
-                let told = self.state.remove(&name(id), Ended::Removed);
-                self.hear(told);
+                let announcements = self.state.remove(&name(id), ConnectionEnd::Removed);
+                self.hear(announcements);
             }
             Step::Pass { ms } => {
                 self.now += ms;
-                let told = self.state.sweep(self.now, self.now).announcements;
-                self.hear(told);
+                let announcements = self.state.sweep(self.now, self.now).announcements;
+                self.hear(announcements);
             }
         }
         self.check();
@@ -80,27 +80,31 @@ impl Watched {
         let kind = [Kind::Tunnel, Kind::Worker, Kind::Endpoint((HERE, 1).into())][kind as usize];
         let session = self.sessions.get(id).filter(|_| shows).cloned();
         let from = if here { HERE } else { THERE };
-        let joining = Joining { session, ..joining(id, kind) };
-        if let Ok((_, session, told)) = join(&mut self.state, joining, from, self.now) {
+        let request = JoinRequest { session, ..join_request(id, kind) };
+        if let Ok((_, session, announcements)) = join(&mut self.state, request, from, self.now) {
             self.sessions.insert(id.to_owned(), session);
-            self.hear(told);
+            self.hear(announcements);
         }
     }
 
     fn connect(&mut self, id: &str) {
         self.counted += 1;
-        if let Some((linked, told)) = self.state.link(id, provider(self.counted), self.now) {
+        if let Some((linked, announcements)) = self.state.link(id, provider(self.counted), self.now)
+        {
             self.linked.push((id.to_owned(), self.counted, linked));
-            self.hear([told]);
+            self.hear([announcements]);
         }
     }
 
     fn drop(&mut self, which: usize) {
         if !self.linked.is_empty() {
             let (id, _, linked) = self.linked.swap_remove(which % self.linked.len());
-            let told = self.state.disconnect(&id, linked.serial, self.now);
-            assert!(told.is_none() || ended(&linked).is_none(), "an ended one is nobody's");
-            self.hear(told);
+            let announcements = self.state.disconnect(&id, linked.serial, self.now);
+            assert!(
+                announcements.is_none() || ended(&linked).is_none(),
+                "an ended one is nobody's"
+            );
+            self.hear(announcements);
         }
     }
 
@@ -108,15 +112,15 @@ impl Watched {
         if !self.linked.is_empty() {
             let (id, _, linked) = &self.linked[which % self.linked.len()];
             let models = (0..models).map(|number| format!("m{number}")).collect();
-            let told = self.state.set_models(id, linked.serial, models, self.now);
-            self.hear(told);
+            let announcements = self.state.set_models(id, linked.serial, models, self.now);
+            self.hear(announcements);
         }
     }
 
     /// Nobody comes who is there, and nobody goes who is not.
-    fn hear(&mut self, told: impl IntoIterator<Item = Announcement>) {
-        for told in told {
-            match told.message {
+    fn hear(&mut self, announcements: impl IntoIterator<Item = Announcement>) {
+        for announcements in announcements {
+            match announcements.message {
                 Some(ServerMessage::ParticipantJoined(joined)) => {
                     assert!(self.there.insert(joined.participant.id));
                 }
@@ -145,8 +149,11 @@ impl Watched {
         assert_eq!(state.models, models);
         assert_eq!(state.answering, connected.clone().filter(|member| member.answers()).count());
         assert_eq!(connected.count(), alive.len());
-        let told = state.members.values().filter(|member| !member.is_shown_offline);
-        assert_eq!(told.map(|member| member.id.clone()).collect::<BTreeSet<_>>(), self.there);
+        let announcements = state.members.values().filter(|member| !member.is_shown_offline);
+        assert_eq!(
+            announcements.map(|member| member.id.clone()).collect::<BTreeSet<_>>(),
+            self.there
+        );
     }
 }
 

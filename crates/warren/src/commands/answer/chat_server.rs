@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context, anyhow};
 use base::Secret;
 use clap::Args;
-use client::{Answering, ClientError, Warren};
+use client::{AnswerEvents, ClientError, Warren};
 use daemon::ConfigFile;
 use protocol::model_use::is_for_chat;
 use serde_json::{Value, json};
@@ -105,7 +105,7 @@ impl Parameters {
 }
 
 /// Posts a request.
-pub(crate) async fn post(warren: &Warren, body: &Value) -> anyhow::Result<Answering> {
+pub(crate) async fn post(warren: &Warren, body: &Value) -> anyhow::Result<AnswerEvents> {
     Ok(warren.post(CHAT, serde_json::to_vec(body)?).await?)
 }
 

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use anyhow::bail;
 use client::{
-    Answering, Piece, Reading,
+    AnswerEvents, AnswerReader, Piece,
     room::{LlmMetrics, types::AnswerMetrics},
 };
 use tokio::time::timeout_at;
@@ -31,19 +31,19 @@ pub(crate) struct Answer {
     /// Its tokens and times.
     pub(crate) metrics: LlmMetrics,
     /// The model, the tokens and the end, as far as the answer reports them.
-    pub(crate) reading: Reading,
+    pub(crate) reader: AnswerReader,
 }
 
 /// Prints the answer to a request that was sent at `began`, to its end, and then its metrics; with `json` as
 /// lines of JSON.
 pub(super) async fn print(
-    answering: Answering,
+    events: AnswerEvents,
     began: Instant,
     json: bool,
     style: Style,
 ) -> anyhow::Result<()> {
     let mut printer = if json { Printer::lines() } else { Printer::new(style) };
-    let answer = follow(answering, began, &mut printer).await?;
+    let answer = follow(events, began, &mut printer).await?;
     if json {
         return printer.complete(&answer);
     }
@@ -60,35 +60,36 @@ pub(super) async fn print(
 /// # Errors
 /// When it did not come to its end, or cannot be printed.
 pub(crate) async fn follow(
-    mut answering: Answering,
+    mut events: AnswerEvents,
     began: Instant,
     printer: &mut Printer,
 ) -> anyhow::Result<Answer> {
-    let mut reading = Reading::default();
+    let mut reader = AnswerReader::default();
     loop {
         let next = match printer.due() {
-            Some(due) => timeout_at(due.into(), answering.next()).await.ok(),
-            None => Some(answering.next().await),
+            Some(due) => timeout_at(due.into(), events.next()).await.ok(),
+            None => Some(events.next().await),
         };
         let Some(next) = next else {
             printer.paint()?;
             continue;
         };
-        let piece = match next? {
-            Some(data) => reading.take(&data, began.elapsed()),
-            None => Some(reading.end(began.elapsed()).unwrap_or_else(broke_off)),
+        let pieces = match next? {
+            Some(data) => reader.take(&data, began.elapsed()),
+            None => vec![reader.end(began.elapsed()).unwrap_or_else(broke_off)],
         };
-        match piece {
-            None => {}
-            Some(Piece::Failed(words)) => {
-                printer.finish()?;
-                bail!("{words}");
-            }
-            Some(Piece::Thought(text)) => printer.thought(&text)?,
-            Some(Piece::Text { participant, text }) => printer.text(&participant, &text)?,
-            Some(Piece::Done { participant, metrics }) => {
-                printer.finish()?;
-                return Ok(Answer { participant, metrics, reading });
+        for piece in pieces {
+            match piece {
+                Piece::Failed(words) => {
+                    printer.finish()?;
+                    bail!("{words}");
+                }
+                Piece::Thought(text) => printer.thought(&text)?,
+                Piece::Text { participant, text } => printer.text(&participant, &text)?,
+                Piece::Done { participant, metrics } => {
+                    printer.finish()?;
+                    return Ok(Answer { participant, metrics, reader });
+                }
             }
         }
     }
@@ -111,13 +112,13 @@ pub(super) fn metrics(metrics: &AnswerMetrics) -> String {
 impl Answer {
     /// The usage of the answer, in a few words.
     pub(crate) fn usage(&self) -> String {
-        let read = self.reading.tokens().0.map(|read| format!("{} read, ", count(read, "token")));
+        let read = self.reader.tokens().0.map(|read| format!("{} read, ", count(read, "token")));
         format!("{}{}", read.unwrap_or_default(), metrics(&as_answer(&self.metrics)))
     }
 
     /// Whether the model stopped at its limit of tokens.
     pub(crate) fn is_cut_off(&self) -> bool {
-        self.reading.finish_reason() == Some("length")
+        self.reader.finish_reason() == Some("length")
     }
 }
 

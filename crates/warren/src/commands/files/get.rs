@@ -11,7 +11,7 @@ use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use client::{
     Workspace,
-    workspace::{Changed, Download},
+    workspace::{ChangedFile, Download},
 };
 use daemon::ConfigFile;
 use protocol::workspace::ProjectId;
@@ -116,7 +116,7 @@ async fn fetch_whole(
     for _ in 0..TRIES {
         match fetch(workspace, project, path, out).await? {
             Ok(size) => return Ok(size),
-            Err(Changed) => {
+            Err(ChangedFile) => {
                 sleep(MOMENT).await;
                 out.set_len(0).and_then(|()| out.rewind()).context("it cannot be written here")?;
             }
@@ -131,7 +131,7 @@ async fn fetch(
     project: ProjectId,
     path: &str,
     out: &mut impl Write,
-) -> anyhow::Result<Result<u64, Changed>> {
+) -> anyhow::Result<Result<u64, ChangedFile>> {
     let (mut download, mut progress) = (Download::default(), None);
     while let Some(range) = download.next() {
         if range.check && download.size() == 0 {

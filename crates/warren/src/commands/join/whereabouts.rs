@@ -6,7 +6,7 @@ use base::Secret;
 use client::{Warren, invitation::ServerId};
 use discovery::{BROWSE_FOR, Service, browse};
 use url::Url;
-use worker::{RoamingDialer, ServerTarget, Whereabouts, roaming::Working};
+use worker::{RoamingDialer, ServerTarget, Whereabouts, roaming::BoxFuture};
 
 use super::joined::{JoinedServer, JoinedServers};
 
@@ -61,14 +61,14 @@ impl Whereabouts for JoinedPlace {
         self.urls.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn search(&self) -> Working<'_, Vec<Url>> {
+    fn search(&self) -> BoxFuture<'_, Vec<Url>> {
         Box::pin(async {
             let found = announced(self.server.id, self.server.fingerprint.is_some()).await;
             found.iter().filter_map(|url| Url::parse(url).ok()).collect()
         })
     }
 
-    fn check<'a>(&'a self, url: &'a Url) -> Working<'a, Result<(), String>> {
+    fn check<'a>(&'a self, url: &'a Url) -> BoxFuture<'a, Result<(), String>> {
         Box::pin(async move {
             let server = Warren::pinned(url.as_str(), None, self.server.fingerprint);
             let server = server.map_err(|error| error.to_string())?;
@@ -77,7 +77,7 @@ impl Whereabouts for JoinedPlace {
         })
     }
 
-    fn reached<'a>(&'a self, url: &'a Url) -> Working<'a, ()> {
+    fn reached<'a>(&'a self, url: &'a Url) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             if self.known().first() == Some(url) {
                 return;

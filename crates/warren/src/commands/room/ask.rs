@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::{anyhow, bail};
 use clap::Args;
-use client::{Answering, ClientError, RoomClient, room::message::LlmRequest};
+use client::{AnswerEvents, ClientError, RoomClient, room::message::LlmRequest};
 use daemon::{ConfigFile, signals};
 
 use super::{
@@ -63,7 +63,7 @@ impl Ask {
         answer::print(answering, began, self.json, self.style).await
     }
 
-    async fn begin(&self, room: &RoomClient, prompt: &str) -> anyhow::Result<Answering> {
+    async fn begin(&self, room: &RoomClient, prompt: &str) -> anyhow::Result<AnswerEvents> {
         if self.private {
             return Ok(room.ask_privately(&self.model, prompt).await?);
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use base::Backoff;
 use client::{
-    ClientError, RoomClient, Watching,
+    ClientError, RoomClient, RoomEvents,
     room::{RoomEvent, event::EventEnvelope},
 };
 use tokio::time::{Instant, sleep_until};
@@ -15,7 +15,7 @@ const WAITS: (Duration, Duration) = (Duration::from_millis(500), Duration::from_
 /// The events of a room from now on.
 pub(super) struct Follow {
     room: RoomClient,
-    watching: Option<Watching>,
+    watching: Option<RoomEvents>,
     /// The id of the last event, if the server numbers them.
     after: Option<String>,
     waits: Backoff,

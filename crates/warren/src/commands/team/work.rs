@@ -2,7 +2,7 @@
 
 use anyhow::{anyhow, bail};
 use clap::Args;
-use client::{Workspace, workspace::Reported};
+use client::{Workspace, workspace::TeamReport};
 use daemon::ConfigFile;
 use protocol::workspace::{
     SessionInfo, WaitId,
@@ -195,8 +195,8 @@ impl Wait {
         self.tell(&reported, &members)
     }
 
-    fn tell(&self, reported: &Reported, members: &[SessionInfo]) -> anyhow::Result<()> {
-        let Reported { answer, results } = reported;
+    fn tell(&self, reported: &TeamReport, members: &[SessionInfo]) -> anyhow::Result<()> {
+        let TeamReport { answer, results } = reported;
         if self.output.json {
             let all = json!({"wait": answer, "results": results});
             say_json(&all)?;

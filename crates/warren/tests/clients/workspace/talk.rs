@@ -2,7 +2,7 @@
 
 use client::{
     Workspace,
-    workspace::{Address, Following, FollowingSettings, SessionView},
+    workspace::{Address, Follower, FollowerSettings, SessionView},
 };
 use protocol::workspace::{
     AgentEvent, ClientMessage, SessionId, TurnOutcome,
@@ -17,7 +17,7 @@ use crate::program::DEADLINE;
 /// One who looks at a session, and prompts.
 pub(super) struct Talk {
     pub(super) id: SessionId,
-    following: Following,
+    follower: Follower,
     /// Of the turn so far.
     events: Vec<AgentEvent>,
     /// All that the agent printed; what else was seen stands in between.
@@ -37,9 +37,9 @@ pub(super) struct Turn {
 impl Talk {
     /// Attaches, and has the screen: what happens from now on is seen.
     pub(super) async fn begin(client: Workspace, address: &Address, id: SessionId) -> Self {
-        let settings = FollowingSettings { is_agent: true, ..FollowingSettings::default() };
-        let following = Following::begin(client, address, id, settings).unwrap();
-        let mut talk = Self { id, following, events: Vec::new(), log: String::new() };
+        let settings = FollowerSettings { is_agent: true, ..FollowerSettings::default() };
+        let follower = Follower::begin(client, address, id, settings).unwrap();
+        let mut talk = Self { id, follower, events: Vec::new(), log: String::new() };
         while !matches!(talk.next().await, SessionView::Screen(_)) {}
         talk
     }
@@ -123,11 +123,11 @@ impl Talk {
     }
 
     fn says(&mut self, message: &ClientMessage) {
-        self.following.tell(message).unwrap();
+        self.follower.tell(message).unwrap();
     }
 
     async fn next(&mut self) -> SessionView {
-        let seen = timeout(DEADLINE, self.following.next()).await;
+        let seen = timeout(DEADLINE, self.follower.next()).await;
         let seen = seen.unwrap_or_else(|_| panic!("nothing is heard in {DEADLINE:?}")).unwrap();
         let seen = seen.expect("the session stays");
         match &seen {

@@ -18,20 +18,20 @@ pub(crate) const STREAM: &str =
     "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
 
 /// A worker that runs.
-pub(crate) struct Running {
+pub(crate) struct RunningWorker {
     pub(crate) events: mpsc::Receiver<Event>,
     pub(crate) shutdown: CancellationToken,
     pub(crate) task: JoinHandle<WorkerEnd>,
 }
 
-impl Running {
+impl RunningWorker {
     pub(crate) fn start(config: WorkerConfig, dialer: impl Dialer) -> Self {
         Self::of(Worker::new(config, dialer).unwrap())
     }
 
     pub(crate) fn of(worker: Worker) -> Self {
-        let (told, events) = mpsc::channel(1024);
-        let observer = Arc::new(move |event: &Event| told.try_send(event.clone()).unwrap());
+        let (sender, events) = mpsc::channel(1024);
+        let observer = Arc::new(move |event: &Event| sender.try_send(event.clone()).unwrap());
         let worker = worker.observed_by(observer);
         let shutdown = CancellationToken::new();
         let task = tokio::spawn(worker.run(shutdown.clone()));
@@ -71,7 +71,7 @@ pub(crate) fn demo() -> Lend {
 
 /// A worker that is registered, its server, and its only backend.
 pub(crate) struct Bench {
-    pub(crate) worker: Running,
+    pub(crate) worker: RunningWorker,
     pub(crate) server: ServerEnd,
     pub(crate) raw: RawServer,
 }
@@ -95,7 +95,7 @@ impl Bench {
         change(&mut backend);
         let config = config(vec![Lend::Http(backend)]);
         let (pipes, mut servers) = Pipes::of(version);
-        let worker = Running::start(
+        let worker = RunningWorker::start(
             WorkerConfig { drain_timeout: Duration::from_millis(200), ..config },
             pipes,
         );

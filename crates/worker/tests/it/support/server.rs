@@ -15,7 +15,7 @@ use tokio::{
     time::timeout,
 };
 use wire::{DialError, DialedLink, Frame, Link, Outbox, Role};
-use worker::{Dialer, Dialing, ServerTarget};
+use worker::{DialFuture, Dialer, ServerTarget};
 
 use super::DEADLINE;
 
@@ -40,7 +40,7 @@ impl Pipes {
 }
 
 impl Dialer for Pipes {
-    fn dial<'a>(&'a self, _: &'a ServerTarget) -> Dialing<'a> {
+    fn dial<'a>(&'a self, _: &'a ServerTarget) -> DialFuture<'a> {
         let failure = self.failures.lock().unwrap().pop_front();
         Box::pin(async move {
             if let Some(failure) = failure {

@@ -19,7 +19,7 @@ use anyhow::anyhow;
 use clap::Args;
 use client::{
     Workspace,
-    workspace::{Addresses, Ending, Following, FollowingSettings},
+    workspace::{Addresses, Ending, Follower, FollowerSettings},
 };
 use daemon::ConfigFile;
 use protocol::workspace::{SessionInfo, SessionMode, SessionStatus};
@@ -101,7 +101,7 @@ pub(crate) async fn use_session(
         return talking::talk(workspace, addresses, session).await.map(|()| None);
     }
     let settings =
-        FollowingSettings { size: size().ok(), from_start, ..FollowingSettings::default() };
-    let following = Following::begin(workspace, addresses, session.id, settings)?;
-    using::use_terminal(following, session, keys.detach_key).await
+        FollowerSettings { size: size().ok(), from_start, ..FollowerSettings::default() };
+    let follower = Follower::begin(workspace, addresses, session.id, settings)?;
+    using::use_terminal(follower, session, keys.detach_key).await
 }

@@ -8,7 +8,7 @@ use std::{
 use anyhow::Context;
 use client::{
     Workspace,
-    workspace::{Addresses, Ending, Following, FollowingSettings},
+    workspace::{Addresses, Ending, Follower, FollowerSettings},
 };
 use protocol::workspace::{SessionInfo, SessionStatus, limits::PROMPT_MAX};
 use tokio::sync::mpsc;
@@ -41,9 +41,8 @@ pub(super) async fn talk(
     let mut chat = Chat::new(session.id, session.status == SessionStatus::Running, line_width());
     let events_after = show_so_far(&mut workspace, session, &mut chat).await?;
     greet(session);
-    let settings =
-        FollowingSettings { is_agent: true, events_after, ..FollowingSettings::default() };
-    let mut following = Following::begin(workspace, addresses, session.id, settings)?;
+    let settings = FollowerSettings { is_agent: true, events_after, ..FollowerSettings::default() };
+    let mut follower = Follower::begin(workspace, addresses, session.id, settings)?;
     let mut lines = lines().context("standard input cannot be read")?;
     let mut notices = Notices::new()?;
     loop {
@@ -52,27 +51,27 @@ pub(super) async fn talk(
                 Notice::Resized => {}
                 Notice::End => break,
                 Notice::Interrupt => match chat.interrupt() {
-                    Some(message) => tell(&mut following, &message),
+                    Some(message) => tell(&mut follower, &message),
                     None => break leave_line()?,
                 },
             },
             // An acknowledgement makes room and wakes this loop, which then reads on.
-            line = lines.recv(), if following.has_room() => match line {
+            line = lines.recv(), if follower.has_room() => match line {
                 None => break,
                 Some(line) => match chat.typed(&line?) {
-                    LineEffect::Send(message) => tell(&mut following, &message),
-                    LineEffect::Prompt(text) => prompt(&mut following, text),
+                    LineEffect::Send(message) => tell(&mut follower, &message),
+                    LineEffect::Prompt(text) => prompt(&mut follower, text),
                     LineEffect::Say(text) => show(&text)?,
                     LineEffect::Nothing => {}
                 },
             },
-            seen = following.next() => match seen? {
+            seen = follower.next() => match seen? {
                 Some(seen) => show(&chat.take(seen))?,
                 None => break,
             },
         }
     }
-    following.close().await;
+    follower.close().await;
     show(chat.end_line())?;
     farewell(session, chat.ended);
     Ok(())
@@ -128,14 +127,14 @@ fn farewell(session: &SessionInfo, ending: Option<Ending>) {
 }
 
 /// Sends a message. An answer that cannot be sent now has to be typed again; a prompt is kept.
-fn tell(following: &mut Following, message: &protocol::workspace::ClientMessage) {
-    if let Err(error) = following.tell(message) {
+fn tell(follower: &mut Follower, message: &protocol::workspace::ClientMessage) {
+    if let Err(error) = follower.tell(message) {
         note(&format!("  ! not sent: {error}"));
     }
 }
 
-fn prompt(following: &mut Following, text: String) {
-    if !following.prompt(text) {
+fn prompt(follower: &mut Follower, text: String) {
+    if !follower.prompt(text) {
         note("  ! not sent: too many prompts wait for the server");
     }
 }

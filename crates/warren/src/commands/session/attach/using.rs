@@ -10,7 +10,7 @@ use anyhow::Context;
 use base::system::Rights;
 use client::{
     ClientError,
-    workspace::{Ending, Following, SessionView},
+    workspace::{Ending, Follower, SessionView},
 };
 use daemon::options::home_directory;
 use protocol::workspace::SessionInfo;
@@ -39,11 +39,11 @@ const TOO_MUCH: &str = "more was typed than can wait for the session: the last o
 
 /// Uses the session until it ends, its user detaches, or this process has to end. Returns how it ended, if it did.
 pub(super) async fn use_terminal(
-    following: Following,
+    follower: Follower,
     session: &SessionInfo,
     detach: DetachKey,
 ) -> anyhow::Result<Option<Ending>> {
-    let mut using = Attachment::begin(following, detach)?;
+    let mut using = Attachment::begin(follower, detach)?;
     let end = using.run().await;
     let notes = using.end().await;
     begin_line();
@@ -71,7 +71,7 @@ enum End {
 }
 
 struct Attachment {
-    following: Following,
+    follower: Follower,
     typed_keys: TypedKeys,
     keys: Receiver<Vec<u8>>,
     notices: Notices,
@@ -83,12 +83,12 @@ struct Attachment {
 }
 
 impl Attachment {
-    fn begin(following: Following, detach: DetachKey) -> anyhow::Result<Self> {
+    fn begin(follower: Follower, detach: DetachKey) -> anyhow::Result<Self> {
         let size = size().unwrap_or((80, 24));
         let notices = Notices::new().context("signals cannot be heard")?;
         let raw = Raw::take().context("the terminal cannot be made raw")?;
         Ok(Self {
-            following,
+            follower,
             typed_keys: TypedKeys::new(detach),
             keys: typed()?,
             notices,
@@ -116,7 +116,7 @@ impl Attachment {
                     Some(room) => drop(room.send(std::mem::take(&mut self.out))),
                     None => return Ok(End::Detached),
                 },
-                seen = next(&mut self.following, self.out.len() < BATCH) => {
+                seen = next(&mut self.follower, self.out.len() < BATCH) => {
                     match seen? {
                         Some(seen) => self.show(seen),
                         None => {
@@ -132,7 +132,7 @@ impl Attachment {
     /// Adds the views that are here already to the same batch.
     fn gather(&mut self) -> anyhow::Result<()> {
         while self.out.len() < BATCH
-            && let Some(seen) = self.following.ready()?
+            && let Some(seen) = self.follower.ready()?
         {
             self.show(seen);
         }
@@ -142,7 +142,7 @@ impl Attachment {
     fn show(&mut self, seen: SessionView) {
         if seen == SessionView::Back {
             // The screen shows the notice of the loss.
-            self.following.repaint();
+            self.follower.repaint();
         }
         self.painter.take(seen, &mut self.out);
     }
@@ -151,9 +151,9 @@ impl Attachment {
     fn type_in(&mut self, typed: &[u8]) -> bool {
         let (keys, detaches) = self.typed_keys.take(typed);
         if self.painter.end_hint() {
-            self.following.repaint();
+            self.follower.repaint();
         }
-        if !self.following.type_in(&keys) {
+        if !self.follower.type_in(&keys) {
             self.painter.ring(&mut self.out);
             self.painter.take(SessionView::Refused(TOO_MUCH.to_owned()), &mut self.out);
         }
@@ -162,35 +162,32 @@ impl Attachment {
 
     fn resize(&mut self) {
         if let Ok((cols, rows)) = size() {
-            self.following.resize(cols, rows);
+            self.follower.resize(cols, rows);
             self.painter.resized((cols, rows));
         }
     }
 
     /// Ends, and gives the terminal back. Returns the last words.
     async fn end(mut self) -> Vec<String> {
-        let unsent = Some(self.following.waiting()).filter(|bytes| *bytes > 0);
+        let unsent = Some(self.follower.waiting()).filter(|bytes| *bytes > 0);
         let unsent =
             unsent.map(|bytes| format!("{bytes} bytes that were typed last were not sent"));
         let leave = self.painter.leave();
         self.writer.end(self.out).await;
         self.raw.leave(leave);
         // The last keys are still on their way.
-        self.following.close().await;
+        self.follower.close().await;
         self.painter.last_words.into_iter().chain(unsent).collect()
     }
 }
 
 /// The next view, once there is room for it. Until then typed keys still leave: a terminal that takes no
 /// more output must not keep an interrupt from the session.
-async fn next(
-    following: &mut Following,
-    has_room: bool,
-) -> Result<Option<SessionView>, ClientError> {
+async fn next(follower: &mut Follower, has_room: bool) -> Result<Option<SessionView>, ClientError> {
     if !has_room {
-        following.write().await;
+        follower.write().await;
     }
-    following.next().await
+    follower.next().await
 }
 
 /// The file that notes that the hint was shown, in `$XDG_STATE_HOME/warren` or `~/.local/state/warren`.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{anyhow, bail};
 use client::{
     ClientError, Workspace,
-    workspace::{Addresses, Following, FollowingSettings, SessionView},
+    workspace::{Addresses, Follower, FollowerSettings, SessionView},
 };
 use protocol::workspace::SessionInfo;
 use tokio::time::{Instant, timeout_at};
@@ -35,16 +35,16 @@ pub(super) async fn ask(
     json: bool,
 ) -> anyhow::Result<()> {
     let settings =
-        FollowingSettings { is_agent: true, patience: PATIENCE, ..FollowingSettings::default() };
-    let mut following = Following::begin(workspace, addresses, session.id, settings)?;
+        FollowerSettings { is_agent: true, patience: PATIENCE, ..FollowerSettings::default() };
+    let mut follower = Follower::begin(workspace, addresses, session.id, settings)?;
     let (mut own, mut shown) = (OwnTurn::of(session), PrintedTurn::new());
     let mut prompt = Some(text);
-    while let Some(seen) = next(&mut following, own.rests_since()).await? {
+    while let Some(seen) = next(&mut follower, own.rests_since()).await? {
         // Output after the first screen is reported. A prompt before it could be answered in it.
         if matches!(seen, SessionView::Screen(_))
             && let Some(prompt) = prompt.take()
         {
-            following.prompt(prompt);
+            follower.prompt(prompt);
         }
         for heard in own.take(seen, Instant::now())? {
             match heard {
@@ -57,7 +57,7 @@ pub(super) async fn ask(
             }
         }
         if let Some(ended) = own.ended() {
-            following.close().await;
+            follower.close().await;
             return ended.map_err(|words| anyhow!("{words}"));
         }
     }
@@ -66,11 +66,11 @@ pub(super) async fn ask(
 
 /// The next view, but not for ever of an agent that rests.
 async fn next(
-    following: &mut Following,
+    follower: &mut Follower,
     rests_since: Option<Instant>,
 ) -> anyhow::Result<Option<SessionView>> {
-    let Some(since) = rests_since else { return Ok(following.next().await?) };
-    let seen: Result<Result<_, ClientError>, _> = timeout_at(since + RESTS, following.next()).await;
+    let Some(since) = rests_since else { return Ok(follower.next().await?) };
+    let seen: Result<Result<_, ClientError>, _> = timeout_at(since + RESTS, follower.next()).await;
     match seen {
         Ok(seen) => Ok(seen?),
         Err(_) => bail!(

@@ -33,7 +33,7 @@ const GOOD: Duration = Duration::from_secs(10);
 
 /// The settings with which a session is followed.
 #[derive(Debug, Clone)]
-pub struct FollowingSettings {
+pub struct FollowerSettings {
     /// Whether the session is an agent: then its events count, beside its output.
     pub is_agent: bool,
     /// The size of the terminal that shows the session: columns, rows.
@@ -50,7 +50,7 @@ pub struct FollowingSettings {
     pub events_after: Option<u64>,
 }
 
-impl Default for FollowingSettings {
+impl Default for FollowerSettings {
     fn default() -> Self {
         Self {
             is_agent: false,
@@ -64,24 +64,24 @@ impl Default for FollowingSettings {
 }
 
 /// A session that is followed.
-pub struct Following {
+pub struct Follower {
     /// The present server, or the last one, comes first.
     addresses: Addresses,
-    settings: FollowingSettings,
+    settings: FollowerSettings,
     position: SessionPosition,
     inputs: Inputs,
-    state: FollowingState,
+    state: FollowerState,
     backoff: Backoff,
     /// The time at which the present connection was made, or the last one was lost.
     since: Instant,
-    exited: Option<Exited>,
+    exited: Option<ProcessEnd>,
     ready: VecDeque<SessionView>,
     /// Whether the server could not attach, since it does not reach the session's machine.
     waits_for_owner: bool,
 }
 
 /// The end of the session's process.
-struct Exited {
+struct ProcessEnd {
     code: Option<i32>,
     /// The number of the last output, if known.
     last_seq: Option<u64>,
@@ -91,13 +91,13 @@ struct Exited {
 
 type Connecting = Pin<Box<dyn Future<Output = Result<Workspace, ClientError>> + Send>>;
 
-enum FollowingState {
+enum FollowerState {
     Connected(Box<Workspace>),
     Connecting(Connecting),
     Over,
 }
 
-impl Following {
+impl Follower {
     /// Follows a session from its present screen or its first output on. `workspace` is the first
     /// connection. When a connection is lost, the servers at `addresses` are tried in turn, the one that
     /// was lost first.
@@ -108,7 +108,7 @@ impl Following {
         workspace: Workspace,
         addresses: impl Into<Addresses>,
         session: SessionId,
-        settings: FollowingSettings,
+        settings: FollowerSettings,
     ) -> Result<Self, ClientError> {
         let (first, last) = settings.backoff;
         let mut addresses = addresses.into();
@@ -118,11 +118,11 @@ impl Following {
         if let Some(after) = settings.events_after {
             position.join_events(after);
         }
-        let mut following = Self {
+        let mut follower = Self {
             addresses,
             position,
             inputs: Inputs::new(session, unique()),
-            state: FollowingState::Connected(Box::new(workspace)),
+            state: FollowerState::Connected(Box::new(workspace)),
             backoff: Backoff::new(first, last),
             since: Instant::now(),
             exited: None,
@@ -130,8 +130,8 @@ impl Following {
             waits_for_owner: false,
             settings,
         };
-        following.hello()?;
-        Ok(following)
+        follower.hello()?;
+        Ok(follower)
     }
 
     /// The next view to show; `None` after the last one. The future may be dropped at any await.
@@ -145,12 +145,12 @@ impl Following {
             }
             let over_at = self.over_at();
             match &mut self.state {
-                FollowingState::Over => return Ok(None),
-                FollowingState::Connecting(connecting) => {
+                FollowerState::Over => return Ok(None),
+                FollowerState::Connecting(connecting) => {
                     let connected = connecting.await;
                     self.connected(connected)?;
                 }
-                FollowingState::Connected(workspace) => {
+                FollowerState::Connected(workspace) => {
                     let frame = tokio::select! {
                         // Output that is here comes before the time at which no more is expected.
                         biased;
@@ -169,10 +169,10 @@ impl Following {
     /// The next view that has already arrived; `None` if there is no such view now.
     ///
     /// # Errors
-    /// As [`Following::next`].
+    /// As [`Follower::next`].
     pub fn ready(&mut self) -> Result<Option<SessionView>, ClientError> {
         while self.ready.is_empty() {
-            let FollowingState::Connected(workspace) = &mut self.state else { return Ok(None) };
+            let FollowerState::Connected(workspace) = &mut self.state else { return Ok(None) };
             match workspace.ready() {
                 Ok(None) => return Ok(None),
                 frame => self.received(frame)?,
@@ -184,7 +184,7 @@ impl Following {
     /// Writes the queued input and reads nothing, for a caller that cannot show more now. The future
     /// never completes; it may be dropped at any await.
     pub async fn write(&mut self) {
-        if let FollowingState::Connected(workspace) = &mut self.state {
+        if let FollowerState::Connected(workspace) = &mut self.state {
             workspace.write().await;
         }
         std::future::pending::<()>().await;
@@ -239,7 +239,7 @@ impl Following {
     /// [`ClientError::Unreachable`] when there is no connection now.
     pub fn tell(&mut self, message: &ClientMessage) -> Result<(), ClientError> {
         match &mut self.state {
-            FollowingState::Connected(workspace) => workspace.send(message),
+            FollowerState::Connected(workspace) => workspace.send(message),
             _ => Err(ClientError::Unreachable {
                 url: self.addresses.first().shown().to_owned(),
                 reason: "the connection is lost, and another is tried for".to_owned(),
@@ -249,7 +249,7 @@ impl Following {
 
     /// Stops following. Messages that are queued for the server are still written.
     pub async fn close(self) {
-        if let FollowingState::Connected(workspace) = self.state {
+        if let FollowerState::Connected(workspace) = self.state {
             workspace.close().await;
         }
     }
@@ -260,7 +260,7 @@ impl Following {
         let attach = self.position.attach();
         let list = ClientMessage::ListSessions(ListSessions { include_hidden: true });
         let messages = [Some(attach), self.size(), Some(list)].into_iter().flatten();
-        let messages: Vec<ClientMessage> = messages.chain(self.inputs.again()).collect();
+        let messages: Vec<ClientMessage> = messages.chain(self.inputs.unacknowledged()).collect();
         messages.iter().try_for_each(|message| self.tell(message))
     }
 
@@ -278,7 +278,7 @@ impl Following {
     /// Sends a message if there is a connection. A failure needs no handling here: the next read reports
     /// the loss.
     fn say(&mut self, message: &ClientMessage) {
-        if let FollowingState::Connected(workspace) = &mut self.state {
+        if let FollowerState::Connected(workspace) = &mut self.state {
             let _ = workspace.send(message);
         }
     }
@@ -324,8 +324,8 @@ impl Following {
         self.show_joined();
         if self.waits_for_owner && self.position.has_begun() {
             self.waits_for_owner = false;
-            let again: Vec<ClientMessage> = self.inputs.again().collect();
-            again.iter().for_each(|message| self.say(message));
+            let messages: Vec<ClientMessage> = self.inputs.unacknowledged().collect();
+            messages.iter().for_each(|message| self.say(message));
         }
         if let Some(attach) = self.position.repaint_due() {
             self.say(&attach);
@@ -376,7 +376,7 @@ impl Following {
             }
             Step::Exited { code, last_seq } => {
                 let since = self.exited.as_ref().map_or_else(Instant::now, |exited| exited.since);
-                self.exited = Some(Exited { code, last_seq, since });
+                self.exited = Some(ProcessEnd { code, last_seq, since });
             }
             Step::Nothing => {}
         }
@@ -421,13 +421,13 @@ impl Following {
 
     fn end(&mut self, ending: Ending) {
         self.ready.extend(self.position.joined_at_end());
-        self.state = FollowingState::Over;
+        self.state = FollowerState::Over;
         self.ready.push_back(SessionView::Ended(ending));
     }
 
     fn try_again(&mut self) {
         let (addresses, wait) = (self.addresses.clone(), self.backoff.next(jitter()));
-        self.state = FollowingState::Connecting(Box::pin(async move {
+        self.state = FollowerState::Connecting(Box::pin(async move {
             // Also before the first try: a server that ends drops its clients all at once.
             sleep(wait).await;
             let connected = Workspace::try_each(&addresses).await;
@@ -440,7 +440,7 @@ impl Following {
             Ok(workspace) => {
                 // The next loss is tried there first, and not at the server that was lost before.
                 self.addresses.begin_with(workspace.server());
-                self.state = FollowingState::Connected(Box::new(workspace));
+                self.state = FollowerState::Connected(Box::new(workspace));
                 self.waits_for_owner = false;
                 self.since = Instant::now();
                 // Nothing could come while there was no connection.
