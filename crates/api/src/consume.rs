@@ -130,7 +130,7 @@ struct Incoming<'a> {
 
 /// The outcome of a request so far.
 #[expect(clippy::large_enum_variant, reason = "most are jobs, and none is kept")]
-enum Taken {
+enum Intake {
     /// A job.
     Job(AdmittedJob),
     /// It needs none.
@@ -145,8 +145,8 @@ impl Incoming<'_> {
     async fn serve(&mut self, scope: RequestScope) -> Result<Response, ApiError> {
         let (api, id) = (self.api, self.id);
         let accepted = match self.accept(scope).await? {
-            Taken::Job(accepted) => accepted,
-            Taken::Answered(response) => return Ok(response),
+            Intake::Job(accepted) => accepted,
+            Intake::Answered(response) => return Ok(response),
         };
         let shape = accepted.shape;
         if shape.endpoint().counts() {
@@ -162,7 +162,7 @@ impl Incoming<'_> {
     }
 
     /// Reads the body and makes a job of the request.
-    async fn accept(&mut self, scope: RequestScope) -> Result<Taken, ApiError> {
+    async fn accept(&mut self, scope: RequestScope) -> Result<Intake, ApiError> {
         let (api, limits, id) = (self.api, self.api.limits(), self.id);
         let content = Content::of(self.shape, &self.parts.headers)?;
         let passed_on = self.parts.headers.contains_key(VIA);
@@ -180,7 +180,7 @@ impl Incoming<'_> {
         let model = ModelName::from(&*peeked.peek.model);
         if let Some(mut response) = without_job(api, &scope, endpoint, &model, &body)? {
             head::put_job_id(response.headers_mut(), shape, id);
-            return Ok(Taken::Answered(response));
+            return Ok(Intake::Answered(response));
         }
         let handling = Handling::of(api, &scope, &self.parts.headers)?;
         let request = JobRequest {
@@ -197,7 +197,7 @@ impl Incoming<'_> {
         let draft = Draft { shape, id, scope, peeked, handling };
         let accepted = draft.accept(api, request, &mut self.held).await?;
         let may_be_early = may_be_early(&accepted.job.request, endpoint, passed_on);
-        Ok(Taken::Job(AdmittedJob { may_be_early, takes_trailers, plan, ..accepted }))
+        Ok(Intake::Job(AdmittedJob { may_be_early, takes_trailers, plan, ..accepted }))
     }
 
     /// The body for the provider, and the plan for the response, if that has a state here.

@@ -66,7 +66,7 @@ impl PendingWork {
         }
     }
 
-    /// All answers have ended.
+    /// Notes that all answers have ended.
     pub(crate) fn drained(&self) {
         self.drained.cancel();
     }

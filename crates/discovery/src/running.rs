@@ -4,16 +4,15 @@ use mdns_sd::{IfKind, ServiceDaemon};
 
 use crate::DiscoveryError;
 
-/// A thread that speaks mDNS on some interfaces. Dropping it ends the thread, which takes back on
-/// its way what it has announced.
+/// A thread that speaks mDNS on some interfaces. When it is dropped, the thread withdraws its announcements and ends.
 pub(crate) struct Running(ServiceDaemon);
 
 impl Running {
-    /// Starts it. It says nothing before it is told what to announce or to look for.
+    /// Starts it. It sends nothing until there is something to announce or to look for.
     pub(crate) fn start(interfaces: Vec<IfKind>) -> Result<Self, DiscoveryError> {
         let start = || {
             let running = Self(ServiceDaemon::new()?);
-            // The later choice counts: only these are left.
+            // The later choice counts, so only these are used.
             running.0.disable_interface(IfKind::All)?;
             running.0.enable_interface(interfaces)?;
             Ok(running)

@@ -57,7 +57,7 @@ pub enum Input {
     },
     /// The number of a provider's slots that are lent to fellows: own jobs have the rest, and lent jobs
     /// ([`JobSpec::lent`]) have these. More slots than before are lent only as far as they are free
-    /// ([`Dispatcher::lendable`](crate::Dispatcher::lendable)); fewer than lent jobs run is no fault.
+    /// ([`Dispatcher::lendable`](crate::Dispatcher::lendable)). The number may be smaller than that of the lent jobs that run.
     Lend {
         provider: ProviderId,
         /// How many in all.

@@ -38,8 +38,7 @@ impl fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
-/// The end of a command that ran elsewhere, and whose exit code is this process's, too. Everything about
-/// it was said.
+/// A command that ran elsewhere has ended: its exit code becomes this process's. No message is left to print.
 #[derive(Debug)]
 struct Ended(u8);
 
@@ -62,10 +61,10 @@ pub(crate) fn as_ended(code: Option<i32>) -> anyhow::Result<()> {
     }
 }
 
-/// Fails without further words if a second signal cut off what was to finish.
+/// Fails without an error message if a second signal cut the work short.
 ///
 /// # Errors
-/// Then.
+/// In that case.
 pub(crate) fn unless_forced(stop: &Stop) -> anyhow::Result<()> {
     if stop.is_forced() { as_ended(None) } else { Ok(()) }
 }

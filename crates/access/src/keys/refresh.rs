@@ -21,7 +21,7 @@ enum Verdict {
     New,
     /// Nothing has changed.
     Same,
-    /// It goes on under another record.
+    /// It still works, with other fields.
     Changed,
     /// It has another text: connections with the old one end.
     Rotated,
@@ -51,7 +51,7 @@ impl Keys {
         load: impl FnOnce() -> Result<Changes<KeyRecord>, StoreError>,
         now: Moment,
     ) -> Result<Vec<KeyId>, StoreError> {
-        // Held while they are read: a change of this server's own must not be taken back by what was read before it.
+        // Held while they are read: records that were read before a change of this server's own must not undo it.
         let _changing = self.changing();
         let changes = load()?;
         let news =
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!((works(&keys, "a", now), works(&keys, "c", now)), (Ok(false), Ok(true)));
         let revoked = KeyRecord { revoked: Some(9), ..record("k-1", "c") };
         assert_eq!(take(changes(false, std::slice::from_ref(&revoked))), ["k-1".into()]);
-        assert_eq!(take(changes(false, &[revoked])), [], "told again");
+        assert_eq!(take(changes(false, &[revoked])), [], "a second time");
         assert_eq!(works(&keys, "c", now), Err(Denied::KeyRevoked));
         assert_eq!(take(changes(true, &[])), ["k-1".into(), "k-2".into()].as_slice());
         assert_eq!(works(&keys, "b", now), Ok(false));
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn ready_made_keys_are_nobody_elses_and_a_store_without_measure_is_held_by_half() {
+    fn ready_made_keys_stay_and_of_too_many_stored_keys_only_some_are_held() {
         let (keys, now) = (Keys::default(), Moment::now());
         keys.add_ready_made("client-token".into(), &"t".into(), &[KeyScope::Inference], now);
         let mine = KeyRecord { revoked: Some(1), ..record("client-token", "t") };

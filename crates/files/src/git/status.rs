@@ -49,7 +49,9 @@ impl Reader<'_> {
             Some(("branch.head", "(detached)")) => {}
             Some(("branch.head", branch)) => self.status.branch = Some(branch.to_owned()),
             Some(("branch.upstream", upstream)) => self.status.upstream = Some(upstream.to_owned()),
-            Some(("branch.ab", counts)) => (self.status.ahead, self.status.behind) = both(counts)?,
+            Some(("branch.ab", counts)) => {
+                (self.status.ahead, self.status.behind) = ahead_and_behind(counts)?
+            }
             _ => {}
         }
         Some(())
@@ -78,7 +80,7 @@ impl Reader<'_> {
         Some(())
     }
 
-    /// An untracked path. Unfinished files of ours are no user's.
+    /// An untracked path. Temporary files of Warren's are left out.
     fn unknown(&mut self, path: &[u8]) -> Option<()> {
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
         if !is_temporary(name) {
@@ -98,7 +100,7 @@ fn skip(mut rest: &[u8], fields: usize) -> Option<&[u8]> {
 }
 
 /// Parses `+3 -1`.
-fn both(counts: &str) -> Option<(u64, u64)> {
+fn ahead_and_behind(counts: &str) -> Option<(u64, u64)> {
     let (ahead, behind) = counts.split_once(' ')?;
     Some((ahead.strip_prefix('+')?.parse().ok()?, behind.strip_prefix('-')?.parse().ok()?))
 }

@@ -1,5 +1,5 @@
-//! The model servers that are found on this machine while a worker runs. They come and go; if a demo is
-//! wanted it is there as long as none of them has a model.
+//! The model servers that are found on this machine while a worker runs. They come and go. If a demo is
+//! wanted, it is lent while none of them has a model.
 
 use std::{sync::Arc, time::Duration};
 

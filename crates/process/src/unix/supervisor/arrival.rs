@@ -31,8 +31,8 @@ impl Arrival {
         is_own.then(|| Self { socket, until: Instant::now() + PATIENCE })
     }
 
-    /// The answer for it; `Some(None)`: none, since it is nobody who may take over; `None`: it has
-    /// said nothing yet.
+    /// Reads who it is, and returns the answer for it. `None`: it has said nothing yet. `Some(None)`: it may not take over, and
+    /// gets no answer.
     pub(super) fn read(&self, secret: &[u8; SECRET]) -> Option<Option<Welcome>> {
         let mut packet = [0; LONGEST_HELLO];
         let length = match channel::receive(&self.socket, &mut packet) {
