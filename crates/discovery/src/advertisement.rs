@@ -159,9 +159,9 @@ mod tests {
 
     #[test]
     fn a_server_tells_its_id_to_ours() {
-        let told: Vec<_> = rooms(1, "", LISTEN, false, "07ab");
-        let told: Vec<_> = told.iter().map(|one| property(one, SERVER_ID)).collect();
-        assert_eq!(told, ["", "07ab"]);
+        let answers: Vec<_> = rooms(1, "", LISTEN, false, "07ab");
+        let answers: Vec<_> = answers.iter().map(|one| property(one, SERVER_ID)).collect();
+        assert_eq!(answers, ["", "07ab"]);
     }
 
     #[test]

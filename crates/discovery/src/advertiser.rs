@@ -205,14 +205,14 @@ impl Keeper {
 async fn records(running: &Running) -> i64 {
     let Ok(counts) = running.get_metrics() else { return 0 };
     let Ok(Ok(counts)) = timeout(ANSWERS_WITHIN, counts.recv_async()).await else { return 0 };
-    let kept = counts.iter().filter(|(name, _)| name.starts_with("cached-") || *name == "timer");
-    kept.map(|(_, count)| count).sum()
+    let held = counts.iter().filter(|(name, _)| name.starts_with("cached-") || *name == "timer");
+    held.map(|(_, count)| count).sum()
 }
 
 async fn withdraw(services: &Services, running: &Running) {
     let taken_back = services.infos.iter().filter_map(|info| {
-        let told = running.unregister(info.get_fullname()).ok()?;
-        Some(async move { told.recv_async().await })
+        let farewell = running.unregister(info.get_fullname()).ok()?;
+        Some(async move { farewell.recv_async().await })
     });
     join_all(taken_back).await;
     sleep(SAID_TWICE).await;
@@ -274,12 +274,12 @@ mod tests {
         let stop = CancellationToken::new();
         let (announces, _) = watch::channel(false);
         let keeper = Keeper { services, announced: first, bounds, announces };
-        let kept = tokio::spawn(keeper.run(stop.clone()));
+        let task = tokio::spawn(keeper.run(stop.clone()));
         // A new start ends the earlier thread.
         within("a new start", async { while ended.recv_async().await.is_ok() {} }).await;
-        assert!(!kept.is_finished(), "it announces again");
+        assert!(!task.is_finished(), "it announces again");
         stop.cancel();
-        within("the end", kept).await.unwrap();
+        within("the end", task).await.unwrap();
     }
 
     #[tokio::test]

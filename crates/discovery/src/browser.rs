@@ -59,8 +59,8 @@ impl Browser {
             let events = running.browse(service.name())?.into_stream();
             Ok(events.map(move |event| (service, event)).boxed())
         };
-        let asked: Result<Vec<_>, _> = services.iter().map(ask).collect();
-        let events = select_all(asked.map_err(|error| DiscoveryError::start(&error))?);
+        let browsers: Result<Vec<_>, _> = services.iter().map(ask).collect();
+        let events = select_all(browsers.map_err(|error| DiscoveryError::start(&error))?);
         let until = Instant::now() + for_how_long.min(LONGEST);
         Ok(Self { events, until, _running: running })
     }

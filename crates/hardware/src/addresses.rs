@@ -81,7 +81,7 @@ mod tests {
         Interface { name, addr, index: None, oper_status, is_p2p: false }
     }
 
-    fn told(interfaces: &[(&str, &str)]) -> Vec<String> {
+    fn advertised(interfaces: &[(&str, &str)]) -> Vec<String> {
         let interfaces = interfaces.iter().map(|(name, address)| interface(name, address));
         reachable(interfaces.collect()).iter().map(ToString::to_string).collect()
     }
@@ -99,7 +99,7 @@ mod tests {
             ("wg0", "10.8.0.2"),
             ("wlan0", "192.0.2.7"),
         ];
-        assert_eq!(told(&all), ["192.0.2.7", "fd00::2"]);
+        assert_eq!(advertised(&all), ["192.0.2.7", "fd00::2"]);
     }
 
     #[test]
@@ -113,7 +113,7 @@ mod tests {
     fn the_number_of_addresses_is_bounded() {
         let many: Vec<String> = (1..=200).map(|last| format!("192.0.2.{last}")).collect();
         let many: Vec<(&str, &str)> = many.iter().map(|one| ("eth0", one.as_str())).collect();
-        assert_eq!(told(&many).len(), MAX_ADDRESSES);
+        assert_eq!(advertised(&many).len(), MAX_ADDRESSES);
     }
 
     #[test]

@@ -37,8 +37,8 @@ impl Says {
 
     /// This program says that, whatever it is asked. A program may be followed by its first
     /// arguments.
-    pub(crate) fn of(mut self, program: &'static str, told: &str) -> Self {
-        self.0.insert(program, told.to_owned());
+    pub(crate) fn of(mut self, program: &'static str, output: &str) -> Self {
+        self.0.insert(program, output.to_owned());
         self
     }
 }

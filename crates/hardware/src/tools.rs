@@ -16,7 +16,7 @@ use crate::system::{alone, kill_all};
 const DEADLINE: Duration = Duration::from_secs(3);
 
 /// The most that is read of a tool's output, in bytes.
-const MAX_TOLD: u64 = 256 << 10;
+const MAX_OUTPUT: u64 = 256 << 10;
 
 /// Runs programs that tell about the machine.
 pub trait Tools {
@@ -48,12 +48,12 @@ impl Default for InstalledTools {
 impl Tools for InstalledTools {
     fn run(&self, program: &str, arguments: &[&str]) -> Option<String> {
         let mut child = start(program, arguments)?;
-        let told = child.stdout.take().and_then(|out| read_within(out, self.deadline));
-        if told.is_none() {
+        let output = child.stdout.take().and_then(|out| read_within(out, self.deadline));
+        if output.is_none() {
             debug!(program, "does not tell in time what the machine is made of; it is killed");
         }
         end(child);
-        told
+        output
     }
 }
 
@@ -69,13 +69,13 @@ fn start(program: &str, arguments: &[&str]) -> Option<Child> {
 fn read_within(out: ChildStdout, deadline: Duration) -> Option<String> {
     let (sender, receiver) = sync_channel(1);
     thread::spawn(move || {
-        let mut told = Vec::new();
-        if out.take(MAX_TOLD).read_to_end(&mut told).is_ok() {
-            let _ = sender.send(told);
+        let mut output = Vec::new();
+        if out.take(MAX_OUTPUT).read_to_end(&mut output).is_ok() {
+            let _ = sender.send(output);
         }
     });
-    let told = receiver.recv_timeout(deadline).ok()?;
-    Some(String::from_utf8_lossy(&told).into_owned())
+    let output = receiver.recv_timeout(deadline).ok()?;
+    Some(String::from_utf8_lossy(&output).into_owned())
 }
 
 /// Nothing that it started is left. What hangs in a driver dies only when the driver lets it, so
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_tool_that_says_too_much_is_cut_short() {
-        let told = InstalledTools::default().run("sh", &["-c", "yes | head -c 9000000"]).unwrap();
-        assert_eq!(told.len() as u64, MAX_TOLD);
+        let output = InstalledTools::default().run("sh", &["-c", "yes | head -c 9000000"]).unwrap();
+        assert_eq!(output.len() as u64, MAX_OUTPUT);
     }
 }

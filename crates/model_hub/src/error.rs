@@ -121,12 +121,12 @@ pub enum HubError {
         page: String,
     },
     /// None of that name.
-    #[error("{repo} has no {asked}; it has {}", near.join(", "))]
+    #[error("{repo} has no {wanted}; it has {}", near.join(", "))]
     NoQuantization {
         /// The repository.
         repo: String,
         /// As it was asked for.
-        asked: String,
+        wanted: String,
         /// The names that it has, the nearest first.
         near: Vec<String>,
     },

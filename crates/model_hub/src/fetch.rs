@@ -122,8 +122,8 @@ impl Fetching<'_> {
             }
             self.trouble(error.to_string());
             let pause = pauses.next(rand::random());
-            let asked = if let HubError::Busy { after, .. } = error { after } else { None };
-            sleep(asked.unwrap_or(Duration::ZERO).max(pause)).await;
+            let wait = if let HubError::Busy { after, .. } = error { after } else { None };
+            sleep(wait.unwrap_or(Duration::ZERO).max(pause)).await;
         }
         Ok(())
     }
@@ -143,14 +143,14 @@ impl Fetching<'_> {
         let mut body = answer.response.into_body();
         let mut pace = Pace::new(crate::Patience::RATE, self.hub.patience.stall);
         while writer.sent < self.file.size {
-            let asked = Instant::now();
+            let sent = Instant::now();
             let bytes = match timeout(pace.left(), body.frame()).await {
                 Err(_) => return Err(self.cut(writer, "it comes too slowly, or not at all")),
                 Ok(None) => return Err(self.cut(writer, "the connection ended")),
                 Ok(Some(Err(error))) => return Err(self.cut(writer, &error.to_string())),
                 Ok(Some(Ok(frame))) => frame.into_data().unwrap_or_default(),
             };
-            pace.came(bytes.len(), asked.elapsed());
+            pace.came(bytes.len(), sent.elapsed());
             let room = self.file.size - writer.sent;
             let bytes = bytes.slice(..bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX)));
             if !writer.send(bytes).await {
@@ -288,9 +288,9 @@ impl Hub {
         for _ in 1..self.patience.tries {
             match ask().await {
                 Err(error) if error.may_pass() => {
-                    let asked = if let HubError::Busy { after, .. } = error { after } else { None };
+                    let wait = if let HubError::Busy { after, .. } = error { after } else { None };
                     let pause = pauses.next(rand::random());
-                    sleep(asked.unwrap_or(Duration::ZERO).max(pause)).await;
+                    sleep(wait.unwrap_or(Duration::ZERO).max(pause)).await;
                 }
                 done => return done,
             }

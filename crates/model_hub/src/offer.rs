@@ -84,18 +84,18 @@ impl Offer {
     /// # Errors
     ///
     /// [`HubError::NoQuantization`] tells the nearest names.
-    pub fn find(&self, asked: &str) -> Result<&Variant, HubError> {
-        if let Some(found) = self.variants.iter().find(|variant| variant.is_called(asked)) {
+    pub fn find(&self, wanted: &str) -> Result<&Variant, HubError> {
+        if let Some(found) = self.variants.iter().find(|variant| variant.is_called(wanted)) {
             return Ok(found);
         }
         // `Q4_K_XL` where there is only `UD-Q4_K_XL`.
         let ends = |variant: &&Variant| {
-            variant.quantization.to_uppercase().ends_with(&format!("-{}", asked.to_uppercase()))
+            variant.quantization.to_uppercase().ends_with(&format!("-{}", wanted.to_uppercase()))
         };
         let mut ending = self.variants.iter().filter(ends);
         match (ending.next(), ending.next()) {
             (Some(one), None) => Ok(one),
-            _ => Err(self.none_called(asked)),
+            _ => Err(self.none_called(wanted)),
         }
     }
 
@@ -150,13 +150,13 @@ impl Offer {
         self.variants.windows(2).all(|pair| short(&pair[0]) == short(&pair[1]))
     }
 
-    fn none_called(&self, asked: &str) -> HubError {
-        let asked_upper = asked.to_uppercase();
+    fn none_called(&self, wanted: &str) -> HubError {
+        let wanted_upper = wanted.to_uppercase();
         let mut near: Vec<String> =
             self.variants.iter().map(|variant| variant.quantization.clone()).collect();
-        near.sort_by_key(|name| strsim::levenshtein(&name.to_uppercase(), &asked_upper));
+        near.sort_by_key(|name| strsim::levenshtein(&name.to_uppercase(), &wanted_upper));
         near.truncate(NAMED);
-        HubError::NoQuantization { repo: self.repo.clone(), asked: asked.to_owned(), near }
+        HubError::NoQuantization { repo: self.repo.clone(), wanted: wanted.to_owned(), near }
     }
 }
 

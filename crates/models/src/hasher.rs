@@ -109,8 +109,8 @@ impl Hasher {
     /// When there is no thread to be had.
     pub fn start(cache: TreeCache) -> io::Result<Self> {
         let shared = Arc::<Shared>::default();
-        let (theirs, kept) = (shared.clone(), cache.clone());
-        thread::Builder::new().name("hasher".to_owned()).spawn(move || run(&theirs, &kept))?;
+        let (theirs, stored) = (shared.clone(), cache.clone());
+        thread::Builder::new().name("hasher".to_owned()).spawn(move || run(&theirs, &stored))?;
         Ok(Self { cache, shared })
     }
 
@@ -147,7 +147,7 @@ impl Drop for Hasher {
         let waiting = std::mem::take(&mut queue.waiting);
         drop(queue);
         self.shared.changed.notify_one();
-        waiting.into_iter().for_each(|(_, told)| told(Err(HashError::Stopped)));
+        waiting.into_iter().for_each(|(_, report)| report(Err(HashError::Stopped)));
     }
 }
 
@@ -233,7 +233,7 @@ mod tests {
 
     fn ask(hasher: &Hasher, offered: Offered) -> mpsc::Receiver<Result<Arc<Hashed>, HashError>> {
         let (sender, receiver) = mpsc::sync_channel(1);
-        hasher.hash(offered, Box::new(move |told| sender.send(told).unwrap()));
+        hasher.hash(offered, Box::new(move |result| sender.send(result).unwrap()));
         receiver
     }
 

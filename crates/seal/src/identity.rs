@@ -203,8 +203,8 @@ mod tests {
         let made = Identity::load_or_create(&path).unwrap();
         let about = fs::metadata(&path).unwrap();
         assert_eq!((about.len(), about.permissions().mode() & 0o777), (32, 0o600));
-        let again = Identity::load_or_create(&path).unwrap();
-        assert_eq!(again.node_id(), made.node_id());
+        let second = Identity::load_or_create(&path).unwrap();
+        assert_eq!(second.node_id(), made.node_id());
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
         let other = Identity::load_or_create(&directory.path().join("other.key")).unwrap();
         assert_ne!(other.node_id(), made.node_id());

@@ -143,8 +143,8 @@ impl Opener {
         self.gathered.extend_from_slice(ciphertext);
         let opened = self.key.open_in_place(nonce(counter), Aad::empty(), &mut self.gathered[at..]);
         let kind = opened.as_ref().ok().and_then(|plaintext| plaintext.first().copied());
-        let kept = at + opened.map_or(0, |plaintext| plaintext.len());
-        self.gathered.truncate(kept.max(at));
+        let length = at + opened.map_or(0, |plaintext| plaintext.len());
+        self.gathered.truncate(length.max(at));
         match (kind, last) {
             (Some(_), Some(last)) => self.gathered[at] = last,
             (None, Some(last)) => self.gathered.push(last),

@@ -73,7 +73,7 @@ pub struct Export {
     resource: Vec<(&'static str, Value)>,
     version: &'static str,
     /// Whether the log knows that spans are not taken.
-    told: bool,
+    has_warned: bool,
 }
 
 impl Traces {
@@ -100,7 +100,7 @@ impl Traces {
             collector: Collector::new(target)?,
             resource,
             version,
-            told: false,
+            has_warned: false,
         };
         Ok((Self { queue: sender, counts }, export))
     }
@@ -200,13 +200,15 @@ impl Export {
     /// Logs a problem when it begins, and its end.
     fn tell(&mut self, sent: &Result<(), NotTaken>) {
         match sent {
-            Err(why) if !self.told => {
+            Err(why) if !self.has_warned => {
                 tracing::warn!(%why, "the collector of traces takes no spans: they are dropped");
             }
-            Ok(()) if self.told => tracing::info!("the collector of traces takes spans again"),
+            Ok(()) if self.has_warned => {
+                tracing::info!("the collector of traces takes spans again")
+            }
             _ => {}
         }
-        self.told = sent.is_err();
+        self.has_warned = sent.is_err();
     }
 }
 

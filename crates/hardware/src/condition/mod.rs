@@ -130,8 +130,8 @@ mod tests {
 
     #[test]
     fn a_machine_that_tells_nothing_is_doing_well() {
-        let told = Condition::read(&MadeUp::new().root());
-        assert_eq!(told, condition(Thermal::Nominal, true, None));
+        let read = Condition::read(&MadeUp::new().root());
+        assert_eq!(read, condition(Thermal::Nominal, true, None));
     }
 
     #[test]
@@ -143,10 +143,10 @@ mod tests {
         made.file("sys/class/power_supply/BAT0/capacity", "64\n");
         made.file("proc/loadavg", "3.00 1.00 0.50 1/123 456\n");
         made.file("sys/devices/system/cpu/online", "0-3\n");
-        let told = Condition::read(&made.root());
+        let read = Condition::read(&made.root());
         let (on_ac_power, battery_percent) = (false, Some(64));
         let expected =
             Condition { thermal: Thermal::Fair, on_ac_power, battery_percent, load: 0.75 };
-        assert_eq!(told, expected);
+        assert_eq!(read, expected);
     }
 }

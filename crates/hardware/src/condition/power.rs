@@ -66,7 +66,7 @@ mod tests {
     use crate::testing::MadeUp;
 
     /// Each supply is its type, then pairs of file and text.
-    fn told(supplies: &[(&str, &[(&str, &str)])]) -> (bool, Option<u8>) {
+    fn state(supplies: &[(&str, &[(&str, &str)])]) -> (bool, Option<u8>) {
         let made = MadeUp::new();
         for (number, (kind, files)) in supplies.iter().enumerate() {
             let path = format!("sys/class/power_supply/S{number}");
@@ -87,35 +87,35 @@ mod tests {
 
     #[test]
     fn a_machine_without_a_battery_runs_on_mains_power() {
-        assert_eq!(told(&[]), (true, None));
-        assert_eq!(told(&[UNPLUGGED]), (true, None));
+        assert_eq!(state(&[]), (true, None));
+        assert_eq!(state(&[UNPLUGGED]), (true, None));
     }
 
     #[test]
     fn a_charger_that_is_there_counts_even_if_the_battery_drains() {
-        assert_eq!(told(&[PLUGGED, DRAINING]), (true, Some(40)));
-        assert_eq!(told(&[UNPLUGGED, ("USB", &[("online", "1")]), DRAINING]), (true, Some(40)));
+        assert_eq!(state(&[PLUGGED, DRAINING]), (true, Some(40)));
+        assert_eq!(state(&[UNPLUGGED, ("USB", &[("online", "1")]), DRAINING]), (true, Some(40)));
     }
 
     #[test]
     fn without_one_the_machine_runs_on_its_battery() {
-        assert_eq!(told(&[UNPLUGGED, DRAINING]), (false, Some(40)));
-        assert_eq!(told(&[DRAINING]), (false, Some(40)));
-        assert_eq!(told(&[UNPLUGGED, FULL, DRAINING]), (false, Some(70)));
-        assert_eq!(told(&[UNPLUGGED, FULL]), (false, Some(100)));
-        assert_eq!(told(&[FULL]), (true, Some(100)));
-        assert_eq!(told(&[("UPS", &[("status", "Discharging")])]), (false, None));
+        assert_eq!(state(&[UNPLUGGED, DRAINING]), (false, Some(40)));
+        assert_eq!(state(&[DRAINING]), (false, Some(40)));
+        assert_eq!(state(&[UNPLUGGED, FULL, DRAINING]), (false, Some(70)));
+        assert_eq!(state(&[UNPLUGGED, FULL]), (false, Some(100)));
+        assert_eq!(state(&[FULL]), (true, Some(100)));
+        assert_eq!(state(&[("UPS", &[("status", "Discharging")])]), (false, None));
     }
 
     #[test]
     fn the_battery_of_a_mouse_is_not_the_machines() {
         let mouse = [("scope", "Device"), ("status", "Discharging"), ("capacity", "5")];
-        assert_eq!(told(&[("Battery", &mouse)]), (true, None));
+        assert_eq!(state(&[("Battery", &mouse)]), (true, None));
     }
 
     #[test]
     fn nonsense_is_no_battery() {
-        assert_eq!(told(&[("", &[("capacity", "x")])]), (true, None));
-        assert_eq!(told(&[("Battery", &[("capacity", "-3"), ("status", "?")])]), (true, None));
+        assert_eq!(state(&[("", &[("capacity", "x")])]), (true, None));
+        assert_eq!(state(&[("Battery", &[("capacity", "-3"), ("status", "?")])]), (true, None));
     }
 }

@@ -108,7 +108,7 @@ fn sensor(root: &Root, path: &str) -> Option<Thermal> {
 
 /// A temperature in °C; `None` for what no machine has: sensors that are off say so.
 fn temperature(root: &Root, path: &str) -> Option<f64> {
-    root.number(path).map(degrees).filter(|told| (-40.0..=150.0).contains(told))
+    root.number(path).map(degrees).filter(|celsius| (-40.0..=150.0).contains(celsius))
 }
 
 /// Files tell thousandths of a degree.

@@ -14,9 +14,9 @@ pub(super) struct NamedCard {
 }
 
 pub(super) fn cards(tools: &impl Tools) -> Vec<NamedCard> {
-    let told = tools.run("rocm-smi", &QUERY).unwrap_or_default();
+    let output = tools.run("rocm-smi", &QUERY).unwrap_or_default();
     // Warnings may come first.
-    let mut lines = told.lines().skip_while(|line| !line.starts_with("device,"));
+    let mut lines = output.lines().skip_while(|line| !line.starts_with("device,"));
     let Some(header) = lines.next() else { return Vec::new() };
     let column = |wanted: &[&str]| {
         header.split(',').position(|title| wanted.contains(&title.trim().to_lowercase().as_str()))

@@ -5,7 +5,7 @@ use crate::{Gpu, Machine, Tools, Vendor, root::name};
 
 /// A Mac. On Apple's own chips the GPU shares the machine's memory, so it has none of its own.
 pub(super) fn machine(tools: &impl Tools, platform: &'static str) -> Machine {
-    let sysctl = |key: &str| tools.run("sysctl", &["-n", key]).and_then(|told| name(&told));
+    let sysctl = |key: &str| tools.run("sysctl", &["-n", key]).and_then(|output| name(&output));
     let chip = sysctl("machdep.cpu.brand_string");
     let is_apples = chip.as_deref().is_some_and(|chip| chip.starts_with("Apple"));
     let processor = processor::Processor {
@@ -35,8 +35,8 @@ fn gpu(chip: &str) -> Gpu {
 
 /// `Total Number of Cores: 19`.
 fn gpu_cores(tools: &impl Tools) -> Option<u32> {
-    let told = tools.run("system_profiler", &["SPDisplaysDataType"])?;
-    let value = crate::root::value(&told, "Total Number of Cores")?;
+    let output = tools.run("system_profiler", &["SPDisplaysDataType"])?;
+    let value = crate::root::value(&output, "Total Number of Cores")?;
     value.split(' ').next()?.parse().ok()
 }
 

@@ -63,12 +63,12 @@ fn read_card(root: &Root, device: String) -> Option<Card> {
 }
 
 fn vram(root: &Root, device: &str, vendor: Vendor) -> Option<u64> {
-    let told = match vendor {
+    let vram = match vendor {
         Vendor::Amd => root.word(&format!("{device}/mem_info_vram_total"))?.parse().ok()?,
         Vendor::Intel => largest_window(&root.text(&format!("{device}/resource"))?)?,
         Vendor::Nvidia | Vendor::Apple => return None,
     };
-    (told > 0 && told <= MOST_VRAM).then_some(told)
+    (vram > 0 && vram <= MOST_VRAM).then_some(vram)
 }
 
 /// Intel's driver does not tell a card's memory; the largest window that the card has in the
@@ -103,7 +103,7 @@ impl Card {
 
 fn gpu(root: &Root, card: &Card, named: &mut Vec<amd::NamedCard>) -> Gpu {
     let by_tool = || {
-        let same = named.iter().position(|told| Some(told.vram) == card.vram)?;
+        let same = named.iter().position(|gpu| Some(gpu.vram) == card.vram)?;
         Some(named.swap_remove(same).name)
     };
     let (maker, device) = (&card.ids.0, &card.ids.1);

@@ -20,7 +20,7 @@ use processor::Processor;
 use crate::{
     Gpu, InstalledTools, Machine, Root, Tools, Vendor,
     root::name,
-    system::{self, ToldMachine},
+    system::{self, MachineReport},
     table,
 };
 
@@ -39,8 +39,8 @@ impl Machine {
     #[must_use]
     pub fn detect() -> Self {
         let (root, tools) = (Root::system(), InstalledTools::default());
-        match system::told() {
-            Some(told) => of_told(&told, nvidia::gpus(&root, &tools)),
+        match system::report() {
+            Some(report) => of_report(&report, nvidia::gpus(&root, &tools)),
             None => Self::detect_at(&root, &tools),
         }
     }
@@ -59,13 +59,13 @@ impl Machine {
 }
 
 /// The machine that its system describes, with these GPUs.
-fn of_told(told: &ToldMachine, gpus: Vec<Gpu>) -> Machine {
+fn of_report(report: &MachineReport, gpus: Vec<Gpu>) -> Machine {
     let processor = Processor {
-        family: processor::of_maker(&told.vendor),
-        name: name(&told.processor),
-        cores: told.cores,
+        family: processor::of_maker(&report.vendor),
+        name: name(&report.processor),
+        cores: report.cores,
     };
-    assemble(processor, gpus, told.memory as f64 / GIB, || None)
+    assemble(processor, gpus, report.memory as f64 / GIB, || None)
 }
 
 /// The machine of these parts. Its memory modules are read only where that matters.

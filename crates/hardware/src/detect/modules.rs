@@ -50,13 +50,13 @@ fn module(structure: &[u8]) -> Option<Module> {
     let word = |at: usize| -> Option<u16> {
         Some(u16::from_le_bytes(structure.get(at..at + 2)?.try_into().ok()?))
     };
-    let told = |at: usize| word(at).filter(|value| !matches!(value, 0 | 0xffff));
+    let known = |at: usize| word(at).filter(|value| !matches!(value, 0 | 0xffff));
     (*structure.first()? == MEMORY_DEVICE).then_some(())?;
     // The size; 0 is an empty socket.
     (word(0x0c)? != 0).then_some(())?;
-    let width = u32::from(told(0x0a)?);
+    let width = u32::from(known(0x0a)?);
     // The rate it is driven at, if known, is less than the one it was made for.
-    let rate = u32::from(told(0x20).or_else(|| told(0x15))?);
+    let rate = u32::from(known(0x20).or_else(|| known(0x15))?);
     (width <= 64 && rate <= 20_000).then_some(Module { width, rate })
 }
 
@@ -97,7 +97,7 @@ mod tests {
         structure
     }
 
-    fn told(devices: &[Vec<u8>]) -> Option<f64> {
+    fn of_table(devices: &[Vec<u8>]) -> Option<f64> {
         let mut table = vec![0, 4, 0, 0, 0, 0];
         table.extend(devices.concat());
         table.extend([END, 4, 0, 0, 0, 0]);
@@ -110,22 +110,22 @@ mod tests {
     fn two_channels_are_filled_however_many_modules_there_are() {
         let module = device(16384, 64, 5600, 4800);
         let empty = device(0, 64, 0, 0);
-        assert_eq!(told(std::slice::from_ref(&module)), Some(38.4));
-        assert_eq!(told(&[module.clone(), empty, module.clone()]), Some(76.8));
-        assert_eq!(told(&vec![module; 4]), Some(76.8));
+        assert_eq!(of_table(std::slice::from_ref(&module)), Some(38.4));
+        assert_eq!(of_table(&[module.clone(), empty, module.clone()]), Some(76.8));
+        assert_eq!(of_table(&vec![module; 4]), Some(76.8));
     }
 
     #[test]
     fn a_server_has_a_channel_for_each_module_and_soldered_memory_its_width() {
         let server = device(32767, 64, 3200, 3200);
-        assert_eq!(told(&vec![server; 8]), Some(204.8));
-        assert_eq!(told(&vec![device(4096, 32, 6400, 0); 4]), Some(102.4));
+        assert_eq!(of_table(&vec![server; 8]), Some(204.8));
+        assert_eq!(of_table(&vec![device(4096, 32, 6400, 0); 4]), Some(102.4));
     }
 
     #[test]
     fn missing_facts_are_not_guessed() {
-        assert_eq!(told(&[]), None);
-        assert_eq!(told(&[device(16384, 0xffff, 3200, 3200), device(16384, 64, 0, 0)]), None);
+        assert_eq!(of_table(&[]), None);
+        assert_eq!(of_table(&[device(16384, 0xffff, 3200, 3200), device(16384, 64, 0, 0)]), None);
         assert_eq!(bandwidth_gbs(&MadeUp::new().root()), None);
     }
 

@@ -11,8 +11,8 @@ const QUERY: [&str; 2] = ["--query-gpu=name,memory.total", "--format=csv,noheade
 
 /// The GPUs by NVIDIA's tool; where it fails, by the driver, which knows names only.
 pub(super) fn gpus(root: &Root, tools: &impl Tools) -> Vec<Gpu> {
-    let told = tools.run("nvidia-smi", &QUERY).unwrap_or_default();
-    let gpus: Vec<Gpu> = told.lines().filter_map(by_tool).take(MAX_GPUS).collect();
+    let output = tools.run("nvidia-smi", &QUERY).unwrap_or_default();
+    let gpus: Vec<Gpu> = output.lines().filter_map(by_tool).take(MAX_GPUS).collect();
     if gpus.is_empty() { by_driver(root) } else { gpus }
 }
 
@@ -29,8 +29,8 @@ fn by_tool(line: &str) -> Option<Gpu> {
 
 fn by_driver(root: &Root) -> Vec<Gpu> {
     let directories = root.children("proc/driver/nvidia/gpus", |_| true);
-    let told = directories.iter().filter_map(|gpu| root.text(&format!("{gpu}/information")));
-    told.filter_map(|text| Some(gpu(value(&text, "Model")?, None))).collect()
+    let texts = directories.iter().filter_map(|gpu| root.text(&format!("{gpu}/information")));
+    texts.filter_map(|text| Some(gpu(value(&text, "Model")?, None))).collect()
 }
 
 fn gpu(name: String, vram_gb: Option<f64>) -> Gpu {
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
     use crate::testing::{MadeUp, Says};
 
-    fn told(text: &str) -> Vec<(String, Option<f64>)> {
+    fn listed(text: &str) -> Vec<(String, Option<f64>)> {
         let tools = Says::nothing().of("nvidia-smi", text);
         let gpus = gpus(&MadeUp::new().root(), &tools);
         gpus.into_iter().map(|gpu| (gpu.name, gpu.vram_gb)).collect()
@@ -50,18 +50,18 @@ mod tests {
 
     #[test]
     fn each_gpu_has_a_line() {
-        let two = told("NVIDIA GeForce RTX 4090, 24564\nNVIDIA GB10, [N/A]\n");
+        let two = listed("NVIDIA GeForce RTX 4090, 24564\nNVIDIA GB10, [N/A]\n");
         let first = ("NVIDIA GeForce RTX 4090".to_owned(), Some(24564.0 / 1024.0));
         assert_eq!(two, [first, ("NVIDIA GB10".to_owned(), None)]);
-        assert_eq!(told(&"A, 1\n".repeat(1000)).len(), MAX_GPUS);
+        assert_eq!(listed(&"A, 1\n".repeat(1000)).len(), MAX_GPUS);
     }
 
     #[test]
     fn the_output_of_a_failed_tool_is_no_gpu() {
         let failed = "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. \
                       Make sure that the latest NVIDIA driver is installed, and running.\n";
-        assert!(told(failed).is_empty() && told("No devices were found\n").is_empty());
-        assert!(told(", 1\nA, -5\nB, 1e400\nC, \n").is_empty());
+        assert!(listed(failed).is_empty() && listed("No devices were found\n").is_empty());
+        assert!(listed(", 1\nA, -5\nB, 1e400\nC, \n").is_empty());
     }
 
     #[test]

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
     use crate::testing::MadeUp;
 
-    fn told(cpuinfo: &str, board: &str) -> Processor {
+    fn detected(cpuinfo: &str, board: &str) -> Processor {
         let made = MadeUp::new();
         made.file("proc/cpuinfo", cpuinfo).file("proc/device-tree/model", board);
         processor(&made.root())
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn processors_of_every_maker_are_told_apart() {
-        let intel = told(
+        let intel = detected(
             "processor\t: 0\nvendor_id\t: GenuineIntel\nmodel name\t: Intel(R) Xeon(R)  Processor\n\n\
              processor\t: 1\nvendor_id\t: GenuineIntel\nmodel name\t: other\n",
             "",
@@ -105,12 +105,12 @@ mod tests {
         let name = Some("Intel(R) Xeon(R) Processor".to_owned());
         assert_eq!(intel, Processor { family: "intelCPU", name, cores: 2 });
         let amd = "processor : 0\nvendor_id : AuthenticAMD\nmodel name : AMD Ryzen 9 7950X\n";
-        assert_eq!(told(amd, "").family, "amdCPU");
+        assert_eq!(detected(amd, "").family, "amdCPU");
         let arm = "processor\t: 0\nBogoMIPS\t: 108.00\nCPU implementer\t: 0x41\n\n";
-        let pi = told(arm, "Raspberry Pi 5 Model B Rev 1.0\0");
+        let pi = detected(arm, "Raspberry Pi 5 Model B Rev 1.0\0");
         assert_eq!(pi.name.as_deref(), Some("Raspberry Pi 5 Model B Rev 1.0"));
         assert_eq!((pi.family, pi.cores), ("armGeneric", 1));
-        let mac = told(arm, "Apple MacBook Pro (14-inch, M2 Pro, 2023)\0");
+        let mac = detected(arm, "Apple MacBook Pro (14-inch, M2 Pro, 2023)\0");
         assert_eq!(mac.family, "m2Pro");
     }
 
@@ -118,7 +118,7 @@ mod tests {
     fn a_machine_that_tells_nothing_has_an_unknown_processor() {
         let unknown = Processor { family: "unknown", name: None, cores: 0 };
         assert_eq!(processor(&MadeUp::new().root()), unknown);
-        assert_eq!(told("processor : many\nvendor_id\n: : :\n", ""), unknown);
+        assert_eq!(detected("processor : many\nvendor_id\n: : :\n", ""), unknown);
     }
 
     #[test]

@@ -71,8 +71,8 @@ fn an_amd_card_is_named_by_its_tool_and_by_the_list_of_ids_without_it() {
     assert_eq!(machine.chip_name, "AMD Radeon RX 7900 XTX");
     assert_eq!((machine.memory_bandwidth_gbs, machine.gpu_core_count), (960.0, 6144));
     made.file("dev/kfd", "");
-    let told = "device,VRAM Total Memory (B),Card Series\ncard0,25753026560,Radeon PRO W7900\n";
-    let machine = detected(&made, &Says::nothing().of("rocm-smi", told));
+    let output = "device,VRAM Total Memory (B),Card Series\ncard0,25753026560,Radeon PRO W7900\n";
+    let machine = detected(&made, &Says::nothing().of("rocm-smi", output));
     assert_eq!((machine.chip_name.as_str(), machine.gpu_backend), ("AMD Radeon PRO W7900", "rocm"));
 }
 
@@ -148,13 +148,13 @@ fn this_machine_is_detected() {
 
 #[test]
 fn a_machine_that_its_system_tells_of_has_its_processor_and_its_memory() {
-    let told = ToldMachine {
+    let report = MachineReport {
         vendor: "AuthenticAMD".into(),
         processor: "AMD Ryzen 9 7950X ".into(),
         cores: 32,
         memory: 64 << 30,
     };
-    let machine = of_told(&told, Vec::new());
+    let machine = of_report(&report, Vec::new());
     assert_eq!((machine.chip_family, machine.cpu_cores), ("amdCPU", 32));
     assert_eq!((machine.chip_name.as_str(), machine.total_ram_gb), ("AMD Ryzen 9 7950X", 64.0));
     assert_eq!(machine.gpu_backend, "cpu");

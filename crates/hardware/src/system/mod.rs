@@ -12,11 +12,11 @@ use unix as own;
 #[cfg(windows)]
 use windows as own;
 
-pub(crate) use own::{alone, kill_all, power, told};
+pub(crate) use own::{alone, kill_all, power, report};
 
 /// The parts of a machine whose system describes them by calls, not by files and tools.
 #[derive(Debug, Clone)]
-pub(crate) struct ToldMachine {
+pub(crate) struct MachineReport {
     /// The maker of its processor, such as `GenuineIntel`.
     pub(crate) vendor: String,
     /// The name of its processor.

@@ -7,7 +7,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::ToldMachine;
+use super::MachineReport;
 use crate::condition::Power;
 
 /// Gives a program a group of its own.
@@ -28,6 +28,6 @@ pub(crate) fn power() -> Option<Power> {
 }
 
 /// The parts of the machine, where the system reports them by calls.
-pub(crate) fn told() -> Option<ToldMachine> {
+pub(crate) fn report() -> Option<MachineReport> {
     None
 }

@@ -286,11 +286,11 @@ fn room_is_asked_for_first_and_only_for_what_is_missing() {
     let dir = tempfile::tempdir().unwrap();
     let model = Model::new("org/name", 1);
     let total = model.manifest.total();
-    let asked = Cell::new(0);
+    let looks = Cell::new(0);
     let free = |room: u64| {
-        let asked = &asked;
+        let looks = &looks;
         move |_: &Path| {
-            asked.set(asked.get() + 1);
+            looks.set(looks.get() + 1);
             Ok(room)
         }
     };
@@ -298,7 +298,7 @@ fn room_is_asked_for_first_and_only_for_what_is_missing() {
     let ArrivalError::NoSpace { needed, free: there, .. } = &error else { panic!("{error}") };
     assert_eq!((*needed, *there), (total + SPARE, total + SPARE - 1));
     assert!(error.to_string().contains("bytes are needed in"), "{error}");
-    assert!(is_tidy(dir.path()) && asked.get() == 1);
+    assert!(is_tidy(dir.path()) && looks.get() == 1);
     let arrival = Arrival::open(dir.path(), &model.manifest, &free(total + SPARE)).unwrap();
     model.send_trees(&arrival);
     let weights: Vec<_> = arrival.missing().into_iter().filter(|piece| piece.file == 2).collect();
@@ -314,11 +314,11 @@ fn room_is_asked_for_first_and_only_for_what_is_missing() {
 
 #[test]
 fn a_disk_that_is_full_is_told_apart_from_one_that_fails() {
-    let told = |kind: io::ErrorKind| ArrivalError::disk(Path::new("/models"))(kind.into());
-    let full = told(io::ErrorKind::StorageFull);
+    let failure = |kind: io::ErrorKind| ArrivalError::disk(Path::new("/models"))(kind.into());
+    let full = failure(io::ErrorKind::StorageFull);
     assert_eq!(full.to_string(), "the disk of /models is full");
-    assert!(matches!(told(io::ErrorKind::QuotaExceeded), ArrivalError::Full { .. }));
-    assert!(matches!(told(io::ErrorKind::PermissionDenied), ArrivalError::Disk { .. }));
+    assert!(matches!(failure(io::ErrorKind::QuotaExceeded), ArrivalError::Full { .. }));
+    assert!(matches!(failure(io::ErrorKind::PermissionDenied), ArrivalError::Disk { .. }));
 }
 
 #[test]

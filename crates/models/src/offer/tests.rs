@@ -14,7 +14,7 @@ fn put(root: &Path, name: &str, bytes: &[u8]) {
     fs::write(path, bytes).unwrap();
 }
 
-fn told(library: &Library) -> Vec<(String, Vec<(String, u64)>)> {
+fn contents(library: &Library) -> Vec<(String, Vec<(String, u64)>)> {
     let files = |offered: &Offered| {
         offered.files.iter().map(|file| (file.name.to_string(), file.size)).collect()
     };
@@ -46,7 +46,7 @@ fn directories_are_offered_with_all_below_them_but_what_is_hidden() {
     let files = files.map(|(name, size)| (name.to_owned(), size)).to_vec();
     let single = vec![("single.gguf".to_owned(), 2)];
     let all = vec![("single".to_owned(), single), ("org/name".to_owned(), files)];
-    assert_eq!(told(&library), all);
+    assert_eq!(contents(&library), all);
     assert_eq!(library.find(&id("org/name")).unwrap().size(), 7);
     assert_eq!(library.find(&id("org/nothing")), None);
     assert_eq!(library.find(&id("org/other")), None);
@@ -132,7 +132,7 @@ fn names_that_no_peer_takes_are_passed_over() {
     fs::create_dir(dir.path().join(OsStr::from_bytes(b"\xff"))).unwrap();
     put(&name, "1/2/3/4/5/6/7/8", b"deepest");
     put(&name, "1/2/3/4/5/6/7/8_/9", b"too deep");
-    let all = told(&folder(dir.path()));
+    let all = contents(&folder(dir.path()));
     let files = vec![("1/2/3/4/5/6/7/8".to_owned(), 7), ("x".to_owned(), 1)];
     assert_eq!(all, [("org/name".to_owned(), files)]);
 }
@@ -241,7 +241,7 @@ fn the_cache_of_hugging_face_is_offered_in_its_main_revision() {
     put(hub.path(), "datasets--org--data/snapshots/rev/x", b"x");
     put(hub.path(), "models--gpt2/snapshots/rev/x", b"x");
     let sources = Sources { hugging_face: Some(hub.path().to_owned()), ..Sources::default() };
-    let all = told(&Library::new(sources.clone()));
+    let all = contents(&Library::new(sources.clone()));
     let one = |name: &str, size| vec![(name.to_owned(), size)];
     let expected =
         [("gpt2".to_owned(), one("x", 1)), ("org/a--b".to_owned(), one("model.safetensors", 3))];

@@ -65,7 +65,7 @@ pub struct Plan<P> {
     /// Never asked of anybody.
     fresh: vec::IntoIter<PieceId>,
     /// To be asked again.
-    again: BTreeSet<PieceId>,
+    retries: BTreeSet<PieceId>,
     /// Asked of some peers, and not there yet.
     askers: BTreeMap<PieceId, BTreeSet<P>>,
     peers: BTreeMap<P, Peer>,
@@ -108,7 +108,7 @@ impl<P: Ord + Clone> Plan<P> {
     pub fn new(missing: Vec<PieceId>) -> Self {
         Self {
             fresh: missing.into_iter(),
-            again: BTreeSet::new(),
+            retries: BTreeSet::new(),
             askers: BTreeMap::new(),
             peers: BTreeMap::new(),
             banned: BTreeSet::new(),
@@ -134,7 +134,7 @@ impl<P: Ord + Clone> Plan<P> {
     pub fn next_for(&mut self, now: Duration, name: &P) -> Option<PieceId> {
         let peer = self.peers.get(name).filter(|peer| peer.open.len() < peer.window())?;
         let ask_second = peer.second() < MAX_SECOND && peer.stalls == 0;
-        let next = self.again.pop_first().or_else(|| self.fresh.next());
+        let next = self.retries.pop_first().or_else(|| self.fresh.next());
         let second = next.is_none();
         let piece = match next {
             None if ask_second => self.second_for(name)?,
@@ -175,12 +175,12 @@ impl<P: Ord + Clone> Plan<P> {
 
     /// How many pieces are missing.
     pub fn missing(&self) -> usize {
-        self.fresh.len() + self.again.len() + self.askers.len()
+        self.fresh.len() + self.retries.len() + self.askers.len()
     }
 
     /// Whether this piece was requested and is missing; any other piece need not be checked.
     pub fn wants(&self, piece: PieceId) -> bool {
-        self.askers.contains_key(&piece) || self.again.contains(&piece)
+        self.askers.contains_key(&piece) || self.retries.contains(&piece)
     }
 
     /// Whether all pieces are there.
@@ -197,7 +197,7 @@ impl<P: Ord + Clone> Plan<P> {
     }
 
     fn arrived(&mut self, now: Duration, name: &P, piece: PieceId) -> Verdict {
-        let wanted = self.askers.remove(&piece).is_some() | self.again.remove(&piece);
+        let wanted = self.askers.remove(&piece).is_some() | self.retries.remove(&piece);
         let answered = self.answered(now, name, piece);
         if let Some(peer) = self.peers.get_mut(name).filter(|_| answered || wanted) {
             (peer.since, peer.stalls) = (now, 0);
@@ -237,7 +237,7 @@ impl<P: Ord + Clone> Plan<P> {
         askers.remove(name);
         if askers.is_empty() {
             self.askers.remove(&piece);
-            self.again.insert(piece);
+            self.retries.insert(piece);
         }
     }
 

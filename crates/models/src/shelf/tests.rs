@@ -169,7 +169,7 @@ fn what_is_no_model_is_passed_over_with_the_reason() {
     folder.put("newer.gguf", b"GGUF\x09\0\0\0");
     folder.put("-rf.gguf", &GgufFile::model().bytes(0));
     let scan = folder.scan();
-    let told: Vec<_> = scan
+    let listed: Vec<_> = scan
         .passed_over
         .iter()
         .map(|passed| (passed.path.file_name().unwrap().to_str().unwrap(), passed.reason.as_str()))
@@ -181,7 +181,7 @@ fn what_is_no_model_is_passed_over_with_the_reason() {
         ("vocab.gguf", "it has words, but no weights"),
         ("web.gguf", "it is no GGUF file"),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(listed, expected);
     assert!(scan.models.is_empty() && scan.passed_over.iter().all(|passed| !passed.is_arriving));
 }
 

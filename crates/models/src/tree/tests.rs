@@ -89,13 +89,13 @@ fn portions_make_no_difference() {
 #[test]
 fn hashing_tells_how_far_it_is_and_can_be_broken_off() {
     let bytes = bytes(3 * PIECE);
-    let mut told = Vec::new();
+    let mut progress = Vec::new();
     let broken = Tree::of(&bytes[..], |hashed| {
-        told.push(hashed);
+        progress.push(hashed);
         if hashed == 2 * PIECE { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     assert_eq!(broken.unwrap_err().kind(), io::ErrorKind::Interrupted);
-    assert_eq!(told, [PIECE, 2 * PIECE]);
+    assert_eq!(progress, [PIECE, 2 * PIECE]);
 }
 
 #[test]

@@ -112,7 +112,7 @@ mod tests {
     #[tokio::test]
     async fn the_user_cannot_signal_the_daemon_by_the_thread_that_uses_its_files() {
         let Some(nobody) = nobody() else { return };
-        let (tell, told) = mpsc::channel();
+        let (tell, thread_id) = mpsc::channel();
         let (done, until_done) = mpsc::channel::<()>();
         let theirs = nobody.clone();
         let using = thread::spawn(move || {
@@ -121,7 +121,7 @@ mod tests {
                 let _ended = until_done.recv();
             })
         });
-        let thread = told.recv().unwrap().as_raw_nonzero();
+        let thread = thread_id.recv().unwrap().as_raw_nonzero();
         let mut command = tokio::process::Command::new("sh");
         command.args(["-c", &format!("kill -0 {thread}")]);
         let by_root = command.status().await.unwrap();

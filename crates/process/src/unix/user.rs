@@ -112,7 +112,7 @@ mod tests {
         for name in ["nobody-has-this-name", "", "a\0b"] {
             let missing = User::lookup(name);
             assert!(
-                matches!(missing, Err(ProcessError::UnknownUser { name: told }) if told == name)
+                matches!(missing, Err(ProcessError::UnknownUser { name: unknown }) if unknown == name)
             );
         }
     }

@@ -76,8 +76,8 @@ fn clean(
         let is_overridden = extra.iter().any(|(other, _)| is(name, other));
         !is_overridden && PASSED_ON.iter().any(|known| is(name, known))
     };
-    let kept = own.filter(|(name, _)| passes(name));
-    kept.chain(extra.iter().map(|(name, value)| (name.into(), value.into()))).collect()
+    let passed = own.filter(|(name, _)| passes(name));
+    passed.chain(extra.iter().map(|(name, value)| (name.into(), value.into()))).collect()
 }
 
 #[cfg(test)]

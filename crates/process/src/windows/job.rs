@@ -66,11 +66,11 @@ impl Job {
         let size = mem::size_of_val(&list[..]) as u32;
         let into: *mut c_void = list.as_mut_ptr().cast();
         // SAFETY: it writes at most `size` bytes, which are there, and are aligned as its form is.
-        let asked = done(unsafe {
+        let queried = done(unsafe {
             let kind = JobObjectBasicProcessIdList;
             QueryInformationJobObject(self.raw(), kind, into, size, ptr::null_mut())
         });
-        match asked {
+        match queried {
             Err(error) if error.raw_os_error() != Some(ERROR_MORE_DATA as i32) => {
                 return Err(error);
             }

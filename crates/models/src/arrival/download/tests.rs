@@ -102,10 +102,10 @@ fn damage_is_found_and_the_file_begins_anew() {
     assert!(
         matches!(file.finish(), Err(ArrivalError::Altered { file }) if file.as_str() == "m/1.gguf")
     );
-    let mut again = download.begin(0).unwrap();
-    assert_eq!(again.arrived(), 0);
-    again.write(&short).unwrap();
-    let tree = again.finish().unwrap();
+    let mut second = download.begin(0).unwrap();
+    assert_eq!(second.arrived(), 0);
+    second.write(&short).unwrap();
+    let tree = second.finish().unwrap();
     download.keep(0, tree);
     let (arrived, total) = (5, download.total());
     let unfinished = download.finish(false, None);

@@ -202,8 +202,8 @@ impl Supervisor {
     /// Stops all sessions, each with this grace, then ends all other descendants of the supervisor,
     /// and then the supervisor. Returns when all have ended, or at a deadline.
     pub async fn shutdown(&self, grace: Duration) {
-        let asked = self.ask(Call::Shutdown(grace), grace).await;
-        if asked.is_ok() {
+        let reply = self.ask(Call::Shutdown(grace), grace).await;
+        if reply.is_ok() {
             let _ = time::timeout(LONGEST_ANSWER, self.ended()).await;
         }
     }
@@ -217,7 +217,7 @@ impl Supervisor {
 
     async fn ask(&self, wanted: Call, takes: Duration) -> Result<Reply, ProcessError> {
         let (reply, answer) = oneshot::channel();
-        let asked = async {
+        let exchange = async {
             self.asks
                 .send(Ask { wanted, reply })
                 .await
@@ -225,7 +225,7 @@ impl Supervisor {
             answer.await.map_err(|_| ProcessError::SupervisorGone)?
         };
         let late = ProcessError::TimedOut { what: "an answer of the supervisor" };
-        time::timeout(LONGEST_ANSWER + takes, asked).await.unwrap_or(Err(late))
+        time::timeout(LONGEST_ANSWER + takes, exchange).await.unwrap_or(Err(late))
     }
 }
 

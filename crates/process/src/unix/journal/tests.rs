@@ -14,7 +14,7 @@ fn journal() -> (File, Arc<Journal>) {
 }
 
 /// The next daemon's journal.
-fn again(file: &File) -> Arc<Journal> {
+fn reopened(file: &File) -> Arc<Journal> {
     Journal::open(file.try_clone().unwrap().into()).unwrap()
 }
 
@@ -40,8 +40,11 @@ fn what_was_read_and_not_taken_is_left_for_the_next_daemon() {
     assert_eq!(read(&mut reader, b"taken, "), b"taken, ");
     read(&mut reader, b"left");
     journal.note(7, 9, b"one").unwrap();
-    assert_eq!(left(&again(&file)), b"left");
-    assert_eq!(again(&file).notes().unwrap(), [Note { taken: 7, mark: 9, text: b"one".to_vec() }]);
+    assert_eq!(left(&reopened(&file)), b"left");
+    assert_eq!(
+        reopened(&file).notes().unwrap(),
+        [Note { taken: 7, mark: 9, text: b"one".to_vec() }]
+    );
 }
 
 #[test]
@@ -57,7 +60,7 @@ fn a_read_counts_though_the_daemon_was_killed_before_it_noted_it() {
     assert!(reader.read(&mut BytesMut::new(), killed).is_err());
     let mut held = HeldOutput::begin(&file).unwrap();
     held.append(b" held").unwrap();
-    assert_eq!(left(&again(&file)), b"noted a\0b\0c held");
+    assert_eq!(left(&reopened(&file)), b"noted a\0b\0c held");
 }
 
 #[test]
@@ -66,13 +69,13 @@ fn a_second_daemon_that_is_killed_in_the_takeover_leaves_the_same() {
     drop(JournalReader::new(journal).unwrap());
     let mut held = HeldOutput::begin(&file).unwrap();
     held.append(b"one ").unwrap();
-    assert_eq!(left(&again(&file)), b"one ");
+    assert_eq!(left(&reopened(&file)), b"one ");
     let mut held = HeldOutput::begin(&file).unwrap();
     held.append(b"two").unwrap();
-    let journal = again(&file);
+    let journal = reopened(&file);
     assert_eq!(left(&journal), b"one two");
     journal.note(4, 9, b"").unwrap();
-    assert_eq!(left(&again(&file)), b"two");
+    assert_eq!(left(&reopened(&file)), b"two");
 }
 
 #[test]
@@ -83,10 +86,10 @@ fn a_dropped_note_is_gone_and_still_tells_how_much_was_taken() {
     let first = journal.note(1, 9, b"first").unwrap();
     let second = journal.note(2, 9, b"second").unwrap();
     journal.drop_notes(first).unwrap();
-    assert_eq!(again(&file).notes().unwrap().len(), 1);
+    assert_eq!(reopened(&file).notes().unwrap().len(), 1);
     journal.drop_notes(second).unwrap();
-    assert_eq!(again(&file).notes().unwrap(), []);
-    assert_eq!(left(&again(&file)), b"c");
+    assert_eq!(reopened(&file).notes().unwrap(), []);
+    assert_eq!(left(&reopened(&file)), b"c");
 }
 
 #[test]
@@ -97,7 +100,7 @@ fn notes_that_nobody_drops_stay_within_their_bound() {
         journal.note(0, 9, &long).unwrap();
         assert!(journal.get(Word::NotesEnd) - journal.get(Word::NotesFrom) <= MOST_NOTES);
     }
-    let notes = again(&file).notes().unwrap();
+    let notes = reopened(&file).notes().unwrap();
     assert!(!notes.is_empty() && notes.iter().all(|note| note.text == long));
 }
 
@@ -107,10 +110,10 @@ fn a_state_is_the_newest_that_was_kept_whole_and_one_that_is_too_long_is_none() 
     assert_eq!(journal.state().unwrap(), None);
     for state in [&b"one"[..], b"two", b"three"] {
         assert!(journal.keep_state(state).unwrap());
-        assert_eq!(again(&file).state().unwrap().as_deref(), Some(state));
+        assert_eq!(reopened(&file).state().unwrap().as_deref(), Some(state));
     }
     assert!(!journal.keep_state(&vec![0; MOST_STATE + 1]).unwrap());
-    assert_eq!(again(&file).state().unwrap(), None);
+    assert_eq!(reopened(&file).state().unwrap(), None);
 }
 
 #[test]
@@ -118,9 +121,9 @@ fn a_write_that_was_cut_off_is_known_as_such() {
     let (file, journal) = journal();
     assert_eq!(journal.written(), Some(0));
     journal.writes(10);
-    assert_eq!(again(&file).written(), None);
+    assert_eq!(reopened(&file).written(), None);
     journal.wrote(4);
-    assert_eq!(again(&file).written(), Some(4));
+    assert_eq!(reopened(&file).written(), Some(4));
 }
 
 proptest! {
@@ -132,7 +135,7 @@ proptest! {
     ) {
         let file = create(TERMINAL_RING).unwrap();
         let (mut written, mut taken) = (Vec::new(), Vec::new());
-        let mut journal = again(&file);
+        let mut journal = reopened(&file);
         let mut reader = JournalReader::new(Arc::clone(&journal)).unwrap();
         let mut held: Option<HeldOutput> = None;
         for (step, bytes) in steps {
@@ -140,7 +143,7 @@ proptest! {
                 (0, None) => held = Some(HeldOutput::begin(&file).unwrap()),
                 (0, Some(_)) => {
                     held = None;
-                    journal = again(&file);
+                    journal = reopened(&file);
                     reader = JournalReader::new(Arc::clone(&journal)).unwrap();
                 }
                 (_, Some(held)) if held.room() >= bytes.len() => {
@@ -175,7 +178,7 @@ proptest! {
                 }
             }
         }
-        taken.extend(left(&again(&file)));
+        taken.extend(left(&reopened(&file)));
         prop_assert!(taken == written, "{} of {}", taken.len(), written.len());
     }
 }

@@ -81,8 +81,8 @@ impl Supervising {
         if reap_all() && HAS_SUBREAPER {
             return;
         }
-        if let Ok(again) = LOOK_AGAIN.try_into() {
-            let _ = poll(&mut [PollFd::new(&self.signals, PollFlags::IN)], Some(&again));
+        if let Ok(pause) = LOOK_AGAIN.try_into() {
+            let _ = poll(&mut [PollFd::new(&self.signals, PollFlags::IN)], Some(&pause));
         }
     }
 }
