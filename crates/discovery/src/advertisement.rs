@@ -159,9 +159,9 @@ mod tests {
 
     #[test]
     fn a_server_tells_its_id_to_ours() {
-        let answers: Vec<_> = rooms(1, "", LISTEN, false, "07ab");
-        let answers: Vec<_> = answers.iter().map(|one| property(one, SERVER_ID)).collect();
-        assert_eq!(answers, ["", "07ab"]);
+        let all: Vec<_> = rooms(1, "", LISTEN, false, "07ab");
+        let ids: Vec<_> = all.iter().map(|one| property(one, SERVER_ID)).collect();
+        assert_eq!(ids, ["", "07ab"]);
     }
 
     #[test]

@@ -143,14 +143,14 @@ impl Fetching<'_> {
         let mut body = answer.response.into_body();
         let mut pace = Pace::new(crate::Patience::RATE, self.hub.patience.stall);
         while writer.sent < self.file.size {
-            let sent = Instant::now();
+            let began = Instant::now();
             let bytes = match timeout(pace.left(), body.frame()).await {
                 Err(_) => return Err(self.cut(writer, "it comes too slowly, or not at all")),
                 Ok(None) => return Err(self.cut(writer, "the connection ended")),
                 Ok(Some(Err(error))) => return Err(self.cut(writer, &error.to_string())),
                 Ok(Some(Ok(frame))) => frame.into_data().unwrap_or_default(),
             };
-            pace.came(bytes.len(), sent.elapsed());
+            pace.came(bytes.len(), began.elapsed());
             let room = self.file.size - writer.sent;
             let bytes = bytes.slice(..bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX)));
             if !writer.send(bytes).await {

@@ -109,8 +109,10 @@ impl Hasher {
     /// When there is no thread to be had.
     pub fn start(cache: TreeCache) -> io::Result<Self> {
         let shared = Arc::<Shared>::default();
-        let (theirs, stored) = (shared.clone(), cache.clone());
-        thread::Builder::new().name("hasher".to_owned()).spawn(move || run(&theirs, &stored))?;
+        let (theirs, their_cache) = (shared.clone(), cache.clone());
+        thread::Builder::new()
+            .name("hasher".to_owned())
+            .spawn(move || run(&theirs, &their_cache))?;
         Ok(Self { cache, shared })
     }
 

@@ -279,8 +279,8 @@ mod tests {
         let mut joined = JoinedEvents::after(SESSION, 0);
         joined.skipped();
         joined.live(5, event(5));
-        let request = std::iter::from_fn(|| joined.due().inspect(|_| joined.refused()));
-        assert_eq!(request.count(), ATTEMPTS as usize + 1);
+        let requests = std::iter::from_fn(|| joined.due().inspect(|_| joined.refused()));
+        assert_eq!(requests.count(), ATTEMPTS as usize + 1);
         assert_eq!(numbers(joined.ready()), [5]);
     }
 }

@@ -42,8 +42,6 @@ use crate::{
 /// The settings, and the state that is on the disk.
 pub(super) struct Base {
     pub(super) settings: Settings,
-    /// Holds the directory's lock.
-    pub(super) data: DataDir,
     pub(super) stores: Stores,
     pub(super) ages: Arc<AgeClock>,
     pub(super) keys: Keys,
@@ -53,6 +51,8 @@ pub(super) struct Base {
     pub(super) rooms: Rooms,
     pub(super) responses: ResponseKeeper,
     kept_responses: Live<Duration>,
+    /// Holds the directory's lock. The last field: it is released after the stores are closed.
+    pub(super) data: DataDir,
 }
 
 impl Base {

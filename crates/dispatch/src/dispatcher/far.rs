@@ -162,8 +162,8 @@ mod tests {
         assert_eq!(bench.submit(spec(2)), [], "somebody healthy could take it");
         assert_eq!(bench.submit(stays(3)), [assign(3, 1, 0)]);
         assert_eq!(bench.submit(stays(4)), []);
-        let repeat = bench.finished(3, 1, Verdict::AnsweredWithFault);
-        assert_eq!(repeat, [assign(4, 1, 0)], "the other is healthy, and not here");
+        let outputs = bench.finished(3, 1, Verdict::AnsweredWithFault);
+        assert_eq!(outputs, [assign(4, 1, 0)], "the other is healthy, and not here");
         assert_eq!(bench.finished(4, 1, Verdict::Answered), [assign(2, 1, 0)]);
     }
 

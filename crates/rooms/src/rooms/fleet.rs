@@ -41,14 +41,14 @@ pub(super) struct Fleet {
     directory: RwLock<Directory>,
     pub(super) absent: Mutex<Absent>,
     pub(super) turns: Turns,
-    /// When the use of others' rooms was last asked for.
-    uses_read: Mutex<Option<u64>>,
+    /// When the use of the other servers' rooms was last asked for.
+    uses_requested: Mutex<Option<u64>>,
 }
 
 impl Fleet {
     fn new() -> Self {
-        let (absent, uses_read) = (Mutex::default(), Mutex::default());
-        Self { directory: RwLock::default(), absent, turns: Turns::default(), uses_read }
+        let (absent, uses_requested) = (Mutex::default(), Mutex::default());
+        Self { directory: RwLock::default(), absent, turns: Turns::default(), uses_requested }
     }
 
     pub(super) fn count(&self) -> usize {
@@ -113,12 +113,12 @@ impl Rooms {
         let Some(fleet) = &self.0.fleet else { return };
         let now = self.0.house.clock.now();
         {
-            let mut read_at = fleet.uses_read.lock().unwrap_or_else(PoisonError::into_inner);
-            if read_at.is_some_and(|read_at| now < read_at.saturating_add(USES_KNOWN)) {
+            let mut last = fleet.uses_requested.lock().unwrap_or_else(PoisonError::into_inner);
+            if last.is_some_and(|last| now < last.saturating_add(USES_KNOWN)) {
                 return;
             }
             // Noted before the answer: of many requests at once, one asks the store.
-            *read_at = Some(now);
+            *last = Some(now);
         }
         match self.0.house.store.room_uses() {
             Ok(uses) => fleet.read(|directory| directory.note_uses(&uses)),

@@ -69,9 +69,9 @@ fn link(state: &mut RoomState, id: &str, number: u64, now: u64) -> LinkHandle {
 
 /// The names of the announcements, such as `participant.left room:participant-left`.
 fn names(announcements: &[Announcement]) -> Vec<String> {
-    let name = |announcements: &Announcement| {
-        let event = announcements.event.as_ref().map(|event| event.name().to_owned());
-        let message = announcements.message.as_ref().map(|message| match message {
+    let name = |announcement: &Announcement| {
+        let event = announcement.event.as_ref().map(|event| event.name().to_owned());
+        let message = announcement.message.as_ref().map(|message| match message {
             ServerMessage::ParticipantJoined(_) => "+".to_owned(),
             ServerMessage::ParticipantLeft(_) => "-".to_owned(),
             other => other.encode(),
@@ -103,17 +103,17 @@ fn a_stock_participants_life_is_announced_as_it_happens() {
     let mut state = state();
     assert_eq!(names(&stock(&mut state, "p", 0)), ["participant.joined +"]);
     assert_eq!(state.participant("p").unwrap().status, Status::Offline);
-    let (linked, announcements) = state.link("p", provider(1), 5).unwrap();
-    assert_eq!(names(&[announcements]), ["participant.updated"]);
+    let (linked, announcement) = state.link("p", provider(1), 5).unwrap();
+    assert_eq!(names(&[announcement]), ["participant.updated"]);
     let info = state.participant("p").unwrap();
     assert_eq!((info.status, info.connection.connected), (Status::Online, true));
     assert_eq!((info.joined_at, info.updated_at, info.last_seen), (0, 5, 5));
     assert_eq!(info.connection.last_tunnel_seen_at, Some(5));
-    let announcements = state.disconnect("p", linked.serial, 9).unwrap();
-    assert_eq!(names(&[announcements]), ["participant.updated"]);
+    let announcement = state.disconnect("p", linked.serial, 9).unwrap();
+    assert_eq!(names(&[announcement]), ["participant.updated"]);
     assert_eq!(state.participant("p").unwrap().status, Status::Offline);
-    let announcements = state.remove("p", ConnectionEnd::Removed).unwrap();
-    assert_eq!(names(&[announcements]), ["participant.left -"]);
+    let announcement = state.remove("p", ConnectionEnd::Removed).unwrap();
+    assert_eq!(names(&[announcement]), ["participant.left -"]);
     assert_eq!(state.count(), 0);
 }
 
@@ -132,8 +132,8 @@ fn a_silent_participant_is_reported_offline_once_and_back_when_it_returns() {
     );
     assert!(state.sweep(OFFLINE * 3, OFFLINE * 3).announcements.is_empty(), "once");
     assert_eq!(names(&stock(&mut state, "p", OFFLINE * 4)), ["participant.updated"]);
-    let (_, announcements) = state.link("p", provider(2), OFFLINE * 4).unwrap();
-    assert_eq!(names(&[announcements]), ["participant.updated +"]);
+    let (_, announcement) = state.link("p", provider(2), OFFLINE * 4).unwrap();
+    assert_eq!(names(&[announcement]), ["participant.updated +"]);
 }
 
 #[test]
@@ -284,8 +284,8 @@ fn a_connected_participants_models_may_change() {
     let linked = link(&mut state, "p", 1, 0);
     let texts = |models: &[&str]| models.iter().map(|&model| model.to_owned()).collect::<Vec<_>>();
     let new = texts(&["n", "*", "room:any", "a\nb", "n"]);
-    let announcements = state.set_models("p", linked.serial, new.clone(), 7).unwrap();
-    assert_eq!(names(&[announcements]), ["participant.updated"]);
+    let announcement = state.set_models("p", linked.serial, new.clone(), 7).unwrap();
+    assert_eq!(names(&[announcement]), ["participant.updated"]);
     assert_eq!(state.participant("p").unwrap().models, ["n", "n"], "what is no name is left out");
     assert!(state.set_models("p", linked.serial, new, 8).is_none(), "nothing new");
     assert_eq!(find(&state, "m", 8), Available::Nobody);

@@ -95,12 +95,24 @@ async fn a_worker_on_another_member_has_its_work_its_messages_and_its_results() 
 }
 
 #[tokio::test]
-async fn a_worker_is_refused_on_an_unknown_machine() {
+async fn a_worker_is_refused_on_a_machine_that_is_unknown_or_cannot_make_it_or_be_reached() {
     let mut teams = TeamPair::new().await;
-    let work = json!({"prompt": "x", "node_id": "nowhere"});
-    let refused = teams.asks("assign", work, "error").await;
-    let words = refused["message"].as_str().unwrap();
+    let refused = async |teams: &mut TeamPair, work: Value| {
+        let refused = teams.asks("assign", work, "error").await;
+        refused["message"].as_str().unwrap().to_owned()
+    };
+    let words = refused(&mut teams, json!({"prompt": "x", "node_id": "nowhere"})).await;
     assert!(words.contains("there is no node \"nowhere\""), "{words}");
+    let nowhere = json!({"prompt": "x", "node_id": "node-2", "working_dir": "/no/such/place"});
+    let words = refused(&mut teams, nowhere).await;
+    assert!(words.contains("machine 2: ") && words.contains("/no/such/place"), "{words}");
+    teams.pair.machines.1.cluster.shut_down();
+    let cluster = teams.pair.machines.0.cluster.clone();
+    until("it is out of reach", || !cluster.is_reachable("node-2")).await;
+    let words = refused(&mut teams, json!({"prompt": "x", "node_id": "machine 2"})).await;
+    assert!(words.contains("machine 2 cannot be reached"), "{words}");
+    let list = teams.asks("get_team", json!({}), "team_list").await;
+    assert_eq!(list["teams"][0]["worker_session_ids"], json!([]));
     teams.shut_down().await;
 }
 
@@ -114,6 +126,25 @@ async fn deleting_a_team_or_killing_a_worker_ends_the_session_on_its_machine() {
     assert_eq!(result["success"], false, "{result}");
     teams.asks("delete_team", json!({}), "team_deleted").await;
     until("its session has ended", || !teams.runs_there(&other)).await;
+    teams.shut_down().await;
+}
+
+#[tokio::test]
+async fn results_and_messages_arrive_once_however_often_the_link_is_cut() {
+    let mut teams = TeamPair::new().await;
+    let worker = teams.assign("say 0").await;
+    assert_eq!(teams.wait(&worker).await["result"], "0");
+    for number in 1..6 {
+        teams.pair.machines.0.cut();
+        let relay = json!({"from_session_id": teams.leader, "to_session_id": worker,
+            "payload": format!("slow 50; say {number}")});
+        teams.asks("relay_team_message", relay, "team_message_sent").await;
+        teams.pair.machines.0.cut();
+        assert_eq!(teams.wait(&worker).await["result"], number.to_string());
+    }
+    let id = worker.as_str().unwrap().parse().unwrap();
+    let facts = teams.pair.entry.workspace.sessions.facts(id).unwrap();
+    assert_eq!(facts.turn, 6, "each message began one turn");
     teams.shut_down().await;
 }
 

@@ -106,6 +106,21 @@ async fn an_agent_does_what_it_is_handed_and_its_last_words_are_the_result() {
 }
 
 #[tokio::test]
+async fn the_result_is_that_of_the_turn_with_the_work_whatever_others_say_before() {
+    let (_site, whole, made) = crew().await;
+    let (team, leader) = (made.team.id, made.leader_session.id);
+    let worker = handoff(&whole, team, "say first").await.worker_session_id;
+    for text in ["slow 100; say a client's", "say another's"] {
+        whole.sessions().prompt(worker, None, text.to_owned(), None).unwrap();
+    }
+    relay(&whole, team, leader, worker, "say the leader's").await;
+    let wait = format!(r#"{{"type":"team_wait","team_id":"{team}"}}"#);
+    let ServerMessage::TeamWaitResult(waited) = say(&whole, &wait).await.unwrap() else { panic!() };
+    assert_eq!(waited.results[0].result, "the leader's");
+    whole.shut_down().await;
+}
+
+#[tokio::test]
 async fn the_sessions_own_environment_carries_no_token() {
     let site = site();
     let whole = Whole::start(&site).await;

@@ -89,22 +89,19 @@ impl Watched {
 
     fn connect(&mut self, id: &str) {
         self.counted += 1;
-        if let Some((linked, announcements)) = self.state.link(id, provider(self.counted), self.now)
+        if let Some((linked, announcement)) = self.state.link(id, provider(self.counted), self.now)
         {
             self.linked.push((id.to_owned(), self.counted, linked));
-            self.hear([announcements]);
+            self.hear([announcement]);
         }
     }
 
     fn drop(&mut self, which: usize) {
         if !self.linked.is_empty() {
             let (id, _, linked) = self.linked.swap_remove(which % self.linked.len());
-            let announcements = self.state.disconnect(&id, linked.serial, self.now);
-            assert!(
-                announcements.is_none() || ended(&linked).is_none(),
-                "an ended one is nobody's"
-            );
-            self.hear(announcements);
+            let announcement = self.state.disconnect(&id, linked.serial, self.now);
+            assert!(announcement.is_none() || ended(&linked).is_none(), "an ended one is nobody's");
+            self.hear(announcement);
         }
     }
 
@@ -112,15 +109,15 @@ impl Watched {
         if !self.linked.is_empty() {
             let (id, _, linked) = &self.linked[which % self.linked.len()];
             let models = (0..models).map(|number| format!("m{number}")).collect();
-            let announcements = self.state.set_models(id, linked.serial, models, self.now);
-            self.hear(announcements);
+            let announcement = self.state.set_models(id, linked.serial, models, self.now);
+            self.hear(announcement);
         }
     }
 
     /// Nobody comes who is there, and nobody goes who is not.
     fn hear(&mut self, announcements: impl IntoIterator<Item = Announcement>) {
-        for announcements in announcements {
-            match announcements.message {
+        for announcement in announcements {
+            match announcement.message {
                 Some(ServerMessage::ParticipantJoined(joined)) => {
                     assert!(self.there.insert(joined.participant.id));
                 }
@@ -149,11 +146,8 @@ impl Watched {
         assert_eq!(state.models, models);
         assert_eq!(state.answering, connected.clone().filter(|member| member.answers()).count());
         assert_eq!(connected.count(), alive.len());
-        let announcements = state.members.values().filter(|member| !member.is_shown_offline);
-        assert_eq!(
-            announcements.map(|member| member.id.clone()).collect::<BTreeSet<_>>(),
-            self.there
-        );
+        let shown = state.members.values().filter(|member| !member.is_shown_offline);
+        assert_eq!(shown.map(|member| member.id.clone()).collect::<BTreeSet<_>>(), self.there);
     }
 }
 

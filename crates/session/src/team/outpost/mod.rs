@@ -131,7 +131,7 @@ impl Outpost {
         let owner = owner.to_owned();
         let facts = SeatFacts { session, team, owner, taken: 0, reports: 0, is_gone: false };
         self.seats.insert(session, Seat::new(facts));
-        Ok(self.stored(SeatKey::seat(session)))
+        Ok(self.keep(SeatKey::seat(session)))
     }
 
     /// Takes the seat of a session back that could not be made.
@@ -158,8 +158,8 @@ impl Outpost {
         seat.facts.taken = message.seq;
         let (key, seq) = (SeatKey::message(session, message.seq), message.seq);
         seat.messages.insert(seq, message);
-        let mut effects = self.stored(SeatKey::seat(session));
-        effects.extend(self.stored(key));
+        let mut effects = self.keep(SeatKey::seat(session));
+        effects.extend(self.keep(key));
         effects.extend(self.delivery(session, seq).map(Effect::Show));
         effects.extend(self.offer(session));
         (Receipt::Noted, effects)
@@ -303,8 +303,8 @@ impl Outpost {
         let number = seat.facts.reports;
         seat.reports.insert(number, report);
         let key = |number| SeatKey::report(session, number);
-        let mut effects = self.stored(SeatKey::seat(session));
-        effects.extend(self.stored(key(number)));
+        let mut effects = self.keep(SeatKey::seat(session));
+        effects.extend(self.keep(key(number)));
         let dropped = dropped.map(|(number, _)| Effect::Keep(Change::RemoveSeat(key(number))));
         effects.extend(dropped);
         effects
@@ -339,8 +339,8 @@ impl Outpost {
         vec![Effect::Keep(Change::RemoveSeat(SeatKey::seat(session)))]
     }
 
-    /// The record with this key, to be stored.
-    fn stored(&self, key: SeatKey) -> Vec<Effect> {
+    /// Stores the record with this key.
+    fn keep(&self, key: SeatKey) -> Vec<Effect> {
         let record = self.record(key).map(Change::PutSeat).map(Effect::Keep);
         record.into_iter().collect()
     }

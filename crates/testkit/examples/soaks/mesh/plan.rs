@@ -95,7 +95,7 @@ pub(crate) const BUSY: Duration = Duration::from_secs(60);
 /// A request that has not ended by then hangs. It may be sent to a machine that is frozen itself meanwhile.
 pub(crate) const HANGS: Duration = PATIENCE.longest().saturating_add(FROZEN).saturating_add(BUSY);
 
-/// The flags of a machine of these rules.
+/// The flags of a machine of this plan.
 pub(crate) fn flags() -> Vec<String> {
     let drain = ("--drain-timeout-secs", DRAIN.as_secs().to_string());
     let flags = PATIENCE.flags().into_iter().chain([drain]);

@@ -34,7 +34,7 @@ pub(crate) struct Remove {
 impl Remove {
     pub(super) async fn run(self, context: ServiceContext<'_>) -> anyhow::Result<()> {
         let place = self.chosen(installed(&self.whose.scopes()))?;
-        let leftovers = leftovers(&place, context);
+        let remaining = remaining(&place, context);
         let manager = Manager::of(place.scope);
         let is_here = manager.is_here().await;
         if is_here {
@@ -46,7 +46,7 @@ impl Remove {
             manager.forget().await?;
         }
         say(&format!("stopped, and removed {}", place.unit.display()))?;
-        Ok(say(&format!("kept: {}", leftovers.join(", ")))?)
+        Ok(say(&format!("kept: {}", remaining.join(", ")))?)
     }
 
     fn chosen(&self, mut places: Vec<Place>) -> anyhow::Result<Place> {
@@ -69,7 +69,7 @@ impl Remove {
 }
 
 /// The files that stay on the disk.
-fn leftovers(place: &Place, context: ServiceContext<'_>) -> Vec<String> {
+fn remaining(place: &Place, context: ServiceContext<'_>) -> Vec<String> {
     let text = fs::read_to_string(&place.unit).unwrap_or_default();
     let words = command_of(&text).and_then(|line| quoting::words(&line)).unwrap_or_default();
     let server = words.get(1..).and_then(|words| options_of(words, context));
@@ -83,11 +83,11 @@ fn leftovers(place: &Place, context: ServiceContext<'_>) -> Vec<String> {
     let environment = place.environment.exists();
     let environment =
         environment.then(|| format!("the secrets in {}", place.environment.display()));
-    let leftovers: Vec<String> = data.into_iter().chain(environment).collect();
-    if leftovers.is_empty() {
+    let remaining: Vec<String> = data.into_iter().chain(environment).collect();
+    if remaining.is_empty() {
         vec!["nothing, there was nothing else".to_owned()]
     } else {
-        leftovers
+        remaining
     }
 }
 

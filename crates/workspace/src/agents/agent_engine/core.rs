@@ -57,7 +57,7 @@ impl AgentState {
     }
 }
 
-/// A prompt that was taken.
+/// The place of a prompt that was taken.
 pub(super) struct PromptPosition {
     /// Whether it is the first prompt, so that the task is to be started.
     pub(super) is_first: bool,

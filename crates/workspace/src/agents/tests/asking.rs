@@ -33,6 +33,30 @@ async fn outcome(seen: &mut Watcher, of: &PermissionRequest) -> PermissionOutcom
 }
 
 #[tokio::test]
+async fn a_question_is_shown_to_later_viewers_until_it_is_answered() {
+    let (rig, workspace) = Rig::start().await;
+    let mut first = open(&workspace, &rig, "claude").await;
+    let id = first.id;
+    prompt(&workspace, id, "ask Bash").unwrap();
+    let question = first.question().await;
+    let asks = || workspace.sessions.info(id).unwrap().asks;
+    assert_eq!(asks(), 1);
+    drop(first);
+    let mut second = Watcher::attach(&workspace, id);
+    assert_eq!(second.question().await, question);
+    workspace.sessions.permit(id, allow(&question)).unwrap();
+    assert_eq!(second.end().await.text.as_deref(), Some("Bash was allowed"));
+    drop(second);
+    let mut third = Watcher::attach(&workspace, id);
+    third.answer(&workspace, "say on").await;
+    let is_question =
+        |message: &ServerMessage| matches!(message, ServerMessage::PermissionRequest(_));
+    assert!(!third.messages.iter().any(is_question), "it is answered");
+    assert_eq!(asks(), 0);
+    workspace.shut_down().await;
+}
+
+#[tokio::test]
 async fn an_allowed_tool_runs_and_a_refused_one_does_not() {
     let (rig, workspace) = Rig::start().await;
     for provider in ASKING {

@@ -125,7 +125,7 @@ impl Claude {
     }
 
     /// Handles the beginning of a turn. If an interrupt was sent before, it did not reach this turn, so it
-    /// is sent is_repetition.
+    /// is sent again.
     fn begin(&mut self, line: &Value) -> Vec<AgentOutput> {
         let mut outputs = self.note_id(text(line, "/session_id"));
         if self.is_interrupted && self.origin.has_prompt() {

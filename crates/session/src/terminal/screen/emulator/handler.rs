@@ -82,6 +82,7 @@ impl Emulator {
 }
 
 impl Handler for Emulator {
+    #[inline]
     fn input(&mut self, c: char) {
         match width::of(c) {
             None => {}
