@@ -45,7 +45,7 @@ impl Connection {
         Self::pinned(url, token, None)
     }
 
-    /// The same for a server whose certificate has this fingerprint, if one is given.
+    /// As [`Connection::new`]. If a fingerprint is given, the server's certificate must have it.
     pub(crate) fn pinned(
         url: &str,
         token: Option<&Secret>,
@@ -91,7 +91,7 @@ impl Connection {
         self.within(DEADLINE, self.whole(request)).await
     }
 
-    /// As [`Connection::ask`], for an answer that may take as long as this.
+    /// As [`Connection::ask`], but the answer may take as long as `patience`.
     pub(crate) async fn ask_patiently(
         &self,
         method: Method,
@@ -144,8 +144,8 @@ impl Connection {
         Err(self.refusal(status, &body))
     }
 
-    /// The error for an answer with this status and body. An answer without words is another program's, or
-    /// that of a proxy whose server is away.
+    /// The error for an answer with this status and body. An answer without an error message comes from
+    /// another program. If the status is a server error, it may be that of a proxy whose server is away.
     fn refusal(&self, status: StatusCode, body: &[u8]) -> ClientError {
         match has_words(body) || status.is_server_error() {
             true => refusal(status, body),
@@ -221,7 +221,7 @@ impl Connection {
         Ok(request)
     }
 
-    /// Refuses a redirection: a token is not sent where somebody in between points.
+    /// Refuses a redirection: the token must not be sent to an address that a machine in between may have named.
     fn stay(&self, response: &Response<Incoming>) -> Result<(), ClientError> {
         let location =
             response.headers().get(header::LOCATION).filter(|_| response.status().is_redirection());

@@ -87,7 +87,7 @@ impl Events {
 
     async fn next(&mut self) -> Result<Option<Bytes>, ClientError> {
         loop {
-            // Before anything else is read: what came before a failure is returned before it.
+            // Returned before more is read, so that events which came before a failure are not lost.
             if let Some(data) = self.ready.pop_front() {
                 return Ok(Some(data));
             }

@@ -18,7 +18,7 @@ use crate::{
     server::{Warren, segment},
 };
 
-/// The longest silence of a pull. It waits ten minutes for peers to come back.
+/// The longest silence of a pull, which waits up to ten minutes for peers to come back.
 const PULLING: Duration = Duration::from_secs(15 * 60);
 
 impl Warren {

@@ -72,8 +72,8 @@ impl ClientSocket {
         accept::connect(&self.0, request, from)
     }
 
-    /// Makes this machine a member of a cluster: its objects are told to the other members, theirs are
-    /// shown here, and each serves the other's clients.
+    /// Makes this machine a member of a cluster: its objects are announced to the other members, theirs are
+    /// shown here, and each member serves the clients of the others.
     pub fn join(&self, cluster: &Cluster) {
         let services = &self.0.services;
         let (sender, elsewhere) = mpsc::channel(CHANGES);
@@ -83,7 +83,7 @@ impl ClientSocket {
         let events = services.events.subscribe();
         let (moved, member) = (Arc::clone(services), cluster.clone());
         let own = tokio::spawn(async move {
-            // First: a session that has left must not be announced as this machine's.
+            // Before any announcement: a session that has left must not be announced as this machine's.
             moving::restore(&moved, &member).await;
             own.run(events, elsewhere).await;
         });
@@ -105,7 +105,7 @@ impl ClientSocket {
         tokio::spawn(async move { teams.join(members).await });
     }
 
-    /// Ends the membership on this side: the other members are told nothing more.
+    /// Ends the membership on this side: nothing more is announced to the other members.
     pub fn leave(&self) {
         self.0.services.teams.leave();
         self.0.services.membership.leave();

@@ -215,7 +215,7 @@ impl AsyncWrite for GatedIo {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let wrote = ready!(self.io.as_mut().poll_write(cx, bytes));
-        // Only once the system has taken some of them.
+        // Not before: while the system takes no bytes, the client counts as silent.
         self.gate.lock().wrote = Instant::now();
         Poll::Ready(wrote)
     }

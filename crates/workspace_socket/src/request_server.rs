@@ -179,7 +179,8 @@ impl RequestServer {
     async fn attach_as(&mut self, attach: &Attach, said: AttachAnswer) -> Result<(), OutboxClosed> {
         let Asker { services, client, outbox, .. } = &self.asker;
         let id = attach.session_id;
-        // First, because without such a session the client stays attached to the earlier one.
+        // Before the earlier session is let go: if there is no such session, the client stays attached to the
+        // earlier one.
         let attachment = match services.sessions.attach(id, *client, attach.after_seq) {
             Ok(attachment) => attachment,
             Err(refusal) => return self.say(&Family::Plain.refused(&refusal)),

@@ -200,7 +200,7 @@ impl Answer {
         self.first_ms.get_or_insert(self.total_ms);
         self.pieces += 1;
         self.text.push_str(piece);
-        // The beginning goes: people look at the end.
+        // The beginning is dropped, since people look at the end.
         if self.text.len() > MAX_ANSWER {
             let from = self.text.ceil_char_boundary(self.text.len() - MAX_ANSWER);
             self.text.drain(..from);

@@ -33,7 +33,7 @@ impl Editor {
     /// Types a text at the cursor, as far as there is room.
     pub fn insert(&mut self, typed: &str) {
         for grapheme in text::block(typed).graphemes(true) {
-            // A part of a character would be another one, or none.
+            // A part of a grapheme would be another character, or none.
             if self.text.len() + grapheme.len() > self.most {
                 return;
             }

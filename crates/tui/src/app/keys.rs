@@ -18,7 +18,7 @@ impl App {
         if key.kind == KeyEventKind::Release {
             return Vec::new();
         }
-        // Before dialogs and prompts: in raw mode no signal comes of it.
+        // Before dialogs and prompts: in raw mode, the terminal does not turn it into a signal.
         if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
             return vec![Effect::Quit];
         }
@@ -54,7 +54,7 @@ impl App {
             self.before_help = self.screen;
         }
         self.screen = screen;
-        // A user who goes there wants to ask.
+        // A user who goes to this screen wants to ask.
         self.ask.is_typing = screen == Screen::Ask && !self.ask.is_open();
     }
 
@@ -109,7 +109,7 @@ impl App {
         }
     }
 
-    /// The lists that are polled while they are shown have no other effects.
+    /// Handles a key on a list that is polled while it is shown. Such keys have no effects for the shell.
     fn on_page(&mut self, acts: impl FnOnce(&mut Self)) -> Vec<Effect> {
         acts(self);
         Vec::new()

@@ -342,13 +342,13 @@ impl App {
         (self.mesh, self.usage) =
             (Mesh::default(), Usage { by: self.usage.by, ..Usage::default() });
         (self.access_keys, self.names) = (AccessKeys::default(), BTreeMap::new());
-        // The next event asks the other server, if one of them is shown.
+        // The next event asks the other server for its list, if one is shown.
         if self.page.take().is_some() {
             self.follow += 1;
             effects.push(Effect::Unfollow);
         }
         (self.link, self.server, self.ask.to) = (Link::Asking, server, None);
-        // Late news of rooms of the server before must match no watch.
+        // Late news of the earlier server's rooms must match no watch.
         self.rooms.number_after(&watched);
         self.epoch += 1;
         effects.push(Effect::Poll { epoch: self.epoch, server });
@@ -374,7 +374,7 @@ impl App {
         unwatch.into_iter().chain(watch).collect()
     }
 
-    /// Opens the first room of the list, so that there is something to see.
+    /// Opens the first room of the list if none is open, so that there is something to see.
     fn open_first_room(&mut self) -> Vec<Effect> {
         let first = self.rooms.listed.all().first().map(|room| rooms::entry(room).code);
         match first.filter(|_| self.rooms.open().is_none()) {

@@ -89,7 +89,7 @@ impl Rates {
     /// the last.
     pub fn take(&mut self, second: i64, requests: &[RequestJson], ended: u64) {
         self.requests.add(second, ended as f64);
-        // A busy server's list holds only the last: each of them stands for as many that nobody saw.
+        // A busy server's list holds only the last requests: each of them also stands for some that are missing.
         let unseen = ended as f64 / requests.len().max(1) as f64;
         for request in requests {
             self.spread(second, request, unseen.max(1.0));

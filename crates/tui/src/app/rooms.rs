@@ -5,7 +5,7 @@ use protocol::room::RoomSummary;
 
 use super::{list::List, reading::Reading, room::Room};
 
-/// The most rooms that are watched at once. The one that was not open for the longest time goes first.
+/// The most rooms that are watched at once. The one that was not open for the longest time is dropped first.
 pub const MOST: usize = 8;
 
 /// A part of the screen of rooms.
@@ -50,7 +50,7 @@ pub struct Entry {
 /// The next step after a room was opened.
 #[derive(Debug)]
 pub struct WatchChange {
-    /// The room to watch, if it was not watched yet: its number.
+    /// The number of the watch to begin, if the room was not watched yet.
     pub watch: Option<u64>,
     /// The watch to stop.
     pub unwatch: Option<u64>,
@@ -63,12 +63,12 @@ impl Rooms {
         let unlisted = |room: &&Room| !listed.iter().any(|summary| room.is(summary));
         let by_code = self.watched.iter().filter(unlisted).map(Room::entry);
         let mut by_code: Vec<Entry> = by_code.collect();
-        // Their order among the watched changes with each look: rows would jump under the cursor.
+        // The order of the watched rooms changes whenever one is opened: rows would jump under the cursor.
         by_code.sort_by(|a, b| a.code.cmp(&b.code));
         listed.iter().map(entry).chain(by_code).collect()
     }
 
-    /// A scope as people know it: a listed room's by its code.
+    /// A scope as people know it: that of a listed room is shown as the room's code.
     pub fn scope(&self, scope: &str) -> String {
         let id = scope.strip_prefix("room:");
         let room = self.listed.all().iter().find(|room| Some(room.room.id.as_str()) == id);
@@ -118,7 +118,7 @@ impl Rooms {
         let watch = self.number();
         let room = self.watched.first_mut()?;
         let before = room.watch;
-        // Under a new number: late news of the refused watch match nothing.
+        // Under a new number, so that late news of the refused watch matches no room.
         room.retry(watch, password);
         Some((before, watch))
     }

@@ -67,7 +67,7 @@ impl ListView<'_> {
     }
 }
 
-/// Says in place of a list why it is missing; and `none`, in place of an empty one.
+/// Shows in the place of a list why it is missing, or `none` if it is empty.
 pub(super) fn explain<T>(
     reading: &Reading<T>,
     is_empty: bool,

@@ -75,7 +75,7 @@ impl Poll {
         PollAnswers { health, stats, requests, rooms: Some(rooms), names }
     }
 
-    /// The names of keys and peers, now and then. A server without a mesh has no peers.
+    /// The names of keys and peers, or nothing until they are due again. A server without a mesh has no peers.
     async fn names(&mut self) -> BTreeMap<String, String> {
         let now = Instant::now();
         if self.names_at.is_some_and(|at| now < at + NAMES) {
