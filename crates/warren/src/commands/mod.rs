@@ -125,8 +125,8 @@ pub(crate) fn server_runtime() -> std::io::Result<Runtime> {
     Builder::new_multi_thread().worker_threads((cores / 2).max(1)).enable_all().build()
 }
 
-/// Runs the command of a client. What hangs in the background when it is done does not keep the process: a name that
-/// no server resolves can take half a minute.
+/// Runs the command of a client. Work that still hangs in the background then does not keep the process
+/// alive: a name that no server resolves can take half a minute.
 pub(crate) fn run_client<T>(command: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let runtime = worker_runtime()?;
     let done = runtime.block_on(command);

@@ -71,11 +71,11 @@ pub(crate) struct OfferedModel {
 }
 
 impl Fleet {
-    /// Finds the programs and the models. Takes the folders among `--models` out of the options. `None`: nothing
-    /// to lend, as other backends are named, or as nobody named engines and there is no program.
+    /// Finds the programs and the models. Takes the folders among `--models` out of the options. `None` if
+    /// there is nothing to lend: other backends are named, or no engine is named and a program is missing.
     ///
     /// # Errors
-    /// When what people named is not there, or is no model.
+    /// When a named program or file is not there, or no named file is a model.
     pub(crate) async fn start(
         options: &mut WorkerOptions,
         data_dir: &Path,

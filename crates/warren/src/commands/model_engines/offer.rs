@@ -93,8 +93,8 @@ impl ServedProgram<'_> {
         Group { name, rule }
     }
 
-    /// The context that the model was made for, halved until it takes no more than half of the memory; where its files
-    /// alone take more, until it has room at all.
+    /// The context that the model was made for, halved until the model takes no more than half of the memory.
+    /// If no context is small enough for that, it is halved until the model fits at all.
     fn usual_context(&self, local: &LocalModel, parallel: Option<u32>) -> Option<u64> {
         let made_for = local.head.context_tokens.filter(|tokens| *tokens > 0)?;
         let requests = u64::from(parallel.unwrap_or(1));

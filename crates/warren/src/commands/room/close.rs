@@ -85,7 +85,7 @@ impl Close {
         match self.host.known(&found)? {
             Some(token) => found.room(None)?.close(&token).await?,
             None => {
-                // The administrator's token goes where keys go, not into the host's header.
+                // The administrator's token is sent as a key, too: only there is it checked as one.
                 let token = self
                     .administrators(file, &found)
                     .map_or_else(|| self.host.token(&found), Ok)?;

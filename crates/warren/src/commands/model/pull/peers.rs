@@ -1,4 +1,4 @@
-//! Fetches a model from peers of the mesh, where they have it: the server that runs here does.
+//! Has the server that runs here fetch a model from peers of the mesh, if they have it.
 
 use client::{
     Warren,

@@ -29,7 +29,7 @@ pub(super) struct Steps {
     host: String,
     /// The bar; `None` for programs.
     bar: Option<Progress>,
-    /// The last shown progress, and when it was shown.
+    /// When progress was last shown, and the trouble that it reported.
     last_shown: Option<(Instant, Option<String>)>,
     rate: Rate,
 }

@@ -246,7 +246,7 @@ fn aliases(file: &ConfigFile) -> Arc<[LentAlias]> {
     aliases.map(alias).collect()
 }
 
-/// This machine's participant: the one of the last time with this backend.
+/// This machine's participant: the last one with this id or else this backend, or a new one.
 fn who(
     found: &LocatedRoom,
     backend: &str,
