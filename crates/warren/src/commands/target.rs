@@ -119,8 +119,8 @@ impl RunningServer {
         WorkspaceServer::at(self.server.clone(), self.admin_token.clone(), self.data_dir.clone())
     }
 
-    /// The server that the flags and the file name, with its administrator's token. Of its own machine's server
-    /// it finds out whether there is one.
+    /// The server that the flags and the file name, with its administrator's token. If nothing names a
+    /// server, checks whether one runs on this machine.
     pub(crate) fn warren(&self, file: &ServeOptions) -> anyhow::Result<Warren> {
         running(&self.lookup(file), self.admin_token.as_ref())
     }

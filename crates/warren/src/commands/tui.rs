@@ -77,8 +77,8 @@ impl Tui {
         })
     }
 
-    /// The code of the room to open. The server that has it comes first. A room that is not found is looked
-    /// for on the first server, as the interface will say.
+    /// The code of the room to open. The server that has it comes first. A room that is not found is opened
+    /// on the first server, and the interface says that it is not there.
     async fn find_room(&self, file: &ConfigFile, servers: &mut Vec<Warren>) -> Option<String> {
         let name: RoomName = match self.room.as_deref()?.parse() {
             Ok(name) => name,
@@ -111,7 +111,7 @@ impl Tui {
         servers.insert(0, warren);
     }
 
-    /// The servers. With a room to open, others may be found that have it.
+    /// The servers. If there is a room to open, none need run here: another server may be found that has the room.
     fn servers(&self, file: &ConfigFile) -> anyhow::Result<Vec<Warren>> {
         let servers = self.lookup(file).servers();
         if self.room.is_none() {

@@ -126,7 +126,7 @@ pub(super) fn typed() -> io::Result<mpsc::Receiver<Vec<u8>>> {
 /// the keys and the network.
 pub(super) struct Writer {
     batches: mpsc::Sender<Vec<u8>>,
-    /// Counts the pieces written. It ends when all have been.
+    /// Counts the pieces written. It ends when all are written.
     written: watch::Receiver<u64>,
 }
 

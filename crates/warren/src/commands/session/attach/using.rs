@@ -1,5 +1,5 @@
-//! A terminal's session, used from this terminal, and the hint about the key that detaches. Each user sees it once, in the
-//! first terminal that is used.
+//! A terminal's session, used from this terminal, and the hint about the key that detaches. Each user sees
+//! the hint once, in the first terminal that is used.
 
 use std::{
     fs::{DirBuilder, OpenOptions},
@@ -141,7 +141,7 @@ impl Attachment {
 
     fn show(&mut self, seen: SessionView) {
         if seen == SessionView::Back {
-            // The screen shows the notice of the loss.
+            // The screen still says that the connection was lost.
             self.follower.repaint();
         }
         self.painter.take(seen, &mut self.out);
