@@ -26,7 +26,7 @@ pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 /// The longest answer that is read, in bytes.
 const MAX_ANSWER: usize = 64 * 1024 * 1024;
 
-/// The path of the workspace's socket, after that of the server.
+/// The path of the workspace's socket, below that of the server.
 pub(crate) const SOCKET: &str = "/ws";
 
 /// Connections to one server.
@@ -116,7 +116,7 @@ impl Connection {
         self.client.request(request).await.map_err(|error| self.unreachable(&error))
     }
 
-    /// The time in the head of an answer, with any status.
+    /// The time in the head of an answer of any status; `None` if the head has none.
     pub(crate) async fn date(&self, path: &str) -> Result<Option<Timestamp>, ClientError> {
         let request = self.request(Method::GET, path, None)?;
         let head = self.within(DEADLINE, self.head(request)).await?;
@@ -245,7 +245,7 @@ impl Connection {
         ClientError::Unreachable { url: self.shown(), reason }
     }
 
-    /// A body in JSON.
+    /// A value as a body in JSON.
     pub(crate) fn json(&self, body: &impl Serialize) -> Result<Vec<u8>, ClientError> {
         serde_json::to_vec(body).map_err(|error| self.strange(error.to_string()))
     }
@@ -294,7 +294,7 @@ fn bearer(token: &Secret) -> Result<HeaderValue, ClientError> {
 
 fn sensitive(text: &str) -> Result<HeaderValue, ClientError> {
     let mut value = HeaderValue::try_from(text).map_err(|_| ClientError::BadToken)?;
-    // The library then leaves it out of its logs.
+    // The library then leaves the value out of its logs.
     value.set_sensitive(true);
     Ok(value)
 }

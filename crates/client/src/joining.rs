@@ -68,8 +68,8 @@ impl Warren {
         let address =
             address.ok_or_else(|| not_it("in clear only an address is proven".to_owned()))?;
         let address = address.to_string();
-        // New each time, so that a recorded proof is worth nothing. The address is part of it, so that a machine between
-        // cannot pass on the proof of another.
+        // New each time, so that a recorded proof is of no use. The address is part of the proof, so that a
+        // machine in between cannot pass on the proof of another.
         let nonce: [u8; proof::NONCE] = rand::rng().random();
         let (of, shown) = (of.to_owned(), hex::encode(nonce));
         let request = ProofRequest { of, nonce: shown, address: address.clone() };

@@ -263,7 +263,7 @@ impl Warren {
         self.ask(Method::DELETE, &format!("{SESSIONS}/{}", segment(id)), None).await
     }
 
-    /// Asks the server to end. The answer tells what it waits for.
+    /// Asks the server to end. The answer reports what it still waits for.
     ///
     /// # Errors
     /// When the server cannot be reached, or refuses.
@@ -281,7 +281,7 @@ impl Warren {
         Ok(AnswerEvents::new(body, self.0.shown()))
     }
 
-    /// Posts a request whose answer is lines of JSON, silent for at most this long.
+    /// Posts a request whose answer is lines of JSON. `silence`: the longest pause in the answer.
     pub(crate) async fn post_for_lines<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -305,7 +305,7 @@ impl Warren {
     ) -> Result<T, ClientError> {
         let answer = self.0.ask(method, path, body).await?;
         serde_json::from_slice(&answer).map_err(|error| match error.classify() {
-            // JSON of another form may be another version's.
+            // JSON of another form may come from another version of Warren.
             Category::Data => self.0.strange(error.to_string()),
             _ => self.0.no_warren("what it answers is no JSON"),
         })

@@ -110,7 +110,7 @@ pub(crate) async fn serve(
         Ok(admitted) => {
             let is_administrator = admitted.me.role == Role::Admin;
             gate.admit(admission.large.claim(&admitted.me.who, is_administrator));
-            // Its place is free for others; the client has a permit of its own.
+            // The client has a permit of its own now, so its place among the strangers becomes free.
             drop(stranger);
             let client = Client::new(admission, admitted, link, outbox, gate);
             let span = client.span();

@@ -33,7 +33,7 @@ use crate::{
 /// The name of the file that lists the files being written.
 const UNFINISHED: &str = "unfinished";
 
-/// The most changes of this member's objects by others that wait.
+/// The most changes to wait that other members have made to this member's objects.
 const CHANGES: usize = 1024;
 
 /// The socket by which clients reach the workspace. Clones share its connections.
@@ -41,7 +41,7 @@ const CHANGES: usize = 1024;
 pub struct ClientSocket(pub(crate) Arc<Admission>);
 
 impl ClientSocket {
-    /// Without any connections yet. `local` says which web pages may connect. Blocks: it reads small
+    /// A socket without connections. `local` says which web pages may connect. Blocks: it reads small
     /// files in the workspace's directory.
     pub fn new(workspace: &Workspace, teams: TeamRequests, local: Live<LocalRules>) -> Self {
         let Workspace { settings, keys, projects, .. } = workspace;
@@ -111,7 +111,7 @@ impl ClientSocket {
         self.0.services.membership.leave();
     }
 
-    /// Sets what begins and ends memberships for clients. Called once.
+    /// Sets the part that begins and ends memberships when clients ask for it. Called once.
     pub fn set_memberships(&self, memberships: Weak<dyn Memberships>) {
         self.0.services.membership.set_memberships(memberships);
     }

@@ -150,7 +150,7 @@ impl Guest {
     }
 }
 
-/// The end of a session is an event at every member.
+/// Whether this is the end of a session, which is an event at every member.
 fn is_killed(message: &ServerMessage) -> bool {
     matches!(message, ServerMessage::SessionKilled(_))
 }

@@ -15,7 +15,7 @@ use workspace::Refusal;
 
 use crate::{policy::Target, services::Services};
 
-/// The most objects whose owner has not announced them yet.
+/// The most objects that are remembered until their owner announces them.
 const LEARNT: usize = 4096;
 
 /// The most sessions that are listed before their owners have announced them, and for how long.

@@ -217,7 +217,7 @@ impl ObjectSync {
         let info = SessionInfo { attached_clients: 0, ..info };
         let in_cluster: Option<SessionInfo> =
             entry.and_then(|entry| serde_json::from_str(&entry.value).ok());
-        // A new time of the last activity alone is written once in a round.
+        // If only the time of the last activity differs, it is written once in a round.
         let is_current = in_cluster.is_some_and(|in_cluster| {
             let quiet = info.last_active.duration_since(in_cluster.last_active);
             is_same_but_for_activity(&in_cluster, &info) && quiet.unsigned_abs() < ROUND

@@ -142,7 +142,7 @@ impl Remotes {
         self.attached = None;
     }
 
-    /// When the next attempt is due to attach again.
+    /// When the next attempt to attach is due.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.attached.as_ref()?.retry_at
     }

@@ -97,7 +97,7 @@ impl RequestServer {
         lanes
     }
 
-    /// Serves a request of this client, if it may send it. `done` is called once it is answered.
+    /// Serves a request of this client, if the client may send it. `done` is called once it is answered.
     pub(crate) async fn request(
         &mut self,
         message: ClientMessage,

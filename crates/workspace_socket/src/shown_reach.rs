@@ -6,7 +6,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-///  The members whose sessions the clients of this machine were shown as reachable. It holds members that
+/// The members whose sessions the clients of this machine were shown as reachable. It holds members that
 /// were linked, or have objects: as many as the directory has.
 #[derive(Default)]
 pub(crate) struct ShownReach(Mutex<Inner>);
@@ -19,7 +19,7 @@ struct Inner {
 }
 
 impl ShownReach {
-    /// A session of this member is shown as reachable, or as out of reach.
+    /// Notes that a session of this member is shown as reachable, or as out of reach.
     pub(crate) fn shown(&self, node: &str, reachable: bool) {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if inner.reachable.contains(node) != reachable {

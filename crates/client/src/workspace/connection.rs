@@ -29,7 +29,7 @@ const DIAL_ONE_OF_SEVERAL: Duration = Duration::from_secs(4);
 const BEAT: Duration = Duration::from_secs(5);
 /// After this much silence the server counts as lost for a client that looks at a session.
 const SILENCE: Duration = Duration::from_secs(15);
-/// The same for a client that waits for an answer, or whose own messages may fill a slow network, so that
+/// As [`SILENCE`], for a client that waits for an answer, or whose own messages may fill a slow network, so that
 /// pings wait behind them.
 const BUSY_SILENCE: Duration = Duration::from_secs(45);
 /// If more bytes than this were sent since the server was last heard, they may fill a slow network.
@@ -159,7 +159,7 @@ impl Workspace {
         self.listens |=
             matches!(message, ClientMessage::Attach(_) | ClientMessage::WatchProjectFiles(_));
         let text = message.encode();
-        // All that was sent before the server was last heard has left the network.
+        // Messages that were sent before the server was last heard do not fill the network any more.
         if self.link.heard() > self.last_heard {
             (self.last_heard, self.unheard) = (self.link.heard(), 0);
         }
@@ -266,7 +266,7 @@ impl Workspace {
     async fn hear(&mut self) -> Result<Option<ServerFrame>, ClientError> {
         loop {
             let next = tokio::select! {
-                // Frames first: a server that was not read for long is not silent.
+                // Frames first: if nothing was read for long, the server may still have sent something.
                 biased;
                 next = self.link.next() => next,
                 () = sleep_until(self.next_beat) => {

@@ -65,7 +65,7 @@ impl Download {
         });
         self.is_doubtful |= first.doubts(window)?;
         self.at += window.data.len() as u64;
-        // A file that was cut gives no more bytes.
+        // A file that was shortened has no more bytes.
         if self.at > first.size || window.data.is_empty() && self.at < first.size {
             return Err(ChangedFile);
         }

@@ -8,8 +8,8 @@ use protocol::workspace::{
 
 use super::position::SessionView;
 
-/// The most live events that are held back until the stored ones are here. When there are more, they
-/// are asked for as stored ones.
+/// The most live events that are held back until the stored ones are here. If there are more, these are asked
+/// for as stored ones.
 const MOST_WAITING: usize = 4096;
 /// How many bytes of stored events are asked for.
 const BYTES: u64 = 1024 * 1024;

@@ -122,7 +122,7 @@ impl Activity {
     }
 }
 
-/// Appends a piece. Of an answer that is too long the end is kept: that is what people look at.
+/// Appends a piece. If the answer is too long, its end is kept, since people look at the end.
 fn append(text: &mut String, piece: &str) {
     text.push_str(piece);
     if text.len() > MAX_ANSWER {

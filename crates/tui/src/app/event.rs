@@ -171,7 +171,7 @@ pub enum Effect {
     },
     /// Ask a question.
     Ask(Question),
-    /// Give the answer up.
+    /// Stop the answer.
     Cancel,
 }
 

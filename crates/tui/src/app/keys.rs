@@ -14,7 +14,7 @@ use crate::draw::theme::Theme;
 
 impl App {
     pub(super) fn key(&mut self, key: KeyEvent) -> Vec<Effect> {
-        // Terminals on Windows report both ends of a stroke.
+        // Terminals on Windows also report when a key is released.
         if key.kind == KeyEventKind::Release {
             return Vec::new();
         }
@@ -390,7 +390,7 @@ impl App {
             },
             Dialog::Password(editor) => self.retry_with(editor.text()),
             Dialog::KeyName(editor) => self.make_key(editor.text()),
-            // An act that cannot be undone takes a key of its own.
+            // Enter does not revoke: an act that cannot be undone needs a key of its own.
             revoke @ Dialog::Revoke(_) => {
                 self.dialog = Some(revoke);
                 Vec::new()
@@ -416,7 +416,7 @@ impl App {
 
 /// The number of lines below the window after a step; the window shows `page` of `lines`.
 fn scrolled(below: usize, step: Step, lines: usize, page: usize) -> usize {
-    // A step counts from above, the window from below: at 0 it stays with the newest line.
+    // A step counts lines from above, `below` counts them from below: at 0, the window stays with the newest line.
     let most = lines.saturating_sub(page);
     let above = most.saturating_sub(below);
     most - step.from(above, most + 1, page).min(most)

@@ -20,7 +20,7 @@ pub struct Frame {
     pub banner: Rect,
     /// The screen itself.
     pub body: Rect,
-    /// The keys that work here.
+    /// The keys of the keyboard that work here.
     pub keys: Rect,
 }
 
@@ -170,7 +170,7 @@ pub fn workspace(app: &App) -> Workspace {
     Workspace { members, notices, sessions }
 }
 
-/// The place of the list on a screen that has little else.
+/// The place of the list on a screen that shows mainly one list.
 pub fn page_list(app: &App) -> Rect {
     match app.screen {
         Screen::Usage => usage(app)[1],

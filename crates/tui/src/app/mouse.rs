@@ -85,7 +85,7 @@ impl App {
         }
     }
 
-    /// Points the keys at the part of the overview that was clicked.
+    /// Makes the clicked part of the overview the one that the keyboard acts on.
     fn choose_part(&mut self, at: Position) {
         let areas = layout::overview(self);
         let parts = [

@@ -79,14 +79,14 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// Lets the seconds up to this one pass.
+    /// Adds empty seconds up to this one.
     pub fn pass(&mut self, second: i64) {
         self.requests.add(second, 0.0);
         self.tokens.add(second, 0.0);
     }
 
     /// Counts the requests that ended since the last call: `ended` of them, of which `requests` may hold only
-    /// the last.
+    /// the last ones.
     pub fn take(&mut self, second: i64, requests: &[RequestJson], ended: u64) {
         self.requests.add(second, ended as f64);
         // A busy server's list holds only the last requests: each of them also stands for some that are missing.

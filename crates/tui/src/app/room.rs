@@ -132,7 +132,7 @@ impl Room {
     }
 
     fn lost(&mut self, at: u64, error: &ClientError) {
-        // Once: each further try would add the same line.
+        // Only once: each further attempt would add the same line.
         if !matches!(self.watched, WatchState::Lost(_)) {
             self.activity.wrong(at, "the connection broke off; trying again");
         }

@@ -25,7 +25,7 @@ pub enum Part {
 pub struct Rooms {
     /// The rooms that the server lists.
     pub listed: Reading<Vec<RoomSummary>>,
-    /// The part that keys are for.
+    /// The part that the keyboard acts on.
     pub part: Part,
     /// The place in the list.
     pub list: List,
@@ -123,7 +123,7 @@ impl Rooms {
         Some((before, watch))
     }
 
-    /// Continues the other's numbers, so that late answers match nothing.
+    /// Continues the numbers of `other`, so that late news of its rooms matches no room of these.
     pub fn number_after(&mut self, other: &Self) {
         self.next = other.next;
     }

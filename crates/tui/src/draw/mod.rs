@@ -99,7 +99,7 @@ fn tabs(app: &App, theme: Theme, frame: &mut Frame<'_>) {
     frame.render_widget(name, rest);
 }
 
-/// The keys that work here.
+/// The keys of the keyboard that work here.
 fn keys(app: &App, theme: Theme) -> Line<'static> {
     let here: &[(&str, &str)] = match (&app.dialog, app.screen) {
         (Some(Dialog::Target(_)), _) => &[("↑↓", "choose"), ("Enter", "take it"), ("Esc", "back")],

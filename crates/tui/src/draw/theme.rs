@@ -30,7 +30,7 @@ impl Theme {
         self.tone(BLUE).add_modifier(Modifier::BOLD)
     }
 
-    /// The frame of a part; `is_chosen`: the keys are for this part.
+    /// The frame of a part; `is_chosen`: the keyboard acts on this part.
     pub fn frame(self, is_chosen: bool) -> Style {
         match (is_chosen, self.colour) {
             (true, true) => self.tone(BLUE),

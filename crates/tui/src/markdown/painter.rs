@@ -20,7 +20,7 @@ pub struct Painter {
     theme: Theme,
     /// The columns of the block that is open.
     columns: usize,
-    /// The text of the block that is open, and what follows it.
+    /// The text of the block that is open, and all text after it.
     open: String,
     /// The lines of that block on the screen. The cursor is at the end of the last one.
     shown: Vec<String>,
@@ -129,7 +129,7 @@ fn repainted(old: &[String], new: &[String], size: Size) -> String {
     if same == old.len() {
         return format!("\r\n{}", new[same..].join("\r\n"));
     }
-    // The usual case, one word more, erases nothing: that would flicker.
+    // In the usual case, one more word, nothing is erased, since that would flicker.
     if same == last && new.len() > last && is_plain_beginning(&old[last], &new[last]) {
         let rest = std::iter::once(&new[last][old[last].len()..]);
         let rest: Vec<&str> = rest.chain(new[old.len()..].iter().map(String::as_str)).collect();

@@ -40,7 +40,7 @@ use crate::{
 /// The most events that wait to be shown.
 const WAITING: usize = 256;
 
-/// The most events that are taken between two looks at the keyboard.
+/// The most events that are handled before the keyboard is checked again.
 const BATCH: usize = 64;
 
 /// The least time between two frames.

@@ -14,10 +14,10 @@ use crate::app::{
     pages::{Page, PageNews, SINCE},
 };
 
-/// How often it is polled.
+/// How often the server is polled.
 const EVERY: Duration = Duration::from_secs(3);
 
-/// How often it is polled for usage, which it has to sum up.
+/// How often the server is polled for usage, which it has to sum up.
 const SUMS: Duration = Duration::from_secs(10);
 
 /// Polls until the interface has ended.

@@ -84,7 +84,7 @@ impl Poll {
         self.names_at = Some(now);
         let (warren, url) = (&self.server, &self.server.url());
         let (keys, peers) = tokio::join!(soon(url, warren.keys()), soon(url, warren.mesh_peers()));
-        // Without a name the id is shown: a failure here can wait for the next turn.
+        // Without a name, the id is shown, so after a failure the next poll for names is soon enough.
         let keys = keys.unwrap_or_default().into_iter().map(|key| (key.id, key.name));
         let peers = peers.unwrap_or_default().peers.into_iter().map(|peer| (peer.id, peer.name));
         keys.chain(peers).filter(|(_, name)| !name.trim().is_empty()).collect()

@@ -20,7 +20,7 @@ const RETRY: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_s
 /// connection that was not closed.
 const PEOPLE: Duration = Duration::from_secs(2);
 
-/// Watches until the room has ended, or the interface has.
+/// Watches until the room or the interface has ended.
 pub(super) async fn run(
     room: Result<RoomClient, ClientError>,
     url: String,
