@@ -13,8 +13,8 @@ use tokio::time::timeout;
 
 use crate::error::ClientError;
 
-/// The longest silence of a room's events. A Warren shows every ten seconds that it lives; a stock
-/// server hangs up after that time.
+/// The longest silence of a room's events. A Warren sends a sign of life every ten seconds; a stock server
+/// hangs up after that time.
 const WATCHING: Duration = Duration::from_secs(45);
 
 /// The longest pause in an answer.

@@ -64,7 +64,7 @@ impl Warren {
         self.ask(Method::DELETE, &format!("/admin/mesh/transfers/{}", segment(id)), None).await
     }
 
-    /// Makes the server fetch a model from its peers, or follows the transfer if it already does.
+    /// Makes the server fetch a model from its peers, or follows the transfer if the server fetches it already.
     /// Dropping the answer does not stop the transfer.
     ///
     /// # Errors

@@ -102,7 +102,7 @@ pub(crate) fn note(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", plain::lines(line));
 }
 
-/// Whether colours are wanted: `NO_COLOR` says that they are not.
+/// Whether colours are wanted. Any text in `NO_COLOR` means that they are not.
 pub(crate) fn has_colour() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|no| no.is_empty())
 }
@@ -134,7 +134,7 @@ pub(crate) fn run_client<T>(command: impl Future<Output = anyhow::Result<T>>) ->
     done
 }
 
-/// The runtime of a worker: one thread forwards more than any backend answers.
+/// The runtime of a worker: one thread can forward more than any backend answers.
 pub(crate) fn worker_runtime() -> std::io::Result<Runtime> {
     process::give_back_memory();
     Builder::new_current_thread().enable_all().build()

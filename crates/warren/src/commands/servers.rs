@@ -21,7 +21,7 @@ use daemon::{
 pub(crate) static DEFAULT_SERVER: LazyLock<String> =
     LazyLock::new(|| format!("http://127.0.0.1:{PORT}"));
 
-/// The longest time of a connection to the usual address. It is on this machine.
+/// The deadline of a connection to the usual address, which is on this machine.
 const KNOCK: Duration = Duration::from_millis(500);
 
 /// A command's knowledge of its server.
@@ -104,7 +104,8 @@ impl Lookup<'_> {
 }
 
 impl Servers {
-    /// The server that wrote this file. Its certificate is trusted from now on: this user's server shows it.
+    /// The server that wrote this file. Its certificate is trusted from now on, since it is that of this
+    /// user's own server.
     fn running(file: ServerFile) -> Self {
         if let Some(certificate) = file.certificate {
             client::trust_own(certificate);

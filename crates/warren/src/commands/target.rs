@@ -50,7 +50,7 @@ impl Target {
         self.choose_by(file, OfflineServer::open)
     }
 
-    /// The same, for commands that may run before the first start of a server.
+    /// As [`Target::choose`], for commands that may run before the first start of a server.
     pub(crate) fn choose_or_make(&self, file: &ServeOptions) -> anyhow::Result<AdminTarget> {
         self.choose_by(file, OfflineServer::open_or_make)
     }

@@ -126,8 +126,8 @@ impl Tui {
         Lookup { named, data_dir: self.data_dir.as_ref(), config: &file.serve }
     }
 
-    /// A server with the token that was given, or with the administrator's of this machine. A user who cannot
-    /// read that one is no administrator, and sees the rest.
+    /// A server with the token that was given, or else with the administrator's token of this machine. A user
+    /// who cannot read that token is no administrator, and sees less.
     fn warren(&self, url: &str, file: &ConfigFile) -> anyhow::Result<Warren> {
         let given = self.token.as_ref().or(file.room.token.as_ref());
         let warren = connect(url, given)?;

@@ -77,7 +77,7 @@ impl Up {
         let mut serve = self.serve.clone().or(file.serve.clone());
         let given = serve.clone();
         let worker = self.worker.clone().or(file.worker.clone());
-        // One name for one machine, unless peers shall see another.
+        // The machine has one name, unless the settings name another for peers.
         serve.mesh.name = serve.mesh.name.or_else(|| worker.name.clone());
         let mut settings = Settings::new(serve, true).map_err(|error| file.locate(error))?;
         let mut all = origins.settings("", &given, &settings.values());

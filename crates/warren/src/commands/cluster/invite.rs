@@ -142,7 +142,7 @@ fn wrapped(text: &str, cols: usize) -> Vec<String> {
     lines
 }
 
-/// A time of day of this machine.
+/// A time of day in this machine's time zone.
 fn until(at: Timestamp) -> String {
     at.to_zoned(TimeZone::system()).strftime("%H:%M").to_string()
 }

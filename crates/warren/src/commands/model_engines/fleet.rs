@@ -53,7 +53,7 @@ pub(crate) struct Fleet {
     last_look: Mutex<LastLook>,
 }
 
-/// The findings of the last look.
+/// The results of the last scan.
 #[derive(Debug, Default)]
 struct LastLook {
     models: Vec<EngineModel>,
@@ -61,7 +61,7 @@ struct LastLook {
     reported: BTreeSet<(PathBuf, bool)>,
 }
 
-/// A model for people.
+/// A model, as it is shown to people.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct OfferedModel {
     /// The name of the program that serves it.

@@ -9,13 +9,13 @@ use models::shelf::LocalModel;
 
 use super::{program::KnownProgram, wishes::Wishes};
 
-/// The most tokens of a context that nobody asked for.
+/// The largest context, in tokens, that is chosen if the settings name none.
 const USUAL_CONTEXT: u64 = 65_536;
 
 /// The least context that is tried where memory is short.
 const LEAST_CONTEXT: u64 = 4_096;
 
-/// The program, and the wishes for it.
+/// The program, and the settings for it.
 #[derive(Debug, Clone)]
 pub(crate) struct ServedProgram<'a> {
     pub(crate) options: &'a EngineOptions,

@@ -8,12 +8,12 @@ use daemon::options::{
     engines::{Paths, path},
 };
 
-/// The wishes of people for model engines.
+/// The model engines that the user wants.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct WantedEngines {
     /// The engines, each with the models that one program serves.
     pub(crate) engines: Vec<EngineOptions>,
-    /// Whether people named them. Otherwise they may be missing.
+    /// Whether the user named them. Otherwise their programs may be missing.
     pub(crate) is_named: bool,
 }
 

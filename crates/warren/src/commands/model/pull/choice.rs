@@ -51,7 +51,7 @@ struct Room {
     all: u64,
 }
 
-/// A model for programs.
+/// A model, as JSON.
 #[derive(Serialize)]
 struct Row<'a> {
     quantization: &'a str,
@@ -62,7 +62,7 @@ struct Row<'a> {
     proposed: bool,
 }
 
-/// All models, for programs.
+/// All models, as JSON.
 #[derive(Serialize)]
 pub(super) struct Rows<'a> {
     repo: &'a str,

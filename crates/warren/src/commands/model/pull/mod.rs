@@ -84,7 +84,7 @@ struct FinishedPull {
     bytes: u64,
     /// The directory of the model.
     path: PathBuf,
-    /// The file for a program.
+    /// The model's main file, which a program is given.
     file: PathBuf,
 }
 

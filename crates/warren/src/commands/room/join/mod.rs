@@ -180,7 +180,7 @@ impl Lender {
     /// Checks the flags before anything is asked.
     ///
     /// # Errors
-    /// When its name cannot be one.
+    /// When the nickname is not allowed.
     pub(super) fn check(&self) -> anyhow::Result<()> {
         let nickname = self.nickname.as_deref().map_or(Ok(()), limits::nickname);
         nickname.map_err(|error| anyhow!("--nickname: it {error}"))

@@ -89,7 +89,7 @@ fn give_back(with: &[u8]) {
     }
 }
 
-/// Gives the terminal back at a panic, so that its words are readable.
+/// Gives the terminal back at a panic, so that its message is readable.
 fn give_back_at_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -101,8 +101,8 @@ impl Attachment {
 
     async fn run(&mut self) -> anyhow::Result<End> {
         loop {
-            // Keys are always taken: one of them may detach. In no order, so that a paste without an end
-            // does not keep the server waiting.
+            // Keys are always read, because one of them may detach. The branches have no fixed order, so that
+            // a paste without an end does not keep the server waiting.
             tokio::select! {
                 notice = self.notices.next() => match notice {
                     Notice::Resized => self.resize(),
