@@ -215,6 +215,7 @@ fn user_of(port: u16) -> Option<(u32, String)> {
 
 /// The sockets that listen on a port, in the form of descriptors' links.
 fn listeners(table: &str, port: u16) -> Vec<String> {
+    /// The state of a socket that listens.
     const LISTENS: &str = "0A";
     let socket = |line: &str| {
         let fields: Vec<&str> = line.split_whitespace().collect();

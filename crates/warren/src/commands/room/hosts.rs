@@ -135,8 +135,8 @@ impl Hosts {
         if !is_open {
             return others;
         }
-        // The servers on which this machine made or joined rooms come first. Then no server need run on this
-        // machine.
+        // The servers on which this machine made or joined rooms come first. If there are any, no server need
+        // run on this machine.
         let known = RoomTokens::new().and_then(|tokens| tokens.servers(Some(&name.code)));
         let mut servers = connect(&known.unwrap_or_default(), None)?;
         match others {
