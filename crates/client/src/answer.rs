@@ -82,8 +82,8 @@ struct Usage {
 }
 
 impl AnswerReader {
-    /// Takes the data of the next event, which came at `now`, and returns its pieces in order: none of an event
-    /// without content, such as an empty piece of text or an event that this version does not know.
+    /// Takes the data of the next event, which came at `now`, and returns its pieces in order. There are none
+    /// if the event has no content, or if this version does not know the event.
     pub fn take(&mut self, data: &[u8], now: Duration) -> Vec<Piece> {
         if data == b"[DONE]" {
             return self.done(String::new(), now).into_iter().collect();
@@ -96,8 +96,9 @@ impl AnswerReader {
         }
     }
 
-    /// The stream has ended at `now`. Returns a failure, unless the answer was complete. Some backends end a
-    /// complete one without saying so.
+    /// Notes that the stream has ended at `now`. Returns a failure if the answer was not complete. Some
+    /// backends send the reason why the model stopped, but no end after it: such an answer is complete, and
+    /// its end is returned.
     pub fn end(&mut self, now: Duration) -> Option<Piece> {
         if self.finish_reason.is_some() {
             return self.done(String::new(), now);
@@ -153,10 +154,11 @@ impl AnswerReader {
 
     fn delta(&mut self, delta: Delta, now: Duration) -> Vec<Piece> {
         let some = |text: Option<String>| text.filter(|text| !text.is_empty());
-        // Some servers send a thought under both of its names: it is one.
+        // Some servers send the same thought in both fields, so only one of them is read.
         let thought = some(delta.reasoning_content).or(some(delta.reasoning)).map(Piece::Thought);
         let text = some(delta.content).map(|text| Piece::Text { participant: String::new(), text });
-        // The chunk in which a model begins to answer may hold the end of its thoughts, too: those came first.
+        // The chunk in which a model begins to answer may also hold the end of its thoughts. The thoughts
+        // come first.
         let pieces: Vec<Piece> = thought.into_iter().chain(text).collect();
         if !pieces.is_empty() {
             self.first.get_or_insert(now);
@@ -171,7 +173,7 @@ impl AnswerReader {
     }
 
     fn done(&mut self, participant: String, now: Duration) -> Option<Piece> {
-        // Most answers end twice: they say so, and then their stream ends.
+        // Most answers end twice: by an event, and by the end of their stream. Only the first one counts.
         if std::mem::replace(&mut self.over, true) {
             return None;
         }

@@ -26,7 +26,7 @@ pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 /// The longest answer that is read, in bytes.
 const MAX_ANSWER: usize = 64 * 1024 * 1024;
 
-/// The path of the workspace's socket, after that of the server.
+/// The path of the workspace's socket, below that of the server.
 pub(crate) const SOCKET: &str = "/ws";
 
 /// Connections to one server.
@@ -45,7 +45,7 @@ impl Connection {
         Self::pinned(url, token, None)
     }
 
-    /// The same for a server whose certificate has this fingerprint, if one is given.
+    /// As [`Connection::new`]. If a fingerprint is given, the server's certificate must have it.
     pub(crate) fn pinned(
         url: &str,
         token: Option<&Secret>,
@@ -91,7 +91,7 @@ impl Connection {
         self.within(DEADLINE, self.whole(request)).await
     }
 
-    /// As [`Connection::ask`], for an answer that may take as long as this.
+    /// As [`Connection::ask`], but the answer may take as long as `patience`.
     pub(crate) async fn ask_patiently(
         &self,
         method: Method,
@@ -116,7 +116,7 @@ impl Connection {
         self.client.request(request).await.map_err(|error| self.unreachable(&error))
     }
 
-    /// The time in the head of an answer, with any status.
+    /// The time in the head of an answer of any status; `None` if the head has none.
     pub(crate) async fn date(&self, path: &str) -> Result<Option<Timestamp>, ClientError> {
         let request = self.request(Method::GET, path, None)?;
         let head = self.within(DEADLINE, self.head(request)).await?;
@@ -144,8 +144,8 @@ impl Connection {
         Err(self.refusal(status, &body))
     }
 
-    /// The error for an answer with this status and body. An answer without words is another program's, or
-    /// that of a proxy whose server is away.
+    /// The error for an answer with this status and body. An answer without an error message comes from
+    /// another program. If the status is a server error, it may be that of a proxy whose server is away.
     fn refusal(&self, status: StatusCode, body: &[u8]) -> ClientError {
         match has_words(body) || status.is_server_error() {
             true => refusal(status, body),
@@ -221,7 +221,7 @@ impl Connection {
         Ok(request)
     }
 
-    /// Refuses a redirection: a token is not sent where somebody in between points.
+    /// Refuses a redirection: the token must not be sent to an address that a machine in between may have named.
     fn stay(&self, response: &Response<Incoming>) -> Result<(), ClientError> {
         let location =
             response.headers().get(header::LOCATION).filter(|_| response.status().is_redirection());
@@ -245,7 +245,7 @@ impl Connection {
         ClientError::Unreachable { url: self.shown(), reason }
     }
 
-    /// A body in JSON.
+    /// A value as a body in JSON.
     pub(crate) fn json(&self, body: &impl Serialize) -> Result<Vec<u8>, ClientError> {
         serde_json::to_vec(body).map_err(|error| self.strange(error.to_string()))
     }
@@ -294,7 +294,7 @@ fn bearer(token: &Secret) -> Result<HeaderValue, ClientError> {
 
 fn sensitive(text: &str) -> Result<HeaderValue, ClientError> {
     let mut value = HeaderValue::try_from(text).map_err(|_| ClientError::BadToken)?;
-    // The library then leaves it out of its logs.
+    // The library then leaves the value out of its logs.
     value.set_sensitive(true);
     Ok(value)
 }

@@ -37,7 +37,7 @@ pub enum ClientError {
     NoWarren {
         /// The URL.
         url: String,
-        /// How that shows.
+        /// The sign that it is another program.
         reason: String,
     },
     /// The answer came too late.
@@ -93,7 +93,7 @@ pub enum ClientError {
     NotTheServer {
         /// The URL.
         url: String,
-        /// The fault of the message.
+        /// Why it counts as another server.
         reason: String,
     },
     /// The answer has a form that this client does not know.

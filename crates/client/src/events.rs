@@ -13,8 +13,8 @@ use tokio::time::timeout;
 
 use crate::error::ClientError;
 
-/// The longest silence of a room's events. A Warren shows every ten seconds that it lives; a stock
-/// server hangs up after that time.
+/// The longest silence of a room's events. A Warren sends a sign of life every ten seconds; a stock server
+/// hangs up after that time.
 const WATCHING: Duration = Duration::from_secs(45);
 
 /// The longest pause in an answer.
@@ -87,7 +87,7 @@ impl Events {
 
     async fn next(&mut self) -> Result<Option<Bytes>, ClientError> {
         loop {
-            // Before anything else is read: what came before a failure is returned before it.
+            // Returned before more is read, so that events which came before a failure are not lost.
             if let Some(data) = self.ready.pop_front() {
                 return Ok(Some(data));
             }

@@ -37,7 +37,7 @@ impl Warren {
         Connection::pinned(url, token, pin).map(Self)
     }
 
-    /// Joins by an invitation, after the server has shown that it knows it.
+    /// Joins by an invitation, after the server has shown that it knows the invitation's secret.
     ///
     /// # Errors
     /// When the server cannot be reached, is another one, or refuses.
@@ -52,14 +52,15 @@ impl Warren {
         self.post_json(JOIN, &request).await
     }
 
-    /// Checks that this is the server that knows a secret, without telling it: by its certificate, or in clear by a
-    /// proof. `of` is the id of the key or the invitation whose secret it is.
+    /// Checks that the server knows a secret, without sending the secret: by the server's certificate, or by
+    /// a proof if the connection is not encrypted. `of` is the id of the key or the invitation whose secret
+    /// it is.
     ///
     /// # Errors
     /// When the server cannot be reached, or is another one.
     pub async fn check(&self, of: &str, secret: &Secret) -> Result<(), ClientError> {
         if self.0.url().scheme() == "https" {
-            // Only the server can show its certificate: no other gets as far as a request.
+            // Only the right server can show its certificate, so no other gets as far as a request.
             return Ok(());
         }
         let not_it = |reason: String| ClientError::NotTheServer { url: self.url(), reason };
@@ -67,8 +68,8 @@ impl Warren {
         let address =
             address.ok_or_else(|| not_it("in clear only an address is proven".to_owned()))?;
         let address = address.to_string();
-        // New each time, so that a recorded proof is worth nothing. The address is part of it, so that a machine between
-        // cannot pass on the proof of another.
+        // New each time, so that a recorded proof is of no use. The address is part of the proof, so that a
+        // machine in between cannot pass on the proof of another.
         let nonce: [u8; proof::NONCE] = rand::rng().random();
         let (of, shown) = (of.to_owned(), hex::encode(nonce));
         let request = ProofRequest { of, nonce: shown, address: address.clone() };
@@ -78,7 +79,7 @@ impl Warren {
             // A server that refuses does not know the secret.
             error => not_it(error.to_string()),
         })?;
-        // No proof is empty, so one that is no hex is wrong, too.
+        // An empty proof is always wrong, so a proof that is not hex is wrong, too.
         let proof = hex::decode(&answer.proof).unwrap_or_default();
         let is_valid = proof::is_valid(secret, &nonce, &address, &proof);
         if is_valid { Ok(()) } else { Err(not_it("its proof is wrong".to_owned())) }
@@ -130,7 +131,7 @@ impl Warren {
     }
 }
 
-/// The address in a URL without a name.
+/// The address in a URL; `None` if the URL has a name instead.
 fn numeric(url: &Url) -> Option<SocketAddr> {
     let port = url.port_or_known_default()?;
     match url.host()? {

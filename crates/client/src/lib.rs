@@ -1,6 +1,6 @@
 //! Typed client of a Warren.
 //!
-//! - [`server`]: a server, its requests, and the end of it
+//! - [`server`]: a server, its requests, and how it is stopped
 //! - `joining`: how machines join it
 //! - [`rooms`]: its rooms
 //! - [`mesh`]: its part in the mesh

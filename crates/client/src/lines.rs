@@ -41,7 +41,7 @@ impl<T: DeserializeOwned> JsonLines<T> {
                 return value.map(Some).map_err(|error| strange(error.to_string()));
             }
             let late = |_| ClientError::Late { url: self.url.clone(), after: self.patience };
-            // Counted again from each frame: long work is no fault, silence may be.
+            // The time begins again with each frame: long work is no error, but long silence is.
             match timeout(self.patience, self.body.frame()).await.map_err(late)? {
                 None => return Ok(None),
                 Some(Ok(frame)) => self.lines.feed(frame.data_ref()),

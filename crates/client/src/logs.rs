@@ -7,7 +7,7 @@ use protocol::admin::logs::{LogEvent, LogLevel, LogLine, LogList};
 
 use crate::{error::ClientError, lines::JsonLines, rooms::PATIENCE, server::Warren};
 
-/// The longest silence of a followed log. The server shows every ten seconds that it lives.
+/// The longest silence of a followed log. The server sends a sign of life every ten seconds.
 const FOLLOWING: Duration = Duration::from_secs(45);
 
 /// Which lines of a log.
@@ -38,7 +38,7 @@ impl Warren {
     /// The newest lines of its log, and those that come after them, until it stops.
     ///
     /// # Errors
-    /// When the server cannot be reached, or refuses: it has a bound on those who follow.
+    /// When the server cannot be reached, or refuses: the number of its followers is bounded.
     pub async fn follow_logs(&self, query: LogQuery) -> Result<Logging, ClientError> {
         let path = format!("{}&follow=true", query.path());
         let body = self.0.open(Method::GET, &path, None, PATIENCE).await?;

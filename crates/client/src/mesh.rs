@@ -18,7 +18,7 @@ use crate::{
     server::{Warren, segment},
 };
 
-/// The longest silence of a pull. It waits ten minutes for peers to come back.
+/// The longest silence of a pull, which waits up to ten minutes for peers to come back.
 const PULLING: Duration = Duration::from_secs(15 * 60);
 
 impl Warren {
@@ -64,7 +64,7 @@ impl Warren {
         self.ask(Method::DELETE, &format!("/admin/mesh/transfers/{}", segment(id)), None).await
     }
 
-    /// Makes the server fetch a model from its peers, or follows the transfer if it already does.
+    /// Makes the server fetch a model from its peers, or follows the transfer if the server fetches it already.
     /// Dropping the answer does not stop the transfer.
     ///
     /// # Errors

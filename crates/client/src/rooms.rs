@@ -195,7 +195,7 @@ impl RoomClient {
     }
 }
 
-/// The token that permits to remove a participant.
+/// The token that permits the removal of a participant.
 #[derive(Debug, Clone, Copy)]
 pub enum RemovalToken<'a> {
     /// The token of the room's host.

@@ -46,7 +46,7 @@ pub struct UsageRequest {
 }
 
 impl UsageRequest {
-    /// The same as the query of a URL.
+    /// This query in the form of a URL's query.
     pub fn query(&self) -> String {
         let by: Vec<&str> = self.by.iter().map(|by| by.as_str()).collect();
         let mut query = form_urlencoded::Serializer::new(String::new());
@@ -163,7 +163,7 @@ impl Warren {
         self.get("/health").await
     }
 
-    /// Its clock, as it dates an answer; `None` when it does not.
+    /// The server's time, from the date of an answer; `None` if the answer has no date.
     ///
     /// # Errors
     /// When the server cannot be reached.
@@ -182,7 +182,8 @@ impl Warren {
     /// Has it read its configuration again.
     ///
     /// # Errors
-    /// When the server cannot be reached, or refuses; and when the configuration is not right: then nothing has changed.
+    /// When the server cannot be reached, or refuses; also when the configuration is invalid: then the
+    /// earlier one stays.
     pub async fn reload(&self) -> Result<Reloaded, ClientError> {
         self.ask(Method::POST, "/admin/config/reload", None).await
     }
@@ -204,7 +205,8 @@ impl Warren {
         Ok(list.workers)
     }
 
-    /// Has a worker load a model, or unload it; returns when that is done. A load may take minutes.
+    /// Has a worker load a model if `loads` is true, and otherwise unload it. Returns when that is done; a
+    /// load may take minutes.
     ///
     /// # Errors
     /// When the server cannot be reached, or refuses; when the worker cannot do it.
@@ -261,7 +263,7 @@ impl Warren {
         self.ask(Method::DELETE, &format!("{SESSIONS}/{}", segment(id)), None).await
     }
 
-    /// Asks the server to end. The answer tells what it waits for.
+    /// Asks the server to end. The answer reports what it still waits for.
     ///
     /// # Errors
     /// When the server cannot be reached, or refuses.
@@ -279,7 +281,7 @@ impl Warren {
         Ok(AnswerEvents::new(body, self.0.shown()))
     }
 
-    /// Posts a request whose answer is lines of JSON, silent for at most this long.
+    /// Posts a request whose answer is lines of JSON. `silence`: the longest pause in the answer.
     pub(crate) async fn post_for_lines<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -303,7 +305,7 @@ impl Warren {
     ) -> Result<T, ClientError> {
         let answer = self.0.ask(method, path, body).await?;
         serde_json::from_slice(&answer).map_err(|error| match error.classify() {
-            // JSON of another form may be another version's.
+            // JSON of another form may come from another version of Warren.
             Category::Data => self.0.strange(error.to_string()),
             _ => self.0.no_warren("what it answers is no JSON"),
         })
@@ -324,7 +326,7 @@ impl StopReports {
     /// When nothing came for 15 minutes, or something else came.
     pub async fn next(&mut self) -> Result<Option<StopProgress>, ClientError> {
         match self.0.next().await {
-            // A server that ends may not finish its sentence.
+            // A server that ends may close the connection in the middle of a line.
             Err(ClientError::Unreachable { .. }) => Ok(None),
             step => step,
         }

@@ -86,13 +86,13 @@ fn page_refused<B>(local: &LocalRules, request: &Request<B>) -> String {
     }
 }
 
-/// The session of the web page that a request was sent with. A page does not know it: it is in a cookie.
+/// The page session that a request was sent with. It is in a cookie that the page itself cannot read.
 fn session<B>(request: &Request<B>) -> Option<Secret> {
     let presented = access::presented(request.headers());
     presented.filter(|text| has_session_form(text)).map(Secret::from)
 }
 
-/// Serves a link, from its first byte to its end. `session`: that of the web page which opened it.
+/// Serves a link, from its first byte to its end. `session`: the page session of the web page that opened it.
 pub(crate) async fn serve(
     admission: &Arc<Admission>,
     io: Io,
@@ -110,7 +110,7 @@ pub(crate) async fn serve(
         Ok(admitted) => {
             let is_administrator = admitted.me.role == Role::Admin;
             gate.admit(admission.large.claim(&admitted.me.who, is_administrator));
-            // Its place is free for others; the client has a permit of its own.
+            // The client has a permit of its own now, so its place among the strangers becomes free.
             drop(stranger);
             let client = Client::new(admission, admitted, link, outbox, gate);
             let span = client.span();

@@ -33,7 +33,7 @@ use crate::{
 /// The name of the file that lists the files being written.
 const UNFINISHED: &str = "unfinished";
 
-/// The most changes of this member's objects by others that wait.
+/// The most changes to wait that other members have made to this member's objects.
 const CHANGES: usize = 1024;
 
 /// The socket by which clients reach the workspace. Clones share its connections.
@@ -41,7 +41,7 @@ const CHANGES: usize = 1024;
 pub struct ClientSocket(pub(crate) Arc<Admission>);
 
 impl ClientSocket {
-    /// Without any connections yet. `local` says which web pages may connect. Blocks: it reads small
+    /// A socket without connections. `local` says which web pages may connect. Blocks: it reads small
     /// files in the workspace's directory.
     pub fn new(workspace: &Workspace, teams: TeamRequests, local: Live<LocalRules>) -> Self {
         let Workspace { settings, keys, projects, .. } = workspace;
@@ -72,8 +72,8 @@ impl ClientSocket {
         accept::connect(&self.0, request, from)
     }
 
-    /// Makes this machine a member of a cluster: its objects are told to the other members, theirs are
-    /// shown here, and each serves the other's clients.
+    /// Makes this machine a member of a cluster: its objects are announced to the other members, theirs are
+    /// shown here, and each member serves the clients of the others.
     pub fn join(&self, cluster: &Cluster) {
         let services = &self.0.services;
         let (sender, elsewhere) = mpsc::channel(CHANGES);
@@ -83,7 +83,7 @@ impl ClientSocket {
         let events = services.events.subscribe();
         let (moved, member) = (Arc::clone(services), cluster.clone());
         let own = tokio::spawn(async move {
-            // First: a session that has left must not be announced as this machine's.
+            // Before any announcement: a session that has left must not be announced as this machine's.
             moving::restore(&moved, &member).await;
             own.run(events, elsewhere).await;
         });
@@ -105,13 +105,13 @@ impl ClientSocket {
         tokio::spawn(async move { teams.join(members).await });
     }
 
-    /// Ends the membership on this side: the other members are told nothing more.
+    /// Ends the membership on this side: nothing more is announced to the other members.
     pub fn leave(&self) {
         self.0.services.teams.leave();
         self.0.services.membership.leave();
     }
 
-    /// Sets what begins and ends memberships for clients. Called once.
+    /// Sets the part that begins and ends memberships when clients ask for it. Called once.
     pub fn set_memberships(&self, memberships: Weak<dyn Memberships>) {
         self.0.services.membership.set_memberships(memberships);
     }

@@ -85,13 +85,13 @@ pub(crate) fn gated(io: Io) -> (Io, Arc<Gate>) {
 }
 
 impl Gate {
-    /// The client has authenticated. Sets what it may claim, and forgets the bytes of the greeting.
+    /// Notes that the client has authenticated: sets what it may claim, and forgets the bytes of the greeting.
     pub(crate) fn admit(&self, claim: Claim) {
         let mut state = self.lock();
         (state.claim, state.since) = (Some(claim), 0);
     }
 
-    /// A message is complete. Returns its slot, if it needed one.
+    /// Notes that a message is complete. Returns its slot, if it needed one.
     pub(crate) fn complete_message(&self) -> Option<TakenSlot> {
         let mut state = self.lock();
         (state.since, state.looked, state.asking) = (0, 0, None);
@@ -215,7 +215,7 @@ impl AsyncWrite for GatedIo {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let wrote = ready!(self.io.as_mut().poll_write(cx, bytes));
-        // Only once the system has taken some of them.
+        // Noted only after the write: while the system takes no bytes, the client counts as silent.
         self.gate.lock().wrote = Instant::now();
         Poll::Ready(wrote)
     }

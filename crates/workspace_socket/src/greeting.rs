@@ -23,7 +23,7 @@ const POLICY: u16 = 1008;
 pub(crate) struct NewClient {
     pub(crate) me: Identity,
     pub(crate) credential: Credential,
-    /// Its permit, of which there are as many as clients may be connected.
+    /// Its permit. The number of permits bounds the clients that are connected.
     pub(crate) permit: OwnedSemaphorePermit,
 }
 
@@ -43,8 +43,8 @@ pub(crate) enum Rejection {
     Goodbye(u16, &'static str),
 }
 
-/// Reads the first message of a client, and answers it. `session`: the session of the web page that opened the link,
-/// which an empty token stands for.
+/// Reads the first message of a client, and answers it. `session`: the page session of the web page that
+/// opened the link; it is used if the client's token is empty.
 pub(crate) async fn greet(
     admission: &Arc<Admission>,
     link: &mut Link,
@@ -153,8 +153,8 @@ fn send(outbox: &Outbox, message: &ServerMessage) {
 }
 
 impl Credential {
-    /// Waits until the key, or the page session that stood for it, is no longer valid. Never returns for a token; a member's token is
-    /// checked at each tick of its connection instead.
+    /// Waits until the key, or the page session that was used instead of it, is no longer valid. Never
+    /// returns for a token; a member's token is checked at each tick of its connection instead.
     pub(crate) async fn ended(&self) {
         match self {
             Self::Client(client) => client.ended().await,

@@ -15,7 +15,7 @@ use crate::{admission::Admission, reading, request_server::RequestServer};
 
 /// The unread answers, in bytes, at which no more of a guest's requests are read.
 const UNREAD: usize = 2 * 1024 * 1024;
-/// The first byte of a mark that a request is answered. Output begins with another.
+/// The first byte of a binary frame that marks a request as answered. A frame of output begins with another byte.
 const DONE: u8 = 0x02;
 
 /// Marks a request as answered, for the guest's member. Requests are counted from 1.
@@ -26,7 +26,7 @@ fn done(request: u64) -> Bytes {
     mark.freeze()
 }
 
-/// The number of the request that such a mark names.
+/// The number of the request that a frame marks as answered; `None` for any other frame.
 pub(crate) fn read_done(frame: &Bytes) -> Option<u64> {
     let mut rest = frame.clone();
     (rest.len() == 9 && rest.get_u8() == DONE).then(|| rest.get_u64())
@@ -135,7 +135,7 @@ impl Guest {
         }
     }
 
-    /// Only events that the guest's own member does not know reach it from here.
+    /// Sends the guest only those events that the member it is connected to does not know.
     fn event(&self, event: Result<Event, RecvError>) -> Result<(), OutboxClosed> {
         let Ok(event) = event else { return Ok(()) };
         let asker = &self.server.asker;
@@ -150,7 +150,7 @@ impl Guest {
     }
 }
 
-/// The end of a session is an event at every member.
+/// Whether this is the end of a session, which is an event at every member.
 fn is_killed(message: &ServerMessage) -> bool {
     matches!(message, ServerMessage::SessionKilled(_))
 }

@@ -42,6 +42,7 @@ struct Bounds {
     waiting: usize,
 }
 
+/// The bounds of each lane, in the order of [`Lane`], which is the index here.
 const BOUNDS: [Bounds; 7] = [
     Bounds { what: "lists asked for", at_once: 1, waiting: 64 },
     Bounds { what: "sessions and projects being made or changed", at_once: 1, waiting: 32 },
@@ -129,6 +130,7 @@ impl Lanes {
         loop {
             tokio::select! {
                 biased;
+                // Before `next`, which starts a waiting request.
                 () = &mut cut_off => break,
                 done = self.next() => if done.is_none() { return },
             }

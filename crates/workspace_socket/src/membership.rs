@@ -15,7 +15,7 @@ use workspace::Refusal;
 
 use crate::{policy::Target, services::Services};
 
-/// The most objects whose owner has not announced them yet.
+/// The most objects that are remembered until their owner announces them.
 const LEARNT: usize = 4096;
 
 /// The most sessions that are listed before their owners have announced them, and for how long.
@@ -81,7 +81,7 @@ impl Membership {
         memberships.ok_or_else(|| Refusal::invalid("this server takes no part in clusters"))
     }
 
-    /// Sets it. Called once.
+    /// Sets the part that begins and ends memberships. Called once.
     pub(crate) fn set_memberships(&self, memberships: Weak<dyn Memberships>) {
         let _set_before = self.memberships.set(memberships);
     }
@@ -91,13 +91,13 @@ impl Membership {
         self.cluster().is_some_and(|cluster| !cluster.members().is_empty())
     }
 
-    /// This machine becomes a member, and `object_sync` tells the others of its objects.
+    /// Makes this machine a member. `object_sync` is the task that announces its objects to the others.
     pub(crate) fn join(&self, cluster: Cluster, object_sync: AbortOnDropHandle<()>) {
         let current = CurrentCluster { cluster, _object_sync: object_sync };
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = Some(current);
     }
 
-    /// This machine is no member any more, and tells nobody of its objects.
+    /// Ends the membership, and the task that announces this machine's objects.
     pub(crate) fn leave(&self) {
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = None;
         *self.lock() = UnreportedObjects::default();

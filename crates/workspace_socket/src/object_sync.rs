@@ -34,7 +34,7 @@ use crate::{
     shown_reach::ShownReach,
 };
 
-/// Other objects are announced at once, a session at most this often.
+/// The shortest time between two announcements of one session. Other objects are announced at once.
 const PAUSE: Duration = Duration::from_millis(100);
 /// The interval of comparisons of all objects, for changes that have no event of their own.
 const ROUND: Duration = Duration::from_secs(30);
@@ -53,8 +53,8 @@ pub(crate) struct ObjectSync {
     /// When each session was written last.
     written: BTreeMap<Arc<str>, Instant>,
     teams: BTreeMap<String, Team>,
-    /// The projects that this machine has, or had since its start. If it has one no longer, its entry
-    /// is deleted. If it never had a project that has such an entry, its disk has lost the project.
+    /// The projects that this machine has, or had since its start. The entry of one that is gone is deleted.
+    /// An entry of this machine whose project is not in this set means that the disk has lost the project.
     projects: BTreeSet<Arc<str>>,
     reach: Arc<ShownReach>,
 }
@@ -172,8 +172,8 @@ impl ObjectSync {
         self.written.retain(|id, _| known(id));
     }
 
-    /// Ends the sessions here that work for a team of another member, if that team was deleted. Its
-    /// owner may be away.
+    /// Ends the sessions here that work for a team of another member, if that team was deleted. This machine
+    /// checks for itself, because the team's owner may be out of reach.
     fn end_seats(&self, team: TeamId) {
         let (cluster, teams) = (self.cluster.clone(), self.services.teams.clone());
         tokio::spawn(async move {
@@ -217,7 +217,7 @@ impl ObjectSync {
         let info = SessionInfo { attached_clients: 0, ..info };
         let in_cluster: Option<SessionInfo> =
             entry.and_then(|entry| serde_json::from_str(&entry.value).ok());
-        // A new time of the last activity alone is written once in a round.
+        // If only the time of the last activity differs, it is written once in a round.
         let is_current = in_cluster.is_some_and(|in_cluster| {
             let quiet = info.last_active.duration_since(in_cluster.last_active);
             is_same_but_for_activity(&in_cluster, &info) && quiet.unsigned_abs() < ROUND

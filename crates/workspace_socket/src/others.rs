@@ -62,7 +62,7 @@ fn of_others<T: DeserializeOwned>(
     let own = cluster.node_id().to_owned();
     let entries = cluster.directory().list(kind).into_iter();
     let entries = entries.filter(move |(_, entry)| entry.owner.as_str() != own);
-    // An object that cannot be read is of a newer Warren, or of another program.
+    // An object that cannot be read comes from a newer Warren, or from another program.
     entries.filter_map(|(_, entry)| Some((entry.owner.as_str().to_owned(), read(&entry)?)))
 }
 
@@ -74,7 +74,7 @@ fn shown(info: SessionInfo, owner: &str, reachable: bool) -> SessionInfo {
     SessionInfo { node_id: Some(owner.to_owned()), reachable, ..info }
 }
 
-/// Makes events of changes of other members' objects.
+/// Turns changes of other members' objects into events.
 pub(crate) struct OtherObjects {
     pub(crate) node: String,
     pub(crate) admission: Weak<Admission>,
@@ -109,7 +109,7 @@ impl Watcher for OtherObjects {
 }
 
 impl OtherObjects {
-    /// Whether a member can be reached. Clients are shown this from now on.
+    /// Whether a member can be reached. Notes that clients are shown this.
     fn reaches(&self, owner: &NodeId) -> bool {
         let admission = self.admission.upgrade();
         let membership = admission.as_ref().map(|admission| &admission.services.membership);
@@ -134,7 +134,7 @@ fn session(
         return Some(Event { message, only_viewers_of, team: None });
     };
     let info = shown(read(entry)?, entry.owner.as_str(), reachable);
-    // A session that has moved is news.
+    // The state before is compared with its former owner, so that a move counts as news.
     let owner = before.map_or(entry, |before| before).owner.as_str();
     let was = was.map(|was| shown(was, owner, reachable));
     let is_news = was.is_none_or(|was| !is_same_but_for_activity(&was, &info));

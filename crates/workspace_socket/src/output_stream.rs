@@ -33,7 +33,7 @@ impl OutputStream {
     /// the newest output that was sent.
     pub(crate) async fn end(self) -> Option<u64> {
         self.task.abort();
-        // It may still be queueing until it has ended.
+        // The task may still be queueing output until it has ended.
         let _aborted = self.task.await;
         Some(self.seq.load(Ordering::Relaxed)).filter(|seq| *seq > 0)
     }

@@ -31,7 +31,7 @@ pub(crate) enum Target {
 /// The subject of a request. It decides whether a member of a team may send the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Subject {
-    /// The connection itself: members may send it, too.
+    /// The connection itself: members of teams may send such a request, too.
     Connection,
     /// A team. A member may name its own team.
     Team(TeamId),

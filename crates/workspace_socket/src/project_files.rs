@@ -62,7 +62,7 @@ impl ProjectFiles {
         self.try_act(project, act)?.map_err(|error| Refusal::failed(&error))
     }
 
-    /// The same, for callers that handle a [`FileError`] themselves.
+    /// As [`ProjectFiles::act`], for callers that handle a [`FileError`] themselves.
     pub(crate) fn try_act<T: Send>(
         &self,
         project: ProjectId,

@@ -41,7 +41,7 @@ impl ProjectWatch {
         folder: &ProjectFolder,
         outbox: Outbox,
     ) -> Result<(), Refusal> {
-        // First, so that its permit is free for this one.
+        // The earlier watch ends first, so that its permit becomes free for the new one.
         *self.lock() = None;
         let permit = Arc::clone(&budget.projects).try_acquire_owned();
         let permit = permit.map_err(|_| Refusal::TooMany { what: "watches", most: WATCHES })?;

@@ -37,9 +37,10 @@ struct Remote {
     /// How many requests were sent.
     sent: u64,
     waiting: VecDeque<WaitingRequest>,
-    /// The number of coming answers to `detach` that the client must not get: it did not send them.
+    /// The number of coming answers to `detach` that the client must not get, because it did not send those
+    /// requests.
     quiet_detaches: usize,
-    /// Whether the client must not get the next answer to `attach`: it did not send it.
+    /// Whether the client must not get the next answer to `attach`, because it did not send that request.
     is_quiet_attach: bool,
 }
 
@@ -79,7 +80,7 @@ impl Remotes {
     /// Sends a request of the client to a member.
     ///
     /// # Errors
-    /// A refusal when too many wait there.
+    /// A refusal when too many requests wait for this member.
     pub(crate) fn send(
         &mut self,
         cluster: &Cluster,
@@ -141,7 +142,7 @@ impl Remotes {
         self.attached = None;
     }
 
-    /// When the next attempt is due to attach again.
+    /// When the next attempt to attach is due.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.attached.as_ref()?.retry_at
     }
@@ -163,7 +164,7 @@ impl Remotes {
         let _ended = remote.circuit.send(Frame::from(text));
     }
 
-    /// The next thing from any member; waits for ever while no circuit is open. Cancel safe.
+    /// The next message from any member. Waits for ever while no circuit is open. Cancel safe.
     pub(crate) async fn next(&mut self, membership: &Membership) -> FromMember {
         loop {
             let (index, heard) = self.heard().await;
@@ -193,7 +194,7 @@ impl Remotes {
         .await
     }
 
-    /// The client's part of a frame.
+    /// The part of a frame that the client gets; `None` if it gets nothing.
     fn frame(&mut self, index: usize, frame: Frame, membership: &Membership) -> Option<Frame> {
         match frame {
             Frame::Binary(bytes) => self.binary(index, bytes).map(Frame::Binary),

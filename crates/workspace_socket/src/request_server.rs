@@ -97,7 +97,7 @@ impl RequestServer {
         lanes
     }
 
-    /// Serves a request of this client, if it may send it. `done` is called once it is answered.
+    /// Serves a request of this client, if the client may send it. `done` is called once it is answered.
     pub(crate) async fn request(
         &mut self,
         message: ClientMessage,
@@ -179,7 +179,8 @@ impl RequestServer {
     async fn attach_as(&mut self, attach: &Attach, said: AttachAnswer) -> Result<(), OutboxClosed> {
         let Asker { services, client, outbox, .. } = &self.asker;
         let id = attach.session_id;
-        // First, because without such a session the client stays attached to the earlier one.
+        // Before the earlier session is let go: if there is no such session, the client stays attached to the
+        // earlier one.
         let attachment = match services.sessions.attach(id, *client, attach.after_seq) {
             Ok(attachment) => attachment,
             Err(refusal) => return self.say(&Family::Plain.refused(&refusal)),

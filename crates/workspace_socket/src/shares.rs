@@ -70,7 +70,7 @@ impl Shares {
 }
 
 impl Share {
-    /// The answer is complete. From now on it takes only its own length, in bytes.
+    /// Notes that the answer is complete. From now on it takes only memory for its length, in bytes.
     pub(crate) fn made(&mut self, length: usize) {
         if !std::mem::replace(&mut self.is_made, true) {
             self.unread.fetch_add(1, Ordering::Relaxed);

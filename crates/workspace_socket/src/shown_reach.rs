@@ -1,4 +1,4 @@
-//! Which members' sessions the clients of this one were shown as reachable.
+//! The members whose sessions the clients of this machine were shown as reachable.
 
 use std::{
     collections::BTreeSet,
@@ -6,7 +6,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// Which members' sessions the clients of this one were shown as reachable. It holds members that
+/// The members whose sessions the clients of this machine were shown as reachable. It holds members that
 /// were linked, or have objects: as many as the directory has.
 #[derive(Default)]
 pub(crate) struct ShownReach(Mutex<Inner>);
@@ -14,12 +14,12 @@ pub(crate) struct ShownReach(Mutex<Inner>);
 #[derive(Default)]
 struct Inner {
     reachable: BTreeSet<String>,
-    /// Members of which one session was shown otherwise than the rest.
+    /// Members with a session that was shown with another reachability than their other sessions.
     uneven: BTreeSet<String>,
 }
 
 impl ShownReach {
-    /// A session of this member is shown as reachable, or as out of reach.
+    /// Notes that a session of this member is shown as reachable, or as out of reach.
     pub(crate) fn shown(&self, node: &str, reachable: bool) {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if inner.reachable.contains(node) != reachable {
@@ -27,8 +27,8 @@ impl ShownReach {
         }
     }
 
-    /// All sessions are shown like this from now on. Those of the members that are returned have to
-    /// be shown again for that.
+    /// Sets which members are reachable. Returns the members whose sessions must be shown again, so that all
+    /// are shown so.
     pub(crate) fn update(&self, reachable: &BTreeSet<String>) -> BTreeSet<String> {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::replace(&mut inner.reachable, reachable.clone());

@@ -1,5 +1,5 @@
-//! Team workers on other members, and theirs here: the cluster as teams use it. A line between two
-//! members about team workers is a circuit.
+//! The cluster as teams use it: team workers on other members, and team workers of other members here. Two
+//! members talk about team workers over a line, which is a circuit.
 
 use std::sync::Weak;
 
@@ -127,7 +127,7 @@ impl Line for IncomingLine {
     }
 }
 
-/// The text of a frame. Nothing else is sent on a line, and is skipped.
+/// The text of a frame. A line carries only text; anything else is skipped.
 fn text(frame: &Frame) -> Option<String> {
     match frame {
         Frame::Text(text) => Some(text.as_str().to_owned()),

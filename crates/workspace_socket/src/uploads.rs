@@ -1,5 +1,4 @@
-//! Uploads that come in parts, on any connection: those that are begun, those that are given up, and those that are
-//! complete.
+//! Uploads that come in parts, on any connection: uploads that are begun, given up, or complete.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -88,7 +87,7 @@ impl Uploads {
         taken.map(drop)
     }
 
-    /// Whether the caller has to run [`watch`]: there are uploads, and nobody does.
+    /// Whether the caller has to run [`watch`]: there are unfinished uploads, and no task watches them.
     pub(crate) fn needs_watch(&self) -> bool {
         let mut state = self.lock();
         !state.begun.is_empty() && !std::mem::replace(&mut state.is_watched, true)
@@ -164,7 +163,7 @@ impl State {
         Ok(())
     }
 
-    /// An upload is over. It is complete if its length is given.
+    /// Notes that an upload is over. It is complete if `length`, its length in bytes, is given.
     fn end(&mut self, key: Key, path: &str, length: Option<u64>) {
         self.begun.remove(&key);
         let Some(length) = length else { return };
@@ -185,7 +184,7 @@ impl State {
         self.begun.extract_if(|_, begun| begun.heard + GIVEN_UP <= now).collect()
     }
 
-    /// When the next upload is given up. `None` if there is none: then nobody watches any more.
+    /// When the next upload is given up. `None` if there is no upload: then the task that watches ends.
     fn next_given_up(&mut self) -> Option<Instant> {
         let next = self.begun.values().map(|begun| begun.heard + GIVEN_UP).min();
         self.is_watched = next.is_some();

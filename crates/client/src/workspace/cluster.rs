@@ -42,7 +42,7 @@ impl Workspace {
         .await
     }
 
-    /// Withdraws an invitation; the server's words.
+    /// Withdraws an invitation. Returns the server's words.
     ///
     /// # Errors
     /// [`ClientError::NotFound`] when there is no such invitation.
@@ -51,7 +51,7 @@ impl Workspace {
         self.change_cluster(&request, RequestKind::ClusterRevokeInvite, SOON).await
     }
 
-    /// Joins a cluster by the code of an invitation; the server's words.
+    /// Joins a cluster by the code of an invitation. Returns the server's words.
     ///
     /// # Errors
     /// As above.
@@ -60,7 +60,7 @@ impl Workspace {
         self.change_cluster(&request, RequestKind::ClusterJoin, JOINING).await
     }
 
-    /// Leaves the cluster; the server's words.
+    /// Leaves the cluster. Returns the server's words.
     ///
     /// # Errors
     /// As above.
@@ -68,7 +68,7 @@ impl Workspace {
         self.change_cluster(&ClientMessage::ClusterLeave, RequestKind::ClusterLeave, SOON).await
     }
 
-    /// Takes another member out of the cluster, by its id or name; the server's words.
+    /// Takes another member out of the cluster, by its id or name. Returns the server's words.
     ///
     /// # Errors
     /// [`ClientError::NotFound`] when there is no such member.
@@ -101,7 +101,7 @@ impl Workspace {
         .await
     }
 
-    /// Has the server dial these addresses from now on, and hang up the others; the server's words.
+    /// Has the server dial these addresses from now on, and hang up the others. Returns the server's words.
     ///
     /// # Errors
     /// When one is no address, or the server is in no cluster.
@@ -111,7 +111,7 @@ impl Workspace {
         self.change_cluster(&request, RequestKind::UpdateClusterConfig, SOON).await
     }
 
-    /// Gives a member another name; the server's words.
+    /// Gives a member another name. Returns the server's words.
     ///
     /// # Errors
     /// When there is no such member, or it cannot be reached.

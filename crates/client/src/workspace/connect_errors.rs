@@ -17,13 +17,14 @@ impl ConnectErrors {
         Self { servers: servers.join(", "), errors }
     }
 
-    /// For a client that has not been connected yet: a refusal shows a mistake in what it was given.
+    /// The error for a client that has not been connected yet. A refusal is preferred, because it shows a
+    /// mistake in what the client was given.
     pub(super) fn for_first_connection(self) -> ClientError {
         self.prefer(|error| !error.may_pass())
     }
 
-    /// For a client that was connected before: as long as a server may come back, that counts more
-    /// than the refusal of another one.
+    /// The error for a client that was connected before. An error that may pass is preferred: as long as one
+    /// server may come back, the refusal of another does not end the attempts.
     pub(super) fn for_next_connection(self) -> ClientError {
         self.prefer(ClientError::may_pass)
     }

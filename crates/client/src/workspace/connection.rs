@@ -29,10 +29,10 @@ const DIAL_ONE_OF_SEVERAL: Duration = Duration::from_secs(4);
 const BEAT: Duration = Duration::from_secs(5);
 /// After this much silence the server counts as lost for a client that looks at a session.
 const SILENCE: Duration = Duration::from_secs(15);
-/// The same for a client that waits for an answer, or whose own messages may fill a slow network, so that
+/// As [`SILENCE`], for a client that waits for an answer, or whose own messages may fill a slow network, so that
 /// pings wait behind them.
 const BUSY_SILENCE: Duration = Duration::from_secs(45);
-/// Messages of this many bytes since the server was heard may fill a slow network.
+/// If more bytes than this were sent since the server was last heard, they may fill a slow network.
 const MUCH: usize = 64 * 1024;
 /// The most unsolicited frames that are kept while a request waits for its answer, and the most
 /// bytes of output among them. A server that sends more before it answers would otherwise fill the
@@ -115,7 +115,7 @@ impl Workspace {
         let mut errors = Vec::new();
         let mut rest = addresses.iter().peekable();
         while let Some(address) = rest.next() {
-            // Soon, so that a server that is away does not hold up those that are there.
+            // A short deadline, so that a server that is away does not hold up the others.
             let within = if rest.peek().is_some() { DIAL_ONE_OF_SEVERAL } else { 2 * DIAL };
             let late = ClientError::Late { url: address.shown.clone(), after: within };
             match timeout(within, Self::connect(address)).await.unwrap_or(Err(late)) {
@@ -159,7 +159,7 @@ impl Workspace {
         self.listens |=
             matches!(message, ClientMessage::Attach(_) | ClientMessage::WatchProjectFiles(_));
         let text = message.encode();
-        // All that was sent before the server was last heard has left the network.
+        // Messages that were sent before the server was last heard do not fill the network any more.
         if self.link.heard() > self.last_heard {
             (self.last_heard, self.unheard) = (self.link.heard(), 0);
         }
@@ -266,7 +266,7 @@ impl Workspace {
     async fn hear(&mut self) -> Result<Option<ServerFrame>, ClientError> {
         loop {
             let next = tokio::select! {
-                // Frames first: a server that was not read for long is not silent.
+                // Frames first: if nothing was read for long, the server may still have sent something.
                 biased;
                 next = self.link.next() => next,
                 () = sleep_until(self.next_beat) => {
@@ -315,7 +315,8 @@ impl Workspace {
     }
 
     fn keep(&mut self, frame: ServerFrame) -> Result<(), ClientError> {
-        // Nobody reads them: news for all clients would fill the bound while an answer takes long.
+        // The caller has asked for no such frames. If they were kept, the events for all clients would reach
+        // the bound while an answer takes long.
         if !self.listens {
             return Ok(());
         }

@@ -5,9 +5,10 @@ use sha2::{Digest, Sha256};
 
 use super::files::{Window, WindowRequest};
 
-/// The fetch of a file: the bytes that it had at the beginning, all of one moment. Each window names the file and its
-/// version. If versions differ, or one is too young to exclude a further change, the last request is for the digest of the
-/// fetched bytes. So a file that only grows can be fetched.
+/// Fetches the bytes that a file had at the first window, all of one moment. Each window names the file and
+/// its version. If the versions differ, or one is so new that a further change could not be seen in it, a
+/// last request asks for the digest of the file up to the same length. If it is that of the fetched bytes,
+/// they belong together. So a file that only grows can be fetched.
 #[derive(Debug, Default)]
 pub struct Download {
     first: Option<FirstWindow>,
@@ -47,11 +48,11 @@ impl Download {
     /// Takes the window that [`Download::next`] asked for.
     ///
     /// # Errors
-    /// When it is not of the same file.
+    /// When the windows do not belong together.
     pub fn take(&mut self, window: &Window) -> Result<(), ChangedFile> {
         if self.next().is_some_and(|request| request.check) {
             self.is_checked = true;
-            // It was empty because somebody was about to write it again.
+            // The file was empty at first, because somebody was about to write it again.
             if self.at == 0 && window.total_size > 0 {
                 return Err(ChangedFile);
             }
@@ -64,7 +65,7 @@ impl Download {
         });
         self.is_doubtful |= first.doubts(window)?;
         self.at += window.data.len() as u64;
-        // A file that was cut gives no more bytes.
+        // A file that was shortened has no more bytes.
         if self.at > first.size || window.data.is_empty() && self.at < first.size {
             return Err(ChangedFile);
         }
@@ -84,8 +85,8 @@ impl Download {
 }
 
 impl FirstWindow {
-    /// Whether it is uncertain that a window belongs to this file. A server without versions is
-    /// believed as long as the size stays.
+    /// Whether it is uncertain that a window belongs to this file. If the server sends no versions, only a
+    /// change of the size is noticed.
     fn doubts(&self, window: &Window) -> Result<bool, ChangedFile> {
         match (&self.version, &window.version) {
             (Some(first), Some(now)) if first.file == now.file => {

@@ -428,7 +428,7 @@ impl Follower {
     fn try_again(&mut self) {
         let (addresses, wait) = (self.addresses.clone(), self.backoff.next(jitter()));
         self.state = FollowerState::Connecting(Box::pin(async move {
-            // Also before the first try: a server that ends drops its clients all at once.
+            // Also before the first attempt: a server that ends drops all its clients at once.
             sleep(wait).await;
             let connected = Workspace::try_each(&addresses).await;
             connected.map_err(|errors| errors.for_next_connection())

@@ -8,8 +8,8 @@ use protocol::workspace::{
 
 use super::position::SessionView;
 
-/// The most live events that are held back until the stored ones are here. When there are more, they
-/// are asked for as stored ones.
+/// The most live events that are held back until the stored ones are here. If there are more, these are asked
+/// for as stored ones.
 const MOST_WAITING: usize = 4096;
 /// How many bytes of stored events are asked for.
 const BYTES: u64 = 1024 * 1024;
@@ -49,12 +49,12 @@ impl JoinedEvents {
         }
     }
 
-    /// A screen came: the server does not send the events before it.
+    /// Notes that a screen came. The server does not send the events before it, so they are asked for.
     pub(super) const fn skipped(&mut self) {
         (self.is_due, self.attempts) = (true, ATTEMPTS);
     }
 
-    /// There is another connection. What was asked on the last one is not answered on this one.
+    /// Notes a new connection. Requests of the last connection are not answered on this one.
     pub(super) const fn connected(&mut self) {
         self.is_due |= self.unanswered > 0;
         (self.unanswered, self.attempts) = (0, ATTEMPTS);
@@ -81,7 +81,7 @@ impl JoinedEvents {
         } else if self.waiting.len() < MOST_WAITING {
             self.waiting.push((number, event));
         } else {
-            // The server has stored it: once the others are joined, it is asked for.
+            // The server has stored this event. It is asked for once the others are joined.
             self.has_lost = true;
         }
     }
@@ -98,13 +98,13 @@ impl JoinedEvents {
         self.join();
     }
 
-    /// A request was refused; perhaps this one.
+    /// Notes that a request was refused. It may have been one for stored events.
     pub(super) fn refused(&mut self) {
         if self.unanswered == 0 {
             return;
         }
-        // An error names no request, and this one may have an answer still: a few more attempts cost little, since events
-        // that come twice are shown once.
+        // An error names no request, so the one for stored events may still get an answer. A few more
+        // attempts cost little, since events that come twice are shown once.
         self.unanswered -= 1;
         self.is_due = self.attempts > 0;
         self.attempts = self.attempts.saturating_sub(1);
@@ -116,7 +116,7 @@ impl JoinedEvents {
         std::mem::take(&mut self.ready)
     }
 
-    /// Shows what is held, since no answer will come.
+    /// Shows the events that are held back, since no answer will come.
     pub(super) fn end(&mut self) {
         (self.is_due, self.unanswered, self.has_lost) = (false, 0, false);
         self.join();

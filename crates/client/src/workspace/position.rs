@@ -234,7 +234,7 @@ impl SessionPosition {
             ServerMessage::SessionList(list) => {
                 let found = list.sessions.into_iter().find(|session| session.id == ours);
                 self.newest = found.as_ref().map(|session| session.last_seq);
-                // One that has ended by itself stays in the list.
+                // A session that has ended by itself stays in the list, so one that is missing was killed.
                 found.map_or(Step::Show(SessionView::Ended(Ending::Killed)), |it| {
                     status(Box::new(it))
                 })
@@ -255,7 +255,7 @@ impl SessionPosition {
         }
     }
 
-    /// The refusal does not say of what; it may be that of the stored events.
+    /// Takes a refusal. It does not name its request, which may have been one for stored events.
     fn refused(&mut self, words: String) -> Step {
         self.joined.iter_mut().for_each(JoinedEvents::refused);
         Step::Show(SessionView::Refused(words))

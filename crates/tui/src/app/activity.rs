@@ -29,7 +29,7 @@ pub enum Sort {
     Answer,
     /// An answer is complete.
     Done,
-    /// A request failed, or the room.
+    /// A failure of a request, or of the room.
     Error,
 }
 
@@ -76,7 +76,7 @@ impl Activity {
         let piece = text::block(&token.token);
         let id = &token.request_id;
         let mine = |line: &&mut Line| line.sort == Sort::Answer && line.request == *id;
-        // From the newest on: answers of the same time are close together.
+        // Searched from the newest line on: lines of answers that come at the same time are close together.
         let begun = self.lines.iter_mut().rev().take(NEAR).find(mine);
         match begun.filter(|line| token.seq > 0 && line.who == who) {
             Some(line) => append(&mut line.text, &piece),
@@ -122,7 +122,7 @@ impl Activity {
     }
 }
 
-/// Appends a piece. Of an answer that is too long the end is kept: that is what people look at.
+/// Appends a piece. If the answer is too long, its end is kept, since people look at the end.
 fn append(text: &mut String, piece: &str) {
     text.push_str(piece);
     if text.len() > MAX_ANSWER {

@@ -27,7 +27,7 @@ pub const MAX_CONVERSATION: usize = 256 * 1024;
 /// Asking.
 #[derive(Debug)]
 pub struct Ask {
-    /// The target of the question; `None`: nobody can be asked yet.
+    /// The target of the question; `None` if there is no target yet.
     pub to: Option<Target>,
     /// Whether everybody who watches the room sees the answer.
     pub aloud: bool,
@@ -104,7 +104,7 @@ impl Ask {
         self.next
     }
 
-    /// The turns before the last question: the questions that had an answer, as far as it came.
+    /// The turns before the last question: the questions that got an answer, complete or not.
     pub fn before(&self) -> Vec<Turn> {
         let answered = self.earlier.iter().filter(|answer| !answer.text.trim().is_empty());
         let turn =
@@ -128,7 +128,7 @@ impl Ask {
         }
     }
 
-    /// Whether an answer is waited for, or comes.
+    /// Whether an answer is awaited or arriving.
     pub fn is_open(&self) -> bool {
         self.answer.as_ref().is_some_and(|answer| answer.state == Progress::Open)
     }
@@ -142,7 +142,7 @@ impl Ask {
         }
     }
 
-    /// Gives the answer up. Returns whether it was still waited for.
+    /// Stops the answer. Returns whether it was still awaited or arriving.
     pub fn cancel(&mut self) -> bool {
         let open = self.answer.as_mut().filter(|answer| answer.state == Progress::Open);
         open.map(|answer| answer.state = Progress::Cancelled).is_some()
@@ -177,7 +177,7 @@ impl Answer {
         })
     }
 
-    /// Lets time pass while the answer is waited for.
+    /// Updates the time of an answer that is awaited or arriving.
     pub fn pass(&mut self, now: Timestamp) {
         if self.state == Progress::Open {
             let ms = now.duration_since(self.asked_at).as_millis();
@@ -200,7 +200,7 @@ impl Answer {
         self.first_ms.get_or_insert(self.total_ms);
         self.pieces += 1;
         self.text.push_str(piece);
-        // The beginning goes: people look at the end.
+        // The beginning is dropped, since people look at the end.
         if self.text.len() > MAX_ANSWER {
             let from = self.text.ceil_char_boundary(self.text.len() - MAX_ANSWER);
             self.text.drain(..from);

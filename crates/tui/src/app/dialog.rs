@@ -7,7 +7,7 @@ use super::{ask, editor::Editor, event::Target, list::List};
 /// An open question to the user.
 #[derive(Debug)]
 pub enum Dialog {
-    /// The text that requests must have to be shown. The log's own filter is edited.
+    /// The text that a request must contain to be shown. It is typed into the log's own filter.
     Filter,
     /// The code of a room to open.
     Code(Editor),
@@ -26,7 +26,7 @@ pub enum Dialog {
 /// The most bytes of a code or a password.
 const MAX_LINE: usize = 256;
 
-/// The choice of a target, among those that have a text in them.
+/// The choice of a target among those whose label contains a text.
 #[derive(Debug)]
 pub struct Pick {
     /// The text.

@@ -33,7 +33,7 @@ impl Editor {
     /// Types a text at the cursor, as far as there is room.
     pub fn insert(&mut self, typed: &str) {
         for grapheme in text::block(typed).graphemes(true) {
-            // A part of a character would be another one, or none.
+            // A part of a grapheme would be another character, or none.
             if self.text.len() + grapheme.len() > self.most {
                 return;
             }
@@ -50,7 +50,7 @@ impl Editor {
             KeyCode::Char('w') if ctrl => self.remove_word(),
             KeyCode::Char('a') if ctrl => self.at = 0,
             KeyCode::Char('e') if ctrl => self.at = self.text.len(),
-            // Left to the screen: they are its commands.
+            // Left to the screen, for its commands.
             KeyCode::Char(_) if ctrl => return false,
             KeyCode::Char(c) => self.insert(c.encode_utf8(&mut [0; 4])),
             KeyCode::Backspace => self.remove(self.left(), self.at),
@@ -64,7 +64,7 @@ impl Editor {
         true
     }
 
-    /// Empties it.
+    /// Removes the whole text.
     pub fn clear(&mut self) {
         self.text.clear();
         self.at = 0;

@@ -70,7 +70,8 @@ pub enum Event {
     },
 }
 
-/// A server's answers about itself. An answer is `None` if it was not asked for, because the server is away.
+/// A server's answers about itself. An answer is `None` if it was not asked for: the server is away, or
+/// refused such a question a moment ago.
 #[derive(Debug)]
 pub struct PollAnswers {
     /// Its health.
@@ -121,7 +122,7 @@ pub enum Piece {
 pub enum Effect {
     /// End the interface.
     Quit,
-    /// Poll this one of the given servers, and no other any more.
+    /// Poll this one of the given servers, and stop polling any other.
     Poll {
         /// The number that each answer carries.
         epoch: u64,
@@ -170,7 +171,7 @@ pub enum Effect {
     },
     /// Ask a question.
     Ask(Question),
-    /// Give the answer up.
+    /// Stop the answer.
     Cancel,
 }
 

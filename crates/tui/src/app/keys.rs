@@ -14,11 +14,11 @@ use crate::draw::theme::Theme;
 
 impl App {
     pub(super) fn key(&mut self, key: KeyEvent) -> Vec<Effect> {
-        // Terminals on Windows report both ends of a stroke.
+        // Terminals on Windows also report when a key is released.
         if key.kind == KeyEventKind::Release {
             return Vec::new();
         }
-        // Before dialogs and prompts: in raw mode no signal comes of it.
+        // Before dialogs and prompts: in raw mode, the terminal does not turn it into a signal.
         if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
             return vec![Effect::Quit];
         }
@@ -54,7 +54,7 @@ impl App {
             self.before_help = self.screen;
         }
         self.screen = screen;
-        // A user who goes there wants to ask.
+        // A user who goes to this screen wants to ask.
         self.ask.is_typing = screen == Screen::Ask && !self.ask.is_open();
     }
 
@@ -109,7 +109,7 @@ impl App {
         }
     }
 
-    /// The lists that are polled while they are shown have no other effects.
+    /// Handles a key on a list that is polled while it is shown. Such keys have no effects for the shell.
     fn on_page(&mut self, acts: impl FnOnce(&mut Self)) -> Vec<Effect> {
         acts(self);
         Vec::new()
@@ -390,7 +390,7 @@ impl App {
             },
             Dialog::Password(editor) => self.retry_with(editor.text()),
             Dialog::KeyName(editor) => self.make_key(editor.text()),
-            // An act that cannot be undone takes a key of its own.
+            // Enter does not revoke: an act that cannot be undone needs a key of its own.
             revoke @ Dialog::Revoke(_) => {
                 self.dialog = Some(revoke);
                 Vec::new()
@@ -416,7 +416,7 @@ impl App {
 
 /// The number of lines below the window after a step; the window shows `page` of `lines`.
 fn scrolled(below: usize, step: Step, lines: usize, page: usize) -> usize {
-    // A step counts from above, the window from below: at 0 it stays with the newest line.
+    // A step counts lines from above, `below` counts them from below: at 0, the window stays with the newest line.
     let most = lines.saturating_sub(page);
     let above = most.saturating_sub(below);
     most - step.from(above, most + 1, page).min(most)

@@ -8,7 +8,7 @@ use crate::text;
 /// The smallest terminal that can be drawn on.
 pub const LEAST: Size = Size { width: 80, height: 24 };
 
-/// The least width for more columns.
+/// The least width at which lists have more columns.
 pub const WIDE: u16 = 110;
 
 /// The parts of every screen.
@@ -16,11 +16,11 @@ pub const WIDE: u16 = 110;
 pub struct Frame {
     /// The tabs.
     pub tabs: Rect,
-    /// The server's problem; of no height without one.
+    /// The server's problem; without one, its height is 0.
     pub banner: Rect,
     /// The screen itself.
     pub body: Rect,
-    /// The keys that work here.
+    /// The keys of the keyboard that work here.
     pub keys: Rect,
 }
 
@@ -35,7 +35,7 @@ pub fn frame(app: &App) -> Frame {
     Frame { tabs, banner, body, keys }
 }
 
-/// Whether there is no room for anything.
+/// Whether the terminal is too small to draw on.
 pub fn is_too_small(size: Size) -> bool {
     size.width < LEAST.width || size.height < LEAST.height
 }
@@ -135,7 +135,7 @@ pub fn ask(app: &App) -> Ask {
 pub struct Workspace {
     /// The machines.
     pub members: Rect,
-    /// The newest notices; of no height if there are none.
+    /// The newest notices; without any, its height is 0.
     pub notices: Rect,
     /// The sessions.
     pub sessions: Rect,
@@ -170,7 +170,7 @@ pub fn workspace(app: &App) -> Workspace {
     Workspace { members, notices, sessions }
 }
 
-/// The place of the list on a screen that has little else.
+/// The place of the list on a screen that shows mainly one list.
 pub fn page_list(app: &App) -> Rect {
     match app.screen {
         Screen::Usage => usage(app)[1],
@@ -216,7 +216,7 @@ pub fn row_at(framed: Rect, header: bool, at: Position) -> Option<u16> {
     rows.contains(at).then(|| at.y - rows.y)
 }
 
-/// Holds every choice in its list and in sight.
+/// Keeps every chosen row within its list and in sight.
 pub(super) fn settle(app: &mut App) {
     let (over, in_rooms) = (overview(app), rooms(app));
     let log = page(frame(app).body, true);

@@ -88,7 +88,7 @@ pub enum Screen {
     Usage,
     /// The keys.
     Keys,
-    /// The keys and their effects.
+    /// The keys of the keyboard, and their effects.
     Help,
 }
 
@@ -123,13 +123,13 @@ pub struct App {
     pub settings: Settings,
     /// The terminal's size.
     pub size: Size,
-    /// The time.
+    /// The time of the last event.
     pub now: Timestamp,
     /// The screen that is shown.
     pub screen: Screen,
     /// The screen that was shown before the help.
     before_help: Screen,
-    /// The server that is looked at, of those in the settings.
+    /// The index of the shown server among those in the settings.
     pub server: usize,
     /// The connection to it.
     pub link: Link,
@@ -329,7 +329,7 @@ impl App {
         self.link = Link::Lost(since, error.to_string());
     }
 
-    /// Looks at another server, and forgets all about the one before.
+    /// Shows another server, and forgets all about the earlier one.
     fn look_at_server(&mut self, server: usize) -> Vec<Effect> {
         let watched = std::mem::take(&mut self.rooms);
         let unwatch = watched.watched().iter().map(|room| Effect::Unwatch { watch: room.watch });
@@ -342,27 +342,28 @@ impl App {
         (self.mesh, self.usage) =
             (Mesh::default(), Usage { by: self.usage.by, ..Usage::default() });
         (self.access_keys, self.names) = (AccessKeys::default(), BTreeMap::new());
-        // The next event asks the other server, if one of them is shown.
+        // The next event asks the other server for its list, if one is shown.
         if self.page.take().is_some() {
             self.follow += 1;
             effects.push(Effect::Unfollow);
         }
         (self.link, self.server, self.ask.to) = (Link::Asking, server, None);
-        // Late news of rooms of the server before must match no watch.
+        // Late news of the earlier server's rooms must match no watch.
         self.rooms.number_after(&watched);
         self.epoch += 1;
         effects.push(Effect::Poll { epoch: self.epoch, server });
         effects
     }
 
-    /// Forgets the workspace of the server before. The next event asks for that of the other one, if it is shown.
+    /// Forgets the workspace of the earlier server. The next event asks the other server for its workspace,
+    /// if it is shown.
     fn forget_workspace(&mut self) -> Option<Effect> {
         let Workspace { watch, is_watched, part, .. } = std::mem::take(&mut self.workspace);
         (self.workspace.watch, self.workspace.part) = (watch, part);
         is_watched.then_some(Effect::UnwatchWorkspace)
     }
 
-    /// Looks at a room, and watches it if it is not watched yet.
+    /// Opens a room, and watches it if it is not watched yet.
     fn look_at_room(&mut self, code: &str) -> Vec<Effect> {
         let is_given =
             self.settings.room.as_deref().is_some_and(|own| own.eq_ignore_ascii_case(code));
@@ -374,7 +375,7 @@ impl App {
         unwatch.into_iter().chain(watch).collect()
     }
 
-    /// Opens the first room of the list, so that there is something to see.
+    /// Opens the first room of the list if none is open, so that there is something to see.
     fn open_first_room(&mut self) -> Vec<Effect> {
         let first = self.rooms.listed.all().first().map(|room| rooms::entry(room).code);
         match first.filter(|_| self.rooms.open().is_none()) {

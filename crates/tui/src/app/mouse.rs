@@ -46,12 +46,13 @@ impl App {
         }
     }
 
-    /// Handles a click while a dialog is open: outside of it, it closes the dialog.
+    /// Handles a click while a dialog is open. It chooses a target, or closes the dialog if it is outside of
+    /// the list of targets; that of a new key stays open.
     fn click_dialog(&mut self, mut dialog: Dialog, at: Position) -> Vec<Effect> {
         let area = layout::targets(self);
         let pick = match &mut dialog {
             Dialog::Target(pick) => pick,
-            // The text of a new key is shown only now: a click beside it does not lose it.
+            // The text of a new key is shown only now, so a click must not close the dialog.
             Dialog::NewKey(_) => {
                 self.dialog = Some(dialog);
                 return Vec::new();
@@ -84,7 +85,7 @@ impl App {
         }
     }
 
-    /// Points the keys at the part of the overview that was clicked.
+    /// Makes the clicked part of the overview the one that the keyboard acts on.
     fn choose_part(&mut self, at: Position) {
         let areas = layout::overview(self);
         let parts = [
@@ -120,7 +121,7 @@ impl App {
     }
 
     fn click_requests(&mut self, at: Position) -> Vec<Effect> {
-        // It lies over the list, which is not to be hit through it.
+        // The request that is shown in full covers the list: the click closes it, and must not reach the list.
         if self.requests.whole.take().is_some() {
             return Vec::new();
         }
@@ -185,7 +186,7 @@ impl App {
 
     fn wheel(&mut self, at: Position, step: Step) -> Vec<Effect> {
         match self.screen {
-            // Only the dialog is in use, and it has no wheel.
+            // While a dialog is open, the wheel does nothing.
             _ if self.dialog.is_some() => {}
             Screen::Overview => {
                 self.choose_part(at);

@@ -25,7 +25,7 @@ pub struct Overview {
     pub queues: Reading<Vec<QueueJson>>,
     /// Its rates in the last seconds.
     pub rates: Rates,
-    /// The part that keys are for.
+    /// The part that the keyboard acts on.
     pub part: Part,
     /// The place in the list of workers.
     pub workers: List,

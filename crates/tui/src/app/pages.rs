@@ -81,10 +81,10 @@ impl Mesh {
     }
 }
 
-/// The properties by which usage is split, in the order of the keys.
+/// The properties by which usage is split, in the order in which the arrow keys reach them.
 pub const SPLITS: [UsageBy; 4] = [UsageBy::Key, UsageBy::Model, UsageBy::Day, UsageBy::Provider];
 
-/// The span that is asked about, as the server reads it.
+/// The span of time for which usage is asked, as the server reads it.
 pub const SINCE: &str = "30d";
 
 /// Usage.
@@ -156,7 +156,7 @@ impl App {
 
     /// Polls the list again at once.
     fn ask_for_page(&mut self) -> Effect {
-        // A late answer to the poll before may be of another list.
+        // A late answer to the earlier poll may be about another list.
         self.follow += 1;
         match self.page {
             Some(page) => Effect::Follow { follow: self.follow, page },

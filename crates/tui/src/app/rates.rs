@@ -79,17 +79,17 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// Lets the seconds up to this one pass.
+    /// Adds empty seconds up to this one.
     pub fn pass(&mut self, second: i64) {
         self.requests.add(second, 0.0);
         self.tokens.add(second, 0.0);
     }
 
     /// Counts the requests that ended since the last call: `ended` of them, of which `requests` may hold only
-    /// the last.
+    /// the last ones.
     pub fn take(&mut self, second: i64, requests: &[RequestJson], ended: u64) {
         self.requests.add(second, ended as f64);
-        // A busy server's list holds only the last: each of them stands for as many that nobody saw.
+        // A busy server's list holds only the last requests: each of them also stands for some that are missing.
         let unseen = ended as f64 / requests.len().max(1) as f64;
         for request in requests {
             self.spread(second, request, unseen.max(1.0));

@@ -5,7 +5,7 @@ use client::ClientError;
 /// The last answer of a server to a poll, or the reason for its absence.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Reading<T> {
-    /// Nothing yet.
+    /// No answer has come yet.
     #[default]
     Unknown,
     /// The answer.
@@ -44,7 +44,7 @@ impl<T> Reading<Vec<T>> {
     }
 }
 
-/// Whether it needs a credential that was not shown.
+/// Whether the server refused because of the credential.
 pub fn is_private(error: &ClientError) -> bool {
     matches!(error, ClientError::Refused { status: 401 | 403, .. })
 }

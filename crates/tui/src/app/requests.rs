@@ -39,8 +39,9 @@ impl Default for Requests {
 }
 
 impl Requests {
-    /// Takes the requests that ended since the last poll, the newest first. Returns how many ended, which
-    /// may be more than came; `None` at the first look, when nobody knows since when.
+    /// Takes the requests that ended since the last poll, the newest first. Returns how many ended, which may
+    /// be more than came; `None` for the first answer, since it is not known over which time its requests
+    /// ended.
     pub fn take(&mut self, came: Vec<RequestJson>) -> Option<u64> {
         let first_look = self.reading.known().is_none();
         self.reading = Reading::Known(());

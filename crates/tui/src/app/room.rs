@@ -27,7 +27,7 @@ pub enum WatchState {
     Lost(String),
     /// It needs a password, or another one.
     Locked,
-    /// The room has ended, or never was. The reason.
+    /// The room has ended, or does not exist, for this reason.
     Gone(String),
 }
 
@@ -77,7 +77,7 @@ impl Room {
         self.watched = WatchState::Asking;
     }
 
-    /// Whether it is this room of a list.
+    /// Whether `other`, a room of a list, is this room.
     pub fn is(&self, other: &RoomSummary) -> bool {
         let known = self.summary.as_ref();
         known.is_some_and(|known| known.room.id == other.room.id) || has_code(other, &self.code)
@@ -132,7 +132,7 @@ impl Room {
     }
 
     fn lost(&mut self, at: u64, error: &ClientError) {
-        // Once: each further try would add the same line.
+        // Only once: each further attempt would add the same line.
         if !matches!(self.watched, WatchState::Lost(_)) {
             self.activity.wrong(at, "the connection broke off; trying again");
         }

@@ -5,7 +5,7 @@ use protocol::room::RoomSummary;
 
 use super::{list::List, reading::Reading, room::Room};
 
-/// The most rooms that are watched at once. The one that was not open for the longest time goes first.
+/// The most rooms that are watched at once. The one that was not open for the longest time is dropped first.
 pub const MOST: usize = 8;
 
 /// A part of the screen of rooms.
@@ -25,7 +25,7 @@ pub enum Part {
 pub struct Rooms {
     /// The rooms that the server lists.
     pub listed: Reading<Vec<RoomSummary>>,
-    /// The part that keys are for.
+    /// The part that the keyboard acts on.
     pub part: Part,
     /// The place in the list.
     pub list: List,
@@ -50,7 +50,7 @@ pub struct Entry {
 /// The next step after a room was opened.
 #[derive(Debug)]
 pub struct WatchChange {
-    /// The room to watch, if it was not watched yet: its number.
+    /// The number of the watch to begin, if the room was not watched yet.
     pub watch: Option<u64>,
     /// The watch to stop.
     pub unwatch: Option<u64>,
@@ -63,12 +63,12 @@ impl Rooms {
         let unlisted = |room: &&Room| !listed.iter().any(|summary| room.is(summary));
         let by_code = self.watched.iter().filter(unlisted).map(Room::entry);
         let mut by_code: Vec<Entry> = by_code.collect();
-        // Their order among the watched changes with each look: rows would jump under the cursor.
+        // The order of the watched rooms changes whenever one is opened: rows would jump under the cursor.
         by_code.sort_by(|a, b| a.code.cmp(&b.code));
         listed.iter().map(entry).chain(by_code).collect()
     }
 
-    /// A scope as people know it: a listed room's by its code.
+    /// A scope as people know it: that of a listed room is shown as the room's code.
     pub fn scope(&self, scope: &str) -> String {
         let id = scope.strip_prefix("room:");
         let room = self.listed.all().iter().find(|room| Some(room.room.id.as_str()) == id);
@@ -118,12 +118,12 @@ impl Rooms {
         let watch = self.number();
         let room = self.watched.first_mut()?;
         let before = room.watch;
-        // Under a new number: late news of the refused watch match nothing.
+        // Under a new number, so that late news of the refused watch matches no room.
         room.retry(watch, password);
         Some((before, watch))
     }
 
-    /// Continues the other's numbers, so that late answers match nothing.
+    /// Continues the numbers of `other`, so that late news of its rooms matches no room of these.
     pub fn number_after(&mut self, other: &Self) {
         self.next = other.next;
     }

@@ -61,7 +61,7 @@ pub struct Workspace {
     pub sessions: Vec<SessionInfo>,
     /// The names of the machines by their ids, if there are several.
     machines: BTreeMap<String, String>,
-    /// The part that keys are for.
+    /// The part that the keyboard acts on.
     pub part: Part,
     /// The place in the list of sessions.
     pub list: List,

@@ -38,7 +38,7 @@ use crate::{
 /// Draws the interface.
 pub fn draw(app: &App, frame: &mut Frame<'_>) {
     if frame.area().as_size() != app.size {
-        // The terminal has another size already, and says so in a moment.
+        // The terminal already has another size; the event that reports it comes in a moment.
         return;
     }
     if layout::is_too_small(app.size) {
@@ -90,7 +90,7 @@ fn tabs(app: &App, theme: Theme, frame: &mut Frame<'_>) {
     rest.width -= used;
     rest.x = used;
     let name = text::line(app.server_name());
-    // Of a long address its scheme is the part that is missed least.
+    // The scheme is the first part of a long address to be left out.
     let room = usize::from(rest.width).saturating_sub(1);
     let short = name.split_once("://").map(|(_, short)| short.to_owned());
     let name = short.filter(|_| text::width(&name) > room).unwrap_or(name);
@@ -99,7 +99,7 @@ fn tabs(app: &App, theme: Theme, frame: &mut Frame<'_>) {
     frame.render_widget(name, rest);
 }
 
-/// The keys that work here.
+/// The keys of the keyboard that work here.
 fn keys(app: &App, theme: Theme) -> Line<'static> {
     let here: &[(&str, &str)] = match (&app.dialog, app.screen) {
         (Some(Dialog::Target(_)), _) => &[("↑↓", "choose"), ("Enter", "take it"), ("Esc", "back")],

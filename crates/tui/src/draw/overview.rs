@@ -90,7 +90,7 @@ fn rates(app: &App, areas: [Rect; 3], theme: Theme, frame: &mut Frame<'_>) {
 
 fn curve(title: &str, series: &Series, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
     let columns = usize::from(layout::rows(area, false).width);
-    // A curve is drawn in whole numbers: eighths of a row show tenths of a request well enough.
+    // A sparkline takes whole numbers; the factor keeps rates below one visible.
     let values = series.last(columns).into_iter().map(|value| (value * 100.0) as u64);
     let line = Sparkline::default()
         .data(values.collect::<Vec<u64>>())

@@ -66,7 +66,7 @@ fn row(peer: &MeshPeer, widths: &[usize], theme: Theme) -> Row<'static> {
     ])
 }
 
-/// Its name, or its id where it has none.
+/// The name of a peer, or its id if it has none.
 fn peer_name(peer: &MeshPeer) -> &str {
     if peer.name.trim().is_empty() { &peer.id } else { &peer.name }
 }

@@ -67,7 +67,7 @@ impl ListView<'_> {
     }
 }
 
-/// Says in place of a list why it is missing; and `none`, in place of an empty one.
+/// Shows in the place of a list why it is missing, or `none` if it is empty.
 pub(super) fn explain<T>(
     reading: &Reading<T>,
     is_empty: bool,
@@ -81,11 +81,11 @@ pub(super) fn explain<T>(
     }
 }
 
-/// Words in place of a missing list.
+/// Shows words in the place of a list that is missing.
 pub(super) fn instead(words: &str, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
     let words = Paragraph::new(words.to_owned()).style(theme.quiet()).wrap(Wrap { trim: true });
     let inside = layout::rows(area, false);
-    // The header of the empty table is drawn there already.
+    // The header of the empty table has been drawn there.
     frame.render_widget(Clear, inside);
     frame.render_widget(words, inside);
 }

@@ -85,7 +85,7 @@ fn outcome(request: &RequestJson) -> String {
     }
 }
 
-/// The provider of its answer; of one that went on elsewhere, each in turn.
+/// The provider of a request's answer. If the answer went on at other providers, all of them in turn.
 fn providers(request: &RequestJson) -> String {
     match request.providers()[..] {
         [] => "-".to_owned(),

@@ -164,7 +164,7 @@ fn happened(app: &App, room: &Room, area: Rect, theme: Theme, frame: &mut Frame<
     let mut lines: Vec<Line<'static>> = Vec::with_capacity(rows);
     for line in room.activity.lines().rev().skip(room.below) {
         let mut shown = activity_lines(line, columns, theme);
-        // Of one that is longer than the window, the beginning says more.
+        // Of an event that is longer than the window, the beginning is shown.
         shown.truncate(rows.max(1));
         lines.extend(shown.into_iter().rev());
         if lines.len() >= rows {

@@ -1,7 +1,7 @@
 //! Colours, and the styles that replace them in a terminal without colours.
 //!
-//! The background is the terminal's own. The colours are of the fixed part of the 256, of a middle
-//! lightness, so that they can be read on black and on white.
+//! The background is the terminal's own. The colours are from the fixed part of the 256 colours, and of a
+//! middle lightness, so that they can be read on black and on white.
 
 use ratatui::style::{Color, Modifier, Style};
 
@@ -30,7 +30,7 @@ impl Theme {
         self.tone(BLUE).add_modifier(Modifier::BOLD)
     }
 
-    /// The frame of a part; `is_chosen`: the keys are for this part.
+    /// The frame of a part; `is_chosen`: the keyboard acts on this part.
     pub fn frame(self, is_chosen: bool) -> Style {
         match (is_chosen, self.colour) {
             (true, true) => self.tone(BLUE),

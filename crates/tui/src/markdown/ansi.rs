@@ -5,7 +5,7 @@ use ratatui::{
     text::Line,
 };
 
-/// A line with the escape sequences of its styles, which end with it.
+/// A line with the escape sequences of its styles. No style goes on after it.
 pub fn line(line: &Line<'_>) -> String {
     let mut all = String::new();
     for span in &line.spans {
@@ -19,7 +19,7 @@ pub fn line(line: &Line<'_>) -> String {
     all
 }
 
-/// A quiet text, such as a model's thoughts.
+/// A text in dim letters, such as a model's thoughts.
 pub fn dim(text: &str) -> String {
     format!("\u{1b}[2m{text}\u{1b}[0m")
 }

@@ -51,7 +51,7 @@ struct Renderer {
     /// The addresses of the links around.
     links: Vec<String>,
     table: Option<Table>,
-    /// Whether the text is code, and in which language.
+    /// The language of the code block that is open; empty if it names none.
     code: Option<String>,
     /// Whether a block has ended, so that an empty line comes before the next.
     is_apart: bool,
@@ -179,7 +179,7 @@ impl Renderer {
 
     fn inline_code(&mut self, code: &str) {
         let style = self.style().patch(self.theme.code());
-        // Without colours only its marks tell it from the text.
+        // Without colours, backquotes distinguish it from the text.
         let marked = if self.theme.has_colour() { code.to_owned() } else { format!("`{code}`") };
         self.inline.push(Span::styled(marked, style));
     }
@@ -213,7 +213,7 @@ impl Renderer {
         }
     }
 
-    /// Begins a block. The open text is the item's, and ends with it.
+    /// Begins a block. Text that is still open belongs to the list's item, and ends here.
     fn begin_block(&mut self) {
         self.flush();
         self.gap();
@@ -224,7 +224,7 @@ impl Renderer {
         self.is_apart = true;
     }
 
-    /// The empty line between two blocks.
+    /// Writes the empty line between two blocks, if it is due.
     fn gap(&mut self) {
         if std::mem::take(&mut self.is_apart) {
             self.push_lines(vec![Line::default()]);

@@ -47,12 +47,13 @@ fn last_block(text: &str) -> usize {
             _ => {}
         }
     }
-    // Nothing but the text of a line may begin a block: blanks before it belong to it.
+    // A block begins with its whole line: blanks before its text belong to it.
     text[..last].rfind('\n').map_or(0, |end| end + 1)
 }
 
 /// The text with its link definitions as plain text. Blocks are shown one by one as they arrive, and a link
-/// in one could not find its target in another; so both are shown as they were written.
+/// in one block could not find its definition in another. So links and definitions are shown as they were
+/// written.
 fn with_definitions_shown(text: &str) -> Cow<'_, str> {
     let parser = Parser::new_ext(text, OPTIONS);
     let mut starts: Vec<usize> = parser

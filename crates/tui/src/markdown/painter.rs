@@ -1,7 +1,7 @@
 //! Markdown that still arrives, painted without flicker: a pure machine.
 //!
-//! Blocks that are finished are never painted again. Of the block that is open only the lines are painted
-//! again that have changed, which are mostly the last one; lines that have left the screen stay as they are.
+//! Blocks that are finished are never painted again. Of the block that is open, only the lines that have
+//! changed are painted again, mostly the last one. Lines that have left the screen stay as they are.
 
 use ratatui::layout::Size;
 
@@ -20,11 +20,11 @@ pub struct Painter {
     theme: Theme,
     /// The columns of the block that is open.
     columns: usize,
-    /// The text of the block that is open, and what follows it.
+    /// The text of the block that is open, and all text after it.
     open: String,
     /// The lines of that block on the screen. The cursor is at the end of the last one.
     shown: Vec<String>,
-    /// Whether a block came before, so that an empty line stands between.
+    /// Whether a finished block was painted, so that an empty line comes before the next.
     is_after: bool,
     is_dirty: bool,
 }
@@ -44,7 +44,7 @@ impl Painter {
         painter
     }
 
-    /// More text has arrived.
+    /// Takes more text that has arrived.
     pub fn push(&mut self, text: &str) {
         self.open.push_str(text);
         self.is_dirty = true;
@@ -55,8 +55,8 @@ impl Painter {
         self.is_dirty
     }
 
-    /// The text for a terminal of this size now. The beginning of a line that may become anything, such as a dash, waits
-    /// for more.
+    /// What to write to a terminal of this size now. The beginning of a line whose meaning is still open,
+    /// such as a dash, waits for more text.
     pub fn paint(&mut self, size: Size) -> String {
         self.is_dirty = false;
         let known = self.open.len() - undecided(&self.open);
@@ -67,7 +67,7 @@ impl Painter {
         painted
     }
 
-    /// The same at the end of the text. The next text begins on a new line.
+    /// As [`Painter::paint`], at the end of the text: nothing waits. The next text begins on a new line.
     pub fn finish(&mut self, size: Size) -> String {
         let mut painted = self.paint_to(self.open.len(), size);
         if self.is_after {
@@ -79,7 +79,7 @@ impl Painter {
         painted
     }
 
-    /// Paints all, and takes the blocks before `finished` as done.
+    /// Paints all the open text. The blocks before the offset `finished` are not painted again later.
     fn paint_to(&mut self, finished: usize, size: Size) -> String {
         let (done, rest) = (self.open[..finished].to_owned(), self.open[finished..].to_owned());
         let mut lines = self.lines(&done);
@@ -111,14 +111,15 @@ impl Painter {
     }
 }
 
-/// The bytes at the end whose meaning is open: a line without a word.
+/// The number of bytes at the end whose meaning is open: a last line without a letter.
 fn undecided(text: &str) -> usize {
     let line = text.rfind('\n').map_or(0, |end| end + 1);
     let is_mark = |c: char| c.is_ascii_punctuation() || c.is_ascii_digit() || c.is_whitespace();
     if text[line..].chars().all(is_mark) { text.len() - line } else { 0 }
 }
 
-/// The sequences that turn one text of lines into another. The cursor is at the end of the last line, before and after.
+/// What to write to turn the old lines on the screen into the new ones. The cursor is at the end of the last
+/// line, before and after.
 fn repainted(old: &[String], new: &[String], size: Size) -> String {
     let same = old.iter().zip(new).take_while(|(old, new)| old == new).count();
     if same == old.len() && same == new.len() {
@@ -128,7 +129,7 @@ fn repainted(old: &[String], new: &[String], size: Size) -> String {
     if same == old.len() {
         return format!("\r\n{}", new[same..].join("\r\n"));
     }
-    // The usual case, one word more, erases nothing: that would flicker.
+    // In the usual case, one more word, nothing is erased, since that would flicker.
     if same == last && new.len() > last && is_plain_beginning(&old[last], &new[last]) {
         let rest = std::iter::once(&new[last][old[last].len()..]);
         let rest: Vec<&str> = rest.chain(new[old.len()..].iter().map(String::as_str)).collect();

@@ -88,7 +88,7 @@ fn cut(cells: &[Cell<'_>], columns: usize, breaks: Breaks) -> Cut {
     Cut { shown: cells.len(), next: cells.len(), goes_on: false }
 }
 
-/// Cells of one style are one span.
+/// A line of these cells. Neighbours of the same style become one span.
 fn line(cells: &[Cell<'_>]) -> Line<'static> {
     let mut spans: Vec<Span<'static>> = Vec::new();
     for cell in cells {

@@ -1,4 +1,4 @@
-//! Tables within the width.
+//! Tables that fit into a width.
 
 use pulldown_cmark::Alignment;
 use ratatui::text::{Line, Span};
@@ -9,7 +9,7 @@ use crate::draw::theme::Theme;
 /// The text of a cell.
 pub(super) type Cell = Vec<Span<'static>>;
 
-/// Between two columns.
+/// The text between two columns.
 const BETWEEN: &str = " │ ";
 
 /// A table whose rows arrive one by one, its header first.
@@ -96,9 +96,9 @@ impl Table {
     }
 }
 
-/// The widths with the widest taken from, until all fit. `None` where there are more columns than there is room.
+/// The widths of the columns, the widest ones reduced until all fit. `None` if the columns cannot fit.
 fn fitting(mut widths: Vec<usize>, columns: usize) -> Option<Vec<usize>> {
-    /// A column is at least as wide as this, or as its text.
+    /// No column is made narrower than this.
     const LEAST: usize = 3;
     let between = BETWEEN.chars().count() * widths.len().saturating_sub(1);
     let room = columns.checked_sub(between)?;

@@ -17,7 +17,7 @@ const SILENCE: Duration = Duration::from_secs(600);
 /// The path that questions to the server are posted to.
 const CHAT: &str = "/v1/chat/completions";
 
-/// Asks, until the answer ended or nobody listens.
+/// Asks, and sends the pieces of the answer until it has ended.
 pub(super) async fn run(warren: Warren, question: Question, events: Sender<Event>) {
     let number = question.number;
     let tell = async |piece| {
@@ -47,8 +47,8 @@ pub(super) async fn run(warren: Warren, question: Question, events: Sender<Event
     }
 }
 
-/// A piece of an answer as the interface takes it. It measures an answer itself, but for one that the whole
-/// room sees.
+/// A piece of an answer as the interface takes it. The interface measures an answer itself, except one that
+/// the whole room sees: that one comes with metrics.
 fn shown(piece: client::Piece, aloud: bool) -> Option<Piece> {
     match piece {
         client::Piece::Text { text, .. } => Some(Piece::Text(text)),

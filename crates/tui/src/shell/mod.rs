@@ -40,7 +40,7 @@ use crate::{
 /// The most events that wait to be shown.
 const WAITING: usize = 256;
 
-/// The most events that are taken between two looks at the keyboard.
+/// The most events that are handled before the keyboard is checked again.
 const BATCH: usize = 64;
 
 /// The least time between two frames.
@@ -49,7 +49,7 @@ const FRAME: Duration = Duration::from_millis(33);
 /// How often the interface gets a tick.
 const TICK: Duration = Duration::from_secs(1);
 
-/// The longest time of a short question to a server.
+/// The deadline of a short question to a server.
 const DEADLINE: Duration = Duration::from_secs(5);
 
 /// Why the interface ended, or could not begin.
@@ -69,7 +69,7 @@ pub enum TuiError {
     Bug(String),
 }
 
-/// Runs the interface until somebody leaves it, or `stop` comes. `settings.servers` are filled in.
+/// Runs the interface until the user leaves it, or `stop` completes. `settings.servers` is set here.
 ///
 /// # Errors
 /// [`TuiError`], with the terminal as it was before.
@@ -101,7 +101,7 @@ async fn drive(
     loop {
         let frame = sleep_until(due.unwrap_or_else(Instant::now));
         tokio::select! {
-            // A server that talks without pause must delay neither the end, nor a frame, nor a key.
+            // In this order: a server that sends without pause must not delay the end, a frame or a key.
             biased;
             () = &mut stop => return Ok(()),
             () = frame, if due.is_some() => {
@@ -189,7 +189,7 @@ impl Tasks {
         }
     }
 
-    /// Waits for a task to end. Most never do. One that stopped at a bug is an error.
+    /// Waits for a task to end. Most tasks never end. A task that panicked is an error.
     async fn ended(&mut self) -> Result<(), TuiError> {
         match self.running.join_next().await {
             Some(Err(error)) if error.is_panic() => Err(TuiError::Bug(error.to_string())),

@@ -14,16 +14,16 @@ use crate::app::{
     pages::{Page, PageNews, SINCE},
 };
 
-/// How often it is polled.
+/// How often the server is polled.
 const EVERY: Duration = Duration::from_secs(3);
 
-/// How often it is polled for usage, which it has to sum up.
+/// How often the server is polled for usage, which it has to sum up.
 const SUMS: Duration = Duration::from_secs(10);
 
 /// Polls until the interface has ended.
 pub(super) async fn run(server: Warren, follow: u64, page: Page, events: Sender<Event>) {
     let mut every = interval(if matches!(page, Page::Usage(_)) { SUMS } else { EVERY });
-    // A server that is slow is not asked at once for all that was missed.
+    // A slow server is not polled several times at once to make up for missed polls.
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         every.tick().await;

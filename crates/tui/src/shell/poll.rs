@@ -75,7 +75,7 @@ impl Poll {
         PollAnswers { health, stats, requests, rooms: Some(rooms), names }
     }
 
-    /// The names of keys and peers, now and then. A server without a mesh has no peers.
+    /// The names of keys and peers, or nothing until they are due again. A server without a mesh has no peers.
     async fn names(&mut self) -> BTreeMap<String, String> {
         let now = Instant::now();
         if self.names_at.is_some_and(|at| now < at + NAMES) {
@@ -84,7 +84,7 @@ impl Poll {
         self.names_at = Some(now);
         let (warren, url) = (&self.server, &self.server.url());
         let (keys, peers) = tokio::join!(soon(url, warren.keys()), soon(url, warren.mesh_peers()));
-        // Without a name the id is shown: a failure here can wait for the next turn.
+        // Without a name, the id is shown, so after a failure the next poll for names is soon enough.
         let keys = keys.unwrap_or_default().into_iter().map(|key| (key.id, key.name));
         let peers = peers.unwrap_or_default().peers.into_iter().map(|peer| (peer.id, peer.name));
         keys.chain(peers).filter(|(_, name)| !name.trim().is_empty()).collect()

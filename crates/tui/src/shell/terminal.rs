@@ -30,7 +30,7 @@ impl Screen {
         if !stdin().is_terminal() || !stdout().is_terminal() {
             return Err(TuiError::NoTerminal);
         }
-        // First: a panic while the screen is taken has to give it back, too.
+        // Before the screen is taken: a panic meanwhile must give it back, too.
         give_back_at_panics();
         let taken = take().and_then(|()| Terminal::new(CrosstermBackend::new(stdout())));
         let terminal = taken.inspect_err(|_| give_back())?;
@@ -70,7 +70,7 @@ fn give_back() {
     let _ = disable_raw_mode();
 }
 
-/// Gives the screen back at a panic, so that its words are on the screen as it was before.
+/// Gives the screen back at a panic, so that its message is on the screen that was there before.
 fn give_back_at_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

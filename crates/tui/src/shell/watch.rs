@@ -16,11 +16,11 @@ use crate::app::event::{Event, RoomNews};
 /// Delays before a room is tried again.
 const RETRY: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(10));
 
-/// How often a room's participants are polled: not every change is an event. A poll also shows that a
-/// connection is dead which nobody closed.
+/// How often a room's participants are polled: not every change is an event. A poll also notices a dead
+/// connection that was not closed.
 const PEOPLE: Duration = Duration::from_secs(2);
 
-/// Watches until the room has ended, or the interface has.
+/// Watches until the room or the interface has ended.
 pub(super) async fn run(
     room: Result<RoomClient, ClientError>,
     url: String,
@@ -83,7 +83,7 @@ impl Watcher {
     }
 
     async fn open(&self) -> Result<RoomEvents, ClientError> {
-        // The stream first: what happens while the lists are asked for is in it.
+        // The stream is opened first: it holds what happens while the lists are asked for.
         let stream = soon(&self.url, self.room.watch(self.last.as_deref())).await?;
         let people = soon(&self.url, self.room.participants()).await?;
         let summary = soon(&self.url, self.room.summary()).await?;

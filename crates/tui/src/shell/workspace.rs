@@ -86,7 +86,7 @@ impl Watcher {
     }
 }
 
-/// Waits for the server's next message of its own.
+/// Waits for the next message that the server sends on its own.
 async fn happens(workspace: &mut Workspace) -> Result<(), ClientError> {
     match workspace.next().await? {
         Some(_) => Ok(()),

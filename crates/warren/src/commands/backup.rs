@@ -70,7 +70,7 @@ impl Backup {
     }
 }
 
-/// The note about data that a file cannot have.
+/// The note about data that is not in the file.
 pub(super) const SHARED: &str = "Note: keys, usage and the audit log are in the PostgreSQL database that servers share, and not in this \
 file. Save them with `pg_dump --schema=warren`, restore them with `psql`.";
 

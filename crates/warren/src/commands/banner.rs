@@ -202,7 +202,7 @@ const OLLAMA_PORT: u16 = 11_434;
 
 const KEY_HEADER: &str = "-H \"authorization: Bearer $KEY\" ";
 
-/// A secret if it is new, since it is shown only once; otherwise the file that keeps it.
+/// The secret itself if it is new, since it is shown only once; otherwise the file that keeps it.
 fn shown(label: &str, source: &SecretSource) -> String {
     match source {
         SecretSource::New { secret, file } => {

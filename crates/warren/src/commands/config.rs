@@ -1,4 +1,5 @@
-//! `warren config`: the settings of a running server, and where each is from; `warren config reload`: they are read again.
+//! `warren config`: the settings of a running server, and where each is from; `warren config reload` has the
+//! server read them again.
 
 use clap::{Args, Subcommand, ValueEnum};
 use client::admin::config::{ConfigJson, Reloaded, SettingChange, SettingJson, SettingSource};

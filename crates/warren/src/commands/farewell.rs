@@ -64,7 +64,7 @@ pub(crate) fn sessions(pending: &StopProgress) -> Option<String> {
     })
 }
 
-/// How sessions are kept.
+/// The end of a sentence about sessions that end: how they could be kept.
 const KEPT: &str = "; `warren stop --keep-sessions` lets them go on for the next one";
 
 /// How long the question waits. Without an answer, sessions are kept.
@@ -87,7 +87,7 @@ pub(super) async fn ask_about_sessions(sessions: &RunningSessions) {
         "\n{what}. Keep for {} s, for a server that is started again (k), or end (e)? [k]",
         span.as_secs()
     );
-    // Without an output nobody reads the question, and its answer is the usual one.
+    // If the question cannot be printed, nobody answers it, and sessions are kept.
     let _ = say(&question);
     let fate = timeout(PATIENCE, answer()).await.unwrap_or(SessionsFate::Keep);
     sessions.decide(fate);

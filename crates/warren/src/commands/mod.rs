@@ -102,7 +102,7 @@ pub(crate) fn note(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", plain::lines(line));
 }
 
-/// Whether colours are wanted: `NO_COLOR` says that they are not.
+/// Whether colours are wanted. Any text in `NO_COLOR` means that they are not.
 pub(crate) fn has_colour() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|no| no.is_empty())
 }
@@ -125,8 +125,8 @@ pub(crate) fn server_runtime() -> std::io::Result<Runtime> {
     Builder::new_multi_thread().worker_threads((cores / 2).max(1)).enable_all().build()
 }
 
-/// Runs the command of a client. What hangs in the background when it is done does not keep the process: a name that
-/// no server resolves can take half a minute.
+/// Runs the command of a client. Work that still hangs in the background then does not keep the process
+/// alive: a name that no server resolves can take half a minute.
 pub(crate) fn run_client<T>(command: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let runtime = worker_runtime()?;
     let done = runtime.block_on(command);
@@ -134,7 +134,7 @@ pub(crate) fn run_client<T>(command: impl Future<Output = anyhow::Result<T>>) ->
     done
 }
 
-/// The runtime of a worker: one thread forwards more than any backend answers.
+/// The runtime of a worker: one thread can forward more than any backend answers.
 pub(crate) fn worker_runtime() -> std::io::Result<Runtime> {
     process::give_back_memory();
     Builder::new_current_thread().enable_all().build()

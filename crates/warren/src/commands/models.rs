@@ -112,7 +112,7 @@ fn model(id: String, details: &HealthDetails, served: &[String]) -> Model {
     Model { state, facts: fact.unwrap_or_default(), machines: machines(&workers), targets, id }
 }
 
-/// A worker's facts about a model. Of several workers the first that says anything is believed.
+/// A worker's facts about a model. Of several workers, the first that has facts counts.
 fn facts(name: &str, workers: &[&WorkerJson]) -> Option<ModelFacts> {
     workers.iter().find_map(|worker| worker.model_facts.get(name)).cloned()
 }

@@ -6,7 +6,7 @@ use daemon::offline::KeyError;
 
 use crate::exit::usage;
 
-/// The key of this id, name, prefix or text. Of several with one name, the one that is not revoked.
+/// The key of this id, name, prefix or text. Of several keys with the same name, the one that is not revoked.
 ///
 /// # Errors
 /// When no key matches, or several do.

@@ -26,7 +26,8 @@ pub(crate) struct PrivateFile {
 }
 
 impl PrivateFile {
-    /// A file of this user: `$XDG_STATE_HOME/warren/NAME`, or below `~/.local/state`. `content` is for the error.
+    /// A file of this user: `$XDG_STATE_HOME/warren/NAME`, or below `~/.local/state`. `content` says in the
+    /// error what would be in the file.
     ///
     /// # Errors
     /// When there is no home directory.
@@ -45,7 +46,7 @@ impl PrivateFile {
         &self.path
     }
 
-    /// Makes its directory, if there is none, for another writer.
+    /// Makes its directory if there is none, for code that writes the file by other means.
     ///
     /// # Errors
     /// When it cannot be made.
@@ -70,7 +71,8 @@ impl PrivateFile {
             .with_context(|| format!("{shown} is not as Warren wrote it: move it away"))
     }
 
-    /// Changes the content. No other process changes it meanwhile.
+    /// Changes the content under a lock, so that no other process changes it meanwhile. Returns what `change`
+    /// returns.
     pub(crate) async fn update<T: DeserializeOwned + Default + Serialize, R>(
         &self,
         change: impl FnOnce(&mut T) -> R,

@@ -21,7 +21,7 @@ use daemon::{
 pub(crate) static DEFAULT_SERVER: LazyLock<String> =
     LazyLock::new(|| format!("http://127.0.0.1:{PORT}"));
 
-/// The longest time of a connection to the usual address. It is on this machine.
+/// The deadline of a connection to the usual address, which is on this machine.
 const KNOCK: Duration = Duration::from_millis(500);
 
 /// A command's knowledge of its server.
@@ -46,7 +46,7 @@ enum Source {
     Named,
     /// The server that holds a data directory of this machine.
     DataDir,
-    /// Nothing names a server, and no server that this user may know of runs here.
+    /// The usual address: nothing names a server, and none is known to run here.
     Usual,
 }
 
@@ -79,7 +79,7 @@ impl Lookup<'_> {
     /// The administrator's token of this machine's server: of the configuration, or in the data directory.
     ///
     /// # Errors
-    /// When there is a file of it that cannot be read.
+    /// When its file cannot be read.
     pub(crate) fn admin_token(&self) -> anyhow::Result<Option<Secret>> {
         match &self.config.admin_token {
             Some(token) => Ok(Some(token.clone())),
@@ -87,8 +87,8 @@ impl Lookup<'_> {
         }
     }
 
-    /// Whether the token of this machine's server may be sent to these servers, for one of which
-    /// `is_on_this_machine` counts: another server could be an attacker's.
+    /// Whether the token of this machine's server may be sent to these servers: another server could be an
+    /// attacker's. `is_on_this_machine`: whether their address is one of this machine.
     pub(crate) fn may_know_token(&self, servers: &Servers, is_on_this_machine: bool) -> bool {
         is_on_this_machine || self.data_dir.is_some() || servers.source == Source::DataDir
     }
@@ -104,7 +104,8 @@ impl Lookup<'_> {
 }
 
 impl Servers {
-    /// The server that wrote this file. Its certificate is trusted from now on: this user's server shows it.
+    /// The server that wrote this file. Its certificate is trusted from now on, since it is that of this
+    /// user's own server.
     fn running(file: ServerFile) -> Self {
         if let Some(certificate) = file.certificate {
             client::trust_own(certificate);
@@ -138,14 +139,15 @@ impl Servers {
     }
 }
 
-/// Whether somebody listens at a URL whose host is an address.
+/// Whether a server listens at a URL. If its host is a name, or it has TLS, nothing is tried, and it counts
+/// as answering.
 fn answers(url: &str) -> bool {
     let address: Option<SocketAddr> =
         url.strip_prefix("http://").and_then(|place| place.parse().ok());
     address.is_none_or(|address| TcpStream::connect_timeout(&address, KNOCK).is_ok())
 }
 
-/// The directory of the token, for messages.
+/// The file of the administrator's token, for messages.
 pub(crate) fn token_file(directory: &Path) -> String {
     directory.join(ADMIN_TOKEN).display().to_string()
 }

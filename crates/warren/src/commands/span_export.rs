@@ -14,7 +14,7 @@ impl SpanExport {
     /// Has a worker record spans, if its options name a collector.
     ///
     /// # Errors
-    /// When the options are not right.
+    /// When the options of the collector are invalid.
     pub(crate) fn start(options: &ServeOptions, config: &mut WorkerConfig) -> anyhow::Result<Self> {
         let Some(tracing) = TraceSettings::of(options).map_err(usage)? else {
             return Ok(Self(None));
@@ -29,7 +29,7 @@ impl SpanExport {
     pub(crate) async fn end(self) {
         if let Some((over, export)) = self.0 {
             over.cancel();
-            // It ends by itself.
+            // The task ends by itself, once it has sent them.
             let _ = export.await;
         }
     }

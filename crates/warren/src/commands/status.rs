@@ -151,7 +151,7 @@ impl Tables {
         ]
     }
 
-    /// The provider of its answer; of one that went on elsewhere, each in turn.
+    /// The provider of a request's answer. If the answer went on at other providers, all of them in turn.
     fn providers(&self, request: &RequestJson) -> String {
         let names: Vec<_> =
             request.providers().into_iter().map(|name| self.names.shown(name)).collect();
@@ -206,8 +206,8 @@ fn servers(fleet: &FleetHealth) -> Option<String> {
 const LAST: [&str; 9] =
     ["ended", "key", "model", "provider", "outcome", "prompt", "answer", "first", "total"];
 
-/// Who an answer came from, where it came from several, is told nowhere else in the table: it is whole before the time to the
-/// first byte and the tokens.
+/// If an answer came from several providers, only their column shows that. It is not shortened then: the
+/// columns of the first byte and of the tokens are left out before it.
 fn precedence(requests: &[RequestJson]) -> Precedence {
     let went_on = requests.iter().any(|request| request.providers().len() > 1);
     if went_on { Precedence { whole: Some(3), spare: &[7, 5, 6] } } else { Precedence::default() }

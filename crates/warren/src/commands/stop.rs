@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::{farewell, note, run_client, say, say_json, target::RunningServer};
 
-/// The time between two looks whether the server is gone.
+/// The interval of checks whether the server is gone.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// The longest time in which a server has to end once it waits for nothing more.
@@ -101,7 +101,8 @@ impl Stop {
     }
 }
 
-/// Waits until the server is gone: it has left its data directory; one elsewhere answers no more.
+/// Waits until the server is gone: until it no longer uses its data directory or, on another machine, no
+/// longer answers.
 async fn gone(warren: &Warren, directory: Option<PathBuf>) {
     loop {
         let is_there = match &directory {

@@ -11,14 +11,14 @@ use super::{say, say_json};
 /// The width of a list without a terminal.
 const WIDTH: usize = 80;
 
-/// The width to which a column of text may be shortened: first to the one, so that times stay whole, and if that is not
-/// enough to the other.
+/// The widths to which a column of text may be shortened: the first one, so that times stay whole, and the
+/// second one if that is not enough.
 const NARROW: [usize; 2] = [18, 10];
 
 /// The spaces between two columns.
 const GAP: usize = 2;
 
-/// The columns that keep or lose their room before others, where a table has too little.
+/// The columns that keep their room, and those that lose it first, in a table that is too wide.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Precedence {
     /// The column that is not shortened.
@@ -30,8 +30,8 @@ pub(crate) struct Precedence {
 /// Rows under a header, each column as wide as its widest cell, and all together as wide as the terminal at most.
 /// `right`: how many columns, from the last, hold numbers.
 ///
-/// Where there is too little room, texts lose their middle, but for those of the first column: by them people name
-/// a row to other commands. If that is not enough, the last columns are left out, and a line says so.
+/// Where there is too little room, texts are shortened in the middle, except in the first column: people name
+/// a row by it in other commands. If that is not enough, the last columns are left out, and a line says so.
 pub(crate) fn table(header: &[&str], rows: &[Vec<String>], right: usize) -> String {
     Precedence::default().within(terminal_width(), header, rows, right)
 }
@@ -80,7 +80,7 @@ impl Precedence {
             // Nothing keeps its room in a terminal as narrow as this.
             let mut columns: Vec<Column> = all().collect();
             shorten(&mut columns, |at| at < texts, room);
-            // The first has it in any case.
+            // The first column is always shown.
             while columns.len() > 1 && total(&columns) > room {
                 columns.pop();
             }
@@ -92,7 +92,7 @@ impl Precedence {
 /// A column's place, and its width.
 type Column = (usize, usize);
 
-/// Takes the surplus from the widest of the columns that may be shortened, but never from the first.
+/// Takes the surplus from the widest of the columns that may be shortened, never from the first column.
 fn shorten(columns: &mut [Column], may_shrink: impl Fn(usize) -> bool, room: usize) {
     for narrow in NARROW {
         for _ in room..total(columns) {

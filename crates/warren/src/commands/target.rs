@@ -50,7 +50,7 @@ impl Target {
         self.choose_by(file, OfflineServer::open)
     }
 
-    /// The same, for commands that may run before the first start of a server.
+    /// As [`Target::choose`], for commands that may run before the first start of a server.
     pub(crate) fn choose_or_make(&self, file: &ServeOptions) -> anyhow::Result<AdminTarget> {
         self.choose_by(file, OfflineServer::open_or_make)
     }
@@ -119,8 +119,8 @@ impl RunningServer {
         WorkspaceServer::at(self.server.clone(), self.admin_token.clone(), self.data_dir.clone())
     }
 
-    /// The server that the flags and the file name, with its administrator's token. Of its own machine's server
-    /// it finds out whether there is one.
+    /// The server that the flags and the file name, with its administrator's token. If nothing names a
+    /// server, checks whether one runs on this machine.
     pub(crate) fn warren(&self, file: &ServeOptions) -> anyhow::Result<Warren> {
         running(&self.lookup(file), self.admin_token.as_ref())
     }

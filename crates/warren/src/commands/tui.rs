@@ -77,8 +77,8 @@ impl Tui {
         })
     }
 
-    /// The code of the room to open. The server that has it comes first. A room that is not found is looked
-    /// for on the first server, as the interface will say.
+    /// The code of the room to open. The server that has it comes first. A room that is not found is opened
+    /// on the first server, and the interface says that it is not there.
     async fn find_room(&self, file: &ConfigFile, servers: &mut Vec<Warren>) -> Option<String> {
         let name: RoomName = match self.room.as_deref()?.parse() {
             Ok(name) => name,
@@ -111,7 +111,7 @@ impl Tui {
         servers.insert(0, warren);
     }
 
-    /// The servers. With a room to open, others may be found that have it.
+    /// The servers. If there is a room to open, none need run here: another server may be found that has the room.
     fn servers(&self, file: &ConfigFile) -> anyhow::Result<Vec<Warren>> {
         let servers = self.lookup(file).servers();
         if self.room.is_none() {
@@ -126,8 +126,8 @@ impl Tui {
         Lookup { named, data_dir: self.data_dir.as_ref(), config: &file.serve }
     }
 
-    /// A server with the token that was given, or with the administrator's of this machine. A user who cannot
-    /// read that one is no administrator, and sees the rest.
+    /// A server with the token that was given, or else with the administrator's token of this machine. A user
+    /// who cannot read that token is no administrator, and sees less.
     fn warren(&self, url: &str, file: &ConfigFile) -> anyhow::Result<Warren> {
         let given = self.token.as_ref().or(file.room.token.as_ref());
         let warren = connect(url, given)?;

@@ -39,7 +39,7 @@ const FIRST_WITHIN: Duration = Duration::from_secs(3);
 /// The directory of model engines in the data directory.
 const ENGINES: &str = "engines";
 
-/// The time between two looks for them.
+/// The interval of checks for the first models.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Start here
@@ -77,7 +77,7 @@ impl Up {
         let mut serve = self.serve.clone().or(file.serve.clone());
         let given = serve.clone();
         let worker = self.worker.clone().or(file.worker.clone());
-        // One name for one machine, unless peers shall see another.
+        // The machine has one name, unless the settings name another for peers.
         serve.mesh.name = serve.mesh.name.or_else(|| worker.name.clone());
         let mut settings = Settings::new(serve, true).map_err(|error| file.locate(error))?;
         let mut all = origins.settings("", &given, &settings.values());
@@ -125,7 +125,8 @@ async fn up(settings: Settings, mut options: WorkerOptions, source: Source) -> a
     exit::unless_forced(&stop)
 }
 
-/// Runs the server until it ends. Until it drains, it greets, and follows what becomes of the model engines.
+/// Runs the server until it ends. Until its drain begins, also prints the greeting, and follows the folders
+/// of model files.
 async fn serve(
     server: Server,
     stop: &Stop,
@@ -147,7 +148,7 @@ async fn serve(
     ended
 }
 
-/// The banner, but for the models: they come later.
+/// The banner without the models, which come later.
 fn banner(
     server: &Server,
     finder: Option<&Finder>,
@@ -167,7 +168,7 @@ fn banner(
         client_key: secrets.client,
         worker_secret: secrets.worker,
         invitation: server.invite()?,
-        // Elsewhere it would lie in a journal that others read.
+        // Only for a terminal: elsewhere the code would be in a journal that others can read.
         login_code: stdout().is_terminal().then(|| server.login_code()).flatten(),
     })
 }

@@ -105,7 +105,7 @@ pub(super) async fn lend(
     ended
 }
 
-/// The model engines of this machine; `None` if there is no place for their logs.
+/// The model engines of this machine; `None` if there is nothing to lend by them.
 async fn fleet(
     options: &mut WorkerOptions,
     process: &ServeOptions,
@@ -124,7 +124,7 @@ async fn while_following<T>(fleet: Option<&Fleet>, running: impl Future<Output =
     }
 }
 
-/// Lends the model servers that come and go, too.
+/// Lends also the model servers that are found, which come and go.
 async fn lend_with_found(
     config: WorkerConfig,
     dialer: RoamingDialer,

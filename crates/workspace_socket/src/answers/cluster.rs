@@ -19,10 +19,10 @@ use workspace::Refusal;
 use super::asker::{Answer, Asker};
 use crate::services::Node;
 
-/// The port for other members of the cluster, once there are any.
+/// The port for other members that is reported while this machine is in no cluster.
 const PEER_PORT: u16 = 9179;
 const ALONE: &str = "this server is in no cluster: there is nothing to change";
-/// The interval of heartbeats between members, in milliseconds.
+/// The interval of heartbeats that is reported while this machine is in no cluster, in milliseconds.
 const HEARTBEAT_MS: u64 = 1000;
 
 pub(crate) fn nothing_to_do(kind: RequestKind) -> Answer {
@@ -84,11 +84,11 @@ pub(crate) async fn update(asker: &Asker, request: UpdateClusterConfig) -> Answe
     }
 }
 
-/// Gives this machine another name. Requests for others went there.
+/// Gives this machine another name. A request that names another member has been sent to that member.
 pub(crate) async fn rename(asker: &Asker, request: RenameNode) -> Answer {
     let kind = RequestKind::RenameNode;
     let Some(cluster) = asker.services.membership.cluster() else { return alone(kind) };
-    // A name that two machines have means neither of them.
+    // A name that two machines have cannot be used for either of them.
     if cluster.members().iter().any(|other| other.member.name == request.name) {
         return ack(kind, false, &format!("another node is called {:?} already", request.name));
     }
@@ -191,8 +191,8 @@ fn members(cluster: &Cluster) -> Vec<ClusterMember> {
     cluster.members().into_iter().map(member).collect()
 }
 
-/// A notice for each name that several machines have. Machines join with the names that they have, and
-/// such a name means none of them.
+/// A notice for each name that several machines have. Machines keep their names when they join, and a name
+/// that several have cannot be used for any of them.
 fn namesakes(own: Option<&str>, members: &[ClusterMember]) -> Vec<String> {
     let mut machines: BTreeMap<&str, usize> = BTreeMap::new();
     let names = members.iter().filter_map(|member| member.name.as_deref());

@@ -151,7 +151,7 @@ pub(crate) async fn upload(asker: &Asker, request: UploadProjectFile) -> Answer 
     .await
 }
 
-/// Takes a part of an upload. The log has its end, and parts that are refused.
+/// Takes a part of an upload. The audit log gets the last part only, and parts that are refused.
 pub(crate) async fn upload_part(asker: &Asker, request: UploadProjectFilePart) -> Answer {
     let target = target(request.project_id, &request.path);
     let (audit, me) = (Arc::clone(&asker.services.audit), Arc::clone(&asker.me));

@@ -46,7 +46,7 @@ fn listing(dir: &str, after: Option<&str>, most: usize) -> Result<DirectoryListi
     };
     let after = after.filter(|after| !after.is_empty());
     let after = after.map(|name| (!name.ends_with('/'), name.to_owned()));
-    // The last one is on top.
+    // The greatest entry is on top, and is removed first.
     let (mut found, mut is_cut) = (BinaryHeap::new(), false);
     for entry in fs::read_dir(&path).map_err(refused)? {
         let entry = shown(&entry.map_err(refused)?);
@@ -84,7 +84,8 @@ fn full(dir: &str) -> Result<PathBuf, Refusal> {
     }
 }
 
-/// Whether the entry is neither a directory nor a link to one; and its name, with a slash after it if it is.
+/// The key by which an entry is sorted: whether it is something other than a directory or a link to one, and
+/// its name. The name of a directory ends with a slash.
 fn shown(entry: &DirEntry) -> (bool, String) {
     let kind = entry.file_type();
     let leads_to_one = |path: &Path| fs::metadata(path).is_ok_and(|found| found.is_dir());

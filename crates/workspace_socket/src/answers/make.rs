@@ -63,7 +63,7 @@ fn length(wanted: Option<u64>) -> usize {
 /// own.
 pub(crate) async fn kill(asker: &Asker, request: OfSession) -> Answer {
     let id = request.session_id;
-    // Now, because nothing is known of it afterwards.
+    // Read before the kill, because a killed session is no longer known.
     let is_hidden = asker.services.sessions.info(id)?.hidden;
     let killed = asker.services.sessions.kill(id).await;
     asker.note_outcome("session.kill", &id.to_string(), &killed);

@@ -32,7 +32,8 @@ pub(crate) fn prompt(asker: &Asker, request: SendInput) -> Answer {
     }
 }
 
-/// Stores prompts, and acknowledges one then. All that come at the same time share one write.
+/// Waits until the prompts are stored, and then acknowledges one. Prompts that come at the same time share
+/// one write.
 async fn acknowledge_stored(
     stored: BoxFuture<'static, ()>,
     answer: Option<ServerMessage>,

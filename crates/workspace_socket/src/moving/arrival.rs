@@ -34,11 +34,11 @@ pub(super) struct IncomingMove {
 struct State {
     record: ArrivalRecord,
     machine: Arrival,
-    /// The parts so far, until the session is staged.
+    /// The parts that have come so far, until the session is staged.
     staging: Option<Staging>,
     /// The state in memory only, between the taking of the session and its start.
     taken: VolatileState,
-    /// Why it was refused.
+    /// The reason for a refusal, for the other end.
     why: String,
 }
 
@@ -76,7 +76,7 @@ impl IncomingMove {
         data: Vec<u8>,
     ) -> Result<bool, Refusal> {
         let mut state = self.state.lock().await;
-        // Not put back after an error: the move begins again then.
+        // Not put back after an error: the whole move must then begin again.
         let mut staging =
             state.staging.take().ok_or_else(|| Refusal::invalid("everything has come already"))?;
         let staging = blocking(move || {
@@ -112,7 +112,7 @@ impl IncomingMove {
         self.step(&mut state, services, cluster, In::Broken).await
     }
 
-    /// Takes the session if its version says that it is this member's.
+    /// Takes the session if the cluster names this member as its owner.
     pub(super) async fn look(&self, services: &Services, cluster: &Cluster) {
         let mut state = self.state.lock().await;
         if state.is_ours(cluster) {

@@ -110,10 +110,10 @@ impl MoveReceiver {
         })
     }
 
-    /// Makes room for a session.
+    /// Begins to receive a session, in place of an earlier move of it that may give way.
     async fn begins(&mut self, prepare: MovePrepare) -> Result<Vec<SealedMessage>, Refusal> {
         let MovePrepare { move_id, session_id, moves, .. } = prepare;
-        // Taken, because each preparation needs a question of its own.
+        // Taken, because each preparation must follow a question of its own.
         let landing = self.landing.take().filter(|(id, _)| *id == move_id);
         let (_, landing) = landing.ok_or_else(|| Refusal::invalid("nobody asked before"))?;
         self.give_way(session_id).await?;

@@ -22,7 +22,7 @@ use crate::{
     policy::Target,
 };
 
-/// How long the other machine may take to look whether it could run the agent.
+/// How long the other machine may take to check whether it could run the agent.
 const ASK: Duration = Duration::from_secs(15);
 
 /// Moves a session of this machine to another one.
@@ -66,7 +66,7 @@ async fn try_move(asker: &Asker, request: MoveSession) -> Result<SessionMoved, R
     let mut mover = Mover::new(services, &cluster, id, to, outgoing);
     (mover.interrupt, mover.accept_losses) = (request.interrupt, request.accept_losses);
     (mover.talk, mover.client) = (Some(talk), Some(client));
-    // In a task of its own: a client that leaves does not end it.
+    // In a task of its own, so that the move goes on if the client leaves.
     tokio::spawn(mover.run());
     outcome.await.map_err(|_| Refusal::Failed("the server is stopping".to_owned()))??;
     Ok(moved)

@@ -56,7 +56,7 @@ impl Talk {
     /// Waits until there is room for more.
     ///
     /// # Errors
-    /// When the other end says something first, or takes nothing for too long.
+    /// When the other end sends a message meanwhile, or takes nothing for too long.
     pub(super) async fn room(&mut self) -> Result<(), Refusal> {
         let mut least = self.circuit.waiting();
         let mut since = Instant::now();
@@ -80,7 +80,7 @@ impl Talk {
     }
 }
 
-/// The refusal that a message is, if it is one.
+/// The refusal in a message; `None` if the message is no refusal.
 pub(super) fn refused(message: SealedMessage) -> Option<Refusal> {
     match message {
         SealedMessage::MoveRefused(refused) => Some(Refusal::Failed(refused.message)),

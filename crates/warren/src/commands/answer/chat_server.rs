@@ -74,10 +74,10 @@ impl ChatServer {
 }
 
 impl Parameters {
-    /// The model to ask if none is named.
+    /// The model to ask: the named one, or else the last one or the only one.
     ///
     /// # Errors
-    /// When the server cannot be asked which models it has, or several or none would do.
+    /// When the server cannot be asked for its models, or if none is named and it has several for chat, or none.
     pub(crate) async fn choose_model(&self, warren: &Warren) -> anyhow::Result<String> {
         if let Some(model) = &self.model {
             return Ok(model.clone());

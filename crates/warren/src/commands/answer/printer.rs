@@ -19,7 +19,7 @@ const LONGEST: usize = 16 << 20;
 /// The least time between two paintings.
 const FRAME: Duration = Duration::from_millis(30);
 
-/// Painting takes one part in this many of the time, at most.
+/// Painting takes at most one part in this many of the time.
 const SHARE: u32 = 10;
 
 /// How an answer is shown
@@ -48,7 +48,7 @@ pub(crate) struct Printer {
     form: Form,
     shows_thoughts: bool,
     position: Position,
-    /// The answer so far, if it is needed whole.
+    /// The answer so far, if it is kept.
     whole: Option<String>,
 }
 
@@ -109,7 +109,7 @@ impl Printer {
         Self { form, shows_thoughts, position: Position::Nothing, whole: None }
     }
 
-    /// The answer so far, if it is kept. The printer gives it away.
+    /// Takes the answer so far out of the printer; empty if it was not kept.
     pub(crate) fn take_text(&mut self) -> String {
         self.whole.take().unwrap_or_default()
     }
@@ -158,7 +158,8 @@ impl Printer {
 
     /// Prints a thought of the model: dimmed on a terminal, and never part of the output of a pipe.
     pub(super) fn thought(&mut self, text: &str) -> anyhow::Result<()> {
-        // Some models go on thinking after their first words; these are not interrupted.
+        // Some models go on thinking after the first words of their answer. Such thoughts do not interrupt
+        // the answer.
         if !self.shows_thoughts || matches!(self.position, Position::Text | Position::OpenText) {
             return Ok(());
         }
@@ -197,7 +198,7 @@ impl Printer {
         Ok(())
     }
 
-    /// The last line of an answer as lines of JSON.
+    /// Prints the last line of an answer that is printed as lines of JSON.
     pub(super) fn complete(&self, answer: &Answer) -> anyhow::Result<()> {
         let (participant, metrics) = (&answer.participant, &answer.metrics);
         let line: Value =

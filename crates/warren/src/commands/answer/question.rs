@@ -44,7 +44,7 @@ pub(crate) struct Question {
 }
 
 impl Question {
-    /// The words of the command line, what is piped into the command, and files. `-` among the words is
+    /// The words of the command line, what is piped into the command, and files. `-` as the only word is
     /// standard input.
     ///
     /// # Errors
@@ -91,7 +91,7 @@ impl Question {
         Ok(())
     }
 
-    /// Puts this question, with its files, before more text.
+    /// Adds a text to this question, before what it has already.
     pub(crate) fn followed_by(mut self, text: &str) -> Self {
         self.text = joined(text, &self.text);
         self

@@ -63,7 +63,7 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Creates a new file. An existing one would keep its mode.
+/// Creates a new file, because an existing one would keep its mode.
 fn write(path: &Path, text: &str, is_secret: bool) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);

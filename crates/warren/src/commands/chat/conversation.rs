@@ -36,7 +36,7 @@ impl Conversation {
         file()?.forget()
     }
 
-    /// Adds a question. It replaces one that was not answered: models expect turns.
+    /// Adds a question. It replaces one that was not answered, because models expect questions and answers in turn.
     pub(super) fn ask(&mut self, question: &Question) {
         if self.is_unanswered() {
             self.messages.pop();

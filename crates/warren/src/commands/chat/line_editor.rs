@@ -81,7 +81,7 @@ impl LineEditor {
         if text.len() > LONGEST || text.trim().is_empty() {
             return;
         }
-        // A chat without a memory is still a chat.
+        // A history that cannot be written does not end the chat.
         if self.editor.add_history_entry(text).unwrap_or(false)
             && let Some(history) = &self.history
         {

@@ -9,8 +9,8 @@ use serde_json::json;
 use super::tell;
 use crate::commands::{note, qr, say, say_json, session::attach::size, workspace::Output};
 
-/// The columns between a QR code and the words beside it, and the narrowest that both may be together beside
-/// the code.
+/// The columns between a QR code and the words beside it, and the fewest columns of this gap and the words
+/// together.
 const GAP: usize = 2;
 const NARROWEST: usize = GAP + 28;
 
@@ -28,7 +28,7 @@ pub(crate) struct Invite {
 }
 
 impl Invite {
-    /// The same as an invitation of `warren invite`.
+    /// The command as `warren invite --member` runs it.
     pub(crate) const fn at(output: Output) -> Self {
         Self { output }
     }
@@ -90,8 +90,8 @@ fn show(invitation: &ClusterInvitation, line: &str) {
     note(&beside(invitation, line, (cols.into(), rows.into())));
 }
 
-/// The words about an invitation, beside the QR code of it if both fit on a terminal of this size, below the
-/// line itself and above the next prompt of the shell.
+/// The words about an invitation. Its QR code is beside them if both fit on a terminal of this size, between
+/// the line itself and the next prompt of the shell.
 fn beside(invitation: &ClusterInvitation, line: &str, (cols, rows): (usize, usize)) -> String {
     let words = words(invitation);
     let above = line.chars().count().div_ceil(cols.max(1));
@@ -142,7 +142,7 @@ fn wrapped(text: &str, cols: usize) -> Vec<String> {
     lines
 }
 
-/// A time of day of this machine.
+/// A time of day in this machine's time zone.
 fn until(at: Timestamp) -> String {
     at.to_zoned(TimeZone::system()).strftime("%H:%M").to_string()
 }

@@ -23,7 +23,7 @@ pub(crate) struct Join {
 }
 
 impl Join {
-    /// Joins by this code the cluster of this machine's server.
+    /// The command that makes this machine's server a member by this code.
     pub(crate) const fn by(code: Secret, output: Output) -> Self {
         Self { code, output }
     }

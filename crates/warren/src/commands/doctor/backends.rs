@@ -7,7 +7,7 @@ use super::finding::Finding;
 /// A model server.
 #[derive(Debug, Clone)]
 pub(super) struct Backend {
-    /// The program that usually listens there, or nothing for one that the settings name.
+    /// The program that usually listens there; `None` for a server that the settings name.
     pub(super) name: Option<String>,
     pub(super) url: String,
     /// The findings, or why it does not answer.
@@ -47,10 +47,10 @@ fn one(backend: &Backend) -> Finding {
     }
 }
 
-/// The most advice on one model server: the next one is shown when the first is followed.
+/// The most pieces of advice on one model server. Further ones appear once these are followed.
 const MAX_ADVICE: usize = 3;
 
-/// A note for each context that surprises people.
+/// A note for each piece of advice on a model server.
 fn advice(backend: &Backend) -> Vec<Finding> {
     let advice = backend.answer.iter().flat_map(|examined| &examined.advice).take(MAX_ADVICE);
     let note = |words: &String| {

@@ -7,9 +7,9 @@ use crate::commands::words::bytes;
 
 /// With less free space, a server will soon be unable to write.
 const LITTLE: u64 = 1 << 30;
-/// With less free space, it hardly can.
+/// With less free space, it can hardly write now.
 const TOO_LITTLE: u64 = 64 << 20;
-/// The bits in a directory's mode that let others do something.
+/// The bits of a directory's mode that give rights to others.
 const OTHERS_ENTER: u32 = 0o007;
 
 /// The state of the data directory.

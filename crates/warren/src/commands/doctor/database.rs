@@ -11,7 +11,7 @@ const OLDEST: i32 = 130_000;
 /// A clock that differs by more gets a note: a server's clock says which day a budget is of.
 const CLOCK_OFF_S: u64 = 5;
 
-/// The rows of usage that may wait at a busy moment.
+/// Fewer rows of usage than this may wait at a busy moment. More are a sign that they are not sent.
 const MANY_ROWS: u64 = 10_000;
 
 /// The findings about the shared database, if the settings name one.

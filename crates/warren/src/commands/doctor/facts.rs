@@ -45,7 +45,7 @@ use crate::{
 /// The longest time that a server or a model server may take.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// The time in which others have to answer by mDNS.
+/// How long to wait for answers by mDNS.
 const BROWSE: Duration = Duration::from_secs(1);
 
 /// The most processes that are searched for the one that uses the port.
@@ -105,8 +105,8 @@ pub(super) async fn gather(
     }
 }
 
-/// A server's settings: those of an installed service, else of the environment and the file; and whether the
-/// environment can be used.
+/// A server's settings: those of the environment first, then those of an installed service, then those of the
+/// file. And whether the environment can be used.
 fn options(context: ServiceContext<'_>) -> (ServeOptions, Result<(), String>) {
     let of_service = service::server_options(context);
     match service::options_of_environment() {
@@ -194,7 +194,7 @@ fn port(address: SocketAddr) -> Port {
     Port { address, refused, user: refused.and_then(|_| user_of(address.port())) }
 }
 
-/// The process that listens on a port: its id and name. Those of other users are seen by root only.
+/// The process that listens on a port: its id and name. Only root sees the processes of other users.
 fn user_of(port: u16) -> Option<(u32, String)> {
     let tables = ["/proc/net/tcp", "/proc/net/tcp6"]
         .map(|table| fs::read_to_string(table).unwrap_or_default());
@@ -215,6 +215,7 @@ fn user_of(port: u16) -> Option<(u32, String)> {
 
 /// The sockets that listen on a port, in the form of descriptors' links.
 fn listeners(table: &str, port: u16) -> Vec<String> {
+    /// The state of a socket that listens.
     const LISTENS: &str = "0A";
     let socket = |line: &str| {
         let fields: Vec<&str> = line.split_whitespace().collect();
@@ -305,7 +306,7 @@ async fn clocks(server: &Server, worker: &WorkerOptions, backends: &[Backend]) -
     let mut clocks = Vec::new();
     for url in urls {
         let Ok(warren) = Warren::new(url, None) else { continue };
-        // This machine has one clock.
+        // A server on this machine has the same clock.
         if warren.is_on_this_machine() {
             continue;
         }

@@ -154,7 +154,7 @@ async fn fetch(
 
 /// How long a file that is being changed is left alone.
 const MOMENT: Duration = Duration::from_millis(200);
-/// The most times that a file is fetched because it was changed meanwhile.
+/// The most attempts to fetch a file that is changed meanwhile.
 const TRIES: usize = 5;
 
 /// A file beside the final one. It is removed unless it is complete.
@@ -185,7 +185,7 @@ impl Part {
 impl Drop for Part {
     fn drop(&mut self) {
         if !self.is_whole {
-            // It may never have been made.
+            // If that fails, the part stays: there is nothing else to do.
             let _ = fs::remove_file(&self.path);
         }
     }

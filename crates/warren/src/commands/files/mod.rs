@@ -1,7 +1,7 @@
 //! `warren files`: files of projects.
 //!
-//! - `path`: a project and a path in it; `list`, `change`: looking, and what needs no transfer
-//! - `get`, `put`: files from there and to there; `parts`: a large one to there
+//! - `path`: a project and a path in it; `list`, `change`: list files, and change them without a transfer
+//! - `get`, `put`: fetch and send a file; `parts`: sends a large one in parts
 
 mod change;
 mod get;

@@ -81,7 +81,7 @@ impl Put {
         if !self.to.path.is_empty() {
             let (directory, name) = self.to.split();
             let entry = match workspace.find_file(project, directory, name).await {
-                // Such a path is written to, which then says what is wrong.
+                // The path is then written to, and the server's refusal says what is wrong.
                 Err(ClientError::NotFound { .. } | ClientError::Declined { .. }) => None,
                 found => found?,
             };
@@ -155,13 +155,13 @@ fn read_all(from: &mut impl Read) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// Whether a file has not been written to between these two looks.
+/// Whether a file was not written to between two reads of its metadata.
 pub(super) fn same(before: &Metadata, after: &Metadata) -> bool {
     let of = |it: &Metadata| (it.len(), times(it));
     of(before) == of(after)
 }
 
-/// The most times that a file is read because it was changed meanwhile.
+/// The most attempts to read a file that is changed meanwhile.
 const TRIES: usize = 5;
 
 /// The content as text, which may be written over: the protocol replaces a file in one step only where it is text.

@@ -1,10 +1,10 @@
 //! `warren join`: one code makes this machine a worker, a guest of a room or a member of a cluster.
 //!
-//! - `admission`: the code for a key, at the server
-//! - `joined`: the servers that this machine joined, remembered
-//! - `whereabouts`: where they are now
-//! - `guest`: a room
-//! - `list`: shows and forgets them
+//! - `admission`: exchanges the code for a key, at the server
+//! - `joined`: remembers the servers that this machine joined
+//! - `whereabouts`: finds where these servers are now
+//! - `guest`: joins a room
+//! - `list`: shows and forgets the joined servers
 
 mod admission;
 mod guest;
@@ -145,8 +145,8 @@ impl Join {
     }
 }
 
-/// Refuses a text that is not the code of a cluster's invitation either. A damaged one is left to the server,
-/// which says how.
+/// Refuses a text that is not the code of a cluster's invitation either. A damaged code of that kind is
+/// passed on to the server, which says what is wrong with it.
 fn refuse_no_code(code: &Secret) -> anyhow::Result<()> {
     match sealed::Invitation::decode(code.expose()) {
         Err(sealed::BadInvitation::NotOne | sealed::BadInvitation::Letter(_)) => {

@@ -13,7 +13,7 @@ use super::joined::{JoinedServer, JoinedServers};
 /// The most addresses of mDNS that are tried: anybody can claim to be the server.
 const MOST_FOUND: usize = 16;
 
-/// Joined servers as those of a worker, with a dialer that finds them.
+/// The joined servers as targets of a worker, and a dialer that finds them.
 pub(crate) fn lent_to(
     joined: Vec<JoinedServer>,
 ) -> anyhow::Result<(Vec<ServerTarget>, RoamingDialer)> {

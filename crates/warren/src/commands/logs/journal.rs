@@ -35,7 +35,7 @@ pub(super) async fn show(
     let status = Command::new(program).args(&arguments).status().await;
     let status = status
         .with_context(|| format!("{program} cannot be run, which shows the log of a service"))?;
-    // `journalctl` ends so when nothing matches.
+    // `journalctl` also fails when no line matches the pattern of a level.
     if !status.success() && level == LogLevel::Trace {
         bail!("`{program} {}` ended with {status}", arguments.join(" "));
     }

@@ -74,7 +74,7 @@ impl Ask {
     }
 
     async fn choose(&self, warren: &Warren, file: &ConfigFile) -> anyhow::Result<String> {
-        // Only the administrator sees the peers. Otherwise the server's list of models has to do.
+        // Only the administrator sees the peers. For others, the server's list of models is used.
         if let Ok(admin) = self.server.warren(&file.serve)
             && let Ok(peers) = admin.mesh_peers().await
             && let Some(model) = of_the_fastest(&peers.peers)

@@ -86,7 +86,7 @@ fn relay(relay: &MeshRelayJson) -> String {
         (Some(error), ..) => format!("not registered: {error}"),
         (None, ..) => "not registered yet".to_owned(),
     };
-    // What follows is this node's id, which is shown above.
+    // The query of the URL is this node's id, which is shown above.
     let url = relay.url.split('?').next().unwrap_or_default();
     format!("{url} ({how})")
 }

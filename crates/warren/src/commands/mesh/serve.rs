@@ -16,7 +16,7 @@ use crate::commands::{note, table::plain, worker::lend};
 /// The time in which a server with model engines has to offer a model that has arrived.
 const OFFERED_WITHIN: Duration = Duration::from_secs(10);
 
-/// The time between two looks.
+/// The interval of checks whether the server offers the model.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Waits until the server offers the model in this directory; if it does not, lends it from here until a stop.

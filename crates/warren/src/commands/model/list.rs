@@ -13,7 +13,7 @@ use crate::commands::{
     words::{age, bytes},
 };
 
-/// The most columns of a name: people repeat it to other commands, so most stay whole.
+/// The most columns of a name. Most names stay whole, since people give them to other commands.
 const NAME: usize = 48;
 
 /// List which model is on which machine, how large it is, and whether it is in memory

@@ -55,7 +55,7 @@ pub(super) fn to_load(
     able.into_iter().min_by_key(order).cloned().ok_or_else(|| anyhow!("no machine has {model}"))
 }
 
-/// The machine to unload a model at: the named worker, or else where it is loaded.
+/// The machine to unload a model at: the named worker, or else the only one that may have it in memory.
 pub(super) fn to_unload(
     all: &[PlacedModel],
     model: &str,
@@ -75,7 +75,7 @@ pub(super) fn to_unload(
     }
 }
 
-/// The workers that have the model and load models; with `named`, only the one of this name or id.
+/// The workers that have the model and load models; with `worker`, only the one of this name or id.
 fn able<'a>(
     all: &'a [PlacedModel],
     model: &str,

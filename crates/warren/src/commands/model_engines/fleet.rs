@@ -53,7 +53,7 @@ pub(crate) struct Fleet {
     last_look: Mutex<LastLook>,
 }
 
-/// The findings of the last look.
+/// The results of the last scan.
 #[derive(Debug, Default)]
 struct LastLook {
     models: Vec<EngineModel>,
@@ -61,7 +61,7 @@ struct LastLook {
     reported: BTreeSet<(PathBuf, bool)>,
 }
 
-/// A model for people.
+/// A model, as it is shown to people.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct OfferedModel {
     /// The name of the program that serves it.
@@ -71,11 +71,11 @@ pub(crate) struct OfferedModel {
 }
 
 impl Fleet {
-    /// Finds the programs and the models. Takes the folders among `--models` out of the options. `None`: nothing
-    /// to lend, as other backends are named, or as nobody named engines and there is no program.
+    /// Finds the programs and the models. Takes the folders among `--models` out of the options. `None` if
+    /// there is nothing to lend: other backends are named, or no engine is named and a program is missing.
     ///
     /// # Errors
-    /// When what people named is not there, or is no model.
+    /// When a named program or file is not there, or no named file is a model.
     pub(crate) async fn start(
         options: &mut WorkerOptions,
         data_dir: &Path,

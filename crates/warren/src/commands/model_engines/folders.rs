@@ -18,7 +18,7 @@ pub(crate) struct Whole {
     pub(crate) bytes: u64,
 }
 
-/// The models at these paths, and directly in folders of folders.
+/// The models at these paths, and those directly below a path that is a folder of models.
 pub(crate) fn look(paths: &[PathBuf]) -> Vec<Whole> {
     let mut all: Vec<Whole> = paths.iter().flat_map(|path| at(path)).collect();
     all.sort_by(|a, b| a.name.cmp(&b.name));

@@ -7,7 +7,7 @@ use engines::{EnginesConfig, Memory};
 /// The amount in the settings, in bytes.
 ///
 /// # Errors
-/// When two of them name different ones.
+/// When two engines name different amounts.
 pub(crate) fn named(engines: &[EngineOptions]) -> anyhow::Result<Option<u64>> {
     let mut amounts = engines.iter().filter_map(|engine| engine.memory).map(|Bytes(bytes)| bytes);
     let Some(first) = amounts.next() else { return Ok(None) };

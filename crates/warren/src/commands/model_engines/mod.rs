@@ -1,7 +1,7 @@
 //! Model engines of this machine: the model servers that a worker runs itself, with the settings and the files of
 //! the person at the terminal.
 //!
-//! - `wanted`: which ones, by flags and file; `wishes`: what is different for one model
+//! - `wanted`: the engines that flags and file name; `wishes`: the settings for one model
 //! - `find`: finds a program; `advice`: how to get one; `program`: programs whose flags are known
 //! - `part`: one program with its models; `offer`: a file as a model to serve; `folders`: models that are no GGUF
 //!   files

@@ -9,13 +9,13 @@ use models::shelf::LocalModel;
 
 use super::{program::KnownProgram, wishes::Wishes};
 
-/// The most tokens of a context that nobody asked for.
+/// The largest context, in tokens, that is chosen if the settings name none.
 const USUAL_CONTEXT: u64 = 65_536;
 
 /// The least context that is tried where memory is short.
 const LEAST_CONTEXT: u64 = 4_096;
 
-/// The program, and the wishes for it.
+/// The program, and the settings for it.
 #[derive(Debug, Clone)]
 pub(crate) struct ServedProgram<'a> {
     pub(crate) options: &'a EngineOptions,
@@ -93,8 +93,8 @@ impl ServedProgram<'_> {
         Group { name, rule }
     }
 
-    /// The context that the model was made for, halved until it takes no more than half of the memory; where its files
-    /// alone take more, until it has room at all.
+    /// The context that the model was made for, halved until the model takes no more than half of the memory.
+    /// If no context is small enough for that, it is halved until the model fits at all.
     fn usual_context(&self, local: &LocalModel, parallel: Option<u32>) -> Option<u64> {
         let made_for = local.head.context_tokens.filter(|tokens| *tokens > 0)?;
         let requests = u64::from(parallel.unwrap_or(1));

@@ -34,8 +34,8 @@ impl KnownProgram {
         matches!(self, Self::LlamaServer)
     }
 
-    /// Its arguments, with placeholders for values that are known at the start only. One without a value is left out
-    /// with its flag.
+    /// Its arguments, with placeholders for values that are known at the start only. A placeholder without a
+    /// value is left out together with its flag.
     pub(crate) fn arguments(self) -> &'static [&'static str] {
         match self {
             // Older releases read the templates of models, and so their tools, only with `--jinja`.

@@ -91,7 +91,7 @@ fn version(program: &Path) -> Option<String> {
     let pid = child.id();
     std::thread::spawn(move || sender.send(child.wait_with_output()));
     let Ok(output) = receiver.recv_timeout(PATIENCE) else {
-        // The thread that reads its output waits for it.
+        // The thread that reads its output also waits for its end.
         crate::system::kill(pid);
         return None;
     };

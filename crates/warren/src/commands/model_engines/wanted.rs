@@ -8,12 +8,12 @@ use daemon::options::{
     engines::{Paths, path},
 };
 
-/// The wishes of people for model engines.
+/// The model engines that the user wants.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct WantedEngines {
     /// The engines, each with the models that one program serves.
     pub(crate) engines: Vec<EngineOptions>,
-    /// Whether people named them. Otherwise they may be missing.
+    /// Whether the user named them. Otherwise their programs may be missing.
     pub(crate) is_named: bool,
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn wanted(options: &mut WorkerOptions) -> anyhow::Result<Option<Wante
     Ok(Some(WantedEngines { engines, is_named }))
 }
 
-/// Whether the file names backends of one's own.
+/// Whether the file names backends that are not clouds.
 fn own_backends(options: &WorkerOptions) -> bool {
     options.backends.iter().flatten().any(|backend| !backend.cloud.unwrap_or(false))
 }
@@ -63,7 +63,8 @@ fn merged(
     [vec![first], file].concat()
 }
 
-/// The files and folders that flags name. Folders leave `--models`, where they stood among names.
+/// The files and folders that flags name. Folders are taken out of `--models`, where they stand among the
+/// names of models.
 fn named_paths(options: &mut WorkerOptions) -> anyhow::Result<Vec<PathBuf>> {
     let mut paths: Vec<PathBuf> = Vec::new();
     for file in options.gguf.iter().flatten() {
@@ -99,7 +100,7 @@ fn found(path: &Path, flag: &str) -> anyhow::Result<PathBuf> {
     Ok(std::path::absolute(path)?)
 }
 
-/// Refuses flags that would take the model or the port away.
+/// Refuses flags that would replace the model, the host or the port that Warren sets.
 fn check(engine: &EngineOptions) -> anyhow::Result<()> {
     let own = engine.model.iter().flatten().flat_map(|(_, model)| model.flags.iter().flatten());
     for flag in engine.flags.iter().flatten().chain(own) {

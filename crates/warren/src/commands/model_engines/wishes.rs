@@ -22,7 +22,8 @@ pub(crate) struct Wishes {
 }
 
 impl Wishes {
-    /// The wishes for the model of this name. Its own name wins over patterns, and these win in alphabetical order.
+    /// The wishes for the model of this name. Settings for its exact name count before those for patterns,
+    /// and patterns count in alphabetical order.
     pub(crate) fn of(options: &EngineOptions, name: &str) -> Self {
         let own = options.model.iter().flatten();
         let (exact, patterns): (Vec<_>, Vec<_>) =

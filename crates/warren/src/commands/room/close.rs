@@ -85,7 +85,8 @@ impl Close {
         match self.host.known(&found)? {
             Some(token) => found.room(None)?.close(&token).await?,
             None => {
-                // The administrator's token goes where keys go, not into the host's header.
+                // The administrator's token is sent as a key, too: only a key is checked for the
+                // administrator's rights.
                 let token = self
                     .administrators(file, &found)
                     .map_or_else(|| self.host.token(&found), Ok)?;

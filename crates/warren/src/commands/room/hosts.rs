@@ -100,7 +100,7 @@ impl Hosts {
         Ok(servers.remove(0))
     }
 
-    /// The servers of the flags, or else of the file.
+    /// Looks for rooms as these options say.
     pub(crate) const fn on(options: RoomOptions) -> Self {
         Self { options }
     }
@@ -135,7 +135,8 @@ impl Hosts {
         if !is_open {
             return others;
         }
-        // The servers on which this machine made or joined rooms come first. One on this machine is not needed then.
+        // The servers on which this machine made or joined rooms come first. If there are any, no server need
+        // run on this machine.
         let known = RoomTokens::new().and_then(|tokens| tokens.servers(Some(&name.code)));
         let mut servers = connect(&known.unwrap_or_default(), None)?;
         match others {

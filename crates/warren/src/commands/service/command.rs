@@ -41,7 +41,7 @@ pub(super) struct ServiceCommand {
     pub(super) variables: Vec<Variable>,
     /// A server's data directory.
     pub(super) data_dir: Option<PathBuf>,
-    /// The time of its drain.
+    /// How long its drain may take.
     pub(super) drain: Duration,
     /// A server's settings, as far as they are known here.
     pub(super) options: ServeOptions,
@@ -130,7 +130,7 @@ impl ServiceCommand {
     }
 }
 
-/// Whether the unit of the machine forbids a service this path.
+/// Whether the unit of the machine's service keeps the service away from this path.
 pub(super) fn is_out_of_reach(path: &Path) -> bool {
     ["/home", "/root", "/run/user", "/tmp", "/var/tmp"]
         .iter()

@@ -4,14 +4,14 @@ use std::path::Path;
 
 use super::place::Scope;
 
-/// The program that starts programs here.
+/// The program that starts other programs on this system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Starter {
     Container,
     OpenRc,
     Launchd,
     TaskScheduler,
-    /// systemd, but not the user's.
+    /// systemd runs, but none for this user.
     UserWithoutSystemd,
     Unknown,
 }

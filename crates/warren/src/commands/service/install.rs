@@ -171,7 +171,7 @@ fn write_unit(path: &Path, text: &str) -> anyhow::Result<()> {
     write().with_context(|| format!("{} cannot be written; use --user, or root", path.display()))
 }
 
-/// Whether the service is active, and still so a second later.
+/// Whether the service is active, and has the same process as at first: checked each second, up to [`SETTLE`].
 async fn settled(manager: Manager, place: &Place) -> anyhow::Result<bool> {
     let by = Instant::now() + SETTLE;
     let first = manager.state(place).await?;

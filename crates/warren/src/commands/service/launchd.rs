@@ -1,4 +1,4 @@
-//! Commands to launchd, and questions.
+//! Commands and questions to launchd.
 
 use std::{process::Stdio, time::Duration};
 
@@ -29,7 +29,7 @@ impl Launchd {
         Self(scope)
     }
 
-    /// Whether services of the scope can run. A user has some while they are logged in at the screen.
+    /// Whether services of the scope can run. Those of a user can, while the user is logged in at the screen.
     pub(super) async fn is_here(self) -> bool {
         self.output(&["print", &self.domain()]).await.is_ok_and(|(succeeded, _)| succeeded)
     }

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::system::IS_MACOS;
 
-/// The one that services of a scope have here.
+/// The manager of the services of a scope, on this system.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Manager {
     Systemd(Systemd),

@@ -56,7 +56,7 @@ impl Place {
         self.scope
     }
 
-    /// Whether it is a role's service.
+    /// Whether it is the service of this role.
     pub(super) fn runs(&self, role: Role) -> bool {
         let name = self.name.strip_suffix(".service").or_else(|| self.name.strip_prefix("org."));
         name == Some(role.unit())

@@ -1,4 +1,4 @@
-//! Commands to systemd, and questions.
+//! Commands and questions to systemd.
 
 use std::{collections::BTreeMap, process::Stdio, time::Duration};
 
@@ -46,7 +46,7 @@ impl Systemd {
     /// Whether it runs here. In containers and on other systems it does not.
     pub(crate) async fn is_here(self) -> bool {
         let states = ["running", "degraded", "starting", "initializing", "maintenance"];
-        // Its exit code is not 0 when a unit of the machine has failed.
+        // Only the answer is read: the exit code is not 0 if any unit of the machine has failed.
         let answer = self.output(&["is-system-running"]).await;
         answer.is_ok_and(|(_, answer)| states.contains(&answer.trim()))
     }

@@ -1,4 +1,4 @@
-//! `warren team list`, `show` and `rm`.
+//! `warren team list`, `show` and `remove`.
 
 use std::collections::BTreeSet;
 

@@ -1,8 +1,8 @@
 //! `warren team`: a leader session and its team workers.
 //!
-//! - `make`, `look`: teams made, listed, shown, deleted
-//! - `work`: work given to members, and waited for; `talk`: messages between members
-//! - `find`: which team and member is meant; `mcp`: a team, as tools for an agent in it
+//! - `make`: makes teams and team workers; `look`: lists, shows and deletes teams
+//! - `work`: gives work to team workers, and waits for it; `talk`: messages between members
+//! - `find`: finds the team and the member that are meant; `mcp`: a team, as tools for an agent in it
 
 mod find;
 mod look;

@@ -95,7 +95,7 @@ pub(crate) fn login_address(server: &str, code: &str) -> String {
     format!("{server}/#login={code}")
 }
 
-/// The address with a code of its own at which a phone reaches the page, if it does.
+/// The address at which a phone reaches the page, with a code of its own; `None` if no phone can reach it.
 async fn for_phone(warren: &Warren) -> anyhow::Result<Option<String>> {
     let own = warren.url();
     let reached = if is_loopback(&own) { on_the_network(&own).await } else { Some(own) };

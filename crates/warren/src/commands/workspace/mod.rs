@@ -1,9 +1,9 @@
 //! The common parts of the commands of the workspace.
 //!
-//! - [`WorkspaceServer`]: which workspace, and what it is shown
+//! - [`WorkspaceServer`]: the workspace that a command speaks to, and its credential
 //! - [`Output`]: the same, and whether to answer in JSON
 //! - [`Machines`]: the names of the machines, in lists for people
-//! - [`mod@named`]: which session, project or team is meant
+//! - [`mod@named`]: finds the session, project or team that is meant
 //! - [`terms`]: words for their states and times
 
 pub(crate) mod machines;

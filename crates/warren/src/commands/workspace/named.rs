@@ -80,7 +80,7 @@ impl Nameable for Team {
 /// The session, project or team of this id, name, or beginning of an id.
 ///
 /// # Errors
-/// When it is not one of them, or several match. Of several on different machines the error names these.
+/// When nothing matches, or several do. If these are on different machines, the error names the machines.
 pub(crate) async fn named<'a, T: Nameable>(
     workspace: &mut Workspace,
     all: &'a [T],
@@ -94,7 +94,7 @@ pub(crate) async fn named<'a, T: Nameable>(
     named_on(all, meant, &machines)
 }
 
-/// The same, with the names of the machines.
+/// As [`named`], with the names of the machines that are known already.
 ///
 /// # Errors
 /// As [`named`].

@@ -121,9 +121,10 @@ impl WorkspaceServer {
         }
     }
 
-    /// Whether the workspace is on this machine. Of several servers all must be: any may be used. Before the
-    /// servers are looked up, one that nothing names is here. Windows has no workspace, so that one that is reached by an
-    /// address of this machine is in a virtual machine or behind a tunnel, with other paths.
+    /// Whether the workspace is on this machine. If there are several servers, all must be, because any may
+    /// be used. Before the servers are looked up, a server that no flag names counts as here. Windows has no
+    /// workspace: one that is reached at an address of this machine is in a virtual machine or behind a
+    /// tunnel, and has other paths.
     pub(crate) fn is_here(&self) -> anyhow::Result<bool> {
         if IS_WINDOWS {
             return Ok(false);

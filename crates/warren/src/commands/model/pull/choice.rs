@@ -38,7 +38,7 @@ enum Fit {
 /// The models of a repository, on this machine.
 pub(super) struct Choosing<'a> {
     offer: &'a Offer,
-    /// The needs of all of them, as they differ in their weights only; `None` if no head could be read.
+    /// The needs of all models, which differ in their weights only; `None` if no head could be read.
     needs: Option<Needs>,
     context: u64,
     room: Room,
@@ -51,7 +51,7 @@ struct Room {
     all: u64,
 }
 
-/// A model for programs.
+/// A model, as JSON.
 #[derive(Serialize)]
 struct Row<'a> {
     quantization: &'a str,
@@ -62,7 +62,7 @@ struct Row<'a> {
     proposed: bool,
 }
 
-/// All models, for programs.
+/// All models, as JSON.
 #[derive(Serialize)]
 pub(super) struct Rows<'a> {
     repo: &'a str,
@@ -90,7 +90,7 @@ impl<'a> Choosing<'a> {
     /// The named model, or the proposed one if the user agrees.
     ///
     /// # Errors
-    /// When there is no model of the name, nobody agrees, or none fits and none is named.
+    /// When no model has this name, the user does not agree, or no model fits and none is named.
     pub(super) fn choose(&self, named: Option<&str>, yes: bool) -> anyhow::Result<&'a Variant> {
         if let Some(named) = named {
             let variant = self.offer.find(named).map_err(failed)?;

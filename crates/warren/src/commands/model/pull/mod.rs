@@ -1,9 +1,9 @@
 //! `warren model pull`: fetches a model from a hub into this machine's store.
 //!
-//! - `site`: which hub, and as whom
-//! - `choice`: which model of a repository
+//! - `site`: the hub, and the account there
+//! - `choice`: chooses a model of a repository
 //! - `peers`: fetches it from peers of the mesh, where they have it
-//! - `steps`: shows how far it is
+//! - `steps`: shows the progress
 
 mod choice;
 mod peers;
@@ -84,7 +84,7 @@ struct FinishedPull {
     bytes: u64,
     /// The directory of the model.
     path: PathBuf,
-    /// The file for a program.
+    /// The model's main file, which a program is given.
     file: PathBuf,
 }
 

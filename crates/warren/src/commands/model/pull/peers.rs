@@ -1,4 +1,4 @@
-//! Fetches a model from peers of the mesh, where they have it: the server that runs here does.
+//! Has the server that runs here fetch a model from peers of the mesh, if they have it.
 
 use client::{
     Warren,
@@ -9,7 +9,8 @@ use models::ModelId;
 
 use crate::commands::{mesh::pull::watch, note, table::plain, target::RunningServer, words::count};
 
-/// Pulls the model from peers. Returns whether it came. A mesh that is missing or fails is no error: the hub remains.
+/// Pulls the model from peers. Returns whether it came. A mesh that is missing or fails is no error, since
+/// the hub may still have the model.
 pub(super) async fn pull(
     server: &RunningServer,
     file: &ConfigFile,

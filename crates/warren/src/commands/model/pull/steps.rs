@@ -27,14 +27,14 @@ const WINDOW: Duration = Duration::from_secs(5);
 pub(super) struct Steps {
     model: String,
     host: String,
-    /// The bar; `None` for programs.
+    /// The bar; `None` if steps are printed as JSON.
     bar: Option<Progress>,
-    /// The last shown progress, and when it was shown.
+    /// When progress was last shown, and the trouble that it reported.
     last_shown: Option<(Instant, Option<String>)>,
     rate: Rate,
 }
 
-/// A step for programs.
+/// A step, as JSON.
 #[derive(Serialize)]
 struct StepJson<'a> {
     state: &'static str,

@@ -54,7 +54,7 @@ impl Backend {
         self.backend.is_some() || self.model.is_some() || self.demo
     }
 
-    /// The first backend of a worker's options.
+    /// The choice that a worker's options make. Of their backends, the first is taken.
     pub(super) fn of(options: &WorkerOptions) -> Self {
         Self {
             backend: options.backend.as_ref().and_then(|all| all.first().cloned()),

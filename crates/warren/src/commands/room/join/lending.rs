@@ -36,7 +36,7 @@ const DRAWN: Duration = Duration::from_millis(500);
 /// Events that may wait to be shown; further ones are dropped.
 const WAITING: usize = 256;
 
-/// The parts that lending a model to a room takes.
+/// Everything that lending a model to a room needs.
 pub(super) struct Lending {
     pub(super) target: ServerTarget,
     pub(super) nickname: String,

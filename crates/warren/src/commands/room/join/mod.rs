@@ -180,7 +180,7 @@ impl Lender {
     /// Checks the flags before anything is asked.
     ///
     /// # Errors
-    /// When its name cannot be one.
+    /// When the nickname is not allowed.
     pub(super) fn check(&self) -> anyhow::Result<()> {
         let nickname = self.nickname.as_deref().map_or(Ok(()), limits::nickname);
         nickname.map_err(|error| anyhow!("--nickname: it {error}"))
@@ -246,7 +246,7 @@ fn aliases(file: &ConfigFile) -> Arc<[LentAlias]> {
     aliases.map(alias).collect()
 }
 
-/// This machine's participant: the one of the last time with this backend.
+/// This machine's participant: the last one with this id or else this backend, or a new one.
 fn who(
     found: &LocatedRoom,
     backend: &str,

@@ -28,7 +28,7 @@ impl FromStr for DetachKey {
         }
         let name = lower.strip_prefix("ctrl-").or_else(|| lower.strip_prefix('^'));
         match name.map(str::as_bytes) {
-            // Enter, tab and escape are the same bytes; a user without these could hardly type.
+            // Enter, tab and escape send the same bytes, and nobody can type without these keys.
             Some(b"m" | b"j" | b"i" | b"[") => Err(format!("{text} is needed for typing")),
             Some(&[key @ (b'a'..=b'z' | b']' | b'\\' | b'^' | b'_' | b'@')]) => {
                 Ok(Self(Some(key.to_ascii_uppercase() & 0x1f)))
@@ -66,7 +66,7 @@ struct KeyPress {
 
 impl KeyPress {
     /// Reads `CSI key:shifted:base ; modifiers:event u` of the kitty protocol, or `CSI 27 ; modifiers ;
-    /// key ~` of xterm. `None`: it is no such sequence, or the key is let go.
+    /// key ~` of xterm. `None` if it is no such sequence, or the key was released.
     fn read(sequence: &str) -> Option<Self> {
         let body = sequence.strip_prefix("\u{1b}[")?;
         let (numbers, is_kitty) = match body.strip_suffix('u') {
@@ -110,7 +110,7 @@ impl TypedKeys {
     }
 
     /// The keys for the session, and whether the one that detaches came after them. The beginning of a
-    /// sequence that may be that key waits for its end: no other key begins so.
+    /// sequence that may be that key waits for its end: no other key begins like that.
     pub(super) fn take(&mut self, typed: &[u8]) -> (Vec<u8>, bool) {
         let mut keys = Vec::with_capacity(self.begun.len() + typed.len());
         for &byte in typed {

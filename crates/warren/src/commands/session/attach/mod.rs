@@ -1,10 +1,10 @@
 //! `warren session attach`: a session used from here.
 //!
-//! - `terminal`: this terminal, raw and given back; `keys`: what is typed, and what detaches
-//! - `screen`: what comes, as bytes for this terminal; `rest`: whether these may be interrupted
-//! - `modes`: what takes away again whatever a session left behind here
-//! - `using`: a terminal's session, used until it or its user ends it
-//! - `chat`, `talking`: an agent's session, the same
+//! - `terminal`: makes this terminal raw, and gives it back; `keys`: the typed keys, and the one that detaches
+//! - `screen`: a session's output as bytes for this terminal; `rest`: whether other bytes may come between
+//! - `modes`: resets the modes that a session leaves behind in this terminal
+//! - `using`: uses a terminal's session until it ends, or its user detaches
+//! - `chat`, `talking`: the same for an agent's session
 
 mod chat;
 mod keys;

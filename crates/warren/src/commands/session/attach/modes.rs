@@ -40,8 +40,8 @@ impl SessionModes {
         }
     }
 
-    /// Makes this terminal one that was just reset, whatever state it is in, without clearing what
-    /// scrolled away.
+    /// The bytes that put this terminal into the state after a reset, whatever state it is in. Lines that
+    /// have scrolled away stay.
     pub(super) fn reset(&self) -> String {
         let free = |is_on| MODES.iter().filter(move |mode| mode.is_free && mode.is_on == is_on);
         let mut off: Vec<u16> = free(false).map(|mode| mode.number).collect();

@@ -22,7 +22,7 @@ pub(super) enum Rest {
 }
 
 impl Rest {
-    /// Reads on.
+    /// Takes the next bytes that the terminal reads.
     pub(super) fn read(&mut self, bytes: &[u8]) {
         let mut rest = bytes;
         while let Some((first, more)) = rest.split_first() {

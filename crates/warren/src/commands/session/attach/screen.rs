@@ -7,11 +7,11 @@ use super::{modes::SessionModes, rest::Rest};
 
 /// Cuts an open sequence off.
 const CANCEL: &[u8] = b"\x18";
-/// Leads to the beginning of the last line, plain; leads back.
+/// Moves to the beginning of the last line, and clears it, without colours; moves back.
 const TO_LAST_LINE: &str = "\x1b7\x1b[?6l\x1b[9999;1H\x1b(B\x0f\x1b[m\x1b[2K";
 const BACK: &str = "\x1b8";
 
-/// Remembers the title and sets another; brings it back.
+/// Stores the terminal's title; brings it back.
 const PUSH_TITLE: &str = "\x1b[22;2t";
 const POP_TITLE: &str = "\x1b[23;2t";
 
@@ -60,13 +60,13 @@ impl Painter {
         Self { hint, ..self }
     }
 
-    /// Notes that the screen is painted again. Returns whether that removes a hint or a notice
-    /// there.
+    /// Notes that the hint has been read. Returns whether it is on the screen, which must then be painted
+    /// again.
     pub(super) fn end_hint(&mut self) -> bool {
         std::mem::take(&mut self.has_hint)
     }
 
-    /// The terminal has another size.
+    /// Notes the terminal's new size.
     pub(super) fn resized(&mut self, size: (u16, u16)) {
         self.size = size;
     }
@@ -77,7 +77,6 @@ impl Painter {
             SessionView::Output(data) => {
                 if !self.has_painted {
                     // A session that is shown from its beginning starts with an empty screen.
-                    // screen.
                     self.paint("", out);
                 }
                 let data = self.after_cut(&data);
@@ -106,7 +105,7 @@ impl Painter {
         }
     }
 
-    /// Rings the bell: typed keys were not taken.
+    /// Rings the bell, because typed keys were not accepted.
     pub(super) fn ring(&self, out: &mut Vec<u8>) {
         if self.is_between_sequences() {
             out.push(0x07);
@@ -126,7 +125,7 @@ impl Painter {
 
     fn paint(&mut self, snapshot: &str, out: &mut Vec<u8>) {
         if !self.has_painted {
-            // The former screen scrolls away, and is there afterwards.
+            // The former screen scrolls away, so that it is still there afterwards.
             out.extend(std::iter::repeat_n(b'\n', self.size.1.into()));
         }
         self.has_painted = true;
@@ -157,7 +156,8 @@ impl Painter {
         self.last_line("\x1b[7m", &format!(" {LOST} "), out);
     }
 
-    /// Writes into the last line. A character in the last column could wrap, and with it the whole screen.
+    /// Writes into the last line. The last column stays free: a character there could wrap, and scroll the
+    /// whole screen.
     fn last_line(&self, style: &str, words: &str, out: &mut Vec<u8>) {
         let fits = usize::from(self.size.0).saturating_sub(1);
         let line: String = words.chars().take(fits).collect();

@@ -31,8 +31,8 @@ const LINES: usize = 16;
 /// The most pages of the conversation so far that are read.
 const PAGES: usize = 4;
 
-/// Shows the conversation so far, and talks until the session ends, there is no more to say, or this
-/// process is told to end.
+/// Shows the conversation so far, and talks until the session ends, standard input ends, or this process is
+/// told to end.
 pub(super) async fn talk(
     mut workspace: Workspace,
     addresses: &Addresses,

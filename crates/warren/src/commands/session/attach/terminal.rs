@@ -89,7 +89,7 @@ fn give_back(with: &[u8]) {
     }
 }
 
-/// Gives the terminal back at a panic, so that its words are readable.
+/// Gives the terminal back at a panic, so that its message is readable.
 fn give_back_at_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -126,7 +126,7 @@ pub(super) fn typed() -> io::Result<mpsc::Receiver<Vec<u8>>> {
 /// the keys and the network.
 pub(super) struct Writer {
     batches: mpsc::Sender<Vec<u8>>,
-    /// Counts the pieces written. It ends when all have been.
+    /// Counts the pieces written. It ends when all are written.
     written: watch::Receiver<u64>,
 }
 

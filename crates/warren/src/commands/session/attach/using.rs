@@ -1,5 +1,5 @@
-//! A terminal's session, used from this terminal, and the hint about the key that detaches. Each user sees it once, in the
-//! first terminal that is used.
+//! A terminal's session, used from this terminal, and the hint about the key that detaches. Each user sees
+//! the hint once, in the first terminal that is used.
 
 use std::{
     fs::{DirBuilder, OpenOptions},
@@ -101,8 +101,8 @@ impl Attachment {
 
     async fn run(&mut self) -> anyhow::Result<End> {
         loop {
-            // Keys are always taken: one of them may detach. In no order, so that a paste without an end
-            // does not keep the server waiting.
+            // Keys are always read, because one of them may detach. The branches have no fixed order, so that
+            // a paste without an end does not keep the server waiting.
             tokio::select! {
                 notice = self.notices.next() => match notice {
                     Notice::Resized => self.resize(),
@@ -141,7 +141,7 @@ impl Attachment {
 
     fn show(&mut self, seen: SessionView) {
         if seen == SessionView::Back {
-            // The screen shows the notice of the loss.
+            // The screen still says that the connection was lost.
             self.follower.repaint();
         }
         self.painter.take(seen, &mut self.out);

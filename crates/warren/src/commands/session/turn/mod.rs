@@ -23,7 +23,7 @@ use crate::commands::{note, say_json_line};
 
 /// How long a lost server is tried while a turn is awaited.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// The time in which a server that has come back, and says that its agent rests, has to report the turn.
+/// How long a server that has come back, and reports its agent as idle, has to report the turn.
 const RESTS: Duration = Duration::from_secs(10);
 
 /// Gives an agent a prompt and prints its answer to its end; with `json`, each event.
@@ -40,7 +40,7 @@ pub(super) async fn ask(
     let (mut own, mut shown) = (OwnTurn::of(session), PrintedTurn::new());
     let mut prompt = Some(text);
     while let Some(seen) = next(&mut follower, own.rests_since()).await? {
-        // Output after the first screen is reported. A prompt before it could be answered in it.
+        // Only output after the first screen is reported. To an earlier prompt, the answer could be in that screen.
         if matches!(seen, SessionView::Screen(_))
             && let Some(prompt) = prompt.take()
         {
@@ -64,7 +64,7 @@ pub(super) async fn ask(
     bail!("the server stopped telling before the turn ended")
 }
 
-/// The next view, but not for ever of an agent that rests.
+/// The next view. If the agent rests, the wait for it ends after [`RESTS`], with an error.
 async fn next(
     follower: &mut Follower,
     rests_since: Option<Instant>,

@@ -59,7 +59,7 @@ impl<'a> OwnTurn<'a> {
         self.ended.take()
     }
 
-    /// The time since when a server that came back says that the agent rests.
+    /// Since when a server that came back has reported the agent as idle.
     pub(super) const fn rests_since(&self) -> Option<Instant> {
         self.rests_since
     }
