@@ -38,7 +38,7 @@ pub(crate) struct EngineHost {
     pub(crate) keys: Keys,
     pub(crate) projects: Arc<Projects>,
     pub(crate) gateway: GatewaySlot,
-    /// Set if the server has models. Weak, because the models hold this workspace.
+    /// Set if the server has models. Weak, because it leads back to this workspace.
     pub(crate) models: OnceLock<Weak<dyn SessionModels>>,
     pub(crate) member_tokens: Arc<MemberTokens>,
 }

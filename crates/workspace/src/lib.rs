@@ -1,7 +1,7 @@
 //! The workspace: terminals and agents that run on this machine, and its projects. Teams and the
 //! clients' socket are crates of their own, above this one.
 //!
-//! - [`Workspace`]: all parts, put together in `workspace`; [`Counts`]: their numbers for metrics
+//! - [`Workspace`]: all parts, put together in `workspace`; [`Counts`]: numbers for health and metrics
 //! - [`Settings`]: its directory and its bounds
 //! - `identity`: a client's name, role and connection; `member_tokens`: the tokens by which agents prove their
 //!   membership in a team

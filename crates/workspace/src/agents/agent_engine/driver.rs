@@ -243,7 +243,7 @@ async fn next(process: &mut Option<Process>) -> ProcessEvent {
     }
 }
 
-/// Separates the events that a line means from the other outputs. Events after the end of the turn or the begin of the
+/// Separates the events that a line means from the other outputs. Events after the end of the turn or the start of the
 /// next are not about the line.
 fn of_the_line(outputs: Vec<Output>) -> (Vec<AgentEvent>, Vec<Output>) {
     let (mut events, mut rest) = (Vec::new(), Vec::new());
