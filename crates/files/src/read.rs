@@ -70,7 +70,7 @@ pub fn text(root: &Root, path: &RelPath) -> Result<Text, FileError> {
         let read = (&file).take(limit + 1).read_to_end(&mut bytes).map_err(reading)?;
         within(read as u64, limit)?;
         let after = stat_of(&file)?;
-        // A log may grow during every try. After the last try the text is taken as it was read.
+        // A log may grow during every try. The bytes that it had before are whole, so the last try counts.
         if times(&before) == times(&after) || attempt == TRIES && after.st_size > before.st_size {
             break;
         }

@@ -13,8 +13,8 @@ use session::agent::PrivateFile;
 
 use crate::{refusal::Refusal, users};
 
-/// The file in a session's directory at the daemon's that holds the name of the private directory, if that belongs to
-/// another user.
+/// The file with the name of another user's private directory. It is in the directory that the session has below the
+/// daemon's own.
 const ELSEWHERE: &str = "elsewhere";
 /// The prefix of the names of other users' private directories.
 const PREFIX: &str = "warren-agent-";

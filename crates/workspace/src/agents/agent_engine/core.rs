@@ -247,7 +247,7 @@ impl Core {
         }
     }
 
-    /// Notes whether the machine is at rest. The caller has carried out all its outputs.
+    /// Notes that the machine is at rest, if it is. The caller has carried out all its outputs.
     pub(super) fn note_rest(&self) {
         let machine = self.machine();
         if machine.turns.as_ref().is_some_and(Turns::is_at_rest) {

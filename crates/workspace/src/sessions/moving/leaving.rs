@@ -24,7 +24,7 @@ use crate::{
     },
 };
 
-/// The most files of the history that go along, and the most of the events of turns. The oldest stay.
+/// The most files of the history that go along, and the most files of the events of turns. The oldest stay.
 const MOST_HISTORY: usize = 256;
 
 /// The facts about a session that decide whether it can move.
@@ -125,7 +125,7 @@ impl Sessions {
         let freezing = engine.freeze();
         let interrupted = async {
             if interrupt {
-                // The engine is frozen by now. The error that no turn runs is none here.
+                // The engine is frozen by now. If no turn runs, there is nothing to interrupt.
                 let _no_turn = engine.interrupt();
             }
             // Only the freezing ends the wait.

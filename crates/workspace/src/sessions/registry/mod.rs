@@ -93,7 +93,7 @@ impl Sessions {
         Self(Arc::new(Inner { shared, projects, engines, all, ringing }))
     }
 
-    /// A weak reference, for parts to which the sessions hold strong ones.
+    /// A weak reference, which does not keep the sessions alive.
     pub fn downgrade(&self) -> WeakSessions {
         WeakSessions(Arc::downgrade(&self.0))
     }

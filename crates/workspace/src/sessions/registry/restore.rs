@@ -26,7 +26,7 @@ use crate::{
 
 impl Sessions {
     /// Restores the stored sessions, with those processes that outlived the earlier daemon. Without its
-    /// process, a terminal counts as ended, and an agent is idle. Adopted processes are searched by their ids.
+    /// process, a terminal counts as ended, and an agent is idle. Adopted processes are looked up by their ids.
     pub(crate) async fn restore(
         &self,
         store: Arc<dyn WorkspaceStore>,

@@ -124,8 +124,8 @@ impl Session {
         applied.map(Some)
     }
 
-    /// Types what a client sent, without the answers of its terminal that the program does not expect. Returns when
-    /// it is typed, and whether a person typed any of it.
+    /// Types what a client sent, without the answers of its terminal that the program does not expect. Returns whether
+    /// this is typed now or later, and whether a person typed any of it.
     pub(crate) fn type_in(
         &self,
         client: ClientId,
