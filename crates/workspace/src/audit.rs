@@ -42,7 +42,7 @@ impl Audit {
     /// Starts the writing thread, which ends when this is dropped.
     pub(crate) fn new(store: Arc<dyn AuditStore>) -> Self {
         let (notes, inbox) = mpsc::sync_channel(WAITING);
-        // Storing blocks, and has to go on while the runtime ends.
+        // A thread of its own: storing blocks, and must still work while the runtime ends.
         thread::spawn(move || write(&*store, &inbox));
         Self { notes, typed: Mutex::default() }
     }

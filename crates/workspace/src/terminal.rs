@@ -37,7 +37,7 @@ const WAITING_BYTES: usize = 4 * 1024 * 1024;
 /// If more messages than this wait, further keys are acknowledged only when they are typed
 /// ([`TypingTime::Later`]).
 const MUCH: usize = 256;
-/// The same for the bytes that wait.
+/// The same holds for further keys if more bytes than this wait.
 const MUCH_BYTES: usize = 1024 * 1024;
 /// While more bytes than this wait for the program to read them, its queries are not answered.
 const MOST_ANSWERS: usize = 16 * 1024;

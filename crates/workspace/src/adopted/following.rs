@@ -48,7 +48,7 @@ impl Follower {
         let (before, copy) = (facts.transcript.clone(), facts.conversation.clone());
         let found = FollowedConversation::default();
         if let Some(before) = &before {
-            // Nobody else can have set it yet.
+            // The cell is new, so it is still empty.
             let _first = found.set(before.conversation.clone());
         }
         Self { feed, subject, before, copy, found, fed: HashMap::new() }

@@ -1,6 +1,6 @@
 //! The life of a session: its facts, its status, its announcements and its end.
 //!
-//! - [`Life`]: the facts with what is not stored; [`Activity`]: whether an agent works
+//! - [`Life`]: the facts, and the state that is not stored; [`Activity`]: whether an agent works
 //! - [`facts`]: the stored facts; [`keeper`]: stores them
 //! - [`port`]: the port of a development server
 

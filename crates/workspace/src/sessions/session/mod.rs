@@ -135,7 +135,7 @@ impl Session {
         }
     }
 
-    /// Changes the state, and sets the alarm for what the change makes due.
+    /// Changes the state, then sets the alarm if the change makes something due earlier.
     pub(crate) fn change<T>(
         self: &Arc<Self>,
         now: Instant,
