@@ -8,7 +8,7 @@ use crate::error::FileError;
 pub(crate) const MAX_DEPTH: usize = 128;
 /// The most entries in one copy.
 pub(crate) const MAX_COPIED: usize = 200_000;
-/// How long a copy or a delete may take.
+/// The most time that a copy, a delete or the digest before a window may take.
 pub(crate) const TIME: Duration = Duration::from_secs(600);
 
 #[derive(Debug)]
@@ -23,7 +23,7 @@ impl Budget {
         Self { limit, left: limit, until: Instant::now() + TIME }
     }
 
-    /// A budget for a delete: any number of entries, within the bounds on depth and time.
+    /// A budget for a delete or a digest: any number of entries, within the bounds on depth and time.
     pub(crate) fn time() -> Self {
         Self::entries(usize::MAX)
     }

@@ -49,7 +49,7 @@ pub enum FileError {
         /// The most bytes that are allowed.
         limit: u64,
     },
-    /// A part of an upload begins behind the end of what has come.
+    /// A part of an upload begins after the end of the bytes that have arrived.
     #[error(
         "{expected} bytes of the upload are here: send the part that begins at offset {expected}"
     )]
@@ -90,7 +90,7 @@ pub enum FileError {
         /// The digest of the file now; `None` if the file is gone.
         current_sha256: Option<String>,
     },
-    /// The file belongs to another user, and the new file would not.
+    /// The file belongs to another user, and the file that would replace it cannot be given to that user.
     #[error("the file belongs to another user, and writing it would change its owner")]
     Owner,
     /// The target is on another file system, or one is mounted inside the entry.

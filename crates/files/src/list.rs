@@ -29,11 +29,11 @@ pub struct Page {
     pub next: Option<String>,
 }
 
-/// Lists a directory: directories first, then by name without regard to case; the first
-/// [`MAX_ENTRIES`] that follow a mark, or the first of all. A mark is a place in this order, so it holds
-/// whatever changes meanwhile. No more than one part is held in memory.
+/// Lists a part of a directory, at most [`MAX_ENTRIES`] entries: those that follow the mark `after`, or the first
+/// ones. Directories come first; then the order is by name, without regard to case. A mark is a place in this order,
+/// so it stays valid when entries come or go. Only one part is held in memory.
 ///
-/// Unfinished files are left out, including those that a killed server left behind. Links are
+/// Warren's temporary files are left out, including those that a killed server left behind. Links are
 /// listed as links and not followed. Only regular files have a size. FIFOs, sockets and devices are
 /// listed as files of 0 bytes, since the protocol has no word for them; they cannot be read. A name
 /// that is not UTF-8 has U+FFFD for each invalid byte, and the entry cannot be opened by that name.
@@ -90,7 +90,7 @@ fn first_after(
     dir: &mut Dir,
     after: Option<&Order>,
 ) -> Result<(Vec<(Order, CString)>, bool), FileError> {
-    // The last of them is on top.
+    // The heap has the last of the kept entries on top, which is dropped if there are too many.
     let (mut found, mut is_cut) = (BinaryHeap::new(), false);
     while let Some(entry) = dir.read() {
         let entry = entry.map_err(doing("list it"))?;
@@ -112,8 +112,8 @@ fn first_after(
     Ok((found.into_sorted_vec(), is_cut))
 }
 
-/// Whether an entry is a directory; `None` if it is not listed. The file system mostly knows the kind
-/// without a look at the entry.
+/// Whether an entry is a directory; `None` if it is not listed. Most file systems report the kind with the name, so
+/// that `stat` is rarely called.
 fn is_listed(dir: &Dir, name: &CStr, kind: FileType) -> Result<Option<bool>, FileError> {
     if kind != FileType::Unknown && !is_temporary(name.to_bytes()) {
         return Ok(Some(kind == FileType::Directory));
@@ -126,7 +126,7 @@ fn is_listed(dir: &Dir, name: &CStr, kind: FileType) -> Result<Option<bool>, Fil
     }
 }
 
-/// Whether an entry is an unfinished file, still being written or left by a killed server.
+/// Whether an entry is a temporary file of Warren's, still being written or left by a killed server.
 fn is_ours(name: &CStr, stat: &Stat) -> bool {
     kind(stat) == FileType::RegularFile && is_temporary(name.to_bytes())
 }

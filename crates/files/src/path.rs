@@ -41,7 +41,7 @@ impl RelPath {
         Ok(Self(path))
     }
 
-    /// The same for a field that may be null, which means the root.
+    /// [`RelPath::parse`] for a field that may be null. Null means the root.
     ///
     /// # Errors
     ///

@@ -37,19 +37,20 @@ pub struct Chunk {
     pub data: Vec<u8>,
     /// The offset of the bytes in the file.
     pub offset: u64,
-    /// The size of the file after the read.
+    /// The size of the file in bytes, after the read.
     pub total_size: u64,
     /// Whether the bytes reach the end of the file.
     pub eof: bool,
-    /// Which file they are of, and as of when.
+    /// Which file the bytes are from, and when it was last changed.
     pub version: FileVersion,
-    /// The digest of everything before them, if it was asked for and the file is long enough.
+    /// The digest of all bytes before them, if it was asked for and the file has that many bytes.
     pub sha256: Option<String>,
 }
 
 /// The most tries to read a text while others write it.
 const TRIES: usize = 4;
-/// A file that was changed so shortly ago may change again without having another time.
+/// A file whose last change is not older than this may change again and keep the same times: times of files are
+/// coarse.
 const COARSE: Duration = Duration::from_secs(2);
 
 /// Reads a text file of at most 1 MiB.
@@ -69,7 +70,7 @@ pub fn text(root: &Root, path: &RelPath) -> Result<Text, FileError> {
         let read = (&file).take(limit + 1).read_to_end(&mut bytes).map_err(reading)?;
         within(read as u64, limit)?;
         let after = stat_of(&file)?;
-        // A log may grow all the time: what was there is whole.
+        // A log may grow during every try. The bytes that it had before are whole, so the last try counts.
         if times(&before) == times(&after) || attempt == TRIES && after.st_size > before.st_size {
             break;
         }
@@ -114,7 +115,7 @@ fn stat_of(file: &File) -> Result<Stat, FileError> {
     fstat(file).map_err(doing("look at it"))
 }
 
-/// The size of a file, and when it was changed: its content, and anything about it.
+/// The size of a file, and the times of the last changes of its content and of its status.
 fn times(stat: &Stat) -> (i64, [(i64, i64); 2]) {
     let time = |seconds, nanoseconds| (seconds, nanoseconds as i64);
     let changed =
@@ -122,7 +123,7 @@ fn times(stat: &Stat) -> (i64, [(i64, i64); 2]) {
     (stat.st_size, changed)
 }
 
-/// The version of a file that was looked at before and after a read.
+/// The version of a file, by its status before and after a read.
 fn version(before: &Stat, after: &Stat, now: SystemTime) -> FileVersion {
     let (_, changed) = times(after);
     let is_old = |(seconds, _): (i64, i64)| {

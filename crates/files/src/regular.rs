@@ -18,7 +18,7 @@ use crate::{
 /// Opens for reading, without waiting for the other end of a FIFO.
 pub(crate) const READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
-/// Opens a regular file for reading, through links that stay inside.
+/// Opens a regular file for reading, through links that stay inside the root.
 ///
 /// The kind is checked before the open, since the writer of a FIFO would notice the open. It is
 /// checked again afterwards, since another entry may have taken the name.
@@ -27,15 +27,15 @@ pub(crate) fn open(root: &Root, path: &RelPath) -> Result<(File, Stat), FileErro
     checked(root.open_at(path, READ)?)
 }
 
-/// The same for a name in a directory. The name may not be a link.
+/// [`open`] for a name in a directory. The name may not be a link.
 pub(crate) fn open_place(place: &NameInDir) -> Result<(File, Stat), FileError> {
     refuse_others(&place.stat()?)?;
     checked(place.open(READ)?)
 }
 
-/// Reads a small file with a known name in a directory to which others write. It follows no link
-/// and opens only a regular file. `None` if there is no such file, or it is larger than `most`
-/// bytes.
+/// Reads a small file in a directory to which others may write. Only a regular file is opened, and no link of that
+/// name is followed. `None` if there is no such file, or it is larger than `most` bytes. Bytes that are not UTF-8 are
+/// replaced, which may make the text longer than `most`.
 pub(crate) fn small(path: &Path, most: u64) -> Option<String> {
     // The kind is checked before the open and after it, as in `open`.
     path.symlink_metadata().ok().filter(std::fs::Metadata::is_file)?;

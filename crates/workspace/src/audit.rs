@@ -21,7 +21,7 @@ const WAITING: usize = 4096;
 /// The least time between two notes that the same client types into a session.
 const BETWEEN_TYPING: Duration = Duration::from_secs(60);
 /// The longest target or outcome that is noted, in bytes: room for two paths. Longer ones are cut,
-/// because clients may choose both.
+/// because clients can make both of any length.
 const LONGEST: usize = 10 * 1024;
 /// The number of (typist, session) pairs whose last audit time is kept.
 const TYPISTS: usize = 4096;
@@ -42,7 +42,7 @@ impl Audit {
     /// Starts the writing thread, which ends when this is dropped.
     pub(crate) fn new(store: Arc<dyn AuditStore>) -> Self {
         let (notes, inbox) = mpsc::sync_channel(WAITING);
-        // Storing blocks, and has to go on while the runtime ends.
+        // A thread of its own: storing blocks, and must still work while the runtime ends.
         thread::spawn(move || write(&*store, &inbox));
         Self { notes, typed: Mutex::default() }
     }
@@ -97,8 +97,7 @@ impl Audit {
         }
     }
 
-    /// Admits a note that a client types into a session, if the last one is old enough. Returns
-    /// whether it is to be written.
+    /// Whether to note that a client types into a session: only if the last such note is old enough.
     fn admit_typing(&self, who: &str, session: SessionId, now: Instant) -> bool {
         let mut typed = self.typed.lock().unwrap_or_else(PoisonError::into_inner);
         let pair = (who.to_owned(), session);
@@ -107,10 +106,10 @@ impl Audit {
             return false;
         }
         if typed.len() >= TYPISTS {
-            // Only at the bound, because this looks at all of them.
+            // Only at the bound, because this examines all pairs.
             typed.retain(|_, at| is_recent(at));
         }
-        // Beyond the bound, typing is noted each time, because its time is not remembered.
+        // A pair beyond the bound is not remembered, so its typing is noted each time.
         if typed.len() < TYPISTS {
             typed.insert(pair, now);
         }

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use crate::refusal::Refusal;
 
-/// A program, its arguments and what is added to its environment.
+/// A program, its arguments and the variables that are added to its environment.
 pub(crate) struct CommandLine {
     pub(crate) program: String,
     pub(crate) args: Vec<String>,
@@ -34,8 +34,8 @@ pub struct PermissionAnswer {
 pub enum TypingTime {
     /// The keys are typed, or will be soon.
     Now,
-    /// Much waits before these keys, so their client should wait until they are typed. The receiver
-    /// gets a message then. It is closed without one if the keys will never be typed.
+    /// Much waits before these keys, so the client should wait until they are typed. The receiver
+    /// then gets a message. It is closed without a message if the keys will never be typed.
     Later(oneshot::Receiver<()>),
 }
 
@@ -62,7 +62,7 @@ impl Receipt {
         Self { given_back: Some(Box::new(given_back)) }
     }
 
-    /// The turn with this prompt begins now.
+    /// Gives the receipt back: the turn with this prompt begins now.
     pub fn turn_begins(mut self) {
         self.give_back(PromptFate::Begun);
     }
@@ -80,14 +80,14 @@ impl Drop for Receipt {
     }
 }
 
-/// The commands for a live session. An engine refuses commands that make no sense for it, in words for
+/// The commands for a live session. An engine refuses commands that make no sense for it, with a reason for
 /// the client.
 pub(crate) trait Engine: Send + Sync {
     /// Types raw keys.
     fn type_in(&self, keys: Bytes) -> Result<TypingTime, Refusal>;
 
-    /// Types an answer to a question of the program, if the program reads what is typed. Engines without
-    /// a terminal have no such questions.
+    /// Types an answer to a query of the program, if the program reads its input. Engines without
+    /// a terminal have no queries.
     fn answer(&self, _: Bytes) {}
 
     /// Gives the engine a whole prompt: for an agent one turn, for a terminal the text and one Enter.
@@ -110,7 +110,7 @@ pub(crate) trait Engine: Send + Sync {
     fn permit(&self, answer: PermissionAnswer) -> Result<(), Refusal>;
 
     /// Lets no further turn begin, because the session moves to another machine: prompts wait.
-    /// Returns when no turn runs and no process is left. Only agents can.
+    /// Returns when no turn runs and no process is left. Only agents support this.
     fn freeze(&self) -> BoxFuture<'_, Result<(), Refusal>> {
         let refused = Err(Refusal::invalid("it is no agent that takes turns"));
         Box::pin(std::future::ready(refused))

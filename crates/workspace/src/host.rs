@@ -20,13 +20,13 @@ pub trait SessionModels: Send + Sync {
     /// Looks for a model, for a new session.
     ///
     /// # Errors
-    /// Words for people if there is no such model anywhere.
+    /// The reason, for people, if no machine has such a model.
     fn find<'a>(&'a self, model: &'a str) -> BoxFuture<'a, Result<(), String>>;
 
-    /// Requests with this key are for this model, wherever it is, until the key ends.
+    /// Notes that requests with this key are for this model, wherever it is, until [`SessionModels::end`].
     fn begin(&self, key: &KeyId, session: SessionId, model: &str);
 
-    /// The key has ended, and so has what was made for it on other machines.
+    /// Forgets a key that has ended, and ends what was made for it on other machines.
     fn end(&self, key: &KeyId);
 }
 
@@ -38,13 +38,13 @@ pub(crate) struct EngineHost {
     pub(crate) keys: Keys,
     pub(crate) projects: Arc<Projects>,
     pub(crate) gateway: GatewaySlot,
-    /// Set if the server has models. Weak, because it leads back here.
+    /// Set if the server has models. Weak, because it leads back to this workspace.
     pub(crate) models: OnceLock<Weak<dyn SessionModels>>,
     pub(crate) member_tokens: Arc<MemberTokens>,
 }
 
 impl EngineHost {
-    /// Where the models of this server are, if it has any.
+    /// The models that agents name with `warren:`, if the server has any.
     pub(crate) fn models(&self) -> Option<Arc<dyn SessionModels>> {
         self.models.get().and_then(Weak::upgrade)
     }
@@ -55,7 +55,7 @@ impl EngineHost {
         project.into_iter().flat_map(|project| project.env).collect()
     }
 
-    /// The MCP server by which a member of a team reaches it.
+    /// The MCP server by which a member of a team reaches the team.
     pub(crate) fn team_server(&self, team: TeamId, session: SessionId) -> McpServer {
         self.member_tokens.mcp(self.gateway.get(), Member { team, session })
     }

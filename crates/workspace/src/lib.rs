@@ -1,11 +1,11 @@
 //! The workspace: terminals and agents that run on this machine, and its projects. Teams and the
 //! clients' socket are crates of their own, above this one.
 //!
-//! - [`Workspace`]: the whole, put together in `workspace`; [`Counts`]: its figures
+//! - [`Workspace`]: all parts, put together in `workspace`; [`Counts`]: numbers for health and metrics
 //! - [`Settings`]: its directory and its bounds
 //! - `identity`: a client's name, role and connection; `member_tokens`: the tokens by which agents prove their
 //!   membership in a team
-//! - `sessions`: sessions, their output and their viewers, kept over restarts
+//! - `sessions`: sessions, their output and their viewers, kept across restarts
 //! - `engine`: the interface of all engines; `engines`: starts the engine of a session; `host`: the
 //!   parts of the workspace that engines use, and the interface by which they find models
 //! - `terminal`, `agents`, `adopted`: the engines

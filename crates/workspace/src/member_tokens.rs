@@ -18,14 +18,14 @@ use crate::{identity::Member, settings::Gateway};
 const PREFIX: &str = "wt_";
 /// The name of the MCP server, as agents show it with its tools.
 const NAME: &str = "team";
-/// The server's URL, as long as the gateway is not known.
+/// The server's URL while the gateway is not known.
 const DEFAULT_SERVER: &str = "http://127.0.0.1:9178";
 
 /// The path of this program. It is looked up only once, because the file may be replaced later.
 static PROGRAM: LazyLock<PathBuf> =
     LazyLock::new(|| std::env::current_exe().unwrap_or_else(|_| "warren".into()));
 
-/// The tokens of all members whose sessions live.
+/// The tokens of all members whose sessions are live.
 #[derive(Default)]
 pub struct MemberTokens(Mutex<HashMap<SessionId, MemberToken>>);
 

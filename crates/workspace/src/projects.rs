@@ -133,7 +133,7 @@ impl Projects {
             created_at: now,
             updated_at: now,
         };
-        // Held from the check on, so that two new projects do not both take the last place.
+        // Held since the check, so that two new projects do not both take the last place.
         let _turn = self.changing.lock().await;
         self.check_room()?;
         self.save(who, "project.create", project).await
@@ -151,7 +151,7 @@ impl Projects {
     }
 
     async fn do_update(&self, who: &str, update: UpdateProject) -> Result<ServerMessage, Refusal> {
-        // Held from the reading on, so that two changes do not undo each other.
+        // Held since the project is read, so that two changes do not undo each other.
         let _turn = self.changing.lock().await;
         let project = changed(self.get(update.project_id)?, update);
         self.save(who, "project.update", project).await
@@ -212,7 +212,7 @@ impl Projects {
         project: Project,
     ) -> Result<ServerMessage, Refusal> {
         keep(&self.store, Change::Keep(fact(&project)?)).await?;
-        // After the store: a project that cannot be stored must not seem to be there.
+        // After the store: a project that cannot be stored must not be listed.
         self.lock().insert(project.id, project.clone());
         self.audit.note(who, what, &project.id.to_string(), "done");
         let project = self.shown(project);
@@ -278,7 +278,10 @@ pub(crate) async fn working_dir(
     }
 }
 
-/// A path as text, as messages have it.
+/// A path as text, in the form of messages.
+///
+/// # Errors
+/// [`Refusal::Invalid`] if the path is not UTF-8.
 pub fn path_text(path: &Path) -> Result<String, Refusal> {
     let text = path.to_str().map(str::to_owned);
     text.ok_or_else(|| Refusal::Invalid(format!("{} is not UTF-8", path.display())))
@@ -286,7 +289,7 @@ pub fn path_text(path: &Path) -> Result<String, Refusal> {
 
 fn changed(project: Project, update: UpdateProject) -> Project {
     let run_as_user = match update.run_as_user {
-        // An empty name takes the user away; without a name the user stays.
+        // An empty name removes the user; without a name the user stays.
         Some(nobody) if nobody.is_empty() => None,
         other => other.or(project.run_as_user),
     };

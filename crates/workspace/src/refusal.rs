@@ -47,7 +47,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// A request that makes no sense here, in words.
+    /// [`Refusal::Invalid`] with these words.
     pub fn invalid(words: impl Into<String>) -> Self {
         Self::Invalid(words.into())
     }
@@ -58,7 +58,7 @@ impl Refusal {
     }
 }
 
-/// Runs work that blocks on a thread of its own.
+/// Runs blocking work on a thread that may block.
 ///
 /// # Errors
 /// Those of the work. A panic in it is a failure.

@@ -10,7 +10,7 @@ use std::{
 use base::Secret;
 use session::terminal::viewer::PATIENCE;
 
-/// How long terminals and agents usually outlive the daemon.
+/// How long terminals and agents outlive the daemon by default.
 const KEEP_SESSIONS: Duration = Duration::from_secs(60);
 
 /// The settings of the workspace.
@@ -108,12 +108,12 @@ impl GatewaySlot {
 pub struct NodeSlot(Arc<OnceLock<String>>);
 
 impl NodeSlot {
-    /// This machine is a member under this id from now on.
+    /// Notes that this machine is a member with this id. Only the first call counts.
     pub fn set(&self, node: String) {
         let _set_before = self.0.set(node);
     }
 
-    /// The id; none without a cluster.
+    /// The id; `None` while this machine is in no cluster.
     pub fn get(&self) -> Option<String> {
         self.0.get().cloned()
     }

@@ -30,19 +30,21 @@ use crate::{
     users,
 };
 
-/// The most messages with keys that may wait for the program to read them, and the most bytes in them.
-/// Further keys are refused.
+/// The most messages with keys that may wait for the program to read them. Further keys are refused.
 const WAITING: usize = 1024;
+/// The most bytes of keys that may wait. Further keys are refused.
 const WAITING_BYTES: usize = 4 * 1024 * 1024;
-/// Keys that wait behind more messages or bytes than this are acknowledged only when they are typed
+/// If more messages than this wait, further keys are acknowledged only when they are typed
 /// ([`TypingTime::Later`]).
 const MUCH: usize = 256;
+/// The same holds for further keys if more bytes than this wait.
 const MUCH_BYTES: usize = 1024 * 1024;
-/// While more bytes than this wait for the program to read them, its questions are not answered.
+/// While more bytes than this wait for the program to read them, its queries are not answered.
 const MOST_ANSWERS: usize = 16 * 1024;
-/// The output of an ended process counts as over after this much silence, and after the longer time even
-/// if more comes: processes in the background may keep the terminal open.
+/// The output of an ended process counts as over when nothing has come for this long.
 const DRAIN: Duration = Duration::from_millis(500);
+/// The output of an ended process counts as over after this time, even if more comes: processes in the background may
+/// keep the terminal open.
 const LONGEST_DRAIN: Duration = Duration::from_secs(3);
 /// After a read of fewer bytes than this, the buffer is freed.
 const LITTLE: usize = 4096;
@@ -89,8 +91,8 @@ pub(crate) fn take_over(
 /// A command that runs in a terminal.
 struct TerminalEngine {
     handle: Handle,
-    /// `None` once the terminal is closed. Typing and resizing hold the lock; closing takes the writer
-    /// out.
+    /// `None` once the terminal is closed. Typing and resizing hold the lock, so the terminal is not closed
+    /// meanwhile.
     writer: Arc<Mutex<Option<TerminalWriter>>>,
     keys: mpsc::Sender<WaitingKeys>,
     /// The bytes that wait in `keys`.
@@ -214,13 +216,13 @@ impl Engine for TerminalEngine {
 }
 
 impl TerminalEngine {
-    /// Queues keys behind those that wait already.
+    /// Queues keys behind those that wait already, unless there are no keys.
     fn wait(&self, keys: Bytes) -> Result<TypingTime, Refusal> {
         let (length, waiting) = (keys.len(), &self.waiting);
         if length == 0 {
             return Ok(TypingTime::Now);
         }
-        // Counted before it is queued, because the task that types it subtracts it.
+        // Counted before the keys are queued, because the task that types them subtracts their length.
         let bytes = waiting.fetch_add(length, Ordering::AcqRel) + length;
         let (receipt, is_typed) = oneshot::channel();
         let is_much = bytes > MUCH_BYTES || WAITING - self.keys.capacity() > MUCH;
@@ -238,7 +240,7 @@ impl TerminalEngine {
 /// Types as many keys as the terminal takes at once, and returns the rest.
 fn left_of(writer: &TerminalWriter, mut keys: Bytes) -> Bytes {
     let typed = writer.try_write(&keys);
-    // An error shows again when the rest is typed.
+    // After an error nothing counts as typed; the task that types the rest meets the error again.
     keys.split_off(typed.unwrap_or(0))
 }
 
@@ -268,7 +270,7 @@ async fn pass_on(
             return;
         }
         if let Some(typed) = typed {
-            // An error means that the client has gone, and nobody waits.
+            // An error means that the client has gone.
             let _ = typed.send(());
         }
     }
@@ -292,9 +294,9 @@ impl Watch {
         self.feed(&mut buffer).await;
         let _late = timeout(LONGEST_DRAIN, self.drain(&mut buffer)).await;
         self.feed(&mut buffer).await;
-        // The journal is gone with the last process.
+        // The journal goes with the last process, so its output is written to the history first.
         self.feed.written().await;
-        // Processes that are left in the background have no terminal any more.
+        // Background processes that are left are ended: their terminal is about to be closed.
         if let Err(error) = self.child.handle().stop(self.grace).await {
             tracing::debug!(%error, "a session cannot be stopped");
         }
@@ -304,7 +306,7 @@ impl Watch {
         let _nobody = self.ending.send(true);
     }
 
-    /// Feeds the output until the process has ended. Output that is not fed yet is in the buffer then.
+    /// Feeds the output until the process has ended. Output that was read last may still be in the buffer then.
     async fn read(&mut self, buffer: &mut BytesMut) -> Exit {
         loop {
             let read = tokio::select! {
@@ -333,7 +335,7 @@ impl Watch {
     async fn feed(&self, buffer: &mut BytesMut) {
         let bytes = buffer.split().freeze();
         if bytes.len() < LITTLE {
-            // Most sessions are idle most of the time, and should hold no buffer then.
+            // Most sessions are idle most of the time, and should hold no buffer while they are.
             *buffer = BytesMut::new();
         }
         if !bytes.is_empty() {

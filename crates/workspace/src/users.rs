@@ -41,7 +41,10 @@ pub(crate) fn with_rights_of<T: Send>(
     }
 }
 
-/// The user's home: where `~` leads.
+/// The user's home directory, which `~` means; `None`: that of the daemon's own user.
+///
+/// # Errors
+/// When `HOME` is not set, and the system does not know the daemon's own user.
 pub fn home(user: Option<&User>) -> Result<PathBuf, Refusal> {
     let own = std::env::var_os("HOME").filter(|home| !home.is_empty());
     match (user, own) {

@@ -63,7 +63,7 @@ pub struct Workspace {
     /// The node id of this machine.
     pub node: NodeSlot,
     pub(crate) host: Arc<EngineHost>,
-    /// Sessions hold the engines weakly, because engines lead back to sessions.
+    /// Keeps the engines alive: sessions hold them weakly, because engines lead back to sessions.
     _engines: Arc<Engines>,
 }
 
@@ -119,12 +119,12 @@ impl Workspace {
     }
 
     /// Leaves every process to the next workspace with the same directory. Returns when all data to be
-    /// kept is written. Without a span in the settings, the processes are ended.
+    /// kept is written. If [`Settings::keep_sessions`] is zero, the processes are ended instead.
     pub async fn release(&self) {
         if self.settings.keep_sessions.is_zero() {
             return self.shut_down().await;
         }
-        // First, so that nothing is read here that the next daemon reads again.
+        // Before the supervisor is left, so that no output is read here that the next daemon reads again.
         self.sessions.release().await;
         self.host.supervisor.detach().await;
         let audit = Arc::clone(&self.audit);
@@ -133,14 +133,14 @@ impl Workspace {
 
     /// Ends every process that sessions started. Returns when all data to be kept is written.
     pub async fn shut_down(&self) {
-        // First: the engines report how their sessions end.
+        // Before the supervisor ends, so that the engines report how their sessions end.
         self.sessions.shut_down().await;
         self.host.supervisor.shutdown(self.settings.stop_grace).await;
         let audit = Arc::clone(&self.audit);
         let _flushed = task::spawn_blocking(move || audit.flush()).await;
     }
 
-    /// Builds the parts from the ground up; each is given the parts that it uses.
+    /// Makes the parts. Each is given the parts that it uses, which are made before it.
     fn new(settings: Arc<Settings>, parts: Parts, supervisor: Supervisor) -> Self {
         let Parts { store, audit, keys, turns, supervisor: _ } = parts;
         let (audit, events) = (Arc::new(Audit::new(audit)), Events::default());

@@ -39,7 +39,7 @@ pub fn copy(root: &Root, from: &RelPath, to: &RelPath) -> Result<(), FileError> 
     copy_within(root, from, to, Budget::entries(MAX_COPIED))
 }
 
-/// The same with another budget.
+/// [`copy`] with another budget.
 pub(super) fn copy_within(
     root: &Root,
     from: &RelPath,
@@ -135,7 +135,7 @@ impl Copier {
         self.made.get_or_insert_with(|| Identity::from(stat));
     }
 
-    /// Removes the unfinished copy, unless its name belongs to something else by now.
+    /// Removes the unfinished copy, unless another process has meanwhile given its name to another entry.
     fn undo(&self, target: &NameInDir) {
         let Some(made) = self.made else { return };
         if target.stat().is_ok_and(|now| Identity::from(&now) == made)

@@ -1,8 +1,8 @@
 //! Entries created, moved, copied, deleted and uploaded. Nothing is ever overwritten.
 //!
 //! - [`file()`], [`directory`], [`upload`]: new entries
-//! - [`Upload`]: a new file of any size, which comes in parts
-//! - [`move_entry`]: moves and renames, in `rename`, even where the kernel lacks the flag not to
+//! - [`Upload`]: a new file of any size, which arrives in parts
+//! - [`move_entry`]: moves and renames, in `rename`, even where a file system lacks the flag not to
 //!   overwrite
 //! - [`copy`]: copies, with everything inside
 //! - [`delete`]: deletion, with everything inside

@@ -10,8 +10,9 @@ use crate::{
     write::{PLAIN, Temporary},
 };
 
-/// A new file of any size, of which a part after the other comes. Until it is complete it lies beside its place, under
-/// a name that is neither listed nor watched; then it gets its own. It is removed if it is dropped before.
+/// A new file of any size, which arrives in parts, one after the other. Until it is complete, it has a temporary name
+/// in the same directory, which is neither listed nor watched. It is removed if this is dropped before
+/// [`Upload::finish`].
 #[derive(Debug)]
 pub struct Upload {
     beside: Temporary<OwnedFd>,
@@ -31,14 +32,14 @@ impl Upload {
         Ok(Self { beside, name, length: 0 })
     }
 
-    /// How many bytes are here.
+    /// The number of bytes that have arrived.
     #[must_use]
     pub const fn length(&self) -> u64 {
         self.length
     }
 
-    /// Takes a part that begins at this place of the file. What is here already is not written again, so a part may
-    /// come twice.
+    /// Writes a part that begins at this offset of the file, in bytes. Bytes that have arrived before are not written
+    /// again, so a part may be sent twice.
     ///
     /// # Errors
     ///
@@ -54,7 +55,7 @@ impl Upload {
         Ok(())
     }
 
-    /// The file is complete: it is synced, and gets its name.
+    /// Completes the file: syncs it, and gives it its name.
     ///
     /// # Errors
     ///

@@ -43,8 +43,8 @@ pub(crate) fn exclusively(
     }
 }
 
-/// The same with older calls. A hard link never replaces an entry, and a directory can only replace
-/// an empty directory, which is the one created here.
+/// [`exclusively`] with older calls, in more than one step. A new hard link never replaces an entry. A renamed
+/// directory can only replace an empty directory, which is the one created here.
 pub(super) fn by_hand(
     from_dir: BorrowedFd<'_>,
     from: &CStr,

@@ -42,18 +42,19 @@ pub(super) fn always(root: &Path) -> Vec<OsString> {
     words.push("-C".into());
     words.push(root.into());
     SETTINGS.iter().for_each(|setting| set(&mut words, setting));
-    // git refuses directories of other users. The workspace knows its projects, so this one is
-    // allowed.
+    // git refuses directories of other users. This one is a project that the workspace knows, so it
+    // is allowed.
     trust(&mut words, root);
     words
 }
 
-/// The arguments that list all filters and the scope in which each is configured.
+/// The arguments that list the whole configuration, with the scope of each setting. The filters are read from the
+/// answer.
 pub(super) fn ask_for_filters() -> Vec<OsString> {
     ["config", "--list", "--show-scope", "--includes", "-z"].map(OsString::from).to_vec()
 }
 
-/// The arguments that list the files of the index, with what each is.
+/// The arguments that list the entries of the index with their modes, by which [`submodule`] tells submodules.
 pub(super) fn ask_for_index() -> Vec<OsString> {
     ["ls-files", "--stage", "-z"].map(OsString::from).to_vec()
 }
@@ -64,21 +65,21 @@ pub(super) fn submodule(record: &[u8]) -> Option<&[u8]> {
     record.starts_with(b"160000 ").then(|| &record[tab + 1..])
 }
 
-/// The arguments that switch off the filters of the repository itself and of its submodules, and keep
-/// those of the user and the system. Git hands them on to the git that it starts in a submodule.
+/// The settings that switch off the filters of the repository itself and of its submodules, and keep
+/// those of the user and the system. Git passes them on to the git that it starts in a submodule.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct FilterOverrides {
     settings: BTreeMap<String, String>,
     /// The submodules' directories.
     submodules: Vec<PathBuf>,
+    /// Whether the project is a part of a work tree.
     part: bool,
     /// Whether git may look into the submodules.
     looks_into: bool,
 }
 
 impl FilterOverrides {
-    /// Reads git's answer to [`ask_for_filters`]. `part` says that the project is a part of a work
-    /// tree.
+    /// Reads git's answer to [`ask_for_filters`]. `part`: the project is only a part of its work tree.
     pub(super) fn read(answer: &[u8], part: bool) -> Result<Self, GitError> {
         let mut overrides = Self { part, ..Self::default() };
         overrides.add(answer)?;
@@ -103,17 +104,18 @@ impl FilterOverrides {
         Ok(())
     }
 
-    /// How many submodules there are so far.
+    /// The number of submodules that have been added.
     pub(super) fn submodules(&self) -> usize {
         self.submodules.len()
     }
 
-    /// Lets git look into the submodules, of which all are known.
+    /// Lets git look into the submodules. Allowed only if all of them have been added: the filters of others are not
+    /// off.
     pub(super) fn looking_into(self) -> Self {
         Self { looks_into: true, ..self }
     }
 
-    /// The same, but git does not look into submodules; `None` if it does not anyway.
+    /// The same, but git does not look into submodules; `None` if it already does not.
     pub(super) fn not_looking_into(&self) -> Option<Self> {
         self.looks_into.then(|| Self { looks_into: false, ..self.clone() })
     }
@@ -175,7 +177,7 @@ fn set(words: &mut Vec<OsString>, setting: impl Into<OsString>) {
 }
 
 /// The settings of all filters that the repository configures, with the values that they would have
-/// without the repository.
+/// without the repository's own configuration.
 fn overridden(answer: &[u8]) -> BTreeMap<String, String> {
     let mut trusted = BTreeMap::new();
     let mut own = Vec::new();

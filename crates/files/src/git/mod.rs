@@ -3,12 +3,12 @@
 //! Nothing is changed, and nothing that belongs to the repository is executed: no hooks, no
 //! file-system monitor, no pager, no external diff or text conversion, and no filter that the
 //! repository itself names. Filters of the user's and the system's configuration are used. The same holds
-//! in submodules, which git looks into as far as all of them are known. Git does not use the network. `git` runs with an
-//! environment and a process group of its own, with bounds on its time and output. Requests for one
+//! in submodules. Git looks into submodules only if all of them are known. Git does not use the network. `git` runs
+//! with an environment and a process group of its own, with bounds on its time and output. Requests for one
 //! repository run one at a time.
 //!
-//! One gap is left to the system: a process that writes the repository's configuration while git
-//! starts could add a filter at that moment. The filter would run only as the project's user, as
+//! One gap remains: a process that writes the repository's configuration while git starts could add a
+//! filter at that moment. Only the system's rights limit that filter: it would run as the project's user, as
 //! git does. The same holds for reading: a repository's own directory may point to other files, and
 //! git shows those that this user may read.
 //!
@@ -92,9 +92,9 @@ pub enum GitError {
 /// Limits of time, output and number of git processes.
 #[derive(Debug, Clone)]
 pub struct GitSettings {
-    /// The time limit of one command; a request runs four commands, and more
-    /// for submodules. A request may wait as long
-    /// again for other requests of its repository, and a command for those of all repositories.
+    /// The time limit of one command. A request runs four commands, and more for submodules. It is also the longest
+    /// time that a request waits for other requests for its repository, and that a command waits while
+    /// [`at_once`](Self::at_once) others run.
     pub time_out: Duration,
     /// The longest output of one command, in bytes.
     pub max_output: usize,
@@ -141,7 +141,7 @@ impl fmt::Debug for Runner {
     }
 }
 
-/// Runs git. A daemon has one: clones share their turns.
+/// Runs git. A daemon has one. Clones share the turns of the repositories and the bound on running commands.
 #[derive(Debug, Clone)]
 pub struct Git {
     settings: GitSettings,
@@ -157,8 +157,8 @@ impl Git {
         Self { settings, turns: Arc::new(Turns::default()), running }
     }
 
-    /// The status of the work tree that a project is in; that of no repository when it is in none (or
-    /// in a bare one). A project in a part of a work tree gets the status of that part.
+    /// The status of the work tree that a project is in. A project that is a part of a work tree gets the status of
+    /// that part. A project without a repository, or in a bare one, gets [`GitStatus::no_repository`].
     ///
     /// # Errors
     ///

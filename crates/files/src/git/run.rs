@@ -153,7 +153,7 @@ async fn first(from: Option<impl AsyncRead + Unpin>) -> Result<Vec<u8>, GitError
     Ok(head)
 }
 
-/// The process group of a running git. It is killed if this is dropped before git has ended.
+/// The process group of a running git. If this is dropped before [`Group::disarm`], the group is killed.
 struct Group(Option<Pid>);
 
 impl Group {

@@ -13,9 +13,9 @@ use tokio::{
 
 use super::{Git, GitError, work_tree::WorkTree};
 
-/// The most requests that wait for one repository.
+/// The most requests for one repository at once: the one that runs and those that wait for it.
 const WAITING: usize = 16;
-/// The most repositories with a request.
+/// The most repositories that have a request at once.
 const REPOSITORIES: usize = 1024;
 
 /// The lock of each repository with a request.

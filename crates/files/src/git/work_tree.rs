@@ -22,7 +22,7 @@ pub(super) struct WorkTree {
 }
 
 impl WorkTree {
-    /// Asks git for the work tree. `None` if there is no repository, or a bare one.
+    /// Asks git for the work tree. `None` if the directory is in no repository, or in a bare one.
     pub(super) async fn find(
         git: &Git,
         root: &Path,
@@ -72,7 +72,7 @@ impl WorkTree {
         }
         match with_submodules(git, runner, &self.root, overrides.clone()).await {
             Ok(Some(all)) => Ok(all.looking_into()),
-            // Not all of them are known, so git must not look into any.
+            // Not all submodules are known, so git must not look into any.
             Ok(None) | Err(GitError::Failed(_) | GitError::Filter(_)) => Ok(overrides),
             Err(error) => Err(error),
         }
@@ -82,7 +82,7 @@ impl WorkTree {
 /// The most submodules that git looks into.
 const MAX_SUBMODULES: usize = 32;
 
-/// Whether a work tree has submodules. This is quick, other than reading the whole index.
+/// Whether a work tree has submodules. Git's answer is one line at most, unlike a listing of the whole index.
 async fn has_submodules(git: &Git, runner: &Runner, top: &Path) -> Result<bool, GitError> {
     let args = ["ls-files", "-z", "--", ".gitmodules"].map(OsString::from);
     Ok(!git.run(runner, top, &args).await?.succeeded()?.is_empty())

@@ -44,8 +44,8 @@ impl Root {
         Ok(Self { dir, path: path.to_owned(), temporary_files: None })
     }
 
-    /// Makes writes in this root note their files in `temporary_files` until the files have their final
-    /// names.
+    /// Notes the temporary files of writes in this root in `temporary_files`, until they have their final names or are
+    /// removed.
     #[must_use]
     pub fn noting(mut self, temporary_files: &Arc<TemporaryFiles>) -> Self {
         self.temporary_files = Some(Arc::clone(temporary_files));
@@ -58,8 +58,8 @@ impl Root {
         &self.path
     }
 
-    /// Opens the entry at a path. Links that stay inside are followed, including the last one,
-    /// unless the flags say otherwise.
+    /// Opens the entry at a path. Links that stay inside the root are followed. If the path itself is a
+    /// link, it is followed, too, unless the flags forbid that.
     pub(crate) fn open_at(&self, path: &RelPath, flags: OFlags) -> Result<OwnedFd, FileError> {
         self.open_text(path.as_str(), flags).map_err(|error| path.explain(error))
     }

@@ -23,11 +23,11 @@ use crate::error::FileError;
 /// it.
 #[cfg(target_os = "linux")]
 pub(crate) const LOOK: OFlags = OFlags::PATH;
-/// This system has no flag for that, so the entry is opened for reading.
+/// The same on systems without such a flag: the entry is opened for reading.
 #[cfg(not(target_os = "linux"))]
 pub(crate) const LOOK: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK);
 
-/// The most tries of one resolution: the kernel gives up on a concurrent rename.
+/// The most tries of one resolution: the kernel gives up a resolution if an entry is renamed during it.
 #[cfg(target_os = "linux")]
 const TRIES: usize = 64;
 

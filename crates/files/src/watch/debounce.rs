@@ -1,4 +1,4 @@
-//! Computes when a tick is due: after a quiet time, and at intervals under constant change.
+//! Computes when a tick is due: once no change has come for a while, or at intervals while changes keep coming.
 
 use std::time::Duration;
 

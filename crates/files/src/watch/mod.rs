@@ -31,7 +31,7 @@ pub use self::total::Watches;
 use self::{debounce::Debounce, worker::Handle};
 
 /// The longest time that [`Watch::start`] waits until the directories of a large tree are watched.
-/// If it returns before, a tick comes when they are.
+/// If it returns before they are, a tick comes once they are.
 const START: Duration = Duration::from_secs(5);
 
 /// The limits of one watch.
@@ -39,7 +39,7 @@ const START: Duration = Duration::from_secs(5);
 pub struct Limits {
     /// The most directories that one watch watches. A larger tree is polled.
     pub directories: usize,
-    /// The most entries of one scan.
+    /// The most entries of one scan. Changes in the rest of a larger tree are not noticed.
     pub polled: usize,
     /// The shortest wait between two scans.
     pub poll_every: Duration,
@@ -101,8 +101,8 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Watches a directory. Changes after the return of this call are seen. In a very large tree
-    /// they are seen from a little later on, and a tick then says that something may have changed.
+    /// Watches a directory. Changes after the return of this call are seen. If a very large tree takes longer than
+    /// five seconds, changes are seen only later; a tick then says that something may have changed before.
     ///
     /// # Errors
     ///
@@ -117,7 +117,7 @@ impl Watch {
         Self::start_on(root, limits, watches, begin).await
     }
 
-    /// The same on a thread that `begin` starts, possibly with fewer rights than this process.
+    /// [`Watch::start`] on a thread that `begin` starts, possibly with fewer rights than this process.
     /// Directories that the thread may not read are not watched.
     ///
     /// # Errors
@@ -133,7 +133,7 @@ impl Watch {
         let (ready, is_ready) = oneshot::channel();
         let (thread, work) = worker::new(root.to_owned(), limits, watches.clone(), tell, ready);
         begin(work).map_err(WatchError::Thread)?;
-        // If the thread is late, it goes on. `changed` returns `None` if the thread ends.
+        // A thread that is late goes on after this. If it fails, it ends, and `changed` returns `None`.
         if let Ok(result) = timeout(START, is_ready).await {
             result.map_err(|_| WatchError::Ended)??;
         }
@@ -146,9 +146,8 @@ impl Watch {
         self.seen.borrow().means
     }
 
-    /// Waits for a change, and then for 300 ms of quiet; under constant change, for at most a
-    /// second. `None` means that the watch has ended. The call may be dropped and repeated at any
-    /// time.
+    /// Waits for a change, and then until nothing has changed for 300 ms, but at most a second.
+    /// `None` means that the watch has ended. The call may be dropped and repeated at any time.
     pub async fn changed(&mut self) -> Option<()> {
         loop {
             let due = self.debounce.due();

@@ -9,7 +9,8 @@ use std::{
 
 use super::rules::{self, Rules};
 
-/// Scans at most `most` entries of a tree. `None` if the root is missing.
+/// Scans at most `most` entries of a tree, and the files of its repository that tell of changes. `None` if the root is
+/// missing.
 pub(super) fn fingerprint(root: &Path, most: usize) -> Option<u64> {
     let entries = Rules::of(root).walk(root).take(most).map(|entry| {
         let meta = entry.metadata();

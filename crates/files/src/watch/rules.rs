@@ -31,8 +31,9 @@ const TELLING: [&str; 7] = [
 /// The longest `.git` file that points to git's directory.
 const POINTER_MAX: u64 = 8 << 10;
 const RULES: &str = ".gitignore";
-/// The longest file of rules that is read, and the bound for all files of a tree, in bytes.
+/// The longest file of rules that is read, in bytes.
 const RULES_MAX: u64 = 64 << 10;
+/// The bound on the rules that are held for one tree, in bytes.
 const RULES_IN_ALL: u64 = 256 << 10;
 
 /// The paths below a root that git ignores. The rules come from `.gitignore` files below the root,
@@ -59,13 +60,13 @@ impl Rules {
         Self(Arc::new(Mutex::new(known)))
     }
 
-    /// Whether git ignores this path, or it is an unfinished file of ours. The path's directory itself must not be
-    /// ignored.
+    /// Whether git ignores this path, or it is a temporary file of Warren's. The answer holds only if git does not
+    /// ignore the path's directory.
     pub(super) fn ignore(&self, path: &Path, is_dir: bool) -> bool {
         self.lock().ignore(path, is_dir)
     }
 
-    /// Forgets the rules at a path and below it, and frees their share of the bound.
+    /// Forgets the rules that were read in a directory and below it, so that others may be read within the bound.
     pub(super) fn forget(&self, path: &Path) {
         let known = &mut *self.lock();
         let from = known.below.range(path.to_owned()..).map(|(dir, _)| dir);

@@ -36,7 +36,7 @@ impl Default for Watches {
     }
 }
 
-/// The share of one watch. It is returned when this is dropped.
+/// The directories that one watch counts towards the bound. They no longer count once this is dropped.
 #[derive(Debug)]
 pub(super) struct WatchQuota {
     of: Arc<Watches>,
@@ -48,7 +48,7 @@ impl WatchQuota {
         Self { of, count: 0 }
     }
 
-    /// Takes one more directory, if one is left. Returns whether it did.
+    /// Counts one more directory, unless the bound is reached. Returns whether it was counted.
     pub(super) fn one(&mut self) -> bool {
         let total = self.of.total;
         let more = |used: usize| (used < total).then_some(used + 1);
@@ -57,7 +57,7 @@ impl WatchQuota {
         took
     }
 
-    /// Returns some directories to the bound.
+    /// Stops counting some directories, which are no longer watched.
     pub(super) fn give(&mut self, count: usize) {
         let count = count.min(self.count);
         self.count -= count;

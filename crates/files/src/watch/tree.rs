@@ -111,8 +111,8 @@ impl Tree {
             self.remove_below(path);
         }
         if names && is_dir && !ignored {
-            // A new directory may have the name of an old one; the old directory's watch would not
-            // see its changes.
+            // A new directory may have the name of an old one. The watch of the old one would not see
+            // changes in the new one.
             self.remove_below(path);
             self.add_below(path)?;
         }

@@ -21,7 +21,7 @@ use super::{
     tree::{Tree, Trouble},
 };
 
-/// The most events that wait. If more come, the tree is scanned again.
+/// The most events that wait. If more come, some are lost, and the whole tree is watched afresh.
 const WAITING: usize = 1024;
 /// The longest time until a lost event is noticed when no other event follows.
 const NOTICE: Duration = Duration::from_secs(1);
@@ -55,11 +55,11 @@ impl Drop for Handle {
     }
 }
 
-/// Resolved when the directories are watched, or cannot be watched.
+/// The sender that tells the owner that the watch has begun, or why it cannot.
 pub(super) type Ready = oneshot::Sender<Result<(), WatchError>>;
 
 /// The owner's end, and the work of the thread. `ready` is resolved when the directories are
-/// watched.
+/// watched, or the tree is polled, or the root cannot be read.
 pub(super) fn new(
     root: PathBuf,
     limits: Limits,
@@ -100,7 +100,8 @@ impl Worker {
         while self.round().is_ok() {}
     }
 
-    /// Watches until the watch has to begin again, or polls until watching is possible.
+    /// Watches until the watch has to begin again. If the tree cannot be watched, polls instead: until the root is
+    /// back if it was missing, otherwise until the owner is gone.
     fn round(&mut self) -> Result<(), OwnerGone> {
         self.shared.lost.store(false, Ordering::Release);
         let taken = WatchQuota::none(self.watches.clone());
@@ -184,7 +185,8 @@ impl Worker {
                 self.report_change();
             }
             before = now;
-            // Scans take at most a tenth of the time, as far as the longest wait allows that.
+            // Scans take about a tenth of the time. They take more if a scan is so slow that the wait would exceed
+            // `poll_at_most`.
             wait = (began.elapsed() * 10).clamp(self.limits.poll_every, self.limits.poll_at_most);
         }
     }
@@ -216,8 +218,8 @@ impl Worker {
             seen.means = means;
             false
         });
-        // The first start has missed no change. Later starts may have, since nothing was watched in
-        // between.
+        // The owner still waits for the first start, so no change was missed. Before a later start nothing was
+        // watched for a while, so a change may have been missed.
         let waited_for = self.ready.take().is_some_and(|ready| ready.send(Ok(())).is_ok());
         if !waited_for {
             self.report_change();

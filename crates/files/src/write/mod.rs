@@ -54,8 +54,8 @@ static TURNS: [Mutex<()>; LOCKS] = [const { Mutex::new(()) }; LOCKS];
 
 /// Writes a text file and returns the digest of its new content.
 ///
-/// With `base_sha256` the write is refused unless the file has that digest, checked up to the
-/// moment of the rename. Without it, any file is replaced, or a new one is created with the mode
+/// With `base_sha256` the write is refused unless the file has that digest, which is checked for the last time just
+/// before the rename. Without it, any file is replaced, or a new one is created with the mode
 /// 0644, before the umask.
 ///
 /// # Errors
@@ -97,7 +97,7 @@ fn take_turn(place: &NameInDir) -> Result<MutexGuard<'static, ()>, FileError> {
 
 enum Attempt {
     Written,
-    /// Others have changed the file's name or content meanwhile: the write must be tried again.
+    /// Others have created, removed or replaced the file meanwhile: the write must be tried again.
     Disturbed,
 }
 
@@ -147,7 +147,7 @@ fn may_write(place: &NameInDir) -> Result<(), FileError> {
     }
 }
 
-/// The file to replace. It is held open so that its identity is not reused.
+/// The file to replace. It is held open so that no new file gets its inode number, by which it is recognised.
 struct OldFile {
     file: File,
     stat: Stat,

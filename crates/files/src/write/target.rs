@@ -36,7 +36,7 @@ pub(super) fn find(root: &Root, path: &RelPath) -> Result<NameInDir, FileError> 
     Err(FileError::Links)
 }
 
-/// The text of a link; `None` if it is no longer a link.
+/// The text of a link; `None` if the entry is no longer a link.
 fn link(place: &NameInDir) -> Result<Option<String>, FileError> {
     match readlinkat(place.dir(), place.name(), Vec::new()) {
         Err(Errno::INVAL) => Ok(None),

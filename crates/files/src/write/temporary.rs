@@ -28,7 +28,7 @@ use crate::{
 pub(crate) const PLAIN: Mode = Mode::from_raw_mode(0o644);
 /// The mode of a temporary file until it gets its final mode. It gets its name only after that.
 pub(super) const PRIVATE: Mode = Mode::from_raw_mode(0o600);
-/// The most names that are drawn, if drawn names are taken.
+/// The most random names that are tried, if earlier ones are taken.
 const DRAWS: usize = 8;
 
 /// A new file in the directory of its final name. It is removed if it is dropped before it has that
@@ -75,20 +75,20 @@ impl<D: AsFd> Temporary<D> {
         self.sync()
     }
 
-    /// The same with the owner and mode of another file. They are set after the write, since a
-    /// write may clear bits of the mode.
+    /// Writes the bytes, gives the file the owner and mode of another one, and syncs it. Owner and mode are set after
+    /// the write, since a write may clear bits of the mode.
     pub(super) fn fill_like(&mut self, bytes: &[u8], old: &Stat) -> Result<(), FileError> {
         self.write(bytes)?;
         self.own_like(old)?;
         self.sync()
     }
 
-    /// Writes bytes at a place of the file.
+    /// Writes bytes at an offset of the file.
     pub(crate) fn write_at(&self, bytes: &[u8], offset: u64) -> Result<(), FileError> {
         self.file.write_all_at(bytes, offset).map_err(|error| FileError::of_io("write it", error))
     }
 
-    /// Cuts off what is beyond this length: what a write has left that failed half way.
+    /// Cuts off the bytes beyond this length, which a write left that failed half way.
     pub(crate) fn cut(&self, length: u64) -> Result<(), FileError> {
         self.file.set_len(length).map_err(|error| FileError::of_io("write it", error))
     }

@@ -36,7 +36,7 @@ pub(super) fn name(bits: u128) -> String {
     format!("{PREFIX}{bits:032x}")
 }
 
-/// Whether a name has the form of our temporary files.
+/// Whether a name has the form of Warren's temporary files.
 pub(crate) fn is_temporary(name: &[u8]) -> bool {
     let digits = name.strip_prefix(PREFIX.as_bytes());
     let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
@@ -79,14 +79,14 @@ impl TemporaryFiles {
             .filter_map(|slot| Some(LeftFile { slot, record: Record::read(&list, slot)? }))
             .collect();
         let mut slots = [false; SLOTS];
-        // A leftover file stays on the list until it has been looked for.
+        // The slot of a leftover file is taken until `remove` has looked for the file.
         left.iter().for_each(|left| slots[left.slot] = true);
         Ok((Self { list, slots: Mutex::new(slots) }, left))
     }
 
-    /// Removes the leftover files, and returns their number. It removes only plain files with a
-    /// drawn name, in the same directory in which they were created, and follows no links. It
-    /// blocks if a directory lies on a file server that is gone.
+    /// Removes the leftover files, and returns the number of those removed. It removes only regular files with a
+    /// temporary name, in the same directory in which they were created, and follows no link of that name. It blocks
+    /// if a directory is on a file server that does not answer.
     pub fn remove(&self, left: Vec<LeftFile>) -> usize {
         let removed = left.into_iter().filter(|LeftFile { slot, record }| {
             let removed = record.remove();

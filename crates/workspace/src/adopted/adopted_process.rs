@@ -112,10 +112,10 @@ impl Engine for AdoptedProcess {
 
     fn stop(&self) -> BoxFuture<'_, ()> {
         async {
-            // Asked before the first wait: a session that is dropped meanwhile would count as not
+            // Read before the first wait: if the session is dropped during a wait, it would count as not
             // removed.
             let is_killed = self.is_killed();
-            // First, so that an end that the session causes is not reported as the process's own.
+            // Before the kill, so that an end that the kill causes is not reported as the process's own.
             self.watching.abort();
             self.following.iter().for_each(JoinHandle::abort);
             if let Ok(agent) = self.agent() {

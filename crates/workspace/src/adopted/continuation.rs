@@ -58,11 +58,11 @@ impl Continuation {
         Self { prompts, agent }
     }
 
-    /// Passes on a prompt. Returns the number of its turn, if that is known. The first prompt makes
-    /// the copy.
+    /// Passes on a prompt. Returns the number of its turn, if the agent already runs. The first prompt makes
+    /// the copy of the conversation and starts the agent.
     pub(super) fn prompt(&self, text: String) -> Result<Option<u64>, Refusal> {
         if let Some(agent) = self.agent.get() {
-            // Not through the queue: only the agent knows the turn, and its refusals come at once.
+            // Not through the queue: only the agent knows the turn's number, and its refusals reach the caller.
             return agent.prompt(text);
         }
         self.prompts.try_send(text).map(|()| None).map_err(|_| {
@@ -79,7 +79,7 @@ impl Listener {
                 Err(refusal) => Err(refusal),
             };
             if let Err(refusal) = answer {
-                // Its caller has an answer already, so only an event can say it.
+                // The client has been answered already, so the refusal is reported by an event.
                 let message = format!("The prompt was not taken: {refusal}");
                 self.feed.event(AgentEvent::Notice { message });
             }
@@ -96,7 +96,7 @@ impl Listener {
         let mut plan = Plan::new(&host, &self.facts_with(conversation))?;
         let config = self.subject.claude.as_ref().and_then(|claude| claude.config.clone());
         plan.add_env(config.map(|config| ("CLAUDE_CONFIG_DIR".to_owned(), config)));
-        // Only this task makes the agent, so no other one is lost here.
+        // Only this task makes the agent, so the cell is still empty.
         Ok(self.agent.get_or_init(|| AgentEngine::new(&host, plan, self.feed.clone())))
     }
 
@@ -135,7 +135,8 @@ fn is_there(subject: &Subject, copy: &str) -> bool {
     subject.as_its_user(|| Transcript::of(claude, copy).is_some()).unwrap_or(false)
 }
 
-/// Copies the conversation that is followed, or that would be. Returns the copy's id.
+/// Copies the conversation that is followed, or if none is followed yet, the one that would be found. Returns the
+/// copy's id.
 fn fork(subject: &Subject, followed: Option<&str>) -> Result<String, Refusal> {
     let none = || Refusal::invalid("no conversation of this process is found on the disk");
     let claude = subject.claude.as_ref().ok_or_else(none)?;

@@ -1,4 +1,4 @@
-//! The transcript of an adopted process as its output: each line once, over restarts too.
+//! The transcript of an adopted process as its output: each line once, across restarts of the daemon, too.
 //!
 //! The position is stored after the output up to there is on the disk. So after a daemon was
 //! killed, the output may have more lines than the stored position says, but never fewer. These
@@ -29,10 +29,10 @@ pub(super) struct Follower {
     subject: Subject,
     /// The position that an earlier daemon had reached.
     before: Option<TranscriptPosition>,
-    /// The session's copy of the conversation, which is no transcript of the process.
+    /// The session's copy of the conversation. The process does not write to it, so it is not followed.
     copy: Option<String>,
     found: FollowedConversation,
-    /// The lines that an earlier daemon fed after it last stored its position, and how often each.
+    /// The lines that an earlier daemon fed to the session after it had last stored its position, and how often each.
     fed: HashMap<String, usize>,
 }
 
@@ -48,7 +48,7 @@ impl Follower {
         let (before, copy) = (facts.transcript.clone(), facts.conversation.clone());
         let found = FollowedConversation::default();
         if let Some(before) = &before {
-            // Nobody else can have set it yet.
+            // The cell is new, so it is still empty.
             let _first = found.set(before.conversation.clone());
         }
         Self { feed, subject, before, copy, found, fed: HashMap::new() }
@@ -87,12 +87,12 @@ impl Follower {
             self.tell(line);
         }
         if is_at_end {
-            // The lines that were fed before are found by now. The rest came from the copy.
+            // All lines of the transcript that were fed before have been read again. What is left came from the copy.
             self.fed.clear();
         }
         let Some((file, at)) = transcript.position() else { return };
-        // As long as lines that were fed before are still to be found, the old number is kept: they
-        // come after it.
+        // While some of the lines that were fed before have not been read again, the old seq is kept, since
+        // those lines come after it.
         let before = self.before.as_ref().filter(|_| !self.fed.is_empty());
         let seq = before.map_or_else(|| self.feed.last_seq(), |before| before.seq);
         let conversation = transcript.id.clone();

@@ -4,13 +4,13 @@
 //! - [`start`]: adopts a process
 //! - `adopted_process`: the engine
 //! - `subject`: the owner of the process, and whether it is Claude
-//! - `following`: the transcript as the session's output, over restarts too
+//! - `following`: the transcript as the session's output, across restarts of the daemon, too
 //! - `transcript`: where a conversation is on the disk, and its new lines
 //! - `continuation`: continues the conversation
 //!
 //! The process has its conversation in memory, and would not notice what others add to it on the
 //! disk. So prompts continue a copy: a conversation of the session's own, which is made from the
-//! process's conversation at the first prompt, and is kept when the daemon is started again. The
+//! process's conversation at the first prompt, and is kept across restarts of the daemon. The
 //! process itself goes on undisturbed.
 
 mod adopted_process;

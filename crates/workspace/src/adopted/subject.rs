@@ -16,7 +16,7 @@ const NAMED_BY: [&str; 3] = ["--resume", "-r", "--session-id"];
 /// The facts about an adopted process.
 #[derive(Debug, Clone)]
 pub(super) struct Subject {
-    /// Its owner; `None`: the daemon's own user.
+    /// The process's owner; `None`: the daemon's own user.
     pub(super) user: Option<User>,
     /// The known facts about the process if it is Claude.
     pub(super) claude: Option<Claude>,
@@ -33,7 +33,7 @@ pub(super) struct Claude {
     pub(super) named: Option<String>,
     /// When it was started.
     pub(super) since: SystemTime,
-    /// Where it works.
+    /// The process's working directory.
     pub(super) working_dir: PathBuf,
 }
 

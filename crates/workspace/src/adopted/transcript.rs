@@ -87,16 +87,16 @@ impl Transcript {
         Ok(self.whole_lines(&bytes))
     }
 
-    /// Copies all that was said to a new conversation. Returns the new id.
+    /// Copies the conversation, up to its last whole line, to a new one. Returns the new id.
     pub(super) fn fork(&self) -> io::Result<String> {
         // The file is read whole below.
         let length = fs::metadata(&self.path)?.len();
         if length > LONGEST {
             return Err(io::Error::other(format!("the conversation has {length} bytes")));
         }
-        // A text that is no UTF-8 would keep the rest from being copied.
+        // Bytes that are not UTF-8 are replaced, so that they do not keep the rest from being copied.
         let text = String::from_utf8_lossy(&fs::read(&self.path)?).into_owned();
-        // Claude may be in the middle of a line.
+        // Claude may be in the middle of writing a line.
         let end = text.rfind('\n').map_or(0, |end| end + 1);
         let id = uuid::Builder::from_random_bytes(rand::random()).into_uuid().to_string();
         // Each line names its conversation.

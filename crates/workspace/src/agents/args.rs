@@ -19,11 +19,12 @@ const HARMLESS: [&str; 6] = [
     "--effort",
     "--fallback-model",
 ];
-/// The permission modes that every caller may choose: none of them lets the agent do everything
-/// without asking.
+/// The permission modes that every caller may choose: in each of them the agent asks before some
+/// actions at least.
 const ASKING: [&str; 3] = ["default", "acceptEdits", "plan"];
 /// The flag that sets the permission mode, the same for all agents.
 const MODE: &str = "--permission-mode";
+/// The flag that lets the agent do everything without asking.
 const UNASKED: &str = "--dangerously-skip-permissions";
 
 /// Arguments in one form, and the permission mode that they set.

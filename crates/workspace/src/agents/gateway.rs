@@ -14,12 +14,12 @@ use crate::{
     settings::{AgentSettings, GatewaySlot},
 };
 
-/// The prefix that marks a model's name as one of this server's, or of its cluster's.
+/// The prefix of a model's name that says that the model is this server's, or one of its cluster's.
 const OWN: &str = "warren:";
 /// The prefix of a session's key.
 const PREFIX: &str = "ws_";
 
-/// The agents that can use this server: they take its address, and speak an API that it serves.
+/// The agents that can use this server: they can be given its address, and speak an API that it serves.
 const ABLE: [&str; 6] = ["claude", "codex", "opencode", "opencode-acp", "gemini", "gemini-acp"];
 
 /// The model that an agent uses.
@@ -33,8 +33,8 @@ pub(crate) enum Model {
 }
 
 impl Model {
-    /// The name of the model that a session's agent needs, if it is not its maker's.
-    /// [`Model::of`] reports what is wrong with it.
+    /// The name of the model that a session's agent needs, if it is not one of the agent's maker. `None` after an
+    /// error, too: [`Model::of`] reports it.
     pub(crate) fn wanted(settings: &AgentSettings, facts: &Facts) -> Option<String> {
         let is_shell = matches!(facts.kind, SessionKind::Shell { .. });
         if is_shell || facts.mode == SessionMode::Adopted {
@@ -83,7 +83,7 @@ impl SessionKey {
         Self::with_secret(host, session, model, new_token(PREFIX))
     }
 
-    /// The key of this text, which an agent may have from an earlier daemon.
+    /// A key with this secret, which an agent may have from an earlier daemon.
     pub(crate) fn with_secret(
         host: &EngineHost,
         session: SessionId,
@@ -99,7 +99,7 @@ impl SessionKey {
         Self { keys, models, id, secret }
     }
 
-    /// Its text, for the next daemon.
+    /// The key's secret, which is kept for the next daemon.
     pub(crate) fn secret(&self) -> &Secret {
         &self.secret
     }

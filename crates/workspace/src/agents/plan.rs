@@ -41,7 +41,7 @@ impl Plan {
         Self::with(host, facts, Private::new)
     }
 
-    /// The plan of an agent that runs already. Its files stay.
+    /// The plan of an agent that runs already. The agent's private files stay.
     pub(crate) fn of_running(host: &EngineHost, facts: &Facts) -> Result<Self, Refusal> {
         Self::with(host, facts, Private::of_running)
     }
@@ -67,7 +67,7 @@ impl Plan {
             program,
             acp,
         };
-        // Opened only to see whether it can be.
+        // Opened only to find out whether the dialect accepts these settings.
         let settings = plan.settings(host, None, Vec::new())?;
         open(&facts.provider, &plan.acp, settings).map_err(|bad| Refusal::failed(&bad))?;
         Ok(plan)
@@ -94,7 +94,7 @@ impl Plan {
         key: Option<Secret>,
     ) -> Result<(Box<dyn Dialect>, Option<SessionKey>), Refusal> {
         let key = key.and_then(|secret| self.earlier_key(host, secret));
-        // The process has its MCP servers already.
+        // The process got its MCP servers when it was started.
         let settings = self.settings(host, key.as_ref(), Vec::new())?;
         let dialect = open(&self.facts.provider, &self.acp, settings);
         Ok((dialect.map_err(|bad| Refusal::failed(&bad))?, key))
@@ -117,7 +117,7 @@ impl Plan {
         Some(SessionKey::with_secret(host, self.facts.id, model, secret))
     }
 
-    /// The variables that are added to the daemon's clean environment. The launch's variables come
+    /// The variables that are added to the process's clean environment. The launch's variables come
     /// last, so they win.
     pub(crate) fn env(&self, launch: &Launch) -> Vec<(String, String)> {
         self.env.iter().chain(&launch.env).cloned().collect()

@@ -13,9 +13,10 @@ use session::agent::PrivateFile;
 
 use crate::{refusal::Refusal, users};
 
-/// The file in a session's own directory that holds the name of its directory elsewhere.
+/// The file with the name of another user's private directory. It is in the directory that the session has below the
+/// daemon's own.
 const ELSEWHERE: &str = "elsewhere";
-/// The prefix of the names of directories elsewhere.
+/// The prefix of the names of other users' private directories.
 const PREFIX: &str = "warren-agent-";
 
 /// The private directory of one session's agent. It exists only while it has files.
@@ -27,9 +28,9 @@ pub(crate) struct Private {
 }
 
 impl Private {
-    /// The directory of a session. Other users cannot enter the daemon's directory, so the
-    /// directory for another user is among the temporary files, under a name that nobody can guess.
-    /// Makes the directory. Files that a killed daemon left there are removed. It blocks.
+    /// The directory of a session, which [`Private::write`] creates. Other users cannot enter the daemon's
+    /// directory, so the directory of another user is among the temporary files, under a name that nobody can
+    /// guess. Files of another user that a killed daemon left there are removed. It blocks.
     pub(crate) fn new(dir: &Path, session: SessionId, user: Option<User>) -> Self {
         let (private, is_known) = Self::find(dir, session, user);
         if is_known {
@@ -43,7 +44,7 @@ impl Private {
         Self::find(dir, session, user).0
     }
 
-    /// The directory, and whether another user's has its name from an earlier start.
+    /// The directory, and whether it is another user's and got its name at an earlier start.
     fn find(dir: &Path, session: SessionId, user: Option<User>) -> (Self, bool) {
         let own = dir.join("agents").join(session.to_string());
         if user.is_none() {

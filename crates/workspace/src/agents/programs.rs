@@ -14,7 +14,7 @@ use session::agent::{BuiltIn, KNOWN, known};
 use crate::refusal::Refusal;
 
 /// Where the installers of agents put programs, below the home. A project's own `node_modules` is
-/// not searched: otherwise a project could have a program run merely by containing it.
+/// not searched: otherwise a program in a project would run merely because it is there.
 const BELOW_HOME: [&str; 7] = [
     ".local/bin",
     ".npm-global/bin",
@@ -31,7 +31,7 @@ const MOST_VERSIONS: usize = 64;
 
 /// Where programs are looked for.
 pub(crate) struct Search<'a> {
-    /// Configured places, by the agent's or the program's name.
+    /// Configured places of programs, by the agent's or the program's name.
     pub(crate) set: &'a BTreeMap<String, PathBuf>,
     /// Searched instead of the daemon's own `PATH`.
     pub(crate) path: Option<&'a OsStr>,
@@ -67,7 +67,7 @@ impl Search<'_> {
     }
 
     fn look(&self, program: &str) -> Option<PathBuf> {
-        // Such a name would lead out of the places.
+        // A name with a slash could lead out of the places.
         if program.is_empty() || program.contains('/') {
             return None;
         }

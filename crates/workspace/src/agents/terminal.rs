@@ -61,7 +61,7 @@ pub(crate) fn go_on(
     Ok(())
 }
 
-/// The files that are removed when a session has ended.
+/// The key and the files that are removed when a session has ended.
 struct Cleanup {
     feed: Feed,
     key: Option<SessionKey>,
@@ -71,7 +71,7 @@ struct Cleanup {
 impl Cleanup {
     async fn run(self, mut events: broadcast::Receiver<Event>) {
         while self.is_needed() {
-            // Any event is a reason to check, and so are missed events.
+            // Any event is a reason to check, and so is the error that events were missed.
             if let Ok(Err(broadcast::error::RecvError::Closed)) =
                 timeout(AT_LEAST, events.recv()).await
             {

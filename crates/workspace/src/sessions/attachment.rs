@@ -37,12 +37,12 @@ impl Attachment {
     }
 
     /// The next item, for a client that has room for it: first `session_history`, then output and
-    /// what belongs to it, in order. `None` is the end: the session is gone, or the stream was
+    /// its asides, in order. `None` is the end: the session is gone, or the stream was
     /// dropped because the client did not take it (a notice said so). The future may be dropped at
     /// any await.
     ///
-    /// Call it only when there is room. Output that is not requested stays in the session's log,
-    /// which is how a slow client is distinguished from a quick one (see `session::viewer`).
+    /// Call it only when the client has room. Output that is not requested stays in the session's log,
+    /// which is how a slow client is distinguished from a quick one (see `session::terminal::viewer`).
     pub async fn next(&mut self) -> Option<StreamItem> {
         while self.ready.is_empty() && !self.is_over {
             self.ask().await;

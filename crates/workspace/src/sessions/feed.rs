@@ -52,7 +52,7 @@ impl Feed {
         }
     }
 
-    /// Notes what the engine feeds in this journal from now on.
+    /// From now on, notes in this journal what the engine feeds.
     pub(crate) fn journal(&self, journal: &Arc<process::Journal>) {
         let Some(session) = self.session.upgrade() else { return };
         if let Err(error) = session.lock().output.begin_journal(Arc::clone(journal)) {
@@ -75,14 +75,14 @@ impl Feed {
         }
     }
 
-    /// Takes a raw line of an agent, with its line end, and the events that the line means.
+    /// Takes a raw line of an agent, with its line end, and the events that follow from the line.
     pub(crate) fn line(&self, raw: String, events: Vec<AgentEvent>) {
         if let Some(session) = self.session.upgrade() {
             session.line(raw.into(), events);
         }
     }
 
-    /// The same for a line that ends after this many bytes of the process's output.
+    /// [`Feed::line`] for a line that ends after this many bytes of the process's output.
     pub(crate) fn line_up_to(&self, taken: u64, raw: String, events: Vec<AgentEvent>) {
         if let Some(session) = self.session.upgrade() {
             session.lock().output.note_taken(taken);
@@ -90,7 +90,7 @@ impl Feed {
         self.line(raw, events);
     }
 
-    /// Notes the output of another process of the same session in that one's journal from now on.
+    /// From now on, notes output in the journal of the session's next process, no longer in that of the last one.
     pub(crate) fn journal_anew(&self, journal: &Arc<process::Journal>) {
         if let Some(session) = self.session.upgrade() {
             session.lock().output.end_journal();
@@ -119,7 +119,7 @@ impl Feed {
         }
     }
 
-    /// An agent asks for permission. The question stays until it is resolved; later viewers get it,
+    /// Takes an agent's question for permission. It stays open until it is resolved; later viewers get it,
     /// too.
     pub(crate) fn ask(&self, request_id: String, tool: String, input: serde_json::Value) {
         if let Some(session) = self.session.upgrade() {
@@ -141,15 +141,15 @@ impl Feed {
         session.announce(now());
     }
 
-    /// A client's prompt was taken. It waits until [`Feed::turn_started`], and is stored with the facts.
+    /// Notes a client's prompt, which waits until [`Feed::turn_started`] and is stored with the facts.
     pub(crate) fn prompt_waits(&self, text: String) {
         if let Some(session) = self.session.upgrade() {
             session.lock().life.facts.waiting.push(text);
         }
     }
 
-    /// A turn has begun, with the client's prompt that has waited longest if `is_clients`. Its number is
-    /// stored before this returns.
+    /// Notes that a turn has begun. If `is_clients`, it is the turn of the client's prompt that has waited longest.
+    /// The turn's number is stored before this returns.
     pub(crate) fn turn_started(&self, turn: u64, is_clients: bool) {
         let Some(session) = self.session.upgrade() else { return };
         session.change_stored(|life| {
@@ -164,7 +164,7 @@ impl Feed {
         }
     }
 
-    /// A turn has ended: viewers get `usage`, and the session's team gets the final text.
+    /// Notes that a turn has ended: viewers get `usage`, and the session's team gets the final text.
     pub(crate) fn turn_ended(&self, turn: u64, ok: bool, text: Option<String>, usage: TurnUsage) {
         let Some(session) = self.session.upgrade() else { return };
         let TurnUsage { input_tokens, output_tokens, cost_usd } = usage;
@@ -195,7 +195,7 @@ impl Feed {
         }
     }
 
-    /// The usage of the conversation so far. Stored before this returns.
+    /// Stores the usage of the conversation so far, before it returns.
     pub(crate) fn used(&self, used: TurnUsage) {
         if let Some(session) = self.session.upgrade() {
             session.change_stored(|life| life.facts.used = Some(used));
@@ -208,9 +208,9 @@ impl Feed {
         session.map_or(0, |session| session.lock().output.log().last_seq())
     }
 
-    /// Stores how far a transcript is read. The output that was fed before is written first, so a
-    /// reader that continues from there loses nothing. It recognises the lines that were already
-    /// fed by [`Feed::lines_after`].
+    /// Stores how far a transcript is read. The output that was fed before is written to the disk first, so a
+    /// reader that continues from this position loses nothing. [`Feed::lines_after`] tells the reader which of the
+    /// following lines were fed already.
     pub(crate) async fn followed(&self, followed: TranscriptPosition) {
         let Some(session) = self.session.upgrade() else { return };
         session.shared.writer.flush().await;
@@ -232,8 +232,8 @@ impl Feed {
         String::from_utf8_lossy(&text).split_terminator('\n').map(str::to_owned).collect()
     }
 
-    /// The process has ended: `how` says it in words (`exited with 0`, `killed by SIGTERM`), and
-    /// `exit_code` is given if known. The engine has fed all output that it read before.
+    /// Notes that the process has ended. `how` says it in words (`exited with 0`, `killed by SIGTERM`), and
+    /// `exit_code` is given if known. The engine calls this after it has fed all output that it read.
     pub(crate) fn ended(&self, how: String, exit_code: Option<i32>) {
         let Some(session) = self.session.upgrade() else { return };
         if session.end(how, exit_code) && session.lock().life.facts.team_id.is_some() {

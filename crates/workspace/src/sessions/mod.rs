@@ -1,4 +1,4 @@
-//! The sessions of this machine: their engines, output and viewers, kept over restarts.
+//! The sessions of this machine: their engines, output and viewers, kept across restarts.
 //!
 //! From the bottom up:
 //!

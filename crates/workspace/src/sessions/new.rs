@@ -9,7 +9,7 @@ use protocol::workspace::{
 use super::life::facts::Facts;
 use crate::refusal::Refusal;
 
-/// A session to be made. It has been checked that the client may request all of this.
+/// The description of a session to be made. The caller has checked that the client may request all of this.
 #[derive(Debug, Clone)]
 pub struct NewSession {
     /// Its engine.
@@ -26,7 +26,7 @@ pub struct NewSession {
     pub hidden: bool,
     /// Its tags.
     pub tags: Vec<String>,
-    /// Its team, and whether it leads it.
+    /// Its team, and whether the session is the team's leader.
     pub team: Option<(TeamId, bool)>,
     /// The columns and rows of its terminal; `None`: the usual ones.
     pub size: Option<(u16, u16)>,
@@ -165,7 +165,7 @@ impl EngineFacts {
         })
     }
 
-    /// Of a program that is no agent of this workspace.
+    /// The facts for a program that is no agent of this workspace.
     fn of_command(kind: SessionKind) -> Self {
         let provider = DEFAULT_PROVIDER.to_owned();
         let (model, extra_args, pid) = (None, Vec::new(), None);

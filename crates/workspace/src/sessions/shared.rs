@@ -45,14 +45,14 @@ pub trait TurnFollower: Send + Sync {
     fn session_gone(&self, session: SessionId);
 }
 
-/// Figures of all sessions, for health and metrics.
+/// Numbers about all sessions, for health and metrics.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Sessions, including those that have ended.
     pub sessions: usize,
     /// Sessions that have not ended.
     pub live: usize,
-    /// Those of them that are terminals.
+    /// Terminals that have not ended.
     pub terminals: usize,
     /// Bytes of output since the start.
     pub output_bytes: u64,
@@ -118,12 +118,12 @@ impl SharedState {
         }
     }
 
-    /// Follows the turns of members of teams; `None` while the workspace ends.
+    /// The follower of the turns of teams' members; `None` while the workspace ends.
     pub(crate) fn turns(&self) -> Option<Arc<dyn TurnFollower>> {
         self.turns.upgrade().filter(|_| !self.is_closing())
     }
 
-    /// A member of a team was killed, or has ended: its token is no longer valid.
+    /// Handles the end of a team's member, killed or not: invalidates its token and notifies the follower of turns.
     pub(crate) fn member_gone(&self, session: SessionId) {
         self.member_tokens.forget(session);
         if let Some(follower) = self.turns() {
@@ -145,12 +145,13 @@ impl SharedState {
         self.dir.join("history").join(id.to_string())
     }
 
-    /// Where the events of an agent's turns are: within its history, so that they go with it.
+    /// The directory of the events of an agent's turns. It is in the history's, so that it is removed with the
+    /// history.
     pub(crate) fn turns_dir(&self, id: SessionId) -> PathBuf {
         self.history_dir(id).join("turns")
     }
 
-    /// Where a session that moves here lies aside.
+    /// The directory of the staged files of a session that moves here.
     pub(crate) fn staging_dir(&self, move_id: u64) -> PathBuf {
         self.dir.join("moves").join(format!("{move_id:016x}"))
     }

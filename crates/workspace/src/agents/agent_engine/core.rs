@@ -27,7 +27,7 @@ use crate::{
 pub(super) struct Core {
     pub(super) plan: Plan,
     pub(super) feed: Feed,
-    /// Weak: the task may outlive a workspace that is dropped, and must not keep its supervisor.
+    /// Weak: the task may outlive the workspace, and must not keep the workspace's supervisor alive.
     pub(super) host: Weak<EngineHost>,
     /// How long a process may take to end after each request to end.
     pub(super) grace: Duration,
@@ -37,7 +37,7 @@ pub(super) struct Core {
     /// Notified when the machine got an input.
     pub(super) news: Notify,
     done: watch::Sender<bool>,
-    /// Whether the machine is frozen and at rest, and all that it said is carried out.
+    /// Whether the machine is frozen and at rest, and all its outputs are carried out.
     at_rest: watch::Sender<bool>,
 }
 
@@ -77,12 +77,13 @@ struct Machine {
     is_stopped: bool,
     /// The prompts that waited when the session was stored, until the machine gets them.
     waiting: Vec<String>,
-    /// Whether no further turn may begin, and whether no prompt is taken, either.
+    /// Whether no further turn may begin.
     is_frozen: bool,
+    /// Whether prompts are refused.
     is_sealed: bool,
 }
 
-/// Why a prompt is not taken between two machines.
+/// Why a prompt is refused while the session moves.
 const SEALED: &str = "the session moves to another machine just now: send it again in a moment";
 
 impl Core {
@@ -144,7 +145,7 @@ impl Core {
         Ok(core)
     }
 
-    /// Asks the questions again that are open, and announces the running turn.
+    /// Asks the open questions again, and announces the running turn.
     pub(super) fn ask_again(&self) {
         let (pending, is_working) = {
             let machine = self.machine();
@@ -197,7 +198,7 @@ impl Core {
         }
         outcome.map_err(|error| refusal(&error))?;
         machine.receipts.push_back(receipt);
-        // Under the machine's lock, so that the order is that of the turns.
+        // Under the machine's lock, so that the stored prompts have the order of their turns.
         if let Some(text) = stored {
             self.feed.prompt_waits(text);
         }
@@ -221,7 +222,7 @@ impl Core {
         let mut machine = self.machine();
         machine.is_frozen = true;
         match machine.turns.as_mut() {
-            // The task says when it is at rest.
+            // The task notes when the machine is at rest.
             Some(turns) => drop(turns.handle(now(), Input::Freeze)),
             None => drop(self.at_rest.send_replace(true)),
         }
@@ -246,7 +247,7 @@ impl Core {
         }
     }
 
-    /// Notes that the machine is at rest, if it is, once all that it said is carried out.
+    /// Notes that the machine is at rest, if it is. The caller has carried out all its outputs.
     pub(super) fn note_rest(&self) {
         let machine = self.machine();
         if machine.turns.as_ref().is_some_and(Turns::is_at_rest) {
@@ -268,7 +269,7 @@ impl Core {
     }
 
     pub(super) fn happened(&self, input: Input) {
-        // No fault: the turn that it was for may have just ended.
+        // No fault: the turn that the input was for may have just ended.
         if let Err(error) = self.tell(input) {
             tracing::debug!(%error, session = %self.feed.session(), "an agent's turn");
         }
@@ -317,8 +318,8 @@ impl Core {
         machine.is_stopped && machine.turns.as_ref().is_none_or(|turns| !turns.has_process())
     }
 
-    /// Stops the agent; a second call kills its process. Returns whether there is something to wait
-    /// for.
+    /// Stops the agent; a second call kills its process. Returns whether the caller has to wait for the
+    /// end.
     pub(super) fn stop(&self) -> bool {
         let mut machine = self.machine();
         machine.is_stopped = true;
@@ -332,7 +333,7 @@ impl Core {
     }
 
     pub(super) fn end(&self) {
-        // Dropped without the lock: that takes the lock of all keys.
+        // Dropped without the machine's lock, since the drop takes the lock of all keys.
         let key = self.machine().key.take();
         drop(key);
         self.done.send_replace(true);
@@ -367,7 +368,7 @@ impl Core {
         })
     }
 
-    /// The machine, with the prompts that waited when the session was stored.
+    /// Makes the machine, with the prompts that waited when the session was stored.
     fn wake(&self, machine: &mut Machine) -> Result<(Turns, Option<SessionKey>), Refusal> {
         let host = self.host.upgrade().ok_or_else(closing)?;
         let team = self.feed.team().or(self.plan.facts.team_id);
@@ -378,7 +379,7 @@ impl Core {
             turns.handle(now(), Input::Freeze).map_err(|error| refusal(&error))?;
         }
         for text in std::mem::take(&mut machine.waiting) {
-            // They were taken once, so their length is right; no more of them wait than may.
+            // They were accepted before, so they are neither too long nor too many.
             match turns.handle(now(), Input::Prompt { text }) {
                 Ok(()) => machine.receipts.push_back(None),
                 Err(error) => tracing::error!(%error, "a prompt that waited is lost"),

@@ -16,10 +16,9 @@ use crate::{
     sessions::{Activity, Feed},
 };
 
-/// How long the background processes of an agent have to end after it.
+/// How long the background processes of an agent have to end after the agent's process.
 const LEFT: Duration = Duration::from_secs(1);
-/// A process that still exists this long after it was killed is held up by the kernel, and given
-/// up.
+/// How long a killed process may still exist. After that it is given up, since the kernel holds it up.
 const UNKILLABLE: Duration = Duration::from_secs(15);
 
 /// The task of one agent.
@@ -49,8 +48,8 @@ impl Driver {
     pub(super) async fn run(mut self) {
         loop {
             self.carry_out_all().await;
-            // After the outputs: the next daemon would carry out again what the state does not
-            // have.
+            // After the outputs: the next daemon carries out again every output that the kept state does not
+            // include.
             self.keep_state();
             self.core.note_rest();
             if self.core.is_over() {
@@ -67,7 +66,7 @@ impl Driver {
                 DriverEvent::Lost => self.exited(process::Exit::Lost).await,
             }
         }
-        // They hold keys, so they are gone when the end is reported.
+        // The private files hold keys, so they are removed before the end is reported.
         let private = self.core.plan.private.clone();
         let _removed = task::spawn_blocking(move || private.remove()).await;
         self.core.end();
@@ -76,7 +75,7 @@ impl Driver {
     async fn happens(&mut self) -> DriverEvent {
         let due = self.core.due().map(Instant::from_std);
         let lost_at = self.lost_at;
-        // Nothing is lost in the branches that are dropped.
+        // A branch that is dropped loses no event.
         tokio::select! {
             () = self.core.news.notified() => DriverEvent::News,
             () = until(due) => DriverEvent::Due,
@@ -85,8 +84,8 @@ impl Driver {
         }
     }
 
-    /// Keeps the state for the next daemon, now that all outputs are carried out; then lets the input go to
-    /// the process.
+    /// Keeps the state for the next daemon; then lets the queued input go to the process. The caller has carried out
+    /// all outputs.
     fn keep_state(&mut self) {
         let Some(process) = &mut self.process else { return };
         let state = process.state();
@@ -126,7 +125,7 @@ impl Driver {
         }
     }
 
-    /// Takes a line of output, and carries out what the machine makes of it.
+    /// Takes a line of output, and carries out the machine's outputs for it.
     async fn line(&mut self, line: Line) {
         let shown = line.text.clone() + "\n";
         let (before, mut after) = self.core.heard(line);
@@ -134,7 +133,7 @@ impl Driver {
             self.carry_out(output).await;
         }
         let is_used = |output: &mut Output| matches!(output, Output::Used(_));
-        // The usage is stored before the events of the line are announced, because they mostly end
+        // The usage is stored before the events of the line are announced, because these events mostly end
         // the turn.
         for output in after.extract_if(.., is_used).collect::<Vec<_>>() {
             self.carry_out(output).await;
@@ -188,10 +187,10 @@ impl Driver {
         }
     }
 
-    /// The process has ended. Its background processes are ended, too: nobody needs them any more,
+    /// Handles the end of the process. Its background processes are ended, too: nobody needs them any more,
     /// and they would be in the way of the next process.
     async fn exited(&mut self, exit: process::Exit) {
-        // Its journal is gone with it.
+        // Its journal goes with it, so all its output is written to the history first.
         self.feed().written().await;
         (self.process, self.lost_at) = (None, None);
         if let Some(handle) = self.core.handle()
@@ -244,8 +243,8 @@ async fn next(process: &mut Option<Process>) -> ProcessEvent {
     }
 }
 
-/// Separates the events that a line means from the other outputs. Events after the end of the turn
-/// are not about the line.
+/// Separates the events that a line means from the other outputs. Events after the end of the turn or the start of the
+/// next are not about the line.
 fn of_the_line(outputs: Vec<Output>) -> (Vec<AgentEvent>, Vec<Output>) {
     let (mut events, mut rest) = (Vec::new(), Vec::new());
     let mut is_over = false;

@@ -14,12 +14,13 @@ const WAITING: usize = 1024;
 /// The facts about an agent's process that the next daemon has to know.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct ProcessState {
-    /// The bytes of its output up to the end of the last line that was taken.
+    /// The number of bytes of the process's output up to the end of the last line that was taken.
     pub(super) taken: u64,
-    /// The input that may not be written yet, and how much input was before it.
+    /// The input that may not be written yet.
     pub(super) input: String,
+    /// The number of bytes of input before [`input`](Self::input).
     pub(super) input_at: u64,
-    /// Whether its input ends then.
+    /// Whether the input ends after that.
     pub(super) is_closed: bool,
 }
 
@@ -30,11 +31,13 @@ pub(super) struct Input {
     /// The queue of the task that writes; `None` once the input is closed.
     writes: Option<mpsc::Sender<Vec<u8>>>,
     writing: JoinHandle<()>,
-    /// The input that may not be written yet, and how much input was before it.
+    /// The input that may not be written yet.
     left: VecDeque<u8>,
+    /// The number of bytes of input before `left`.
     left_at: u64,
-    /// How much of the end of `left` the task does not have yet.
+    /// The number of bytes at the end of `left` that the writing task does not have yet.
     unreleased: usize,
+    /// Whether the input ends after `left`.
     pub(super) is_closed: bool,
 }
 
@@ -42,7 +45,7 @@ impl Input {
     pub(super) fn new(stdin: ChildInput, journal: Arc<Journal>) -> Self {
         let (writes, written) = mpsc::channel(WAITING);
         let writing = tokio::spawn(write(stdin, written).in_current_span());
-        // An earlier daemon may have written some of it.
+        // An earlier daemon may have written some of the input.
         let (left, left_at) = (VecDeque::new(), journal.written_at_least());
         let writes = Some(writes);
         Self { journal, writes, writing, left, left_at, unreleased: 0, is_closed: false }
@@ -51,7 +54,7 @@ impl Input {
     /// The input of a process that an earlier daemon started.
     ///
     /// # Errors
-    /// When nobody knows how much of it is written.
+    /// When it is not known how much of the input the earlier daemon has written.
     pub(super) fn resume(
         stdin: ChildInput,
         journal: Arc<Journal>,
@@ -74,11 +77,11 @@ impl Input {
         }
     }
 
-    /// The input that may not be written yet, and how much input was before it.
+    /// The number of bytes of input that are certainly written, and the input after them.
     pub(super) fn left(&mut self) -> (u64, String) {
         let written = self.journal.written_at_least();
         let done = usize::try_from(written.saturating_sub(self.left_at)).unwrap_or(usize::MAX);
-        // What the task does not have yet is not written.
+        // Input that the task does not have yet is not written.
         let done = done.min(self.left.len() - self.unreleased);
         self.left.drain(..done);
         self.left_at += done as u64;
@@ -87,7 +90,7 @@ impl Input {
         (self.left_at, String::from_utf8(left).unwrap_or_default())
     }
 
-    /// Gives the task what is queued. Returns whether it fits.
+    /// Gives the queued input to the writing task. Returns false if the task's queue is full: then the input is lost.
     pub(super) fn release(&mut self) -> bool {
         let from = self.left.len() - self.unreleased;
         let bytes: Vec<u8> = self.left.range(from..).copied().collect();
@@ -102,7 +105,7 @@ impl Input {
 }
 
 impl Drop for Input {
-    /// Queued input still goes to a process that was told to end. Otherwise nothing is written any more, and the input
+    /// If the input was closed, the task still writes what is queued. Otherwise nothing more is written, and the input
     /// stays open for the next daemon.
     fn drop(&mut self) {
         if !self.is_closed {
@@ -118,6 +121,6 @@ async fn write(mut stdin: ChildInput, mut written: mpsc::Receiver<Vec<u8>>) {
             break;
         }
     }
-    // After an error, too: a process that still runs has to see the end.
+    // After an error, too: a process that still runs has to see the end of its input.
     stdin.close().await;
 }

@@ -25,8 +25,9 @@ pub(crate) struct Lines<R> {
     splitter: LineSplitter,
     /// The bytes that were read and not split yet.
     buffer: BytesMut,
-    /// The bytes of the stream up to the end of the last line that was returned, and up to the splitter's.
+    /// The number of bytes of the stream up to the end of the last line that was returned.
     taken: u64,
+    /// The number of bytes of the stream that the splitter has got.
     split: u64,
     has_ended: bool,
 }
@@ -38,7 +39,7 @@ impl<R: Source> Lines<R> {
         Self { source, splitter, buffer, taken, split: taken, has_ended: false }
     }
 
-    /// The bytes of the stream up to the end of the last line.
+    /// The number of bytes of the stream up to the end of the last line that was returned.
     pub(crate) const fn taken(&self) -> u64 {
         self.taken
     }
@@ -59,7 +60,7 @@ impl<R: Source> Lines<R> {
         }
     }
 
-    /// Gives the splitter what was read, up to the end of a line.
+    /// Gives the splitter the bytes that were read, up to the end of the first line.
     fn split(&mut self) -> Option<Line> {
         let end = self.buffer.iter().position(|byte| *byte == b'\n');
         let piece = self.buffer.split_to(end.map_or(self.buffer.len(), |end| end + 1));

@@ -7,7 +7,7 @@
 //! - `core`: the machine, and the state beside it
 //! - `driver`: the task
 //! - `process`: an agent's process, its pipes and its output; `lines`: the lines of the output; `input`:
-//!   what it is told
+//!   the process's input
 
 mod core;
 mod driver;
@@ -59,7 +59,7 @@ impl AgentEngine {
     /// again.
     ///
     /// # Errors
-    /// When the state that the earlier daemon kept does not allow it.
+    /// When the earlier daemon kept no state, or one that does not fit this session or this server.
     pub(crate) fn take_over(
         host: &Arc<EngineHost>,
         plan: Plan,
@@ -73,7 +73,7 @@ impl AgentEngine {
         let process = Process::take_over(child, &state.process);
         let process = process.map_err(|error| Refusal::failed(&error))?;
         let engine = Self { core: Arc::new(core), task: Mutex::default() };
-        // Before the task runs, whose events come after the questions.
+        // Before the task runs, so that its events come after the questions.
         engine.core.ask_again();
         engine.run(Some(process));
         Ok(engine)
@@ -82,7 +82,7 @@ impl AgentEngine {
     /// Gives the machine a prompt, and starts the task for the first one. Returns the number of the
     /// prompt's turn, if that is known.
     fn take(&self, text: String, receipt: Option<Receipt>) -> Result<Option<u64>, Refusal> {
-        // What waited comes first.
+        // Prompts that waited when the session was stored come first.
         self.go_on()?;
         let PromptPosition { is_first, turn } = self.core.prompt(text, receipt)?;
         if is_first {

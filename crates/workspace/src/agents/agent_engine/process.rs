@@ -15,9 +15,9 @@ use super::{
     lines::Lines,
 };
 
-/// How long the output of a process that has ended may still come.
+/// How long output is still read after a process has ended.
 const DRAIN: Duration = Duration::from_millis(500);
-/// How much of its error output is read at a time, in bytes.
+/// How much of a process's error output is read at a time, in bytes.
 const COMPLAINT: usize = 4096;
 
 /// A process that runs, or whose output is still to be read to its end.
@@ -29,9 +29,9 @@ pub(super) struct Process {
     stdout: Option<Lines<ChildOutput>>,
     stderr: Option<pipe::Receiver>,
     exit: Option<Exit>,
-    /// How much of its output an earlier daemon has shown.
+    /// How many bytes of its output an earlier daemon has shown.
     shown: u64,
-    /// The end of its output, once that is known.
+    /// [`Process::taken`] once the output is closed.
     ended_at: u64,
     /// Until when the output is read after the process has ended.
     deaf_at: Option<Instant>,
@@ -53,7 +53,7 @@ impl Process {
         Self::with(child, None)
     }
 
-    /// A process that an earlier daemon started, with the state that it has kept.
+    /// A process that an earlier daemon started, with the state that the daemon has kept.
     pub(super) fn take_over(child: Child, state: &ProcessState) -> io::Result<Self> {
         Self::with(child, Some(state))
     }
@@ -66,7 +66,7 @@ impl Process {
         let (input, taken, shown) = match state {
             None => (Input::new(stdin, journal), 0, 0),
             Some(state) => {
-                // The state is older than the lines after this position.
+                // Lines after this position are not part of the kept state, so they are read again.
                 stdout.go_back(state.taken)?;
                 let shown = journal.taken()?;
                 (Input::resume(stdin, journal, state)?, state.taken, shown)
@@ -81,7 +81,7 @@ impl Process {
         self.handle.clone()
     }
 
-    /// The facts about it that the next daemon has to know.
+    /// The facts about the process that the next daemon has to know.
     pub(super) fn state(&mut self) -> ProcessState {
         let (input_at, input) = self.input.left();
         let is_closed = self.input.is_closed;
@@ -93,7 +93,7 @@ impl Process {
         &self.child.journal
     }
 
-    /// The bytes of its output up to the end of the last line.
+    /// The number of bytes of its output up to the end of the last line.
     pub(super) fn taken(&self) -> u64 {
         self.stdout.as_ref().map_or(self.ended_at, Lines::taken)
     }
@@ -165,7 +165,7 @@ impl Process {
 /// The next line; waits for ever once the output is closed.
 async fn said(stdout: &mut Option<Lines<ChildOutput>>) -> Option<Line> {
     match stdout {
-        // Output that cannot be read has ended.
+        // An error counts as the end of the output.
         Some(lines) => lines.next().await.unwrap_or_default(),
         None => std::future::pending().await,
     }

@@ -26,13 +26,14 @@ use crate::{identity::ClientId, refusal::Refusal};
 /// A client that has not asked for more for this long counts as having no room.
 const BUSY: Duration = Duration::from_millis(50);
 
-/// The viewers of one session. They have no lock of their own: the session's covers them together
-/// with the output, in whose log they have positions.
+/// The viewers of one session. They have no lock of their own: they have positions in the log of the session's output,
+/// so the session's lock covers both.
 pub(crate) struct AttachedViewers {
     all: BTreeMap<ViewerId, ViewerStream>,
     last: u64,
     windows: Windows,
-    /// Whether a viewer has requested a size since the last check. It may not get that size.
+    /// Whether a viewer has requested a size since the last [`AttachedViewers::take_vain_wish`]. It may not get that
+    /// size.
     has_wish: bool,
 }
 
@@ -41,7 +42,7 @@ struct ViewerStream {
     start: Start,
     /// How long the viewer may take nothing once it is behind.
     patience: Duration,
-    /// The viewer's position in the log; `None` as long as the output is on the disk only.
+    /// The viewer's position in the log; `None` while the output is only on the disk.
     viewer: Option<Viewer>,
     client: ClientId,
     demand: Arc<Demand>,
@@ -108,8 +109,8 @@ impl AttachedViewers {
         (id, demand)
     }
 
-    /// The client whose terminal answers the program: the one in control, of those that are attached and
-    /// have a window.
+    /// The client whose terminal answers the program's queries: of the clients that are attached and have a window,
+    /// the one in control.
     pub(crate) fn in_control(&self) -> Option<ClientId> {
         let is_attached = |client| self.all.values().any(|stream| stream.client == client);
         self.windows.in_control(is_attached)
@@ -145,7 +146,7 @@ impl AttachedViewers {
             if stream.demand.stopped_at().is_some_and(|since| since + BUSY <= now)
                 && let Some(viewer) = &mut stream.viewer
             {
-                // Without room it only notes whether it is behind.
+                // Without room this only notes whether the viewer is behind.
                 let _waits = viewer.next(log, false, now);
             }
         }
@@ -183,18 +184,18 @@ impl AttachedViewers {
         self.windows.typed(client, now);
     }
 
-    /// The terminal gets the size of this client's window.
+    /// Gives the terminal the size of this client's window.
     pub(crate) fn take_control(&mut self, client: ClientId, now: Instant) -> Result<(), Refusal> {
         self.windows.take_control(client, now)
     }
 
-    /// A client has gone: its window does not count any more.
+    /// Forgets the window of a client that has gone.
     pub(crate) fn client_gone(&mut self, client: ClientId, now: Instant) {
         self.windows.leave(client, now);
     }
 
-    /// Takes the wishes of viewers that have turned out to be in vain: the size is settled, and need
-    /// not be the one that they requested. Returns whether there was one.
+    /// Once the size is settled, takes the viewers' requests for a size, which the terminal may not have got. Returns
+    /// whether there was a request.
     pub(crate) fn take_vain_wish(&mut self) -> bool {
         self.windows.is_settled() && std::mem::take(&mut self.has_wish)
     }
@@ -212,7 +213,7 @@ impl ViewerStream {
     }
 
     /// Takes a change of the terminal's size that the client does not know of, once the size is
-    /// settled and the viewer is not behind. Returns whether there is one.
+    /// settled and the viewer is not behind. Returns whether there is such a change.
     fn take_resize(&mut self, windows: &Windows, log: &Log) -> bool {
         let size = windows.cells();
         let is_near = || self.viewer.as_ref().is_some_and(|viewer| viewer.is_near(log));

@@ -11,7 +11,7 @@ use session::terminal::input::Applied;
 use self::questions::Questions;
 use crate::refusal::Refusal;
 
-/// The most refused inputs that are remembered, so that they are accepted when they are repeated.
+/// The most refused inputs whose ids are remembered. A repeated input is applied only while its id is remembered.
 const REFUSED: usize = 64;
 /// The most prompts whose turns are remembered, to answer a repeated prompt.
 const TURNS: usize = 256;
@@ -52,10 +52,10 @@ impl ClientInputs {
         self.applied.ids().filter(|id| !is_refused(id)).map(str::to_owned).collect()
     }
 
-    /// These inputs were applied on another machine, or before a restart.
+    /// Notes that these inputs were applied on another machine, or before a restart.
     pub(crate) fn were_applied<'a>(&mut self, ids: impl IntoIterator<Item = &'a String>) {
         for id in ids {
-            // An id that is not allowed was never applied.
+            // An id that this refuses was refused before, too, so its input was never applied.
             let _bad = self.applied.first_time(id);
         }
     }

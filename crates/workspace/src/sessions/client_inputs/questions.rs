@@ -21,8 +21,8 @@ struct Question {
     request: PermissionRequest,
 }
 
-/// The id for clients that belongs to an engine's id. It is the same if the engine asks again after a
-/// restart.
+/// The id for clients that belongs to an engine's id. It is derived from the engine's id, so it stays the same if the
+/// engine asks again after a restart.
 fn of_engine(engine_id: &str) -> PermissionId {
     let half = |which: u8| {
         let mut hasher = DefaultHasher::new();
@@ -50,7 +50,7 @@ impl Questions {
         request
     }
 
-    /// The engine's id of an open question, which is given by the clients' id.
+    /// The engine's id of the open question that has this id for clients.
     pub(crate) fn engine_id(&self, id: &str) -> Option<String> {
         let id: PermissionId = id.parse().ok()?;
         let question = self.0.iter().find(|question| question.request.request_id == id);

@@ -50,12 +50,12 @@ pub struct Facts {
     /// The conversation's usage so far, for agents that report it only for the whole conversation.
     #[serde(default)]
     pub used: Option<TurnUsage>,
-    /// Turns so far.
+    /// The number of the last turn that began; 0 before the first.
     pub turn: u64,
     /// The clients' prompts whose turns have not begun, the oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<String>,
-    /// The ids of the newest prompts: one that is sent again after a restart is known.
+    /// The ids of the newest prompts, so that a prompt that is sent again after a restart is not taken twice.
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     pub prompt_ids: VecDeque<String>,
     /// For an adopted process: its pid, and its start time in ticks since boot; 0 until that is
@@ -64,7 +64,7 @@ pub struct Facts {
     /// For an adopted process: how far its transcript is read.
     #[serde(default)]
     pub transcript: Option<TranscriptPosition>,
-    /// How it ended, in words, once it has.
+    /// How the session ended, in words; `None` while it has not.
     pub ended: Option<String>,
     /// How its process ended: its exit code, or 128 plus the number of a signal.
     #[serde(default)]

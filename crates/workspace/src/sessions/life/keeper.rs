@@ -1,4 +1,4 @@
-//! Stores facts: all sessions that wait share one write.
+//! Stores facts: all sessions whose facts wait to be stored share one write.
 
 use std::{
     collections::BTreeMap,
@@ -23,8 +23,8 @@ pub(crate) trait FactSource: Send + Sync + 'static {
 pub(crate) struct Keeper {
     store: Arc<dyn WorkspaceStore>,
     changed: Mutex<UnstoredFacts>,
-    /// Held while facts are written. The holder writes for all that wait. It reads the facts while
-    /// it holds this, so older facts never replace newer ones.
+    /// Held while facts are written. The holder writes the facts of all sessions in `changed`. It reads them while
+    /// it holds this lock, so older facts never replace newer ones.
     turn: Mutex<()>,
 }
 
@@ -40,7 +40,7 @@ impl Keeper {
     pub(crate) fn keep_now<S: FactSource>(&self, session: &Arc<S>) -> Result<(), StoreError> {
         self.changed().insert(session.id(), Arc::<S>::clone(session));
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        // An earlier holder of the turn has written it, too.
+        // An earlier holder of the turn has written this session's facts, too.
         if !self.changed().contains_key(&session.id()) {
             return Ok(());
         }
@@ -67,7 +67,7 @@ impl Keeper {
         };
         match tokio::runtime::Handle::try_current() {
             Ok(runtime) => drop(runtime.spawn_blocking(keep)),
-            // Without a runtime there is no other thread for it.
+            // Without a runtime no other thread can store them.
             Err(_) => keep(),
         }
     }

@@ -1,6 +1,6 @@
 //! The life of a session: its facts, its status, its announcements and its end.
 //!
-//! - [`Life`]: the facts with what is not stored; [`Activity`]: whether an agent works
+//! - [`Life`]: the facts, and the state that is not stored; [`Activity`]: whether an agent works
 //! - [`facts`]: the stored facts; [`keeper`]: stores them
 //! - [`port`]: the port of a development server
 
@@ -19,7 +19,8 @@ use crate::{refusal::Refusal, settings::NodeSlot};
 
 /// The end of a session that ended with the daemon, in words.
 pub(crate) const WITH_THE_DAEMON: &str = "it ended with the daemon";
-/// The same, if it could have outlived the daemon.
+/// The same for a session that would have outlived the daemon, if the next daemon had the same version of the
+/// messages.
 pub(crate) const OTHER_VERSION: &str =
     "it ended with the daemon: the new version of Warren cannot continue what this one began";
 
@@ -34,10 +35,11 @@ pub(crate) struct Life {
     node: NodeSlot,
     pub(crate) activity: Activity,
     pub(crate) port: PortSearch,
-    /// Whether a change has yet to be announced, and the time of the last announcement.
+    /// Whether a change has yet to be announced.
     is_changed: bool,
+    /// The time of the last announcement.
     announced: Option<Instant>,
-    /// When a viewer left last, or the session ended if that was later.
+    /// The time when a viewer last left, or when the session ended if that was later.
     pub(crate) quiet_since: Instant,
     /// Whether the session was removed from the list of sessions.
     pub(crate) is_removed: bool,
@@ -120,7 +122,7 @@ impl Life {
         }
     }
 
-    /// Whether it is a terminal whose program has ended.
+    /// Whether the session is a terminal whose program has ended.
     pub(crate) fn is_ended_terminal(&self) -> bool {
         self.facts.mode == SessionMode::Pty && self.facts.ended.is_some()
     }
@@ -171,7 +173,7 @@ impl Life {
         !stays && self.facts.ended.is_none() && !self.is_gone
     }
 
-    /// Notes how the session has ended. `is_closing` says that the daemon ends, too.
+    /// Notes how the session has ended. `is_closing`: the daemon ends, too.
     pub(crate) fn end(
         &mut self,
         how: String,
@@ -181,14 +183,14 @@ impl Life {
     ) {
         let how = if is_closing { WITH_THE_DAEMON.to_owned() } else { how };
         (self.facts.ended, self.quiet_since) = (Some(how), now);
-        // A signal of the daemon is no result of the program.
+        // The daemon ended the program, so the exit code is no result of the program.
         self.facts.exit_code = exit_code.filter(|_| !is_closing);
         self.port.end();
         self.touch();
     }
 
     /// Notes that a terminal of an earlier daemon has ended, in these words. `written` is the time of its newest
-    /// output. Returns whether that is new.
+    /// output. Returns false if the end was noted before.
     pub(crate) fn end_with_earlier_daemon(
         &mut self,
         how: &str,
@@ -213,8 +215,8 @@ impl Life {
         }
     }
 
-    /// Prepares a restored session for another start of its engine. Returns whether it may be
-    /// started. An agent's always may: what it lacked may be here now.
+    /// Prepares a restored session for another start of its engine. Returns whether the engine may be
+    /// started. An agent may always be started: what it lacked at the last start may be here now.
     pub(crate) fn resume(&mut self) -> bool {
         if self.facts.mode == SessionMode::Sdk {
             self.facts.ended = None;

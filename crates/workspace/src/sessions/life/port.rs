@@ -1,4 +1,5 @@
-//! The port that a development server listens on: named in its output, and found in `/proc`.
+//! The port that a development server listens on: named in its output, and found among the ports on which its
+//! processes listen.
 
 use std::time::{Duration, Instant};
 
@@ -7,14 +8,14 @@ use session::terminal::port::Detector;
 
 use super::facts::Facts;
 
-/// The time between two searches as long as no port is known.
+/// The time between two searches while no port is known.
 const BETWEEN: Duration = Duration::from_secs(2);
 /// The time between two checks that the known port is still listened on.
 const BETWEEN_KNOWN: Duration = Duration::from_secs(5);
 
 #[derive(Default)]
 pub(crate) struct PortSearch {
-    /// `None` if the session has no development server, or it has ended.
+    /// `None` if the session is no development server, or has ended.
     active: Option<ActiveSearch>,
     found: Option<u16>,
 }

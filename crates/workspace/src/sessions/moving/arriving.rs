@@ -1,4 +1,4 @@
-//! The end that gets a session.
+//! The machine to which a session moves.
 
 use std::{
     fs::{self, DirBuilder, File},
@@ -54,7 +54,7 @@ impl Sessions {
         self.change(change).await
     }
 
-    /// Stores nothing of a move any more.
+    /// Forgets what is stored about a move.
     ///
     /// # Errors
     /// When it cannot be stored.
@@ -62,13 +62,13 @@ impl Sessions {
         self.change(forget(ARRIVAL, id)).await
     }
 
-    /// Removes what lies aside.
+    /// Removes the staged files of a move. An error is only logged.
     pub async fn remove_staged(&self, move_id: u64) {
         let dir = self.0.shared.staging_dir(move_id);
         let _removed = task::spawn_blocking(move || staging::remove(&dir)).await;
     }
 
-    /// Puts everything in its place, and stores that the session runs here. The result is for
+    /// Puts the staged files in their places, and stores that the session runs here. The result is for
     /// [`Sessions::run_taken`].
     ///
     /// # Errors
@@ -90,13 +90,13 @@ impl Sessions {
         record: &ArrivalRecord,
         taken: VolatileState,
     ) -> Result<(), Refusal> {
-        // After a restart it is loaded already.
+        // After a restart the session is loaded already.
         if !self.has(record.session_id) {
             self.load_up(record.session_id, Some(taken.last_seq)).await?;
         }
         let session = self.get(record.session_id)?;
         session.lock().inputs.were_applied(&taken.applied);
-        // Last: until now a restart would take the session from there.
+        // Last: after a restart before this line, the session is taken from the staged files again.
         self.remove_staged(record.move_id).await;
         Ok(())
     }
@@ -120,7 +120,7 @@ fn take(
     let failed = |error: &dyn std::fmt::Display| NotTaken::Failed(error.to_string());
     let history = shared.history_dir(record.session_id);
     let turns = shared.turns_dir(record.session_id);
-    // An earlier stay of the session may have left some.
+    // The session may have been here before, and have left files.
     remove_all(&history).map_err(|error| failed(&error))?;
     for (number, file) in manifest.files.iter().enumerate() {
         let staged = staging::path(&dir, number);
@@ -137,7 +137,7 @@ fn take(
     let taken = ArrivalRecord { state: ArrivalState::Taken, ..record.clone() };
     let changes =
         [keep(KIND, record.session_id, written), keep(ARRIVAL, record.session_id, json(&taken))];
-    // One transaction: the session runs here and the move says so, or neither.
+    // One transaction: either both the session and the state of the move are stored, or neither.
     shared.keeper.change(&changes).map_err(|error| failed(&error))?;
     Ok(VolatileState { applied: manifest.applied, last_seq: manifest.last_seq })
 }

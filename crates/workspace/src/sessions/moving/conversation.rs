@@ -25,9 +25,9 @@ const LONGEST_FOLDER: usize = 200;
 pub(super) enum Found {
     /// Nothing was said yet.
     Nothing,
-    /// In this file, with the name by which [`place`] finds its place again.
+    /// In this file. [`place`] derives the file's place on the other machine from `name`.
     File { name: String, path: PathBuf },
-    /// Nobody knows where, or it is not there; in words.
+    /// Its place is not known, or it is not there; the reason in words.
     Unknown(String),
 }
 
@@ -46,7 +46,7 @@ impl Keeper {
         }
     }
 
-    /// The directory of all that the agent keeps.
+    /// The directory below which the agent keeps its conversations.
     fn home(&self, host: &EngineHost, facts: &Facts) -> Result<PathBuf, Refusal> {
         let (variable, below) = match self {
             Self::Claude => ("CLAUDE_CONFIG_DIR", ".claude"),
@@ -85,7 +85,7 @@ pub(super) fn open(host: &EngineHost, facts: &Facts, path: &Path) -> Result<File
     opened.map_err(|error| Refusal::Failed(format!("{}: {error}", path.display())))
 }
 
-/// Why an agent could not find its conversation in this directory, if it could not.
+/// The reason why an agent would not find a moved conversation if it works in its new directory; `None` if it would.
 pub(super) fn obstacle(facts: &Facts) -> Option<String> {
     let is_claude = matches!(Keeper::of(&facts.provider), Some(Keeper::Claude));
     let is_long = dashed(Path::new(&facts.working_dir)).len() > LONGEST_FOLDER;
@@ -116,7 +116,7 @@ pub(super) fn place(
 fn write(from: &mut File, path: &Path) -> io::Result<()> {
     let dir = path.parent().unwrap_or(Path::new("/"));
     DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-    // Renamed when it is whole: the agent must never read half of it.
+    // The file gets its name once it is whole, so that the agent never reads half of it.
     let part = path.with_extension("moving");
     let mut options = OpenOptions::new();
     let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&part)?;
@@ -160,7 +160,7 @@ fn of_codex(home: &Path, id: &str) -> Option<(String, PathBuf)> {
     None
 }
 
-/// Whether a name is a path of a few plain words, so that it leads nowhere else.
+/// Whether a name is a path of a few plain words, so that it does not lead out of the directory.
 fn is_sound(name: &str) -> bool {
     let is_word = |word: Component<'_>| matches!(word, Component::Normal(_));
     let path = Path::new(name);
@@ -173,7 +173,7 @@ fn folder(home: &Path, dir: &Path) -> PathBuf {
     home.join("projects").join(dashed(dir))
 }
 
-/// The directory as its processes see it.
+/// The directory without links, as processes that work in it see it.
 fn real(dir: &Path) -> PathBuf {
     fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned())
 }

@@ -1,4 +1,4 @@
-//! Whether an agent of another machine could go on here, and where.
+//! Whether an agent of another machine could continue here, and in which directory.
 
 use std::path::{Component, Path};
 
@@ -23,20 +23,20 @@ pub struct LandingRequest<'a> {
     pub facts: &'a str,
     /// The name of its project.
     pub project: Option<&'a str>,
-    /// Where below the project's directory it works.
+    /// The path from the project's directory to the session's working directory; `None` if they are the same.
     pub below: Option<&'a str>,
-    /// Where it is to work here, if the client says so.
+    /// The working directory here, if the client names one.
     pub to_dir: Option<&'a str>,
 }
 
-/// Where an agent goes on.
+/// The place where an agent of another machine can continue here.
 #[derive(Debug, Clone)]
 pub struct Landing {
     facts: Facts,
 }
 
 impl Landing {
-    /// Where it works.
+    /// The session's working directory here.
     pub fn working_dir(&self) -> &str {
         &self.facts.working_dir
     }
@@ -58,7 +58,7 @@ impl Landing {
 }
 
 impl Sessions {
-    /// Whether and where an agent of another machine could go on here.
+    /// Finds out whether an agent of another machine could continue here, and in which directory.
     ///
     /// # Errors
     /// The objections, in words.
@@ -68,7 +68,7 @@ impl Sessions {
             return Err(Refusal::invalid("the session runs here already"));
         }
         let departures = self.departures().await?;
-        // It may still come back until the other machine has said that it has it.
+        // The session may still come back until the other machine has confirmed that it has the session.
         if departures.iter().any(|left| left.session_id == request.session_id) {
             return Err(Refusal::invalid("it has only just left: try again in a moment"));
         }

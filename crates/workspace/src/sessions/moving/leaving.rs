@@ -1,4 +1,4 @@
-//! The end that gives a session away.
+//! The machine from which a session moves away.
 
 use std::{
     fs::{self, File},
@@ -24,7 +24,7 @@ use crate::{
     },
 };
 
-/// The most files of history that go along, and of the events of turns. The oldest stay.
+/// The most files of the history that go along, and the most files of the events of turns. The oldest stay.
 const MOST_HISTORY: usize = 256;
 
 /// The facts about a session that decide whether it can move.
@@ -32,17 +32,19 @@ const MOST_HISTORY: usize = 256;
 pub struct Portable {
     /// Its stored facts.
     pub facts: String,
-    /// The name of its project, and where below the project's directory it works.
+    /// The name of its project.
     pub project: Option<String>,
-    /// See `project`.
+    /// The path from the project's directory to the session's working directory; `None` if they are the same, or the
+    /// working directory is elsewhere.
     pub below: Option<String>,
     /// How much goes along, in bytes.
     pub bytes: u64,
-    /// The things that cannot go along, in words.
+    /// What cannot go along, in words.
     pub stays: Vec<String>,
 }
 
-/// Everything that goes along, as it is here; its `Manifest` is as it will be there.
+/// Everything that goes along, as it is on this machine. The [`Manifest`](super::Manifest) has it as it will be on the
+/// other one.
 #[derive(Debug)]
 pub struct Parcel {
     /// The session's stored facts, without the prompts that wait.
@@ -62,11 +64,11 @@ pub struct Parcel {
 /// A file that goes along.
 #[derive(Debug, Clone)]
 pub struct ParcelFile {
-    /// The kind of the file, and its name there.
+    /// The kind of the file as a directory, and the file's name in it.
     pub name: String,
     /// Its size in bytes.
     pub size: u64,
-    /// Open, since another user may be its owner.
+    /// Held open: the file may belong to another user, with whose rights it was opened.
     file: Arc<File>,
 }
 
@@ -76,7 +78,7 @@ impl ParcelFile {
         Ok(Self { name, size, file: Arc::new(file) })
     }
 
-    /// A piece of it. It blocks.
+    /// The piece of the file that begins at this offset in bytes, at most [`MOVED_CHUNK_MAX`] bytes. It blocks.
     ///
     /// # Errors
     /// When it cannot be read, or has become shorter.
@@ -123,7 +125,7 @@ impl Sessions {
         let freezing = engine.freeze();
         let interrupted = async {
             if interrupt {
-                // It has been frozen by now; that no turn runs is no error.
+                // The engine is frozen by now. If no turn runs, there is nothing to interrupt.
                 let _no_turn = engine.interrupt();
             }
             // Only the freezing ends the wait.
@@ -153,7 +155,7 @@ impl Sessions {
         }
         let queue = session.live()?.seal();
         session.lock().life.facts.waiting.clone_from(&queue);
-        // Before they leave: if this machine dies now, they wait here.
+        // Before the prompts leave: if this machine dies now, they still wait here.
         self.0.shared.keeper.keep(&session).await?;
         self.0.shared.writer.flush().await;
         let facts = session.lock().life.facts.clone();
@@ -168,7 +170,7 @@ impl Sessions {
         Ok(Parcel { facts, turn, last_seq, queue, applied, files })
     }
 
-    /// The session stays: turns begin again.
+    /// Undoes [`Sessions::freeze`] and [`Sessions::pack`] for a session that stays: turns begin again.
     pub fn thaw(&self, id: SessionId) {
         let Ok(session) = self.get(id) else { return };
         session.lock().life.is_leaving = false;
@@ -178,24 +180,24 @@ impl Sessions {
         session.announce(now());
     }
 
-    /// The session is another machine's. What it needs to run stays on the disk; see
+    /// Removes a session that is another machine's now from the list. Its data stays on the disk until
     /// [`Sessions::drop_left`].
     pub fn leave(&self, id: SessionId) {
         if let Some(session) = self.remove(id) {
-            // First, so that nothing of it is stored any more.
+            // Before the viewers wake, so that nothing of the session is stored any more.
             session.lock().life.is_gone = true;
             session.news.notify_waiters();
         }
     }
 
-    /// Drops what is kept of a session that another machine has taken.
+    /// Removes the data of a session that another machine has taken.
     ///
     /// # Errors
     /// When it cannot be stored.
     pub async fn drop_left(&self, id: SessionId) -> Result<(), Refusal> {
         let shared = Arc::clone(&self.0.shared);
         let dropping = task::spawn_blocking(move || {
-            // First: files without facts only take room, facts without files would be restored.
+            // The facts first: files without facts only take room, but facts without files would be restored.
             shared.keeper.change(&[forget(DEPARTURE, id), forget(KIND, id)])?;
             let history = fs::remove_dir_all(shared.history_dir(id));
             if let Err(error) = history.and_then(|()| shared.remove_agent_dir(id)) {
@@ -206,8 +208,8 @@ impl Sessions {
         dropping.await.map_err(|error| Refusal::failed(&error))?
     }
 
-    /// The session is this machine's again: it is restored from what stayed on the disk. That it is
-    /// back is stored already.
+    /// Restores a session that is this machine's again from its data on the disk. The caller has stored that
+    /// the session is back.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -235,7 +237,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// The sessions that have left, of which the other machine's last word is not known.
+    /// The sessions that have left, but of which the other machine has not yet confirmed that it has them.
     ///
     /// # Errors
     /// When they cannot be read.
@@ -285,7 +287,7 @@ impl Sessions {
         let (output, turns) = (shared.history_dir(session.id), shared.turns_dir(session.id));
         let listing = task::spawn_blocking(move || {
             let mut room = LONGEST;
-            // The turns first: they are small, and say what happened.
+            // The turns first: they are small, and matter most, since they say what happened.
             let mut files = history(&turns, TURNS, &mut room)?;
             files.extend(history(&output, HISTORY, &mut room)?);
             Ok(files)
@@ -317,7 +319,7 @@ impl Sessions {
     }
 }
 
-/// Only an agent that takes turns, alone, can move.
+/// Refuses sessions that cannot move: only an agent that takes turns and is in no team can.
 fn may_move(session: &Session) -> Result<(), Refusal> {
     let state = session.lock();
     let facts = &state.life.facts;
@@ -343,7 +345,8 @@ fn written(facts: &Facts) -> Result<String, Refusal> {
     written.ok_or_else(|| Refusal::Failed("the session cannot be written down".to_owned()))
 }
 
-/// The newest files of a directory that have room, the oldest first.
+/// The newest files of a directory that fit into `room` bytes together, the oldest first. Subtracts their sizes from
+/// `room`.
 fn history(dir: &Path, prefix: &str, room: &mut u64) -> Result<Vec<ParcelFile>, Refusal> {
     let names = crate::sessions::output::history::segments(dir);
     let names = names.map_err(|error| Refusal::failed(&error))?;

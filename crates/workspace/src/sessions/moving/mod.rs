@@ -1,9 +1,9 @@
 //! A session that moves to another machine of the cluster: what goes along, and what is stored of the
 //! move at both ends. The decisions are made by `replica::handover`.
 //!
-//! - `leaving`: the end that gives the session away; `arriving`: the end that gets it
-//! - `conversation`: where agents keep their conversations; `staging`: what lies aside
-//! - `landing`: whether and where an agent could go on here
+//! - `leaving`: the machine from which the session moves away; `arriving`: the machine to which it moves
+//! - `conversation`: where agents keep their conversations; `staging`: the files that wait until the session is taken
+//! - `landing`: whether and where an agent could continue here
 
 mod arriving;
 mod conversation;
@@ -30,12 +30,13 @@ pub const DEPARTURE: &str = "departure";
 /// The kind of the stored facts about sessions that move here, by the session's id.
 pub const ARRIVAL: &str = "arrival";
 
-/// The beginning of the name of a file that is the session's history, the events of its turns, or its
-/// conversation.
+/// The beginning of the name of a file of the session's history.
 const HISTORY: &str = "history/";
+/// The beginning of the name of a file with events of its turns.
 const TURNS: &str = "turns/";
+/// The beginning of the name of the file with its conversation.
 const CONVERSATION: &str = "conversation/";
-/// The most bytes of a conversation, and of the history that goes along.
+/// The most bytes of a conversation that goes along, and the most bytes of the history with the events of turns.
 const LONGEST: u64 = protocol::workspace::limits::MOVED_BYTES_MAX / 2;
 
 /// A session that has left, as it is stored.
@@ -69,29 +70,29 @@ pub struct ArrivalRecord {
     pub moves: u64,
     /// The member that it comes from: its node id.
     pub from: String,
-    /// How far it is.
+    /// How far the move is.
     pub state: ArrivalState,
 }
 
-/// How far a move is at the end that gets the session.
+/// How far a move is at the machine to which the session moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ArrivalState {
-    /// Everything that goes along lies aside.
+    /// All files that go along are staged.
     Staged,
     /// The session runs here.
     Taken,
-    /// It never will by this move.
+    /// The session will not run here by this move.
     Refused,
 }
 
 /// Why a session could not be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum NotTaken {
-    /// The files that lay aside are not there any more, or damaged.
+    /// The staged files are missing or damaged.
     #[error("what was staged is lost: {0}")]
     Lost(String),
-    /// It could not be put in its place now.
+    /// The session could not be put in its place now. Another attempt may succeed.
     #[error("{0}")]
     Failed(String),
 }
@@ -109,7 +110,7 @@ fn forget(kind: &str, id: SessionId) -> Change {
     Change::Forget { kind: kind.to_owned(), id: id.to_string() }
 }
 
-/// Reads stored facts. One that cannot be read is a newer Warren's, or damaged.
+/// Reads stored facts. Those that cannot be read, of a newer Warren or damaged, are left out.
 fn read_all<T: DeserializeOwned>(facts: &[Fact]) -> Vec<T> {
     let read = |fact: &Fact| {
         let read = serde_json::from_str(&fact.json);

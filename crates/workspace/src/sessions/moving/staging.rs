@@ -1,4 +1,4 @@
-//! The files that lie aside of a session that moves here, until it is taken or not.
+//! The staged files of a session that moves here: they lie aside until the session is taken or refused.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 use super::NotTaken;
 use crate::{refusal::Refusal, sessions::output::history::remove_all};
 
-/// The file that says what lies aside. It is written last.
+/// The file that lists the staged files. It is written last.
 const MANIFEST: &str = "manifest.json";
 
-/// The things that go along.
+/// Everything that goes along with a session that moves here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// The session's facts, as they will be stored here.
@@ -27,25 +27,25 @@ pub struct Manifest {
     pub queue: Vec<String>,
     /// The ids of the inputs that were applied, the oldest first.
     pub applied: Vec<String>,
-    /// The files. Each lies aside under its place in this list.
+    /// The files. The name of each staged file is its place in this list, counted from 0.
     pub files: Vec<ManifestFile>,
 }
 
 /// A file that goes along.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ManifestFile {
-    /// The kind of the file, and its name there.
+    /// The kind of the file as a directory, and the file's name in it.
     pub name: String,
     /// Its size in bytes.
     pub size: u64,
 }
 
-/// A session whose pieces come.
+/// A session whose files arrive piece by piece.
 #[derive(Debug)]
 pub struct Staging {
     dir: PathBuf,
     manifest: Manifest,
-    /// How much of each file has come, in bytes.
+    /// How much of each file has arrived, in bytes.
     received: Vec<u64>,
 }
 
@@ -69,10 +69,10 @@ impl Staging {
         (0..self.received.len()).try_for_each(|file| new_file(&self.path(file)).map(drop))
     }
 
-    /// Takes the next piece of a file. It blocks.
+    /// Takes the next piece of a file: `file` is the file's place in the manifest, `offset` is in bytes. It blocks.
     ///
     /// # Errors
-    /// When it is not the next one, does not fit, or cannot be written.
+    /// When the piece is not the next one, is longer than the rest of the file, or cannot be written.
     pub fn write(&mut self, file: u32, offset: u64, piece: &[u8]) -> Result<(), Refusal> {
         let file = usize::try_from(file).unwrap_or(usize::MAX);
         let (Some(received), Some(of)) = (self.received.get(file), self.manifest.files.get(file))
@@ -91,13 +91,13 @@ impl Staging {
         Ok(())
     }
 
-    /// Whether every file has come whole.
+    /// Whether every file has arrived whole.
     pub fn is_whole(&self) -> bool {
         let sizes = self.manifest.files.iter().map(|file| file.size);
         sizes.eq(self.received.iter().copied())
     }
 
-    /// Brings everything onto the disk, for good. It blocks.
+    /// Syncs all files to the disk, then writes the manifest. It blocks.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -106,7 +106,7 @@ impl Staging {
     }
 
     fn sync(&self) -> io::Result<()> {
-        // The manifest comes last: where it is, all files are whole.
+        // The manifest comes last: if it is there, all files are whole.
         for file in 0..self.received.len() {
             File::open(self.path(file))?.sync_all()?;
         }
@@ -127,7 +127,7 @@ impl Staging {
     }
 }
 
-/// The manifest of the files that lie aside, if all of them are there. It blocks.
+/// The manifest of the staged files, if all of them are there. It blocks.
 pub(super) fn read(dir: &Path) -> Result<Manifest, NotTaken> {
     let lost = |error: &dyn std::fmt::Display| NotTaken::Lost(error.to_string());
     let bytes = fs::read(dir.join(MANIFEST)).map_err(|error| lost(&error))?;
@@ -145,7 +145,7 @@ pub(super) fn path(dir: &Path, file: usize) -> PathBuf {
     dir.join(file.to_string())
 }
 
-/// Removes what lies aside. It blocks.
+/// Removes the staged files. It blocks.
 pub(super) fn remove(dir: &Path) {
     if let Err(error) = remove_all(dir) {
         tracing::warn!(dir = %dir.display(), %error, "what a move has left remains");

@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 
 use protocol::workspace::{PermissionId, ServerMessage};
 
-/// The most asides that are kept, and the most bytes of them; the oldest are dropped first.
+/// The most asides that are kept. The oldest are dropped first.
 const MOST: usize = 4096;
+/// The most bytes of asides that are kept, encoded.
 const MOST_BYTES: usize = 2 * 1024 * 1024;
 
 /// The newest asides of one session, in order.

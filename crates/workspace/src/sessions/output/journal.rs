@@ -1,5 +1,5 @@
-//! The output of a session in its journal, until it is on the disk: the next daemon goes on from there if
-//! this one is killed.
+//! The output of a session in its journal, until it is on the disk: if this daemon is killed, the next one continues
+//! from the journal.
 
 use std::{io, sync::Arc};
 
@@ -8,21 +8,24 @@ use process::Journal;
 use serde::{Deserialize, Serialize};
 use session::terminal::log::Chunk;
 
-/// How much output follows a screen that is kept before the next one is, in bytes, at most. The log must
-/// reach back to the screen.
+/// The most output between two kept screens, in bytes. The log must reach back to the last kept screen, on which the
+/// next daemon paints the output after it.
 const BETWEEN_SCREENS: usize = 1024 * 1024;
 
 /// The journal of a session, as its output uses it.
 pub(crate) struct OutputJournal {
     journal: Arc<Journal>,
-    /// The bytes of output that were read, and those that are in notes.
+    /// The number of bytes of output that were read.
     read: u64,
+    /// The number of bytes of output that are in notes.
     taken: u64,
-    /// The end of the notes, and their end when their output was last handed to the writer.
+    /// The end of the notes.
     end: u64,
+    /// The end of the notes when their output was last handed to the writer.
     written: u64,
     /// The bytes of output since the screen was kept.
     unkept: usize,
+    /// The most output before the screen is kept again, in bytes.
     between: usize,
     /// The key of an agent that runs in a terminal.
     key: Option<Secret>,
@@ -33,11 +36,11 @@ pub(crate) struct OutputJournal {
 pub(crate) struct TerminalState {
     /// The screen at some place in the output.
     pub(crate) screen: Option<JournalScreen>,
-    /// The key of an agent that runs in it.
+    /// The key of an agent that runs in the terminal.
     key: Option<String>,
 }
 
-/// A screen at some place in the output, in the form of the journal: that of clients names the session, too.
+/// A screen at some place in the output, as it is kept in the journal. The clients' form names the session, too.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct JournalScreen {
     /// The number of the last output that is on it.
@@ -61,8 +64,8 @@ impl TerminalState {
 }
 
 impl OutputJournal {
-    /// A journal whose output is taken up to where an earlier daemon was; of a new one, from the
-    /// beginning. The log keeps this many bytes.
+    /// Continues a journal where an earlier daemon stopped; a new one from its beginning. `bound` is the
+    /// number of bytes that the log keeps.
     pub(crate) fn new(journal: Arc<Journal>, bound: usize) -> io::Result<Self> {
         let taken = journal.taken()?;
         let between = BETWEEN_SCREENS.min(bound / 4);
@@ -76,19 +79,19 @@ impl OutputJournal {
         self.read += bytes as u64;
     }
 
-    /// Notes that output was read up to here.
+    /// Notes that output was read up to this position, in bytes.
     pub(crate) const fn note_read_to(&mut self, end: u64) {
         self.read = end;
     }
 
-    /// Makes notes of chunks. `rest` is the number of bytes that were read and are in none of them yet.
+    /// Notes chunks. `rest` is the number of bytes that were read but are in none of the chunks yet.
     pub(crate) fn note(&mut self, chunks: impl ExactSizeIterator<Item = Chunk>, rest: usize) {
         let taken = self.taken.max(self.read.saturating_sub(rest as u64));
         let mut left = chunks.len();
         for chunk in chunks {
             left -= 1;
             self.unkept += chunk.text.len();
-            // What was read counts as taken with the last of its chunks.
+            // The bytes of one read count as taken only with the last of its chunks.
             self.taken = if left == 0 { taken } else { self.taken };
             match self.journal.note(self.taken, chunk.seq, &chunk.text) {
                 Ok(end) => self.end = end,
@@ -102,7 +105,7 @@ impl OutputJournal {
         self.written = self.end;
     }
 
-    /// Notes that it is there.
+    /// Notes that the output up to the last [`OutputJournal::note_writing`] is on the disk.
     pub(crate) fn note_written(&self) {
         if let Err(error) = self.journal.drop_notes(self.written) {
             tracing::debug!(%error, "the memory of a journal stays");

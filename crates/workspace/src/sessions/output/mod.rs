@@ -3,7 +3,7 @@
 //! - [`Output`]: the log with its decoder, and how far it is painted and written
 //! - [`asides`]: messages beside the output
 //! - [`screen`]: the painted screen; [`painter`]: its contents; [`painting`]: the painting threads
-//! - [`history`]: the output on the disk; [`journal`]: what is not there yet
+//! - [`history`]: the output on the disk; [`journal`]: the output that is not there yet
 //! - [`turn_log`]: the events of an agent's turns
 
 pub(crate) mod asides;
@@ -56,26 +56,28 @@ pub(crate) struct Output {
     asides: Asides,
     /// The most output that the log keeps, in bytes.
     bound: usize,
-    /// Whether the log was dropped from memory: the output is on the disk only.
+    /// Whether the log was dropped from memory, so that the output is only on the disk.
     is_unloaded: bool,
     /// The number of the newest output when the log was dropped; `None` after a restart, when that
     /// number is not known.
     unloaded_at: Option<u64>,
-    /// The bytes of output that are not painted yet, and whether there is a screen that can fall
-    /// behind.
+    /// The bytes of output that are not painted yet.
     unpainted: usize,
+    /// Whether there is a screen that can fall behind the output.
     has_screen: bool,
     /// Whether the session is in the queue of the painting threads.
     is_to_be_painted: bool,
     /// The number up to which chunks are on the disk, or never will be.
     written: u64,
+    /// The bytes of output that the writer has not taken yet.
     unwritten: usize,
     /// Whether the session is in the writer's queue.
     is_to_be_written: bool,
+    /// When output was last appended.
     last: Option<Instant>,
-    /// Where output is until it is on the disk; `None` for a session without a program of its own.
+    /// Holds output until it is on the disk; `None` for a session without a program of its own.
     journal: Option<OutputJournal>,
-    /// The bytes of decoded output that are about to be appended.
+    /// The bytes of decoded output that follow the text that is appended next.
     undecided: usize,
     /// The key of an agent that will run in the terminal, until there is a journal.
     key: Option<Secret>,
@@ -119,7 +121,7 @@ impl Output {
         if self.is_unloaded { self.unloaded_at } else { Some(self.log.last_seq()) }
     }
 
-    /// The output as text. The rest of a character that is cut in two comes with later bytes.
+    /// The output as text. A character that is cut at the end of the bytes is decoded with later bytes.
     pub(crate) fn decode(&mut self, bytes: Bytes) -> Bytes {
         if let Some(journal) = &mut self.journal {
             journal.note_read(bytes.len());
@@ -177,8 +179,8 @@ impl Output {
 
 /// The journal.
 impl Output {
-    /// The output of a program that outlived an earlier daemon: this much of it from the disk, then what
-    /// only its journal has.
+    /// The output of a program that outlived an earlier daemon: `stored` from the disk, then the output that
+    /// only the journal has.
     ///
     /// # Errors
     /// When the journal cannot be read.
@@ -207,7 +209,7 @@ impl Output {
         Ok(output)
     }
 
-    /// Output is noted in this journal from now on, unless it is in one already.
+    /// From now on, notes output in this journal, unless the output has a journal already.
     pub(crate) fn begin_journal(&mut self, journal: Arc<process::Journal>) -> io::Result<()> {
         if self.journal.is_none() {
             let mut journal = OutputJournal::new(journal, self.bound)?;
@@ -217,19 +219,19 @@ impl Output {
         Ok(())
     }
 
-    /// Notes how much output of a process is in what is appended next.
+    /// Notes that the text that is appended next ends after this many bytes of the process's output.
     pub(crate) const fn note_taken(&mut self, taken: u64) {
         if let Some(journal) = &mut self.journal {
             journal.note_read_to(taken);
         }
     }
 
-    /// Output is noted no more.
+    /// Stops noting output in the journal.
     pub(crate) fn end_journal(&mut self) {
         self.journal = None;
     }
 
-    /// Keeps the key of the agent in the terminal in its journal, as soon as there is one.
+    /// Keeps the key of the agent in the terminal in the journal, as soon as there is one.
     pub(crate) fn keep_key(&mut self, key: Secret) {
         self.key = Some(key);
     }
@@ -253,13 +255,13 @@ impl Output {
         self.written = self.log.last_seq();
     }
 
-    /// Continues the numbers of another machine, whose output is all on the disk.
+    /// Continues the numbers of another machine's output, all of which is on the disk.
     pub(crate) fn continue_at(&mut self, last_seq: u64) {
         self.log.resume_at(last_seq + 1);
         self.written = self.log.last_seq();
     }
 
-    /// Output of an earlier daemon that is on the disk only, until a viewer needs it.
+    /// Output of an earlier daemon that is only on the disk, until a viewer needs it.
     pub(crate) fn unloaded(bound: usize) -> Self {
         Self { is_unloaded: true, ..Self::new(bound) }
     }
@@ -295,7 +297,7 @@ impl Output {
         self.written = self.log.last_seq();
     }
 
-    /// How much output is not written, in bytes.
+    /// How much output the writer has not taken yet, in bytes.
     pub(crate) const fn unwritten(&self) -> usize {
         self.unwritten
     }
@@ -335,7 +337,8 @@ impl Output {
         self.unpainted
     }
 
-    /// Whether enough is unpainted that the painting threads have to know, and do not yet.
+    /// Whether so much is unpainted that the session has to join the queue of the painting threads, and is not in it
+    /// yet.
     pub(crate) const fn needs_painting(&self) -> bool {
         self.unpainted > MUCH && !self.is_to_be_painted
     }
@@ -363,8 +366,8 @@ impl Output {
         self.is_to_be_painted = false;
     }
 
-    /// Takes the next output that this painter lacks, up to a bound, and the number of its last
-    /// chunk.
+    /// Takes the next output that is not painted on this painter's screen, [`STEP`] bytes at most, and the number of
+    /// its last chunk.
     fn take_unpainted(&mut self, painter: &Painter) -> (Vec<Chunk>, u64) {
         let chunks: Vec<_> = painter.lacking(&self.log).up_to(STEP).collect();
         let newest = self.log.last_seq();
@@ -383,7 +386,7 @@ impl Output {
         }
     }
 
-    /// Gives up what is not painted. Returns the number of the newest output.
+    /// Counts all output as painted, though it is not. Returns the number of the newest output.
     fn skip_unpainted(&mut self) -> u64 {
         self.unpainted = 0;
         self.log.last_seq()

@@ -1,7 +1,7 @@
 //! The screen of a terminal, painted as late as possible.
 //!
-//! As long as the log is small and holds all that the terminal ever wrote, only the log is kept,
-//! and a snapshot is painted on request. So idle sessions cost next to nothing.
+//! While the log is small and holds all that the terminal ever wrote, only the log is kept,
+//! and a snapshot is painted on request. So idle sessions need almost no memory.
 
 use bytes::{Bytes, BytesMut};
 use session::terminal::{
@@ -84,12 +84,12 @@ impl Painter {
         (screen.size(), screen.snapshot())
     }
 
-    /// The screen's answer to a question that was just painted.
+    /// The screen's answer to a query that was just painted.
     pub(crate) fn answer(&mut self, query: &Query) -> Option<String> {
         self.screen().answer(query)
     }
 
-    /// Drops the screen if it can be painted again from this log. Returns whether it did.
+    /// Drops the screen if it can be painted again from this log at little cost. Returns whether it was dropped.
     pub(crate) fn drop_if_little(&mut self, log: &Log) -> bool {
         let is_little = log.first_seq() == 1 && log.size() <= LITTLE;
         let drops = is_little && self.sizes.first().is_some_and(|(after, _)| *after == 0);
@@ -106,7 +106,7 @@ impl Painter {
         self.screen.get_or_insert_with(|| Screen::new(cells(size)))
     }
 
-    /// How many of these chunks come before the next change of the size. The first does.
+    /// How many of these chunks come before the next change of the size. The first chunk always does.
     fn before_resize(&self, chunks: &[Chunk]) -> usize {
         let next = self.sizes.get(self.resized);
         next.map_or(chunks.len(), |(after, _)| chunks.partition_point(|chunk| chunk.seq <= *after))
@@ -128,7 +128,7 @@ impl Painter {
     }
 }
 
-/// The text of chunks in one piece: what scrolls away within a piece is never painted.
+/// The text of chunks in one piece: lines that scroll away within a piece are never painted.
 fn joined(chunks: &[Chunk]) -> Bytes {
     match chunks {
         [only] => only.text.clone(),

@@ -9,7 +9,7 @@ use std::{
 
 /// A screen that can fall behind its output.
 pub(crate) trait Paint: Send + Sync {
-    /// Paints all current output. The call must not panic, because a painting thread makes it.
+    /// Paints all current output. It must not panic: a panic would end the painting thread that calls it.
     fn paint(&self);
 }
 

@@ -34,12 +34,12 @@ impl PaintedScreen {
         self.painter.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Completes when some output was painted after this call.
+    /// Completes when some output has been painted after this call.
     pub(crate) fn painted(&self) -> Notified<'_> {
         self.painted.notified()
     }
 
-    /// Paints all current output. Between two steps the lock is released, so that others can take
+    /// Paints all current output. Between two steps the screen's lock is released, so that others can take
     /// it.
     pub(crate) fn catch_up(&self, session: &impl OutputLock) {
         let now = session.with_output(|output, _| output.log().last_seq());
@@ -56,7 +56,7 @@ impl PaintedScreen {
         (seq, size, data)
     }
 
-    /// The screen's answer to a question at the end of all current output.
+    /// The screen's answer to a query at the end of all current output.
     pub(crate) fn answer(&self, session: &impl OutputLock, query: &Query) -> Option<String> {
         let mut painter = self.lock();
         self.feed(&mut painter, session);
@@ -72,7 +72,7 @@ impl PaintedScreen {
         self.painted.notify_waiters();
     }
 
-    /// Feeds a painter all current output. Returns the number up to which the painter has it.
+    /// Feeds a painter all current output. Returns the number of the last chunk that it was fed.
     fn feed(&self, painter: &mut Painter, session: &impl OutputLock) -> u64 {
         let now = session.with_output(|output, _| output.log().last_seq());
         loop {

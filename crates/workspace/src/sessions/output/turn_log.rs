@@ -1,6 +1,6 @@
-//! The events of an agent's turns, numbered: the newest in memory, all of them on their way to the
-//! disk. Its lines alone do not say what happened: they have no prompts, and an end of a turn that
-//! the agent did not report is not among them.
+//! The events of an agent's turns, numbered: the newest in memory, and all of them on the disk soon.
+//! An agent's lines of output alone do not say what happened: the prompts are not among them, nor is
+//! the end of a turn that the agent did not report.
 
 use jiff::Timestamp;
 use protocol::workspace::{AgentEvent, client::StoredEvent};
@@ -9,12 +9,13 @@ use session::terminal::log::{Chunk, Log, RESTART_GAP};
 
 /// The most bytes of events that are kept in memory.
 const IN_MEMORY: usize = 512 * 1024;
-/// The most bytes of a text, of what a tool said, and of each text in a tool's input. A stored event
-/// must fit into one chunk of a log, however much its text is escaped.
+/// The most bytes of a text. A stored event must fit into one chunk of a log, however much its text is escaped.
 const TEXT: usize = 128 * 1024;
+/// The most bytes of a tool's output, of a notice and of an error.
 const TOOL_OUTPUT: usize = 4 * 1024;
+/// The most bytes of each text in a tool's input.
 const INPUT_TEXT: usize = 1024;
-/// A tool's input that is longer than this is not stored.
+/// A tool's input that is still longer than this many bytes is not stored.
 const INPUT: usize = 32 * 1024;
 
 /// The events of one session.
@@ -63,12 +64,12 @@ impl TurnLog {
     }
 }
 
-/// Stored events, read; one that this version does not know is left out.
+/// Reads stored events. Events that this version does not know are left out.
 pub(crate) fn read(chunks: &[Chunk]) -> Vec<StoredEvent> {
     chunks.iter().filter_map(|chunk| serde_json::from_slice(&chunk.text).ok()).collect()
 }
 
-/// The event with the beginnings of its texts.
+/// The event with its long texts cut.
 fn shortened(event: &AgentEvent) -> AgentEvent {
     let mut event = event.clone();
     match &mut event {

@@ -25,7 +25,7 @@ const NOT_STORED: &str =
 pub struct PromptAcceptance {
     /// Whether the prompt was taken now. Otherwise an earlier prompt had the same `input_id`.
     pub is_new: bool,
-    /// The number of the agent's turn, if there are turns and the number is known.
+    /// The number of the prompt's turn, if the session has turns and the number is known.
     pub turn: Option<u64>,
 }
 
@@ -41,7 +41,7 @@ impl Sessions {
         Ok(Attachment::new(self.get(id)?, client, after_seq))
     }
 
-    /// The newest output before a number, as much as fits.
+    /// The newest output before a number, as much as fits into this many bytes.
     pub async fn history(
         &self,
         id: SessionId,
@@ -53,7 +53,7 @@ impl Sessions {
         Ok(History { session_id: id, from_seq, to_seq, data: past.text(), more: past.more })
     }
 
-    /// The newest events of an agent's turns between two numbers, as many as fit.
+    /// The newest events of an agent's turns between two numbers, as many as fit into this many bytes.
     pub async fn turns(
         &self,
         id: SessionId,
@@ -74,7 +74,7 @@ impl Sessions {
     ) -> Result<Option<TypingTime>, Refusal> {
         let session = self.get(id)?;
         let typed = session.once(input_id, || session.type_in(client, keys, now()))?;
-        // What a terminal answers by itself gives its window no precedence.
+        // Answers that a client's terminal gives by itself do not give its window precedence.
         if typed.as_ref().is_some_and(|(_, by_person)| *by_person) {
             session.typed(client, now());
         }
@@ -107,8 +107,8 @@ impl Sessions {
         Ok(PromptAcceptance { is_new: true, turn })
     }
 
-    /// Waits until the prompts that a session has taken are stored, so that they outlive this server.
-    /// `None` for a terminal, which has them already. If they cannot be stored, the session says so.
+    /// Waits until the prompts that a session has taken are stored, so that they outlive this server. `None` for a
+    /// terminal, whose prompts were typed and do not wait. If they cannot be stored, viewers get a notice.
     pub fn prompts_stored(&self, id: SessionId) -> Option<BoxFuture<'static, ()>> {
         let session = self.get(id).ok().filter(|session| !session.is_terminal)?;
         Some(Box::pin(async move {
@@ -130,7 +130,7 @@ impl Sessions {
         self.get(id)?.live()?.interrupt()
     }
 
-    /// Answers an agent's open question, which is given by the clients' id.
+    /// Answers an agent's open question. `answer.request_id` is the id that clients have.
     pub fn permit(&self, id: SessionId, answer: PermissionAnswer) -> Result<(), Refusal> {
         let session = self.get(id)?;
         let engine_id = session.lock().inputs.questions.engine_id(&answer.request_id);
@@ -140,7 +140,7 @@ impl Sessions {
         session.live()?.permit(PermissionAnswer { request_id, ..answer })
     }
 
-    /// The session whose agent has this open question, if there is one.
+    /// The session whose agent asked the open question with this id for clients, if there is one.
     pub fn asker(&self, request_id: &str) -> Option<SessionId> {
         let asks = |session: &&Arc<Session>| {
             session.lock().inputs.questions.engine_id(request_id).is_some()

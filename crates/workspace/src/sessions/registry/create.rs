@@ -22,7 +22,7 @@ impl Sessions {
         self.create_as(SessionId::from_random(rand::random()), new).await
     }
 
-    /// The same with an id that was chosen before.
+    /// [`Sessions::create`] with an id that the caller has chosen.
     pub async fn create_as(&self, id: SessionId, new: NewSession) -> Result<SessionInfo, Refusal> {
         if self.has(id) {
             return Err(Refusal::Invalid(format!("there is a session {id} already")));
@@ -31,7 +31,7 @@ impl Sessions {
         let size = size(new.size)?;
         let (dir, user) = directory_and_user(&self.0.projects, &new).await?;
         let facts = new.facts(id, dir, user)?;
-        // Before the session is in the list: without a model there is nothing to take back.
+        // Before the session is in the list, so that nothing has to be undone if there is no such model.
         engines.find_model(&facts).await?;
         let session = self.add(facts, size)?;
         let started = start(&session, &*engines, size).await;

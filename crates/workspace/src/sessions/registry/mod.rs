@@ -93,7 +93,7 @@ impl Sessions {
         Self(Arc::new(Inner { shared, projects, engines, all, ringing }))
     }
 
-    /// For parts that the sessions lead to.
+    /// A weak reference, which does not keep the sessions alive.
     pub fn downgrade(&self) -> WeakSessions {
         WeakSessions(Arc::downgrade(&self.0))
     }
@@ -126,7 +126,7 @@ impl Sessions {
         self.engines()?.check_args(args, administrator)
     }
 
-    /// Gives a session another name, stores and announces it.
+    /// Gives a session another name, which is stored and announced.
     pub async fn rename(&self, id: SessionId, name: String) -> Result<SessionInfo, Refusal> {
         self.keep_change(id, |facts| facts.name = Some(name)).await
     }
@@ -136,8 +136,8 @@ impl Sessions {
     pub async fn kill(&self, id: SessionId) -> Result<(), Refusal> {
         let session = self.get(id)?;
         session.lock().life.may_change()?;
-        // Before the engine stops, which asks whether the session was removed; and only one of two
-        // callers gets it.
+        // Before the engine stops, since an engine that stops asks whether its session was removed. Of two
+        // callers only one gets past this line.
         self.remove(id).ok_or(Refusal::UnknownSession(id))?;
         let facts = session.lock().life.facts.clone();
         if let Some(engine) = session.engine.get() {
@@ -154,7 +154,7 @@ impl Sessions {
         forgotten
     }
 
-    /// The figures of all sessions.
+    /// The numbers for health and metrics.
     pub(crate) fn counts(&self) -> Counts {
         let all = self.all();
         let modes = all.iter().map(|session| session.info());
@@ -219,7 +219,7 @@ impl Sessions {
         size: Size,
     ) -> Result<Arc<Session>, Refusal> {
         let most = self.0.shared.max_sessions;
-        // The list is not locked over the search, which locks each session.
+        // The list is not locked during the search, which locks each session.
         let is_full = self.lock().len() >= most;
         if is_full {
             let oldest = self.oldest_exited();
@@ -268,7 +268,7 @@ impl Sessions {
         Ok(session.info())
     }
 
-    /// Agents begin with the prompts that waited when their sessions were stored.
+    /// Lets agents begin with the prompts that waited when their sessions were stored.
     pub(crate) fn go_on(&self) {
         self.all().iter().for_each(|session| session.go_on());
     }
@@ -279,7 +279,7 @@ impl Sessions {
         host.ok_or_else(|| Refusal::invalid("nothing runs here"))
     }
 
-    /// Starts engines; an error while the workspace ends.
+    /// The part that starts engines; an error while the workspace ends.
     pub(in crate::sessions) fn engines(&self) -> Result<Arc<dyn EngineStarter>, Refusal> {
         let engines = self.0.engines.upgrade().filter(|_| !self.0.shared.is_closing());
         engines.ok_or_else(|| Refusal::Failed("the workspace is shutting down".to_owned()))

@@ -26,7 +26,7 @@ use crate::{
 
 impl Sessions {
     /// Restores the stored sessions, with those processes that outlived the earlier daemon. Without its
-    /// process a terminal has ended, an agent is idle, and adopted processes are looked for.
+    /// process, a terminal counts as ended, and an agent is idle. Adopted processes are looked up by their ids.
     pub(crate) async fn restore(
         &self,
         store: Arc<dyn WorkspaceStore>,
@@ -48,7 +48,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// The sessions without those that have left for another machine.
+    /// These sessions without those that have left for another machine.
     async fn without_left(&self, stored: Vec<StoredFacts>) -> Result<Vec<StoredFacts>, StoreError> {
         let shared = Arc::clone(&self.0.shared);
         let loading = task::spawn_blocking(move || shared.keeper.load(DEPARTURE)).await;
@@ -64,7 +64,7 @@ impl Sessions {
             .collect())
     }
 
-    /// Ends the processes that are left if the supervisor was killed, too.
+    /// Ends the processes that an earlier daemon left because its supervisor was killed, too.
     async fn end_leftovers(&self, stored: &[StoredFacts], survivors: &Survivors) {
         let lived = stored.iter().filter(|stored| stored.facts.ended.is_none());
         let owned = lived.filter(|stored| stored.facts.mode != SessionMode::Adopted);
@@ -82,7 +82,7 @@ impl Sessions {
         self.take_up_with(stored, last_seq, WITH_THE_DAEMON).await;
     }
 
-    /// The same. `how` says how a terminal ended.
+    /// [`Sessions::take_up`]; `how` says in words how a terminal ended.
     pub(super) async fn take_up_with(
         &self,
         stored: StoredFacts,
@@ -114,7 +114,7 @@ impl Sessions {
     }
 }
 
-/// Marks a terminal as ended: its process ended with the daemon, if not before. Its output is on the
+/// Marks a terminal as ended: its process ended with the earlier daemon, if not before. Its output is only on the
 /// disk.
 async fn end_terminal(session: &Arc<Session>, how: &str) {
     let history = Arc::clone(session);

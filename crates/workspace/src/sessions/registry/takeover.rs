@@ -1,4 +1,4 @@
-//! Takes sessions over whose processes outlived the earlier daemon.
+//! Takes over sessions whose processes outlived the earlier daemon.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -43,7 +43,7 @@ impl Survivors {
         Self { children, is_other_version: false }
     }
 
-    /// None, since this version cannot continue what the earlier one began.
+    /// No processes: this version of Warren cannot continue what the earlier one began.
     pub(crate) fn of_other_version() -> Self {
         Self { is_other_version: true, ..Self::default() }
     }
@@ -57,12 +57,12 @@ impl Survivors {
         self.children.remove(&id.uuid())
     }
 
-    /// How the terminals that are not here have ended.
+    /// How the terminals have ended whose processes are not among these, in words.
     pub(super) const fn how_lost(&self) -> &'static str {
         if self.is_other_version { OTHER_VERSION } else { WITH_THE_DAEMON }
     }
 
-    /// Ends the processes of other sessions than these. A member of a team does not go on either:
+    /// Ends all processes but those of these sessions. The process of a team's member is ended, too, since
     /// its team begins the turn again.
     pub(super) async fn end_all_but(&mut self, sessions: impl Iterator<Item = &Facts>) {
         let goes_on = |facts: &&Facts| facts.ended.is_none() && facts.team_id.is_none();
@@ -80,9 +80,9 @@ async fn end(child: Child) {
 
 impl Sessions {
     /// Continues a session with its process. If that is not possible, the process is ended, and the
-    /// session is as after the end of a daemon that took it along.
+    /// session is restored without it. `how` says in words how a terminal ended then.
     pub(super) async fn take_over(&self, stored: StoredFacts, child: Child, how: &'static str) {
-        // The attempt uses them up, and they are needed if it fails.
+        // Copied, since the attempt consumes them and they are needed again if it fails.
         let (facts, size) = (stored.facts.clone(), stored.size);
         let handle = child.handle();
         let id = facts.id;
@@ -128,7 +128,7 @@ impl Sessions {
         let starting = engines.take_over(facts, Feed::new(session), child);
         let (engine, _) = starting.instrument(session.span.clone()).await?;
         let _first = session.engine.set(engine);
-        // The journal is freed once its output is on the disk.
+        // The journal's notes are freed once their output is on the disk.
         session.write_soon();
         Ok(())
     }
@@ -148,7 +148,7 @@ fn size(child: &Child) -> Option<Size> {
     Size::new(cols, rows).ok()
 }
 
-/// Reads a session's output from the disk and from its journal, and paints its screen.
+/// Reads a session's output from the disk and from its journal, and its last kept screen from the journal.
 async fn resume_output(session: &Arc<Session>, journal: &Arc<Journal>) -> Result<(), Refusal> {
     let (session, journal) = (Arc::clone(session), Arc::clone(journal));
     let resuming = task::spawn_blocking(move || {

@@ -1,5 +1,5 @@
-//! How clients meet the other parts: they view, type, have windows of their own sizes, and their
-//! terminals answer the program's questions.
+//! The part of a session that serves clients: they view it, type into it, have windows of their own
+//! sizes, and their terminals answer the program's queries.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -28,7 +28,7 @@ use crate::{
     },
 };
 
-/// The most questions of one read that are answered. More come from no program that waits for answers.
+/// The most queries of one read that are answered. A program that waits for answers sends fewer.
 pub(crate) const MOST_QUERIES: usize = 64;
 
 /// Views.
@@ -48,7 +48,7 @@ impl Session {
         attached
     }
 
-    /// A viewer has left.
+    /// Removes a viewer that has left.
     pub(crate) fn detach(self: &Arc<Self>, viewer: ViewerId, now: Instant) {
         self.change_windows(now, |state| {
             let client = state.viewers.client_of(viewer);
@@ -103,16 +103,17 @@ impl Session {
     }
 }
 
-/// ClientInputs and sizes.
+/// Inputs and sizes.
 impl Session {
-    /// Applies an input, once for its id; `None`: it was applied before.
+    /// Applies an input, unless an input with this id was applied before; then the result is `None`.
     pub(crate) fn once<T>(
         &self,
         input_id: Option<&str>,
         apply: impl FnOnce() -> Result<T, Refusal>,
     ) -> Result<Option<T>, Refusal> {
         let Some(input_id) = input_id else { return apply().map(Some) };
-        // Claimed before it is applied, so that a second connection does not apply it meanwhile.
+        // The id is claimed before the input is applied, so that a second connection does not apply the input
+        // meanwhile.
         if !self.lock().inputs.claim(input_id)? {
             return Ok(None);
         }
@@ -123,8 +124,8 @@ impl Session {
         applied.map(Some)
     }
 
-    /// Types what a client sent, without the answers of its terminal that the program does not wait for.
-    /// Returns whether a person typed any of it, too.
+    /// Types what a client sent, without the answers of its terminal that the program does not expect. Returns whether
+    /// this is typed now or later, and whether a person typed any of it.
     pub(crate) fn type_in(
         &self,
         client: ClientId,
@@ -136,7 +137,7 @@ impl Session {
         Ok((typed, filtered.has_keys))
     }
 
-    /// A client has typed.
+    /// Notes that a client has typed.
     pub(crate) fn typed(self: &Arc<Self>, client: ClientId, now: Instant) {
         self.change_windows(now, |state| {
             state.life.touch();
@@ -144,7 +145,8 @@ impl Session {
         });
     }
 
-    /// Changes the windows of viewers. A viewer that wished for a size in vain has to hear of it.
+    /// Changes the windows of viewers. If a viewer has not got the size that it requested, viewers are woken, so that
+    /// they are sent the size that the terminal has.
     pub(crate) fn change_windows<T>(
         self: &Arc<Self>,
         now: Instant,
@@ -162,7 +164,7 @@ impl Session {
 
     /// Resizes the terminal, if that is due. Viewers get the size and a repainted screen.
     pub(super) fn resize_if_due(self: &Arc<Self>, now: Instant) {
-        // The screen's lock is held throughout, so that a client that hears of the size gets the
+        // The screen's lock is held throughout, so that a client that is told of the size also gets a
         // screen of that size.
         let mut painter = self.screen.lock();
         let mut state = self.lock();
@@ -177,12 +179,12 @@ impl Session {
     }
 }
 
-/// A program's questions to its terminal.
+/// A program's queries to its terminal.
 impl Session {
-    /// Answers a question that has just been appended, or leaves it to the terminal of the client in
+    /// Answers a query that has just been appended, or leaves it to the terminal of the client in
     /// control.
     pub(super) fn answer_query(self: &Arc<Self>, query: &Query, now: Instant) {
-        // The screen is painted up to the question, so the answer is that of this moment.
+        // The screen is painted up to the query, so the answer is that of this moment.
         let own = self.screen.answer(&**self, query);
         let answer = self.change(now, |state| {
             let by = state.viewers.in_control().map(viewer);
@@ -193,7 +195,7 @@ impl Session {
         }
     }
 
-    /// Types an answer. Of a program that reads nothing, answers do not pile up.
+    /// Types an answer. The engine drops it if much waits because the program reads nothing.
     pub(super) fn answer(&self, answer: Bytes) {
         if let Ok(engine) = self.live() {
             engine.answer(answer);
@@ -201,7 +203,7 @@ impl Session {
     }
 }
 
-/// Notes which of the program's questions are in what is sent to a viewer, whose position was `before`.
+/// Notes which of the program's queries are in these items for a viewer, whose position was `before`.
 fn note_sent(
     viewers: &AttachedViewers,
     queries: &mut Queries,
@@ -215,7 +217,7 @@ fn note_sent(
     }
 }
 
-/// A client, as the machines of `session` know it.
+/// A client's id, in the type that the machines of `session` use.
 pub(super) const fn viewer(client: ClientId) -> ViewerId {
     ViewerId(client.0)
 }

@@ -1,20 +1,20 @@
-//! One session: it owns its parts, and says how they meet.
+//! One session: it owns its parts and connects them.
 //!
 //! - [`Session`]: the parts, the alarm, announcements and the end
 //! - [`output`]: how output reaches viewers, screen and disk
-//! - [`clients`]: how clients read and type, and answer a program's questions to its terminal
+//! - [`clients`]: how clients read and type, and answer a program's queries
 //!
 //! The parts are [`Life`], [`Output`], [`AttachedViewers`] and [`ClientInputs`], and outside of the
 //! session's lock [`PaintedScreen`] and [`History`].
 //!
 //! # Locks
 //!
-//! A session has four locks: its own, the screen's, the history's and that of the events of turns,
-//! which is taken alone or before the session's. Nothing waits while it holds
-//! the session's lock. Painting and writing take longer, so the screen and the history have locks of
-//! their own. The order is: the history's, the screen's, the session's. A caller that needs several
-//! takes them in this order, so that two callers never wait for each other. The locks of the alarms and
-//! of a client's demand come last: nothing else is locked under them.
+//! A session has four locks: its own, the screen's, the history's and that of the history of turns. Nobody waits for
+//! a disk or a process while holding the session's lock. Painting and writing take longer, so the screen and the
+//! histories have locks of their own. The order is: the history's, the screen's, the session's. A caller that needs
+//! several takes them in this order, so that two callers never wait for each other. The lock of the history of turns
+//! is taken alone, or before the session's. The locks of the alarms and of a client's demand come last: nothing else
+//! is locked under them.
 
 mod clients;
 mod output;
@@ -72,7 +72,7 @@ pub(crate) struct SessionState {
     pub(crate) turns: TurnLog,
     pub(crate) viewers: AttachedViewers,
     pub(crate) inputs: ClientInputs,
-    /// The program's questions to its terminal.
+    /// The program's queries to its terminal.
     pub(crate) queries: Queries,
     /// The time of the earliest alarm that is set.
     alarm: Option<Instant>,
@@ -135,7 +135,7 @@ impl Session {
         }
     }
 
-    /// Changes the state, and sets the alarm for what the change makes due.
+    /// Changes the state, then sets the alarm if the change makes something due earlier.
     pub(crate) fn change<T>(
         self: &Arc<Self>,
         now: Instant,
@@ -149,7 +149,7 @@ impl Session {
 
     /// Changes facts, and stores them before it returns. An error is only logged.
     pub(crate) fn change_stored(self: &Arc<Self>, change: impl FnOnce(&mut Life)) {
-        // The lock ends with this line, because storing blocks.
+        // The lock is released at the end of this statement, because storing blocks.
         change(&mut self.lock().life);
         if let Err(error) = self.shared.keeper.keep_now(self) {
             let error = base::error::chain(&error);
@@ -166,7 +166,7 @@ impl Session {
         });
     }
 
-    /// Notes that the session has ended, and returns whether that is new.
+    /// Notes that the session has ended, if it may end now (see [`Life::may_end`]). Returns whether that was noted.
     pub(crate) fn end(self: &Arc<Self>, how: String, exit_code: Option<i32>) -> bool {
         let (is_closing, now) = (self.shared.is_closing(), now());
         let is_new = self.change(now, |state| {
@@ -187,7 +187,7 @@ impl Session {
 
     /// Marks the session as gone, and removes its history, its agent's files and its stored facts.
     pub(crate) async fn forget(self: &Arc<Self>) -> Result<(), Refusal> {
-        // First, so that neither the writer nor the keeper stores anything of the session again.
+        // Before the removal, so that neither the writer nor the keeper stores anything of the session again.
         self.lock().life.is_gone = true;
         self.news.notify_waiters();
         let session = Arc::clone(self);
@@ -201,7 +201,7 @@ impl Session {
         Ok(forgotten.map_err(|error| Refusal::failed(&error))??)
     }
 
-    /// Sets an alarm, if something is due before the alarm that is set.
+    /// Sets an alarm, if something is due before the earliest alarm that is set.
     fn rearm(self: &Arc<Self>, state: &mut SessionState, now: Instant) {
         let Some(due) = state.due(self.is_terminal) else { return };
         if state.alarm.is_none_or(|alarm| due < alarm) {
@@ -258,7 +258,7 @@ impl AlarmTarget for Session {
         let is_alone = state.viewers.in_control().is_none();
         let answers = state.queries.take_due(is_alone, now);
         let unloads = state.unload_at().is_some_and(|at| at <= now);
-        // Released first: resizing and painting take the screen's lock, which comes before the
+        // Released here, since resizing and painting take the screen's lock, which comes before the
         // session's.
         drop(state);
         answers.into_iter().for_each(|answer| self.answer(answer));

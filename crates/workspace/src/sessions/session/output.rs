@@ -1,5 +1,5 @@
-//! How output meets the other parts: it is shown to viewers, painted and written in batches; earlier
-//! output comes from memory as far as it reaches, beyond that from the disk.
+//! The part of a session that handles output: it is shown to viewers, and painted and written in batches. Earlier
+//! output is read from memory as far as that reaches, and beyond that from the disk.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -47,7 +47,7 @@ impl Session {
         let now = now();
         let mut state = self.lock();
         let mut text = state.output.decode(bytes);
-        // Each question ends a chunk, so that it is known who was sent it.
+        // Each query ends a chunk, so that it is known which clients were sent it.
         for _ in 0..clients::MOST_QUERIES {
             let Some((end, query)) = state.queries.find(&text) else {
                 state.output.note_undecided(0);
@@ -79,7 +79,7 @@ impl Session {
         self.append(guard, text, now);
     }
 
-    /// Lets the writer write what is not on the disk yet.
+    /// Puts the session into the writer's queue, so that all its output is written soon.
     pub(crate) fn write_soon(self: &Arc<Self>) {
         let joins_writer = self.lock().output.join_writer();
         if joins_writer {
@@ -111,7 +111,7 @@ impl Session {
         let is_urgent = output.unwritten() > AT_ONCE;
         let paints = self.is_terminal && output.needs_painting();
         self.rearm(&mut guard, now);
-        // Before the viewers wake, who take it at once.
+        // Released before the viewers wake, since they take this lock at once.
         drop(guard);
         self.news.notify_waiters();
         self.shared.output_bytes.fetch_add(length as u64, Ordering::Relaxed);
@@ -151,7 +151,7 @@ impl Session {
         }
     }
 
-    /// Lets a painting thread paint the screen.
+    /// Puts the session into the queue of the painting threads.
     fn paint_soon(self: &Arc<Self>) {
         let joins = self.lock().output.join_painting();
         if joins {
@@ -214,7 +214,7 @@ impl Session {
         max_bytes: usize,
     ) -> Result<PastOutput, Refusal> {
         let mut gather = Gather::new(before_seq, max_bytes);
-        // The newest output is in memory; only the older needs the disk.
+        // The newest output is in memory; only older output is read from the disk.
         if !gather.add(self.lock().output.log().all()) {
             return Ok(gather.finish());
         }
@@ -233,12 +233,12 @@ impl Session {
         max_bytes: usize,
     ) -> Result<TurnEvents, Refusal> {
         let mut gather = Gather::new(before, max_bytes);
-        let (is_enough, from_memory) = {
+        let (is_enough, wants_more) = {
             let state = self.lock();
             let log = state.turns.log();
             (log.first_seq() <= after.saturating_add(1), gather.add(log.all()))
         };
-        let past = match is_enough || !from_memory {
+        let past = match is_enough || !wants_more {
             true => gather.finish(),
             false => {
                 self.on_disk(move |session| {
@@ -260,7 +260,7 @@ impl Session {
             let mut gather = Gather::new(u64::MAX, bound);
             session.history.lock().gather(&mut gather)?;
             let chunks = gather.finish().chunks;
-            // In the order of the locks; that of the history is released by now.
+            // The screen's lock before the session's; the history's is released by now.
             let mut painter = session.screen.lock();
             let mut state = session.lock();
             // Another viewer may have loaded the output meanwhile.
@@ -275,7 +275,7 @@ impl Session {
 
     /// Drops the output of an ended terminal from memory, if it is on the disk and has no viewers.
     pub(super) fn unload(&self) {
-        // Both locks: a viewer that comes now must find a log and a screen that belong together.
+        // Both locks are held: a viewer that attaches now must find a log and a screen that belong together.
         let mut painter = self.screen.lock();
         let mut state = self.lock();
         if state.viewers.is_empty() && state.output.may_unload() {
@@ -306,9 +306,9 @@ impl OutputLock for Session {
 }
 
 impl Paint for Session {
-    /// A painting thread must survive a panic, so after a panic the screen begins again, blank.
+    /// A painting thread must survive a panic. So the panic is caught here, and the screen begins again, blank.
     fn paint(&self) {
-        // First: output that comes meanwhile puts the session into the queue again.
+        // Before the painting, so that output that comes meanwhile puts the session into the queue again.
         self.lock().output.leave_painting();
         if catch_unwind(AssertUnwindSafe(|| self.screen.catch_up(self))).is_err() {
             tracing::error!(session = %self.id, "a screen could not be painted, and begins anew");
@@ -318,8 +318,7 @@ impl Paint for Session {
 }
 
 impl WriteHistory for Session {
-    /// Output that cannot be written is tried again with the next output, as long as the log keeps
-    /// it.
+    /// Output that cannot be written is tried again with the next output, while the log keeps it.
     fn write_history(&self) {
         self.write_turns();
         let mut history = self.history.lock();
@@ -342,7 +341,7 @@ impl WriteHistory for Session {
 }
 
 impl Session {
-    /// Writes the events of turns that are not on the disk. What cannot be written is tried again
+    /// Writes the events of turns that are not on the disk. Events that cannot be written are tried again
     /// with the next output.
     fn write_turns(&self) {
         let mut history = self.turn_history.lock();

@@ -21,7 +21,7 @@ use session::terminal::log::{
 };
 
 /// The history of one session. It has a lock of its own, because reading and writing files takes
-/// long. A caller that needs several locks takes this one first.
+/// long. A caller that needs several of the session's locks takes this one first.
 pub(crate) struct History(Mutex<Segments>);
 
 impl History {
@@ -53,8 +53,8 @@ impl Segments {
         Self { dir, retention, found: None, appended: 0 }
     }
 
-    /// Appends chunks, which must be newer than all that are there. After an error, what was
-    /// written before is sound. The caller can try again with the same chunks and more: chunks that
+    /// Appends chunks, which must be newer than all that are there. After an error, the files hold whole
+    /// records only. The caller can try again with the same chunks and more: chunks that
     /// were written are skipped.
     pub(crate) fn append(&mut self, chunks: &[Chunk]) -> io::Result<()> {
         let is_there = |chunk: &Chunk| chunk.seq <= self.appended;
@@ -66,7 +66,7 @@ impl Segments {
             let count = fill(&mut bytes, rest, room);
             self.write(number, size, &bytes)?;
             let (written, others) = rest.split_at(count);
-            // After each segment, so that another try skips what is there.
+            // After each segment, so that another try skips the chunks that are there.
             self.appended = written.last().map_or(self.appended, |chunk| chunk.seq);
             rest = others;
         }
@@ -122,7 +122,7 @@ impl Segments {
         file.write_all(&record::header(first_seq))?;
         let size = record::HEADER as u64;
         self.found()?.push((number, size));
-        // Only here: between two beginnings a history grows by one segment at most.
+        // Only when a segment begins: until the next one, a history grows by one segment at most.
         self.drop_excess();
         Ok((number, size))
     }

@@ -9,8 +9,8 @@ use std::{
 
 use tokio::sync::oneshot;
 
-/// How long output is gathered before it is written. If the daemon is killed, at most the output of
-/// this time is lost.
+/// How long output is gathered before it is written. If the daemon is killed, the output of this time is only in the
+/// session's journal; without a journal it is lost.
 const GATHER: Duration = Duration::from_millis(40);
 /// If a session has more unwritten output than this, in bytes, it is written without further
 /// gathering.
@@ -44,7 +44,7 @@ impl Writer {
     /// Starts the thread. It ends with [`Writer::end`].
     pub(crate) fn start(self: &Arc<Self>) {
         let writer = Arc::clone(self);
-        // One thread for all sessions, which would only compete for the disk.
+        // One thread for all sessions: several would only compete for the disk.
         thread::spawn(move || while writer.round() {});
     }
 
@@ -58,22 +58,22 @@ impl Writer {
         }
     }
 
-    /// Has everything in the queue written without further gathering.
+    /// Makes the thread write everything in the queue without further gathering.
     pub(crate) fn hurry(&self) {
         self.lock().is_urgent = true;
         self.news.notify_one();
     }
 
-    /// Returns when the output of all sessions that were added before is written, or could not be.
+    /// Returns when the output of all sessions that were added before is written, or could not be written.
     pub(crate) async fn flush(&self) {
         let (done, wait) = oneshot::channel();
-        // Before the hurry, so that the round that begins now takes it along.
+        // Before the hurry, so that the round that begins now also takes this caller.
         self.lock().waiting.push(done);
         self.hurry();
         let _over = wait.await;
     }
 
-    /// Ends the thread once it has written all.
+    /// Ends the thread once it has written everything in the queue.
     pub(crate) fn end(&self) {
         self.lock().is_over = true;
         self.news.notify_one();
