@@ -88,7 +88,7 @@ impl Log {
     /// [`RESTART_GAP`].
     pub fn resume_at(&mut self, next_seq: u64) {
         self.first = next_seq.min(MAX_SEQ).max(self.last_seq() + 1);
-        // Bytes are counted on, so that the distance of a viewer stays true.
+        // The count of bytes goes on, so that `bytes_after` stays right for positions before this.
         self.start = self.end();
         self.chunks.clear();
     }

@@ -116,8 +116,8 @@ fn has_no_extras(cell: &Cell) -> bool {
             && cell.hyperlink().is_none())
 }
 
-/// If a wide character begins in the cell before `column` and ends in `column`, replaces both its cells
-/// with `blank`.
+/// Replaces both cells of a wide character with `blank`, if the character begins before `column` and ends
+/// in it.
 pub(super) fn part(row: &mut Row<Cell>, column: usize, blank: &Cell) {
     let Some(first) = column.checked_sub(1) else { return };
     if row[..].get(column).is_some_and(is_spacer) {
