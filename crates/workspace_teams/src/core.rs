@@ -48,7 +48,7 @@ impl Core {
         Self { machine, outpost, limits, news, waiting }
     }
 
-    /// Begins a wait. Its answer is sent on `waited`: now if it is known, later otherwise.
+    /// Begins a wait. Its answer is sent on `waited`: at once if it is known, otherwise later.
     pub(crate) fn wait(
         &mut self,
         ask: &WaitFor,

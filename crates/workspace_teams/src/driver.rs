@@ -337,7 +337,7 @@ impl Driver {
             }
             let name = |worker| self.host.name(SessionId::from_uuid(worker));
             let text = news::prompt(&results, name);
-            // Before the delivery, whose receipt may come at once.
+            // Noted before the delivery, whose receipt may come at once.
             self.core.news.tells(leader, &results);
             let receipt = news_receipt(Arc::clone(queue), leader);
             if let Err(refusal) = self.host.deliver(session, text, receipt) {

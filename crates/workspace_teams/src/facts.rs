@@ -73,7 +73,8 @@ impl Records {
     /// not at all, unless there are more than [`MAX_CHANGES`].
     ///
     /// # Errors
-    /// The reason, in words. It is then unknown what is in the store, so it must be read again.
+    /// When the store fails: the reason, in words. What the store holds is then unknown, so it must be read
+    /// again.
     pub(crate) async fn write(&mut self, calls: Vec<Vec<Change>>) -> Result<(), String> {
         let atoms: Vec<Atom> = calls.into_iter().flat_map(|call| self.atoms(call)).collect();
         let steps = packed(atoms);

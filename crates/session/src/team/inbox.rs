@@ -50,8 +50,8 @@ impl Teams {
         self.post(team, draft, at)
     }
 
-    /// Gives a team worker work, in the leader's name. The prompt is sent as a message, so it is as
-    /// durable. The team worker is pending until the turn that the prompt begins has a result.
+    /// Gives a team worker work, in the leader's name. The prompt is sent as a message, so it is stored
+    /// as messages are. The team worker is pending until the turn that the prompt begins has a result.
     ///
     /// # Errors
     /// When there is no such team worker, the team worker or the leader has ended, or the prompt

@@ -190,7 +190,8 @@ impl OpenLine {
         Ok(())
     }
 
-    /// Ends the sessions that the owner does not know, and says which of the others are not here.
+    /// Ends the sessions that the owner does not know, and tells the owner which of those that it knows are
+    /// not here.
     async fn roll(
         &self,
         known: BTreeSet<Uuid>,

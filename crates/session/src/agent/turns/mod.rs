@@ -266,7 +266,7 @@ impl Turns {
     fn end(&mut self, now: Instant, ended: TurnResult) {
         let Some(turn) = self.turn.take() else { return };
         self.cancel_all();
-        // An answer that was complete before the interrupt reached the program stays a complete one.
+        // If the answer was complete before the interrupt reached the program, the turn counts as completed.
         let was_interrupted =
             turn.interrupt_deadline.is_some() && ended.outcome != TurnOutcome::Completed;
         let outcome = if was_interrupted { TurnOutcome::Interrupted } else { ended.outcome };

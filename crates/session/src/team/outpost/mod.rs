@@ -1,7 +1,7 @@
 //! An outpost: the sessions of this machine that work for teams of other members. A team's owner
-//! keeps its inboxes and results. The outpost keeps, for each of these sessions, its *seat*: the
-//! messages that it was sent and that have not begun their turn, and the *reports* about it that the
-//! owner has not acknowledged.
+//! keeps its inboxes and results. The outpost keeps a *seat* for each of these sessions: the messages
+//! that it was sent and whose turns have not begun, and the *reports* about it that the owner has not
+//! acknowledged.
 //!
 //! A pure state machine, driven as [`Teams`](super::Teams) are. A message that is taken is stored
 //! before it is acknowledged, and takes effect once, however often it is sent. A report is stored
@@ -34,7 +34,7 @@ pub const REPORTS: usize = 1024;
 const TEXT: usize = 1 << 20;
 /// The most bytes of text in all reports.
 const ALL_TEXT: usize = 64 << 20;
-/// The text in place of one that does not fit.
+/// The text in place of a text that does not fit.
 const LEFT_OUT: &str = "[the text is lost: too much waits for the machine that keeps the team]";
 
 /// The sessions of this machine that work for teams of other members.

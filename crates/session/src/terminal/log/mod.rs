@@ -148,7 +148,7 @@ impl Log {
         let text = if text.len() < SMALL { self.packed(&text) } else { text };
         let end = self.end() + text.len() as u64;
         self.chunks.push_back((text, end));
-        // The newest stays, whatever its size: viewers must get it.
+        // The newest chunk stays, whatever its size: viewers must get it.
         while self.size() > self.bound && self.chunks.len() > 1 {
             self.drop_oldest();
         }

@@ -1,7 +1,7 @@
 //! Questions of a program to its terminal, and who answers them.
 //!
-//! A program's question is part of its output. So every terminal that shows the output answers it, and where
-//! none is attached, nobody does. Here each question gets one answer:
+//! A program's question is part of its output. So every terminal that shows the output answers it; if no
+//! terminal is attached, nobody does. This module makes sure that each question gets one answer:
 //!
 //! - The terminal of the client in control answers, since only that terminal knows its colours, its keys
 //!   and its size in pixels. The answers of other terminals are not typed. A client that comes back is

@@ -17,13 +17,14 @@ const STRUCTURE: Flags = Flags::WRAPLINE
     .union(Flags::WIDE_CHAR_SPACER)
     .union(Flags::LEADING_WIDE_CHAR_SPACER);
 
-/// Looks that the engine has no flags for. It has five flags for the kinds of underlines, of which at
-/// most one is on at a time: here three of them count to five, and the other two mean something else.
+/// Looks that the engine has no flags for. The engine has a flag for each of the five kinds of underlines, and
+/// never sets two of them. Here combinations of three of these flags stand for the five kinds, and the other two
+/// flags mean something else.
 pub(super) const BLINKING: Flags = Flags::from_bits_retain(0x8000);
 pub(super) const OVERLINE: Flags = Flags::DASHED_UNDERLINE;
 /// Not a look: the cell is kept when only unprotected cells are erased.
 pub(super) const PROTECTED: Flags = Flags::DOTTED_UNDERLINE;
-/// The flags that count the kinds of underlines.
+/// The flags whose combinations stand for the kinds of underlines.
 pub(super) const UNDERLINES: Flags =
     Flags::UNDERLINE.union(Flags::DOUBLE_UNDERLINE).union(Flags::UNDERCURL);
 

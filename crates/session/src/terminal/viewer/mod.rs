@@ -158,7 +158,7 @@ impl Viewer {
     fn follow<'a>(&mut self, log: &'a Log, has_room: bool, now: Instant) -> Step<'a> {
         match log.after(self.position) {
             Ok(chunks) if has_room => self.frames(chunks),
-            // A short pause of a client costs it no snapshot.
+            // A client that only pauses briefly is not sent a snapshot.
             Ok(_) if log.bytes_after(self.position) <= BACKLOG => Step::Wait,
             _ => self.fall_behind(log, has_room, now),
         }

@@ -231,7 +231,7 @@ impl Acp {
     /// Handles a notification of the program.
     fn take_notification(&mut self, notification: &Value) -> ParsedLine {
         match text(notification, "/method") {
-            // It still shows that the program works.
+            // Such an update still shows that the program is at work.
             "session/update" if self.is_of_other_session(notification) => {
                 ParsedLine::progress(Vec::new())
             }
