@@ -191,7 +191,7 @@ impl Emulator {
         self.margins = 0..self.rows();
     }
 
-    /// A soft reset (DECSTR): the modes become as after a reset, the text stays.
+    /// A soft reset (DECSTR): the modes that it covers become as after a reset, and the text stays.
     pub(super) fn soft_reset(&mut self) {
         for mode in [NamedPrivateMode::ShowCursor, NamedPrivateMode::LineWrap] {
             self.term.set_private_mode(PrivateMode::Named(mode));
