@@ -1,10 +1,10 @@
-//! How fast a screen reads, and how large and how quick a snapshot of it is.
+//! Measures how fast a screen reads, how large its snapshots are, and how long they take.
 //!
 //! `cargo run --release -p session --example screen_speed`
 //!
-//! First streams of three kinds, then full screens as programs draw them, in three sizes.
+//! First come streams of three kinds, then full screens as programs draw them, in three sizes.
 //!
-//! Time is that of the processor where the system tells it: others may be busy too.
+//! Where the system reports it, the thread's processor time is measured, since other programs may be busy.
 #![allow(clippy::print_stdout, reason = "a measurement is printed")]
 
 use std::fmt::Write as _;
@@ -42,7 +42,7 @@ type Draw = fn(usize, usize) -> String;
 const SCREENS: [(&str, Draw); 4] =
     [("agent", agent), ("editor", editor), ("monitor", monitor), ("picture", picture)];
 
-/// A conversation: paragraphs, a difference in colours, a box to type into.
+/// A conversation: paragraphs, a diff in colours, a box to type into.
 fn agent(cols: usize, rows: usize) -> String {
     let mut text = String::from("\x1b[H");
     for row in 0..rows - 4 {
@@ -96,7 +96,7 @@ fn editor(cols: usize, rows: usize) -> String {
     text
 }
 
-/// Bars and columns of numbers in many colours of 256.
+/// Bars and columns of numbers, in many of the 256 colours.
 fn monitor(cols: usize, rows: usize) -> String {
     let mut text = String::from("\x1b[H");
     for row in 0..rows / 3 {
@@ -121,7 +121,7 @@ fn monitor(cols: usize, rows: usize) -> String {
     text
 }
 
-/// Half blocks, each of two colours of its own: the most that there can be on a screen.
+/// Half blocks, each with two colours of its own: about as much as a screen can hold.
 fn picture(cols: usize, rows: usize) -> String {
     let mut text = String::from("\x1b[H");
     for row in 0..rows {
@@ -147,13 +147,13 @@ impl Clock {
     }
 }
 
-/// How long this thread has run.
+/// The processor time of this thread; `None` if the system does not report it.
 fn on_processor() -> Option<Duration> {
     let text = std::fs::read_to_string("/proc/self/schedstat").ok()?;
     text.split(' ').next()?.parse().ok().map(Duration::from_nanos)
 }
 
-/// Megabytes in a second.
+/// The speed in megabytes per second, and the screen that has read all of `bytes`.
 fn read(bytes: &[u8], piece: usize, skimming: bool) -> (f64, Screen) {
     let mut screen = Screen::new(Size::new(80, 24));
     screen.set_skimming(skimming);

@@ -29,7 +29,7 @@ pub(crate) struct Core {
 /// The outcome of a wait.
 pub(crate) type WaitResult = Result<Answer, Refusal>;
 
-/// The same moment on both clocks.
+/// One moment, on the monotonic clock and on the wall clock.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Moment {
     pub(crate) now: Instant,
@@ -48,7 +48,7 @@ impl Core {
         Self { machine, outpost, limits, news, waiting }
     }
 
-    /// Begins a wait. Its answer is sent on `waited`: now if it is known, later otherwise.
+    /// Begins a wait. Its answer is sent on `waited`: at once if it is known, otherwise later.
     pub(crate) fn wait(
         &mut self,
         ask: &WaitFor,
@@ -69,7 +69,8 @@ impl Core {
         }
     }
 
-    /// Applies a notice from a session. The machine does not know the outpost's sessions.
+    /// Applies a notice from a session, to the outpost if the session is one of the outpost's; the machine of
+    /// teams does not know those.
     pub(crate) fn apply(&mut self, notice: &SessionNotice) -> Vec<Effect> {
         match notice.session() {
             Some(session) if self.outpost.has(session) => self.apply_to_outpost(notice),
@@ -131,8 +132,9 @@ impl Core {
         Vec::new()
     }
 
-    /// A wait has returned these results. If the leader is in a turn, they count as heard only when
-    /// that turn ends: if the daemon dies before, its agent loses what it learned in that turn.
+    /// Notes that a wait has returned these results. If the leader is in a turn, they count as heard only
+    /// when that turn ends: if the daemon dies before, the leader's agent loses what it learned in that
+    /// turn.
     fn heard(&mut self, results: &[(Uuid, u64)]) -> Vec<Effect> {
         let mut effects = Vec::new();
         for &(worker, number) in results {
@@ -144,15 +146,15 @@ impl Core {
         effects
     }
 
-    /// The results that each leader has not heard of, without leaders that hold a prompt or had no
-    /// room a moment ago.
+    /// The results that each leader has not heard of, without leaders that have a prompt with results
+    /// already or had no room a moment ago.
     pub(crate) fn unheard(&self, now: Instant) -> BTreeMap<Uuid, Vec<Finished>> {
         let mut news = self.machine.news();
         news.retain(|leader, _| self.news.may_tell(*leader, now));
         news
     }
 
-    /// When to look again for leaders that can be given results; `None` if there are none to give.
+    /// When to look again for leaders that can be given results; `None` if no leader waits for results.
     pub(crate) fn look_at(&self, now: Instant) -> Option<Instant> {
         let waits = self.machine.news().keys().any(|leader| !self.news.is_given(*leader));
         waits.then(|| now + LOOK_AGAIN)
@@ -176,7 +178,7 @@ impl Core {
         self.waiting.len()
     }
 
-    /// The leaders and the living workers of all teams.
+    /// The leaders and the living team workers of all teams.
     pub(crate) fn members(&self) -> Vec<Uuid> {
         let teams = self.machine.list().into_iter();
         teams
@@ -194,7 +196,7 @@ impl Core {
         own.chain(self.outpost.seats().map(|seat| seat.session)).collect()
     }
 
-    /// A session may have room for messages again.
+    /// Notes that a session may have room for messages again.
     pub(crate) fn note_room(&mut self, session: Uuid) -> Vec<Effect> {
         match self.outpost.has(session) {
             true => self.outpost.note_room(session),
@@ -215,7 +217,7 @@ impl Core {
     }
 }
 
-/// Worker and number of each result in an answer.
+/// The team worker and the number of each result in an answer.
 pub(crate) fn results(answer: &Answer) -> Vec<(Uuid, u64)> {
     answer.finished.iter().map(|one| (one.worker, one.number)).collect()
 }

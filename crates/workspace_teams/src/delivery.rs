@@ -1,7 +1,7 @@
 //! A message as an agent's prompt.
 //!
-//! An assignment is the team worker's prompt, word for word. Before the text of another member's
-//! message stands a line that says who sent it and which number it has in `get_team_inbox`:
+//! An assignment is the team worker's prompt, word for word. The text of a message from another member
+//! follows a line that says who sent it, and which number it has in `get_team_inbox`:
 //!
 //! ```text
 //! [team message 12 from worker "explorer", session 550e8400-e29b-41d4-a716-446655440000]

@@ -51,12 +51,13 @@ impl TeamRequests {
         Desk { parts: self.clone(), who: who.clone() }
     }
 
-    /// Teams may have workers on these other members from now on, and theirs here.
+    /// Joins a cluster: from now on, this machine's teams may have team workers on these other members, and
+    /// the members' teams may have team workers here.
     pub async fn join(&self, members: Arc<dyn Members>) {
         self.outposts.join(members).await;
     }
 
-    /// This machine is in no cluster any more.
+    /// Leaves the cluster.
     pub fn leave(&self) {
         self.outposts.leave();
     }
@@ -112,8 +113,8 @@ struct PendingWait {
 }
 
 impl Desk {
-    /// Refuses an agent that does not lead its team. Otherwise workers could spawn workers without
-    /// end.
+    /// Refuses an agent that does not lead its team. Otherwise team workers could spawn team workers
+    /// without end.
     fn check_leads(&self) -> Result<(), Refusal> {
         let Some(member) = self.who.member else { return Ok(()) };
         let facts = self.parts.host.facts(member.session);
@@ -220,7 +221,7 @@ impl Desk {
         Ok(Some(ServerMessage::TeamMessageSent(TeamMessageSent { team_id, seq })))
     }
 
-    /// A team worker's own result.
+    /// Takes a team worker's own report of its result.
     pub async fn report(self, report: WorkerResult) -> Answer {
         let WorkerResult { team_id, worker_session_id: worker, success, result } = report;
         let (team, worker) = (team_id.uuid(), worker.uuid());
@@ -243,7 +244,7 @@ impl Desk {
         Ok(Some(ServerMessage::TeamInbox(shown::inbox(team_id, session_id, &page))))
     }
 
-    /// All teams; for an agent its own.
+    /// Lists all teams. An agent gets only its own team.
     pub async fn list(self) -> Answer {
         let all = ask(&self.parts.queue, |core, _| (Ok(core.machine.list()), Vec::new())).await?;
         let own = |team: &Team| self.who.member.is_none_or(|member| member.team == team.id);
@@ -263,7 +264,7 @@ impl Desk {
         undisturbed(async move {
             let sessions =
                 ask(&desk.parts.queue, move |core, _| deleted(core, team_id.uuid())).await?;
-            // Before the sessions of this machine end, which takes seconds.
+            // Other members are told first: ending the sessions of this machine takes seconds.
             desk.parts.outposts.call_roll();
             desk.parts.host.kill(sessions).await;
             Ok(())
@@ -273,7 +274,7 @@ impl Desk {
         Ok(Some(ServerMessage::TeamDeleted(OfTeam { team_id })))
     }
 
-    /// Creates a worker's session and calls `join` with its membership. If that fails, the
+    /// Creates a team worker's session and calls `join` with its membership. If `join` fails, the
     /// session ends.
     async fn with_worker<T: Send + 'static>(
         &self,
@@ -290,7 +291,7 @@ impl Desk {
             let membership = Membership { team: team.uuid(), session: session.id.uuid(), node };
             let joined =
                 ask(&desk.parts.queue, move |core, moment| join(core, membership, moment)).await;
-            // Only now: from here on the roll names it as a member of the team.
+            // Dropped only now: from here on, the roll names the session because it is in the team.
             drop(making);
             Ok((session.clone(), desk.or_end(session.id, joined).await?))
         });
@@ -299,8 +300,8 @@ impl Desk {
         Ok((session, given))
     }
 
-    /// Makes a session here or on another member. Until `PendingSession` is dropped, that member takes the
-    /// session for one of the team.
+    /// Makes a session here or on another member. Until the `PendingSession` is dropped, the other member
+    /// does not end the session for not being in the team.
     async fn make(
         &self,
         node: Option<String>,
@@ -321,7 +322,7 @@ impl Desk {
         made
     }
 
-    /// The facts about a team's leader. It is an error if the team is not active.
+    /// The facts about a team's leader. Fails if the team is not active.
     async fn leader(&self, team: TeamId) -> Result<Facts, Refusal> {
         let shown = self.team(team).await?;
         let inactive = || Refusal::Invalid(TeamError::Inactive(shown.id).to_string());
@@ -353,7 +354,7 @@ impl PendingWait {
 /// The answer of a call of the machine, and its effects, which count even if the call failed.
 type CallResult<T> = (Result<T, TeamError>, Vec<Effect>);
 
-/// A session in its team, and the other member that runs it.
+/// A session in its team, and the node id of the member that runs it; `None` for this machine.
 #[derive(Debug, Clone)]
 struct Membership {
     team: Uuid,

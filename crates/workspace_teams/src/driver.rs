@@ -44,7 +44,7 @@ pub(crate) struct Driver {
     records: Records,
     host: Arc<dyn TeamHost>,
     outposts: Arc<Outposts>,
-    /// The number of the message that each session was given and has not begun.
+    /// For each session, the number of the message that it was given and whose turn has not begun.
     in_hand: BTreeMap<Uuid, u64>,
     /// When sessions that had no room are offered their message again.
     offers_due: BTreeMap<Uuid, Instant>,
@@ -113,9 +113,9 @@ impl Driver {
     }
 
     /// Rebuilds the machine from the store, and offers messages that have not reached their
-    /// addressee. At the daemon's start, sessions that have ended leave their teams and turns that
-    /// had begun have failed. After a failure of the store the sessions are still running, so only
-    /// the offers are made again.
+    /// addressees. At the daemon's start, sessions that have ended leave their teams, and turns that
+    /// had begun fail. After a failure of the store the sessions are still running, so only the
+    /// offers are made again. Returns whether all records could be read.
     async fn find(&mut self) -> Result<bool, StoreError> {
         let StoredTeams { records, seats, all_read } = self.records.load().await?;
         let (machine, left_out) = Machine::restore(self.core.limits, records);
@@ -162,7 +162,7 @@ impl Driver {
         let moment = now();
         let mut calls = vec![Call::of(std::mem::take(&mut self.first))];
         calls.extend(inputs.into_iter().map(|input| self.call(input, moment)));
-        // Last: an input of this moment may settle what would time out.
+        // Time-outs come last: an input of this round may answer a wait that would time out now.
         calls.push(Call::of(self.time_passed(moment)));
         let changes: Vec<_> =
             calls.iter_mut().map(|call| std::mem::take(&mut call.changes)).collect();
@@ -254,7 +254,7 @@ impl Driver {
 
     fn carry_out(&mut self, queue: &Arc<Queue>, effect: Effect) {
         match effect {
-            // Changes are stored before anything is carried out.
+            // Changes were stored before anything is carried out.
             Effect::Keep(_) => {}
             Effect::Show(delivery) => self.show(&delivery),
             Effect::Deliver(delivery) => self.deliver(queue, &delivery),
@@ -285,8 +285,8 @@ impl Driver {
         }
     }
 
-    /// Shows a message to the viewers of its addressee. Those of a session that another machine runs
-    /// are shown it there.
+    /// Shows a message to the viewers of its addressee. If another machine runs that session, that machine
+    /// shows the message.
     fn show(&self, delivery: &Delivery) {
         if self.core.machine.node_of(delivery.to).is_some() {
             return;
@@ -337,7 +337,7 @@ impl Driver {
             }
             let name = |worker| self.host.name(SessionId::from_uuid(worker));
             let text = news::prompt(&results, name);
-            // Before the delivery, whose receipt may come at once.
+            // Noted before the delivery, whose receipt may come at once.
             self.core.news.tells(leader, &results);
             let receipt = news_receipt(Arc::clone(queue), leader);
             if let Err(refusal) = self.host.deliver(session, text, receipt) {

@@ -32,7 +32,7 @@ pub(crate) struct Records {
 #[derive(Default)]
 pub(crate) struct StoredTeams {
     pub(crate) records: Vec<Record>,
-    /// The outpost's.
+    /// The records of the outpost.
     pub(crate) seats: Vec<SeatRecord>,
     /// Whether all records could be read.
     pub(crate) all_read: bool,
@@ -73,7 +73,8 @@ impl Records {
     /// not at all, unless there are more than [`MAX_CHANGES`].
     ///
     /// # Errors
-    /// The reason, in words. It is then unknown what is in the store, so it must be read again.
+    /// When the store fails: the reason, in words. What the store holds is then unknown, so it must be read
+    /// again.
     pub(crate) async fn write(&mut self, calls: Vec<Vec<Change>>) -> Result<(), String> {
         let atoms: Vec<Atom> = calls.into_iter().flat_map(|call| self.atoms(call)).collect();
         let steps = packed(atoms);
@@ -142,8 +143,8 @@ impl Records {
     }
 }
 
-/// Packs atoms into few steps. An atom that is too large for one step is split, and its new records
-/// go first: a record that is removed late does no harm.
+/// Packs atoms into few steps. An atom that is too large for one step is split: its new records are
+/// stored first, since a record that is removed late does no harm.
 fn packed(atoms: Vec<Atom>) -> Vec<Vec<Step>> {
     let mut steps: Vec<Vec<Step>> = Vec::new();
     for mut atom in atoms {

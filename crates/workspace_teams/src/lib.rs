@@ -1,6 +1,6 @@
 //! Teams of agents on this machine: `session::team`'s machine with sessions, a clock and the store.
 //!
-//! - [`Teams`]: follows the turns of members; [`TeamRequests`], [`Desk`]: called for clients
+//! - [`Teams`]: follows the turns of members; [`TeamRequests`], [`Desk`]: called for clients' requests
 //! - `desk`: answers every request about teams; `spawning`: the sessions that teams create;
 //!   `shown`: teams in the form that clients get
 //! - `queue`: the inputs of the machine, in order
@@ -8,8 +8,8 @@
 //!   acknowledges requests; `core`: the machine and its callers
 //! - `facts`: records in the store
 //! - `delivery`: a message as an agent's prompt; `news`: results that no caller waited for
-//! - `outposts`: team workers on other members, and this machine's for their teams
-//! - `team_host`: the parts of the workspace that teams use; `workspace_host`: the workspace as such
+//! - `outposts`: team workers on other members, and team workers here for the teams of other members
+//! - `team_host`: the parts of the workspace that teams use; `workspace_host`: these parts of the real workspace
 
 mod core;
 mod delivery;
@@ -76,7 +76,7 @@ impl Teams {
     }
 
     /// Restores the stored teams of a workspace that has started. Ends sessions whose team is gone,
-    /// and delivers messages that did not reach their addressee.
+    /// and delivers messages that have not reached their addressees.
     ///
     /// # Errors
     /// When the store cannot be read.

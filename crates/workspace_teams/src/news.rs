@@ -35,9 +35,9 @@ pub(crate) struct News {
 
 /// How far a leader is with the prompt that has results for it.
 enum PromptState {
-    /// The leader has a prompt with these results, and its turn has not begun.
+    /// The leader has a prompt with these results, and the prompt's turn has not begun.
     Given(Results),
-    /// The leader had no room. It is tried again at this time.
+    /// The leader had no room. It may be given a prompt again from this time on.
     Rests(Instant),
 }
 
@@ -51,40 +51,40 @@ impl News {
         }
     }
 
-    /// Whether a leader has a prompt whose turn has not begun.
+    /// Whether a leader has a prompt with results whose turn has not begun.
     pub(crate) fn is_given(&self, leader: Uuid) -> bool {
         matches!(self.prompts.get(&leader), Some(PromptState::Given(_)))
     }
 
-    /// A leader is given a prompt with these results.
+    /// Notes that a leader is given a prompt with these results.
     pub(crate) fn tells(&mut self, leader: Uuid, results: &[Finished]) {
         let results = results.iter().map(|one| (one.worker, one.number)).collect();
         self.prompts.insert(leader, PromptState::Given(results));
     }
 
-    /// The turn with the prompt begins.
+    /// Notes that the turn with the prompt begins.
     pub(crate) fn begins(&mut self, leader: Uuid) {
         if let Some(PromptState::Given(results)) = self.prompts.remove(&leader) {
             self.in_turn.entry(leader).or_default().extend(results);
         }
     }
 
-    /// The leader had no room for the prompt.
+    /// Notes that the leader had no room for the prompt.
     pub(crate) fn not_taken(&mut self, leader: Uuid, now: Instant) {
         self.prompts.insert(leader, PromptState::Rests(now + LOOK_AGAIN));
     }
 
-    /// A leader got a result in its present turn, by a wait.
+    /// Notes that a leader got a result in its present turn, by a wait.
     pub(crate) fn note_result(&mut self, leader: Uuid, worker: Uuid, number: u64) {
         self.in_turn.entry(leader).or_default().insert(worker, number);
     }
 
-    /// A turn of a leader is over. Returns the results that it got in that turn.
+    /// Notes that a turn of a leader is over. Returns the results that the leader got in that turn.
     pub(crate) fn heard(&mut self, leader: Uuid) -> Results {
         self.in_turn.remove(&leader).unwrap_or_default()
     }
 
-    /// A session has ended.
+    /// Notes that a session has ended.
     pub(crate) fn gone(&mut self, session: Uuid) {
         self.prompts.remove(&session);
         self.in_turn.remove(&session);

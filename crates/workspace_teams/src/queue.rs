@@ -28,7 +28,7 @@ pub(crate) const TEXT: usize = 64 << 20;
 const AT_ONCE: usize = 256;
 /// The deadline of an answer, which has to wait for the store.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The text in place of one that did not fit.
+/// The text in place of a text that did not fit.
 pub(crate) const LEFT_OUT: &str =
     "[the text is lost: it could not be written down, and there were too many]";
 
@@ -76,7 +76,7 @@ pub(crate) enum SessionNotice {
         seq: u64,
         session: Uuid,
     },
-    /// The turn begins in which a leader is given results.
+    /// A turn of a leader begins whose prompt gives it results.
     NewsBegun {
         leader: Uuid,
     },
@@ -84,7 +84,7 @@ pub(crate) enum SessionNotice {
     NewsNotTaken {
         leader: Uuid,
     },
-    /// A wait has returned these results: worker and number.
+    /// A wait has returned these results, each named by its team worker and its number.
     Heard(Vec<(Uuid, u64)>),
     Started {
         session: Uuid,
@@ -120,7 +120,7 @@ impl SessionNotice {
         Self::Ended { session: session.uuid(), turn, outcome, text, at }
     }
 
-    /// The session in which it happened, if it is not about a leader or a caller.
+    /// The session that the notice is about; `None` for notices about news or waits.
     pub(crate) fn session(&self) -> Option<Uuid> {
         match *self {
             Self::Begun { session, .. }
@@ -170,7 +170,7 @@ pub(crate) fn not_kept(why: &str) -> String {
 }
 
 impl Queue {
-    /// Adds a notice. If too many are waiting, it is logged and dropped.
+    /// Adds a notice. If too many are waiting, the new one is logged and dropped.
     pub(crate) fn tell(&self, notice: SessionNotice) {
         let mut waiting = self.lock();
         if waiting.notices >= NOTICES {
@@ -209,7 +209,8 @@ impl Queue {
         self.rung.notify_one();
     }
 
-    /// Takes the inputs that wait, or waits for the next one. Empty once `deadline` has passed.
+    /// Takes the inputs that wait, at most [`AT_ONCE`], or waits for the next one. Empty once `deadline` has
+    /// passed.
     pub(crate) async fn next(&self, deadline: Option<Instant>) -> Vec<Input> {
         loop {
             let taken = self.lock().take();
@@ -227,7 +228,7 @@ impl Queue {
         }
     }
 
-    /// Reports of the outpost are stored.
+    /// Notes that reports of the outpost were stored.
     pub(crate) fn reported(&self) {
         self.reports.send_modify(|reports| *reports = reports.wrapping_add(1));
     }

@@ -8,7 +8,7 @@ use protocol::workspace::{
 };
 use uuid::Uuid;
 
-/// The most bytes of results in one answer. More are cut evenly.
+/// The most bytes of results in one answer. If there are more, each result is cut to an equal share.
 const RESULTS: usize = 16 << 20;
 
 /// A team. A worker that has ended is listed for as long as its session is still known.
@@ -52,7 +52,7 @@ pub(crate) fn handoff(answer: &Answer, worker: SessionId) -> HandoffResult {
 /// The outcome of a wait.
 pub(crate) fn waited(answer: &Answer) -> TeamWaitResult {
     let all: usize = answer.finished.iter().map(|one| one.result.len()).sum();
-    // Evenly, so that one long result does not hide the others.
+    // Equal shares, so that one long result does not hide the others.
     let most = if all <= RESULTS { all } else { RESULTS / answer.finished.len().max(1) };
     let results = answer.finished.iter().map(|one| {
         let end = one.result.floor_char_boundary(most);
@@ -87,7 +87,7 @@ fn ids(uuids: impl Iterator<Item = Uuid>) -> Vec<SessionId> {
     uuids.map(SessionId::from_uuid).collect()
 }
 
-/// From milliseconds since 1970.
+/// The time from milliseconds since 1970; 1970 itself if it is out of range.
 fn time(at: u64) -> Timestamp {
     let at = i64::try_from(at).ok().and_then(|at| Timestamp::from_millisecond(at).ok());
     at.unwrap_or(Timestamp::UNIX_EPOCH)

@@ -18,7 +18,7 @@ pub(crate) fn of_assign(assign: Assign) -> (SpawnWorker, String) {
     (worker, prompt)
 }
 
-/// The same of work that is waited for.
+/// The team worker that work is handed off to, and the work.
 pub(crate) fn of_handoff(handoff: Handoff) -> (SpawnWorker, String) {
     let Handoff { team_id, prompt, worker_name, provider, mode, working_dir, node_id, .. } =
         handoff;
@@ -43,7 +43,7 @@ pub(crate) fn worker(new: SpawnWorker, leader: &Facts) -> Result<NewSession, Ref
     let provider = new.provider.unwrap_or_else(|| leader.provider.clone());
     let as_leader = provider == leader.provider;
     let model = new.model.or_else(|| leader.model.clone().filter(|_| as_leader));
-    // Arguments of one agent mean nothing, or something else, to another.
+    // The arguments of one agent's program mean nothing, or something else, to another's.
     let args = || if as_leader { leader.extra_args.clone() } else { Vec::new() };
     let engine = engine(new.mode, provider, model, new.extra_args.unwrap_or_else(args))?;
     let working_dir = new.working_dir.unwrap_or_else(|| leader.working_dir.clone());

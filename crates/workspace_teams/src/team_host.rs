@@ -28,7 +28,7 @@ pub(crate) trait TeamHost: Send + Sync {
     /// Whether this machine has such a project.
     fn has_project(&self, project: ProjectId) -> bool;
 
-    /// Ends these sessions, and forgets them.
+    /// Ends those of these sessions that this machine runs, and forgets them.
     fn kill(&self, sessions: Vec<SessionId>) -> BoxFuture<'static, ()>;
 
     /// The facts about a session of this machine, if it is known.

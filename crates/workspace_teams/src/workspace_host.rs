@@ -14,8 +14,8 @@ use crate::{core::now, outposts::Outposts, team_host::TeamHost};
 /// The most sessions that are ended at the same time.
 const ENDED_AT_ONCE: usize = 16;
 
-/// The workspace itself. It holds the sessions weakly: the task of the teams holds this, and must not
-/// keep the sessions of a workspace that is dropped.
+/// The workspace itself. It holds the sessions weakly, since the task of the teams owns such a value and
+/// must not keep the sessions of a workspace that is dropped.
 #[derive(Clone)]
 pub(crate) struct WorkspaceHost {
     sessions: WeakSessions,
@@ -41,15 +41,15 @@ impl WorkspaceHost {
         self.sessions.upgrade().ok_or_else(gone)
     }
 
-    /// Ends the sessions of teams that no longer exist. The daemon died before it had ended them.
-    /// Those with a seat in the outpost work for teams of other members.
+    /// Ends the sessions of teams that no longer exist: the daemon died before it had ended them.
+    /// Sessions with a seat in the outpost stay, since they work for teams of other members.
     pub(crate) fn end_orphans(&self, teams: &[TeamId], seats: &[SessionId]) {
         let Ok(sessions) = self.sessions() else { return };
         let all = sessions.list(true).into_iter().filter(|session| !seats.contains(&session.id));
         let orphans = all.filter(|session| session.team_id.is_some_and(|id| !teams.contains(&id)));
         let orphans: Vec<_> = orphans.map(|session| session.id).collect();
         if !orphans.is_empty() {
-            // The start does not wait for it.
+            // The daemon's start does not wait for this.
             tokio::spawn(self.kill(orphans));
         }
     }

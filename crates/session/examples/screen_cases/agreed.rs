@@ -1,34 +1,35 @@
 //! The part of the random streams on which terminals agree.
 //!
-//! Emulators differ in what no program relies on. A piece of a stream that this crate and xterm.js
-//! read differently says nothing about snapshots; such pieces are left out here, each for a reason.
-//! Some differ only beside others: then there are streams of several kinds.
+//! Emulators differ in details that no program relies on. A piece of a stream that this crate and
+//! xterm.js read differently says nothing about snapshots, so such pieces are left out, each for a
+//! reason. Some pieces differ only together with certain others, so there are streams of several kinds.
 
-/// Characters beside those of ASCII. Not among them are control characters of eight bits: they begin
-/// sequences in the middle of words.
+/// The characters outside of ASCII that may occur. Control characters of eight bits are not among them,
+/// since they begin sequences in the middle of words.
 const KNOWN: &str = "漢字🦀é─\u{ad}\u{301}\u{200d}\u{fe0f}";
 
-/// The characters with which sequences go on after `ESC`.
+/// The characters that may follow `ESC`.
 const BEGINNINGS: &str = "[]PX^_()*+#78DEMHcZ=>\\%no}|~";
 
-/// The kind of a stream, by which it leaves out sequences that do not go with it.
+/// The kind of a stream. Each kind leaves out other sequences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Colours, and cursors that are saved. Rows that are scrolled in from above are plain, or have
-    /// the pen's colour. A reset forgets the titles that were saved, or not.
+    /// Colours, and cursors that are saved. Left out: scrolling down, since terminals disagree whether the
+    /// new rows have the pen's colour; and resets, since terminals disagree whether these forget saved
+    /// titles.
     Coloured,
-    /// Wide characters in colours. Blanks inserted in the middle of one leave a half of it in
-    /// xterm.js, and so does what is printed at the edge where lines are not wrapped.
+    /// Wide characters in colours. Left out: inserting blanks in the middle of a wide character, and
+    /// printing at the edge where lines are not wrapped. Both leave half a character in xterm.js.
     Wide,
-    /// Character sets and links. xterm.js restores a set with the cursor by what it was, not by its
-    /// name, and does not restore links.
+    /// Character sets and links. Left out: saving the cursor. With the cursor, xterm.js restores a set as it
+    /// was and not by its name, and does not restore links.
     Sets,
 }
 
 impl Kind {
     pub(crate) const ALL: [Self; 3] = [Self::Coloured, Self::Wide, Self::Sets];
 
-    /// The text of the pieces that means the same everywhere, as clients are sent it.
+    /// The text of those pieces that mean the same everywhere, in the form in which clients are sent it.
     pub(crate) fn agreed(self, pieces: &[Vec<u8>]) -> String {
         let texts = pieces.iter().map(|piece| String::from_utf8_lossy(piece));
         let agreed = texts.filter(|text| !differs(text) && !is_open(text) && self.goes_with(text));
@@ -43,7 +44,7 @@ impl Kind {
         let plain = !is_set(text) && !link && !underlined && !is_one_of("T") && text != "\x1bc";
         match self {
             Self::Coloured => plain && !wide,
-            // Erasures that spare protected cells leave halves, too.
+            // Erasures that spare protected cells leave half a character, too.
             Self::Wide => {
                 let spares = text.starts_with("\x1b[?") && is_one_of("JK");
                 plain && !is_one_of("@") && !spares && text != "\x1b[?7l"
@@ -58,13 +59,13 @@ impl Kind {
     }
 }
 
-/// A text of lines and pens that means the same everywhere, and in which nothing is written twice.
+/// A text of lines and pens that means the same everywhere, and that writes no line twice.
 pub(crate) fn flow(text: &str) -> String {
     let mut pieces = text.split("\x1b[");
     let mut pens = pieces.next().unwrap_or_default().to_owned();
     for (numbers, rest) in pieces.filter_map(|piece| piece.split_once('m')) {
         let numbers = numbers.replace("38;5;200", "95").replace("48;5;3", "105");
-        // It has one kind of blinking, and mixes one colour of underlines with the next.
+        // xterm.js has one kind of blinking, and mixes one colour of underlines with the next.
         let known = |number: &&str| !number.starts_with("58") && !["6", "59"].contains(number);
         let kept = numbers.split(';').filter(known);
         let kept: Vec<&str> = kept.collect();
@@ -85,8 +86,8 @@ fn is_set(text: &str) -> bool {
     places.iter().any(|set| text.starts_with(set)) || shifts.contains(&text)
 }
 
-/// Whether a piece ends in the middle of a sequence. What then comes ends it by chance, in every
-/// terminal elsewhere. (Cases are cut in the middle of sequences all the same.)
+/// Whether a piece ends in the middle of a sequence. The next piece would end it by chance, in every
+/// terminal at another place. (Cases are still cut in the middle of sequences.)
 fn is_open(text: &str) -> bool {
     let closed = ["\x07", "\x1b\\"].iter().any(|end| text.ends_with(end));
     let string = ["\x1b]", "\x1bP", "\x1bX", "\x1b^", "\x1b_"].iter().any(|s| text.starts_with(s));
@@ -96,47 +97,48 @@ fn is_open(text: &str) -> bool {
         || !text.split('\x1b').skip(1).all(known)
 }
 
-/// Whether xterm.js reads a piece otherwise than this crate does, or not at all.
+/// Whether xterm.js reads a piece differently from this crate, or not at all. In the comments, "it" is xterm.js.
 fn differs(text: &str) -> bool {
-    // It counts as far as it is told, for minutes.
+    // It repeats as often as the number says, for minutes.
     text.contains("99999999999")
-        // What is not UTF-8, in the middle of a sequence; and what is, but not as wide everywhere.
+        // Bytes that are not UTF-8, in the middle of a sequence; and characters that are not equally wide everywhere.
         || text.chars().any(|c| !c.is_ascii() && !KNOWN.contains(c))
-        // What is cut out of a sequence by a control character within it.
+        // A sequence with control characters within it.
         || text.contains("\x1b[1\r\n")
-        // Filling the page with E: with the pen, or with a plain one.
+        // Filling the page with E: terminals disagree whether the pen's look is used.
         || text == "\x1b#8"
         // It has tab stops for each page.
         || text == "\x1bH"
-        // It does not know this way to choose how the cursor looks.
+        // It does not know this sequence for the cursor's look.
         || text.starts_with("\x1b]50;")
-        // It does not know this way to protect cells.
+        // It does not know these sequences, which protect cells.
         || ["\x1bV", "\x1bW"].contains(&text)
         || control(text).is_some_and(|(numbers, end)| control_differs(numbers, end))
 }
 
+/// Whether xterm.js reads a control sequence differently. In the comments, "it" is xterm.js.
 fn control_differs(numbers: &str, end: char) -> bool {
     let has = |wanted: &[&str]| numbers.split(';').any(|number| wanted.contains(&number));
     match end {
-        // It fails, with the cursor in the last cell.
+        // It fails if the cursor is in the last cell.
         'J' => has(&["1", "?1"]),
-        // A reset of the pen ends protection there.
+        // In xterm.js a reset of the pen ends protection.
         'q' => numbers.ends_with('"'),
         // It changes columns behind the last one.
         '}' | '~' => true,
         '@' | 'A' => numbers.ends_with(' '),
-        // It has one kind of blinking. It does not restore the kind and the colour of an underline with the cursor. Of half a colour
-        // it drops more.
+        // It has one kind of blinking. With the cursor it does not restore the kind and the colour of an underline. Of
+        // an incomplete colour it drops more numbers.
         'm' => has(&["6", "21", "59"]) || numbers.contains(':') || is_half_a_colour(numbers),
-        // It goes down beyond the margin.
+        // It moves the cursor beyond the margin.
         'e' => true,
-        // It has tab stops for each page, and goes back to none from behind the last column.
+        // It has tab stops for each page, and does not go back to one from behind the last column.
         'g' | 'W' | 'Z' => true,
-        // It forgets more modes.
+        // At a soft reset it forgets more modes.
         'p' => numbers == "!",
         // In origin mode it counts from the margin twice when it moves by columns. It does not know
-        // the older ways to write reports of the mouse. Which rows go on in the next one differs where
-        // lines are written twice, and with it how far a backspace goes back.
+        // the older forms of mouse reports. Where lines are written twice, terminals disagree about
+        // which rows are wrapped, and so about how far a backspace goes back.
         'h' | 'l' => has(&["?6", "?45", "?1005", "?1015"]),
         _ => false,
     }
@@ -148,13 +150,14 @@ fn is_half_a_colour(numbers: &str) -> bool {
     rest.split(';').any(|number| ["38", "48", "58"].contains(&number))
 }
 
-/// The numbers and the end of a control sequence, if that is what `text` is.
+/// The numbers and the last character of a control sequence; `None` if `text` is something else.
 fn control(text: &str) -> Option<(&str, char)> {
     let inner = text.strip_prefix("\x1b[")?;
     let end = inner.chars().next_back()?;
     inner.strip_suffix(end).map(|numbers| (numbers, end))
 }
 
+/// Adds what makes a piece mean the same in xterm.js ("it" in the comments) as in this crate.
 fn put_right(text: &str) -> String {
     match text {
         // xterm.js has margins for each page.
@@ -163,22 +166,23 @@ fn put_right(text: &str) -> String {
             format!("\x1b[r{text}")
         }
         link if link.starts_with("\x1b]8;") => format!("{link}link\x1b]8;;\x07"),
-        // It does not restore that the next character wraps; a step back ends that everywhere.
+        // It does not restore the state in which the next character wraps. A step back ends that state in every
+        // terminal.
         save if save == "\x1b7" || save == "\x1b[?1048h" || is_end(save, 's') => {
             format!("\x08{save}")
         }
-        // A reset leaves it the title and what it takes for settings.
+        // At a reset it keeps the title and some modes.
         "\x1bc" => "\x1b]2;\x07\x1b[20l\x1b[?12l\x1b[?25h\x1bc".to_owned(),
         // It repeats a character with its marks.
         repeat if is_end(repeat, 'b') => format!("x{repeat}"),
         sequence if sequence.starts_with('\x1b') => sequence.to_owned(),
-        // Its character set of lines has no blank.
+        // Its character set of lines has no blank for `_`.
         word => put_on_something(&word.replace('_', "-")),
     }
 }
 
-/// Marks that are on nothing, or on what may be at the end of a sequence, are left out: xterm.js
-/// gives them a cell of their own.
+/// Leaves out combining marks that follow no character, or a character that may end a sequence: xterm.js
+/// gives such marks a cell of their own.
 fn put_on_something(word: &str) -> String {
     let mut base = false;
     let kept = word.chars().filter(|character| {

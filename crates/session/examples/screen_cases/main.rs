@@ -1,15 +1,15 @@
-//! Cases for comparing this crate's screens with a terminal that somebody else wrote.
+//! Cases for comparing this crate's screens with a terminal from another project.
 //!
 //! `cargo run -p session --example screen_cases -- SEED COUNT`
 //!
-//! Prints one case a line, as JSON: what a program wrote (`past`), a snapshot taken then, and what
-//! it wrote later (`rest`). A terminal that read `past` and one that read `snapshot` must show the
-//! same, and go on doing so while both read `rest`. First come the recordings of real programs, each
-//! cut in many places, then `COUNT` random streams of lines, and as many of each other kind. With `-`
-//! instead of the two numbers, cases without a snapshot are read from the standard input, and printed
-//! with one.
+//! Prints one case on each line, as JSON: the output of a program (`past`), a snapshot taken after it, and
+//! the program's later output (`rest`). A terminal that has read `past` and one that has read `snapshot`
+//! must show the same, and must still do so after both have read `rest`. First come a few written cases,
+//! then recordings of real programs, each cut in many places, then `COUNT` random streams of lines, and
+//! as many of each other kind. With `-` instead of the two numbers, cases without a snapshot are read
+//! from the standard input, and printed with one.
 //!
-//! - `agreed`: what of the random streams terminals agree on, and why not on the rest
+//! - `agreed`: the part of the random streams on which terminals agree, and the reasons why not on the rest
 //! - `streams`: the random streams of this crate's own tests
 #![allow(clippy::print_stdout, reason = "the cases are printed")]
 #![allow(clippy::expect_used, reason = "a tool that stops at the first surprise")]
@@ -37,8 +37,8 @@ const RECORDINGS: [(&str, &[u8]); 5] = [
     ("shell", include_bytes!("recordings/shell.vt")),
 ];
 
-/// The pieces that the random streams leave out, for they would mean different things beside others: what was
-/// written, and what comes then.
+/// Cases with pieces that the random streams leave out, since terminals read them differently next to some
+/// other pieces: name, `past` and `rest`.
 const TOLD: [(&str, &str, &str); 6] = [
     (
         "origin mode",
@@ -52,7 +52,7 @@ const TOLD: [(&str, &str, &str); 6] = [
     ("a soft reset", "\x1b[2;3r\x1b[4h\x1b[?25l\x1b[31mred\x1b[!p", "plain\x1b[6H\n"),
 ];
 
-/// In how many places each recording is cut.
+/// The number of places in which each recording is cut.
 const CUTS: usize = 40;
 
 /// The size that the recordings were made with.
@@ -63,7 +63,7 @@ struct Case {
     name: String,
     cols: u16,
     rows: u16,
-    /// Whether all of it is lines, none of which is written twice.
+    /// Whether the output is lines only, none of which is written twice.
     #[serde(default)]
     flows: bool,
     past: String,
@@ -79,7 +79,7 @@ impl Case {
         Self { name, cols, rows, flows: false, past, snapshot: String::new(), rest }
     }
 
-    /// One of a text that is cut somewhere.
+    /// A case of a text that is cut at a random place.
     fn cut(name: &str, size: Size, text: &str, runner: &mut TestRunner) -> Self {
         let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
         let places: Vec<usize> = ends.collect();
@@ -146,7 +146,8 @@ fn random(name: &str, kind: Kind, runner: &mut TestRunner) -> Case {
     Case::cut(name, size(runner), &text, runner)
 }
 
-/// In a single row xterm.js has no margins, and does not go home when it is told some.
+/// A random size of two rows at least: with a single row, xterm.js has no margins, and does not move the cursor
+/// home when a program sets them.
 fn size(runner: &mut TestRunner) -> Size {
     let Size { cols, rows } = any(streams::sizes(), runner);
     Size::new(cols, rows.max(2))

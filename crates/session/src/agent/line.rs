@@ -9,14 +9,14 @@ use super::{dialect::words, turns::MAX_LINE};
 
 /// The longest line that is kept as a whole, in bytes.
 pub(crate) const MAX_WHOLE: usize = 8 * 1024 * 1024;
-/// How much is kept of a longer line than [`MAX_LINE`].
+/// How much is kept of a line that is longer than [`MAX_LINE`].
 const CUT: Bounds = Bounds { total: MAX_LINE - 128 * 1024, ..Bounds::WHOLE };
 
 /// A line of an agent's output, without its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// The line. If it has more than [`MAX_LINE`] bytes and is JSON, the same with long texts cut: kinds
-    /// and ids are kept. If it is not JSON, its beginning.
+    /// The line, if it has at most [`MAX_LINE`] bytes. Of a longer line of JSON: the same JSON with long
+    /// texts cut, while kinds and ids are kept. Of another longer line: its beginning.
     pub text: String,
     /// The part that `text` lacks, if it was cut.
     pub cut: Option<Cut>,
@@ -62,8 +62,8 @@ impl Line {
     }
 }
 
-/// Splits a stream into lines. It keeps at most the unfinished line, and of one that is longer than 8
-/// MiB only what is shown.
+/// Splits a stream into lines. It keeps at most the unfinished line. Of an unfinished line that is
+/// longer than 8 MiB, it keeps only the part that is shown.
 #[derive(Debug, Default)]
 pub struct LineSplitter {
     /// The unfinished line, or the beginning of a very long one.
@@ -110,7 +110,7 @@ impl LineSplitter {
             let mut repair = Box::new(Repair::new(CUT));
             repair.push(&self.rest);
             self.long = Some(Long { repair, bytes: self.rest.len() as u64 });
-            // Kept for a line that is no JSON, whose beginning is shown.
+            // The beginning is kept, since it is shown if the line is not JSON.
             self.rest.truncate(MAX_LINE);
             self.rest.shrink_to_fit();
         }

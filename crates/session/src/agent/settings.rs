@@ -32,11 +32,11 @@ pub enum PermissionMode {
     /// The agent asks, if it can; if it cannot, it stays within its own sandbox.
     #[default]
     Ask,
-    /// It changes files of the project without asking.
+    /// The agent changes files of the project without asking.
     AcceptEdits,
-    /// It changes nothing.
+    /// The agent changes nothing.
     Plan,
-    /// It does everything without asking.
+    /// The agent does everything without asking.
     Bypass,
 }
 
@@ -158,8 +158,7 @@ fn check_argument(argument: &str, reserved: &[&str]) -> Result<(), BadSettings> 
     }
 }
 
-/// Checks a model's name. Braces are refused, since one of the programs reads them as a
-/// placeholder.
+/// Checks a model's name. Braces are refused, since opencode replaces placeholders in braces.
 fn check_model(model: &str) -> Result<(), BadSettings> {
     let odd = |c: char| c.is_control() || matches!(c, '{' | '}');
     match (1..=256).contains(&model.len()) && !model.contains(odd) {

@@ -16,7 +16,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// The sum of both. The cost is unknown only if neither has one.
+    /// The sum of two usages. Its cost is unknown only if neither of them has a cost.
     pub(crate) fn and(self, more: Self) -> Self {
         let costs = [self.cost_usd, more.cost_usd];
         Self {
@@ -27,8 +27,8 @@ impl Usage {
     }
 
     /// The usage since `self`, where `self` and `total` are totals of one count. If `total` is smaller
-    /// than `self`, the count has started again, and `total` itself is the usage. The cost is always the
-    /// one of `total`.
+    /// than `self`, the count has started again, and `total` itself is the usage. The cost is always that
+    /// of `total`.
     pub(crate) fn until(self, total: Self) -> Self {
         let restarted =
             total.input_tokens < self.input_tokens || total.output_tokens < self.output_tokens;

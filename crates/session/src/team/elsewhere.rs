@@ -8,18 +8,18 @@ use uuid::Uuid;
 use super::{Effect, FinishedTurn, Membership, Teams, effect::Out, outpost::Report, record::Key};
 
 impl Teams {
-    /// The node id of the machine that runs a member's session, if it is another one than this.
+    /// The node id of the machine that runs a member's session; `None` if it is this machine.
     pub fn node_of(&self, session: Uuid) -> Option<&str> {
         let team = self.teams.get(self.team_of.get(&session)?)?;
         team.members.get(&session)?.record.node.as_deref()
     }
 
-    /// The sessions that this machine runs for the teams, without those that have ended.
+    /// The sessions that the machine `node` runs for the teams, without those that have ended.
     pub fn sessions_at(&self, node: &str) -> Vec<Uuid> {
         self.elsewhere().filter(|(_, at)| *at == node).map(|(session, _)| session).collect()
     }
 
-    /// The machines that run sessions for the teams.
+    /// The node ids of the other machines that run sessions for the teams.
     pub fn nodes(&self) -> Vec<String> {
         let nodes: std::collections::BTreeSet<_> = self.elsewhere().map(|(_, node)| node).collect();
         nodes.into_iter().map(str::to_owned).collect()
@@ -39,7 +39,7 @@ impl Teams {
         out.change(Key::member(team, session));
         let mut effects = self.apply(membership, report, at, &mut out);
         effects.extend(self.finish(out));
-        // Of both calls together, what is to be stored comes first.
+        // The effects of two calls were joined: those to keep must come first.
         effects.sort_by_key(|effect| !matches!(effect, Effect::Keep(_)));
         effects
     }
@@ -72,8 +72,8 @@ impl Teams {
         }
     }
 
-    /// A message that has reached its session, whether or not it was offered since this machine's
-    /// start.
+    /// Notes that a message has reached its session, whether or not the message was offered since this
+    /// machine's start.
     fn reach_once(&mut self, membership: Membership, seq: u64, out: &mut Out) {
         let member = self.member_mut(membership);
         let is_new = member.is_some_and(|member| !member.is_gone() && seq > member.record.reached);

@@ -50,8 +50,8 @@ impl Teams {
         self.post(team, draft, at)
     }
 
-    /// Gives a team worker work, in the leader's name. The prompt is sent as a message, so it is as
-    /// durable. The team worker is pending until the turn that the prompt begins has a result.
+    /// Gives a team worker work, in the leader's name. The prompt is sent as a message, so it is stored
+    /// as messages are. The team worker is pending until the turn that the prompt begins has a result.
     ///
     /// # Errors
     /// When there is no such team worker, the team worker or the leader has ended, or the prompt
@@ -96,7 +96,7 @@ impl Teams {
         session: Uuid,
     ) -> Result<Vec<Effect>, TeamError> {
         let member = self.team(team)?.member(session)?;
-        // Said again, for example after a lost connection.
+        // A repeated call, for example after a lost connection.
         if member.is_gone() || seq <= member.record.reached {
             return Ok(Vec::new());
         }
@@ -140,7 +140,8 @@ impl Teams {
     pub(super) fn offer(&mut self, membership: Membership, out: &mut Out) {
         let Some(team) = self.teams.get_mut(&membership.team) else { return };
         let Some(member) = team.members.get_mut(&membership.session) else { return };
-        // One at a time: the next is delivered when this has reached the session, so their order holds.
+        // One at a time, so that the order holds: the next message is delivered when this one has reached the
+        // session.
         if member.full || member.offered.is_some() || member.is_gone() {
             return;
         }

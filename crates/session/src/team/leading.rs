@@ -1,9 +1,9 @@
 //! News for a leader's agent: its delivery, and its repetition after a restart.
 //!
-//! News has two sources. The first are messages of members to the leader: one counts as seen when
-//! the leader's turn with it is over, so a message whose turn ended with the daemon's death is
-//! delivered again. The second are results of the team workers to which the leader's agent itself
-//! gave work: each is news until the agent has heard of it, by a wait or by a prompt.
+//! News has two sources. The first are messages of members to the leader. A message counts as seen
+//! when the leader's turn with it is over. So it is delivered again if the daemon died during that
+//! turn. The second are results of the team workers to which the leader's agent itself gave work.
+//! Each result is news until the agent has heard of it, by a wait or by a prompt.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -57,7 +57,7 @@ impl Teams {
             && let Some(member) =
                 self.member_mut(membership).filter(|member| member.record.heard < number)
         {
-            // A number beyond the results would hide one that comes later.
+            // A number beyond that of the newest result would hide a later result.
             member.record.heard = number.min(member.record.results);
             out.change(Key::member(membership.team, worker));
             self.note_news(membership);
@@ -81,7 +81,7 @@ impl Teams {
         };
     }
 
-    /// Updates the same for all team workers.
+    /// Updates for all team workers whether they have such a result.
     pub(super) fn note_all_news(&mut self) {
         let members = self.teams.iter().flat_map(|(team, found)| {
             let news = found.workers().filter(|member| member.is_news());
@@ -111,7 +111,7 @@ impl Teams {
         }
     }
 
-    /// Queues the messages to a leader again whose turn ended with the daemon's death.
+    /// Queues again the messages that reached a leader in a turn that ended with the daemon's death.
     pub(super) fn hand_again(&mut self, membership: Membership, out: &mut Out) {
         let Some(team) = self.teams.get_mut(&membership.team) else { return };
         let Some(member) =
@@ -128,7 +128,7 @@ impl Teams {
         let lost = later.filter(|(_, message)| message.to.contains(&membership.session));
         let lost: Vec<u64> = lost.map(|(seq, _)| *seq).collect();
         member.waiting.extend(lost);
-        // Taken back to what was seen, so that they are delivered in order again.
+        // Taken back to the newest message that was seen, so that the later ones are delivered in order again.
         member.record.reached = from;
         out.change(Key::member(membership.team, membership.session));
     }

@@ -21,7 +21,7 @@ pub struct MemberRecord {
     pub(super) turn: Option<Turn>,
     /// The newest turn that has begun.
     pub(super) last_turn: u64,
-    /// The number of its results.
+    /// The number of the session's results so far.
     pub(super) results: u64,
     /// Whether the leader's agent itself gave the session work, and must hear of each result.
     #[serde(default)]
@@ -29,10 +29,10 @@ pub struct MemberRecord {
     /// The newest result that the leader has heard of.
     #[serde(default)]
     pub(super) heard: u64,
-    /// The machine that runs the session, if it is another one than the team's owner: its node id.
+    /// The node id of the machine that runs the session; `None` if that is the team's owner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) node: Option<String>,
-    /// The newest report of that machine about the session.
+    /// The number of the newest report that was taken from that machine about the session.
     #[serde(default)]
     pub(super) reports: u64,
 }

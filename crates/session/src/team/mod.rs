@@ -172,7 +172,8 @@ impl Teams {
         self.join(Membership { team, session }, None, at)
     }
 
-    /// The same for a session that another machine runs.
+    /// Adds a session that another machine runs to a team as its team worker. `node` is that
+    /// machine's node id.
     ///
     /// # Errors
     /// As for [`Teams::worker_joined`].
@@ -266,8 +267,8 @@ impl Teams {
         self.team_of.get(&session).map_or(Ok(()), taken)
     }
 
-    /// Makes room for one more team worker. If the team is full, it forgets the oldest one that has
-    /// ended.
+    /// Makes room for one more team worker. If the team is full, it forgets the team worker that
+    /// ended first.
     fn make_place(&mut self, id: Uuid, out: &mut Out) -> Result<(), TeamError> {
         let max = self.limits.workers;
         let team = self.team_mut(id)?;

@@ -139,7 +139,7 @@ pub(super) enum Slot {
     Open {
         /// The newest message that the team worker had been sent when the wait began.
         until: u64,
-        /// The number of its results at that time.
+        /// The number of the team worker's results at that time.
         after: u64,
     },
     /// The result with this number counts; 0 if the team worker ended without any result.

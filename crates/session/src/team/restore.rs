@@ -29,9 +29,9 @@ impl Teams {
 
     /// Handles the start of the daemon. Work that had begun in the team workers' sessions has
     /// failed; messages to a leader in a turn that did not end are delivered again; messages that
-    /// have not reached their recipients are delivered. Sessions that other machines run have gone on:
-    /// what became of them is reported. Call this once, after [`Teams::restore`]
-    /// and before any session goes on. Before it, report each session that no longer exists as
+    /// have not reached their recipients are delivered. Sessions that other machines run have gone on,
+    /// and those machines report what became of them. Call this once, after [`Teams::restore`] and
+    /// before any session goes on. Before this call, report each session that no longer exists as
     /// [gone](Teams::session_gone).
     pub fn restarted(&mut self, at: u64) -> Vec<Effect> {
         let mut out = Out::default();

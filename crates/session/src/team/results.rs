@@ -133,7 +133,7 @@ impl Teams {
     pub(super) fn release(&mut self, membership: Membership, number: u64, out: &mut Out) {
         let Some(team) = self.teams.get_mut(&membership.team) else { return };
         let newest = team.members.get(&membership.session).map(|member| member.record.results);
-        // The newest is kept for waits that come later.
+        // The newest result is kept for later waits.
         if newest == Some(number) || self.waits.need(membership.session, number) {
             return;
         }
@@ -152,7 +152,7 @@ impl Teams {
 
     fn start(&mut self, membership: Membership, turn: u64, at: u64, out: &mut Out) {
         let Some(member) = self.member_mut(membership) else { return };
-        // A turn that is known already, reported again.
+        // A repeated report of a turn that is known already.
         if turn <= member.record.last_turn {
             return;
         }
@@ -216,7 +216,7 @@ impl Teams {
         let (pending, answers) = (member.is_pending(), member.newest());
         let turn = member.record.turn.take().map(|turn| turn.number);
         member.record.gone_at = Some(at);
-        // Nobody is left to read them, and a member that ended owes nothing for them.
+        // Nobody is left to read these messages, and a member that has ended owes no result for them.
         member.waiting.clear();
         member.offered = None;
         out.change(Key::member(membership.team, membership.session));
@@ -241,7 +241,7 @@ impl Teams {
         at: u64,
         out: &mut Out,
     ) {
-        // Cut and never refused: a turn that ended needs its result.
+        // A text that is too long is cut and never refused, since each turn that ended needs its result.
         let text = self.fitted(found.text);
         let Some(member) = self.member_mut(membership) else { return };
         let number = member.note_result(found.answers);
@@ -249,7 +249,7 @@ impl Teams {
         let result = TeamResult { worker: membership.session, number, turn, success, text, at };
         self.keep_result(membership, result, at, out);
         self.fill(membership, out);
-        // After the waits took what they need of it.
+        // Only after the waits have noted which results they need.
         self.release(membership, number - 1, out);
         if self.teams.get(&membership.team).is_some_and(|team| !team.any_pending()) {
             out.say(Effect::Completed(membership.team));
@@ -273,7 +273,7 @@ impl Teams {
     /// A text, cut to the longest allowed result; cut further if the teams hold nearly all that
     /// they may.
     fn fitted(&self, text: String) -> Arc<str> {
-        // A short one always fits: without it, nobody would learn that the turn is over.
+        // A short text always fits: without a result, nobody would learn that the turn is over.
         let left = self.limits.held_bytes.saturating_sub(self.held).max(SHORT);
         let max = self.limits.result.min(left);
         if text.len() <= max {

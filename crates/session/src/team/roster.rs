@@ -21,7 +21,7 @@ pub(super) struct Team {
     pub(super) messages: BTreeMap<u64, Message>,
     /// The bytes of the messages.
     pub(super) bytes: usize,
-    /// By team worker and number.
+    /// The results that are kept, by team worker and number.
     pub(super) results: BTreeMap<(Uuid, u64), TeamResult>,
 }
 
@@ -105,8 +105,8 @@ impl Team {
         gone.min().map(|(_, session)| session)
     }
 
-    /// The messages to forget, so that one of `size` bytes fits: the oldest of those that no
-    /// recipient needs any more. `held` are the bytes of all teams.
+    /// The messages to forget, so that a message of `size` bytes fits: the oldest of those that no
+    /// recipient needs any more. `held` is the number of bytes that all teams hold.
     pub(super) fn to_go(
         &self,
         size: usize,
@@ -165,8 +165,8 @@ impl Team {
         message.payload.len()
     }
 
-    /// The newest result of a team worker. It is always kept, so `None` means that there was no
-    /// result.
+    /// The newest result of a team worker. The newest result is always kept, so `None` means that
+    /// there was none.
     pub(super) fn newest_result(&self, worker: Uuid) -> Option<&TeamResult> {
         let member = self.members.get(&worker)?;
         self.results.get(&(worker, member.record.results))

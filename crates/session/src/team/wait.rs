@@ -74,7 +74,7 @@ pub struct Finished {
 }
 
 impl Answer {
-    /// Whether the time was over before all results were there.
+    /// Whether the time-out came before all results.
     pub const fn timed_out(&self) -> bool {
         self.wait_id.is_some()
     }
@@ -138,7 +138,7 @@ impl Teams {
         out: &mut Out,
     ) -> Result<Waiting, TeamError> {
         let record = self.draft(ask, at)?;
-        // Answered without a wait: nobody has to remember an id for it.
+        // Answered without a stored wait: nobody needs an id to resume it.
         if record.is_complete() {
             return Ok(Waiting::Answered(self.answer(&record)));
         }
@@ -157,7 +157,8 @@ impl Teams {
         };
         let slot = |worker| {
             let member = team.worker(worker)?;
-            // An answer is due to what was sent before the wait; an earlier result does not end it while work is open.
+            // The result must answer all that was sent before the wait. A result from before the wait does not end
+            // the wait while work is open.
             let (until, after) = (member.newest(), member.record.results);
             Ok((worker, member.slot(Slot::Open { until, after })))
         };

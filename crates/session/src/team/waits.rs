@@ -58,7 +58,7 @@ impl Waits {
         self.all.insert(wait.record.id, wait);
     }
 
-    /// Adds a new wait. If there are too many, it replaces an old one, which is returned.
+    /// Adds a new wait. If there are too many, drops an old wait and returns it.
     pub(super) fn insert(
         &mut self,
         record: WaitRecord,
@@ -167,7 +167,7 @@ impl Waits {
         self.all.values().any(|wait| wait.record.slots.get(&worker) == Some(&Slot::Done(number)))
     }
 
-    /// Updates each open slot. Returns whether one changed.
+    /// Updates each open slot of a wait with `look`. Returns whether any slot changed.
     pub(super) fn update(&mut self, id: Uuid, look: impl Fn(&Uuid, Slot) -> Slot) -> bool {
         let Some(wait) = self.all.get_mut(&id) else { return false };
         let mut changed = false;
@@ -182,7 +182,6 @@ impl Waits {
 
     /// The oldest wait without a caller, preferably one whose results were collected.
     fn oldest_parked(&self) -> Option<Uuid> {
-        // A caller that waits must get its answer.
         let parked = self.all.values().filter(|wait| wait.callers.is_empty());
         let oldest =
             parked.map(|wait| (!wait.record.collected, wait.record.made_at, wait.record.id));

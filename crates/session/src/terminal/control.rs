@@ -27,7 +27,7 @@ impl<'a> Control<'a> {
     pub(super) fn number(&self) -> u16 {
         match self.numbers.split([';', ':']).next() {
             None | Some("") => 0,
-            // Too large a number is still a large one.
+            // A number that is too large counts as the largest.
             Some(first) => first.parse().unwrap_or(u16::MAX),
         }
     }

@@ -36,8 +36,8 @@ impl Applied {
         Self::default()
     }
 
-    /// Records the id and returns whether it is new, as far as ids are remembered. Only then apply
-    /// the input.
+    /// Records the id. Returns whether it is new, as far as ids are remembered: apply the input only if
+    /// it is.
     ///
     /// # Errors
     /// When the id is empty or too long.

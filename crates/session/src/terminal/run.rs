@@ -1,7 +1,7 @@
 //! Runs of bytes of one kind, read eight at a time: a flood of coloured words has a control sequence every
 //! few bytes, where a call of a general search costs more than it finds.
 
-/// A byte in each place of a word.
+/// A word with this byte in each of its eight places.
 const fn each(byte: u8) -> u64 {
     u64::from_ne_bytes([byte; 8])
 }
@@ -16,7 +16,8 @@ pub(super) fn escape(text: &[u8]) -> Option<usize> {
     let mut rest = text;
     for _ in 0..NEAR {
         let Some((word, after)) = rest.split_first_chunk() else { break };
-        // A byte is zero where the escape is; below the first such byte nothing is borrowed.
+        // `zero` has a zero byte where the text has an escape. The subtraction borrows only from later bytes, so
+        // the first mark is right.
         let zero = u64::from_le_bytes(*word) ^ each(ESC);
         let found = zero.wrapping_sub(each(1)) & !zero & each(0x80);
         if found != 0 {
@@ -36,7 +37,7 @@ pub(super) fn parameters(text: &[u8]) -> usize {
 /// The length of the run of digits, colons and semicolons (`0` to `;`) at the beginning.
 #[inline]
 pub(super) fn numbers(text: &[u8]) -> usize {
-    // `<` to `?` are those of the same sixteen that have both of two bits.
+    // Of the sixteen characters `0` to `?`, those from `<` on are no numbers: they have both bit 2 and bit 3.
     run(text, |word| (word & each(0xf0)) ^ each(0x30) | word & (word << 1) & each(0x08))
 }
 
@@ -50,8 +51,8 @@ pub(super) fn printable(text: &[u8]) -> usize {
     })
 }
 
-/// The length of the run of bytes of which `others` marks none. It marks a byte by any of its bits, and may
-/// mark any byte behind a marked one.
+/// The length of the run at the beginning in which `others` marks no byte. `others` marks a byte by setting
+/// any of its bits. Only the first mark counts: `others` may mark any byte after it.
 #[inline]
 fn run(text: &[u8], others: impl Fn(u64) -> u64) -> usize {
     let mut rest = text;
@@ -66,7 +67,7 @@ fn run(text: &[u8], others: impl Fn(u64) -> u64) -> usize {
     text.len() - rest.len() + rest.iter().position(is_other).unwrap_or(rest.len())
 }
 
-/// The first marked byte.
+/// The position of the first marked byte.
 #[inline]
 const fn first(found: u64) -> usize {
     found.trailing_zeros() as usize / 8

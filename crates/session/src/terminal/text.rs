@@ -32,8 +32,9 @@ impl Decoder {
         }
     }
 
-    /// The replacement for a character that has begun, if there is one. Call this at the end of the
-    /// stream, or when the character's end has not arrived for a while.
+    /// Drops the unfinished character, and returns its replacement; `None` if there is no unfinished
+    /// character. Call this at the end of the stream, or when the character's end has not arrived for
+    /// a while.
     pub fn flush(&mut self) -> Option<Bytes> {
         let carry = std::mem::take(&mut self.carry);
         (!carry.is_empty()).then(|| Bytes::from_static(REPLACEMENT))

@@ -24,7 +24,7 @@ use crate::{
 
 /// The most reports that an owner has been sent and has not acknowledged.
 const UNHEARD: usize = 16;
-/// The pause before the outpost is asked again that could not store something.
+/// The pause after the outpost could not store something, before it is asked again.
 const PAUSE: Duration = Duration::from_secs(1);
 /// How often owners without a line are called.
 const CALLS: Duration = Duration::from_secs(5);
@@ -34,10 +34,11 @@ const CALLS: Duration = Duration::from_secs(5);
 pub(crate) struct Lines(Mutex<BTreeMap<String, CancellationToken>>);
 
 impl Lines {
-    /// The newest line of an owner begins, and ends the one before.
+    /// Begins an owner's newest line, and ends its line before. The returned token is cancelled when a newer
+    /// line of this owner begins.
     fn begin(&self, owner: &str) -> CancellationToken {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Here, so that there are no more lines than members.
+        // Lines that have ended are removed here, so that there are no more lines than members.
         all.retain(|_, line| !line.is_cancelled());
         let line = CancellationToken::new();
         if let Some(before) = all.insert(owner.to_owned(), line.clone()) {
@@ -64,7 +65,7 @@ impl OutpostEnd {
     /// Serves an owner until the line ends, or a newer one begins.
     pub(crate) async fn serve(self, lines: &Lines, roll: ToOutpost, mut line: Box<dyn Line>) {
         let replaced = lines.begin(&self.owner);
-        // The line counts as open until this future ends, also if it is dropped.
+        // The line counts as open until this future ends or is dropped.
         let _over = replaced.clone().drop_guard();
         let mut serving = OpenLine { hosting: self, sent: BTreeMap::new(), unheard: 0 };
         let mut creating = JoinSet::new();
@@ -74,12 +75,12 @@ impl OutpostEnd {
             if let Some(message) = message.take()
                 && let Err(refusal) = serving.message(message, &*line, &mut creating).await
             {
-                // The owner begins another line, and says again what is not answered.
+                // The owner begins another line, and sends again what was not answered.
                 return tracing::error!(%refusal, "the outpost ends the line of a team's owner");
             }
             serving.report(&*line).await;
             tokio::select! {
-                // A line that is replaced answers nothing any more.
+                // In this order, so that a line that was replaced answers nothing any more.
                 biased;
                 () = replaced.cancelled() => return,
                 heard = line.next() => match heard.and_then(|text| read(&text)) {
@@ -96,7 +97,7 @@ impl OutpostEnd {
         }
     }
 
-    /// Makes a session. It is made also if the line ends meanwhile; its owner then asks again.
+    /// Makes a session, even if the line ends meanwhile; the owner then asks again on its next line.
     async fn create(self: Arc<Self>, recruit: Recruit) -> FromOutpost {
         let session = recruit.session;
         match self.try_create(recruit).await {
@@ -116,7 +117,7 @@ impl OutpostEnd {
         self.host.check_args(&recruit.extra_args, recruit.administrator)?;
         let team = recruit.team.uuid();
         let new = recruit.session(|project| self.host.has_project(project))?;
-        // Before it is made: a turn that begins at once must find its seat.
+        // The seat comes before the session: a turn that begins at once must find it.
         self.enlist(id, team).await?;
         let made = self.host.create_as(id, new).await;
         match &made {
@@ -148,6 +149,7 @@ struct OpenLine {
     hosting: OutpostEnd,
     /// The newest report about each session that the owner was sent.
     sent: BTreeMap<Uuid, u64>,
+    /// The number of reports that the owner was sent on this line and has not acknowledged.
     unheard: usize,
 }
 
@@ -167,7 +169,7 @@ impl OpenLine {
                 let OutpostEnd { owner, queue, host } = &self.hosting;
                 let (owner, queue, host) = (owner.clone(), Arc::clone(queue), Arc::clone(host));
                 let making = Arc::new(OutpostEnd { owner, queue, host }).create(*recruit);
-                // A task of its own: the session is made also if the line ends.
+                // A task of its own: the session is made even if the line ends.
                 let making = tokio::spawn(making);
                 creating.spawn(async move {
                     making.await.unwrap_or(FromOutpost::Missing { sessions: Vec::new() })
@@ -188,7 +190,8 @@ impl OpenLine {
         Ok(())
     }
 
-    /// Ends the sessions that the owner does not know, and says which of the others are not here.
+    /// Ends the sessions that the owner does not know, and tells the owner which of those that it knows are
+    /// not here.
     async fn roll(
         &self,
         known: BTreeSet<Uuid>,
@@ -240,7 +243,7 @@ impl OpenLine {
             let due = ask(&self.hosting.queue, move |core, _| {
                 (Ok(core.outpost.reports(&owner, &after, most)), Vec::new())
             });
-            // The store fails. Whatever happens next on the line leads here again.
+            // The store fails. The next event on the line leads here again.
             let Ok(due) = due.await else { return sleep(PAUSE).await };
             if due.is_empty() {
                 return;
@@ -254,8 +257,8 @@ impl OpenLine {
     }
 }
 
-/// Calls the owners of teams that have sessions here and no line. An owner that has forgotten its
-/// sessions would not begin one, and they would stay.
+/// Calls, again and again, the owners that have sessions here and no open line. An owner that has forgotten its
+/// sessions would never begin a line, and the sessions would stay for ever.
 pub(crate) async fn call_owners(members: Arc<dyn Members>, queue: Arc<Queue>, lines: Arc<Lines>) {
     loop {
         sleep(CALLS).await;

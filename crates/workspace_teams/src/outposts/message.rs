@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use uuid::Uuid;
 use workspace::{NewEngine, NewSession, Refusal};
 
-/// From the member at which a line began, which is the owner unless it only calls.
+/// A message of the member that began the line. That is the team's owner, except for [`Self::Call`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum ToOutpost {
-    /// The sender has sessions of the receiver's teams, and waits for a line from it.
+    /// The sender has sessions of the receiver's teams, and waits until the receiver begins a line.
     Call,
-    /// The sessions that the owner knows to be there. The first message of a line.
+    /// The sessions that the owner expects at the outpost. The first message of a line.
     Roll {
         /// The sessions.
         sessions: Vec<Uuid>,
@@ -42,21 +42,21 @@ pub(crate) enum ToOutpost {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum FromOutpost {
-    /// Sessions that the owner knows and that are not there.
+    /// Sessions that the owner expects and that the outpost does not have.
     Missing {
         /// The sessions.
         sessions: Vec<Uuid>,
     },
-    /// A session is made, or was before.
+    /// A session was made, now or before.
     Created {
         /// The session.
         session: Box<SessionInfo>,
     },
-    /// A session is not made.
+    /// A session was not made.
     Refused {
         /// The session.
         session: Uuid,
-        /// For the caller.
+        /// The reason, in words for the caller.
         why: String,
     },
     /// A message is stored for its session.
@@ -82,9 +82,9 @@ pub(crate) enum FromOutpost {
 pub(crate) struct Recruit {
     pub(crate) session: SessionId,
     pub(crate) team: TeamId,
-    /// Whether an administrator asks for it, who may give the agent any arguments.
+    /// Whether an administrator asks for the session. Administrators may give the agent any arguments.
     pub(crate) administrator: bool,
-    /// Whether it is an agent's own interface in a terminal.
+    /// Whether the session is an agent's own interface in a terminal.
     interactive: bool,
     provider: String,
     model: Option<String>,
@@ -97,7 +97,7 @@ pub(crate) struct Recruit {
 }
 
 impl Recruit {
-    /// `None` for a session that is no agent.
+    /// The message for a new session; `None` if the session is not an agent.
     pub(crate) fn new(
         session: SessionId,
         team: TeamId,
@@ -129,11 +129,12 @@ impl Recruit {
         })
     }
 
-    /// The session, as it is made here. It has no project if its project is another machine's. A project
-    /// of this machine has its own user; any other user is for administrators.
+    /// The session, as it is made here. It has no project if this machine does not have the project. A
+    /// project of this machine determines the user; outside of such a project, only an administrator may
+    /// choose a user.
     ///
     /// # Errors
-    /// When another user is wanted, and no administrator asks for it.
+    /// When a user is chosen, and no administrator asks for the session.
     pub(crate) fn session(
         self,
         has_project: impl Fn(ProjectId) -> bool,
@@ -171,7 +172,8 @@ pub(crate) fn write(message: &impl Serialize) -> String {
 /// The message in a text.
 ///
 /// # Errors
-/// Words for the log. It is a message of a newer Warren, or of one that has no outposts.
+/// When the text is no such message, since a Warren of another version wrote it. The error is meant for the
+/// log.
 pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_json::from_str(text).map_err(|error| {
         format!("its message about teams cannot be read, is its Warren of another version? {error}")

@@ -3,8 +3,8 @@
 //! the reports about them. The member's own part is its outpost.
 //!
 //! - [`Members`], [`Line`]: the cluster, as teams use it
-//! - [`Outposts`]: the stations; `station`: one of them
-//! - `hosting`: the other end: serves the owner of a team that has sessions here
+//! - [`Outposts`]: all stations; `station`: one of them
+//! - `hosting`: the outpost's end of a line, which serves the owner of a team that has sessions here
 //! - `message`: the messages of a line
 
 pub(crate) mod hosting;
@@ -42,7 +42,7 @@ pub trait Members: Send + Sync {
     /// The member with this node id, beginning of a node id, or name; `None`: this machine.
     ///
     /// # Errors
-    /// Words for the caller, if there is no such member, or it has no outpost.
+    /// When there is no such member, or it has no outpost. The error is meant for the caller.
     fn find(&self, name: &str) -> Result<Option<String>, Refusal>;
 
     /// The name of a member.
@@ -54,8 +54,8 @@ pub trait Members: Send + Sync {
     /// Whether a former member has left or was taken out.
     fn has_left<'a>(&'a self, node: &'a str) -> BoxFuture<'a, bool>;
 
-    /// A line to a member, which serves it as [`TeamRequests::serve`](crate::TeamRequests::serve)
-    /// does.
+    /// Opens a line to a member. The member serves the line with
+    /// [`TeamRequests::serve`](crate::TeamRequests::serve).
     fn open(&self, node: &str) -> Box<dyn Line>;
 
     /// A session of another member, as it is shown here.
@@ -64,17 +64,17 @@ pub trait Members: Send + Sync {
 
 /// Texts both ways between two members, each once and in order.
 pub trait Line: Send + Sync {
-    /// Sends a text. Never waits. Once the line has ended this does nothing.
+    /// Sends a text. Never waits. Does nothing once the line has ended.
     fn send(&self, text: String);
 
-    /// The next text. Cancel safe.
+    /// Waits for the next text. Cancel safe.
     ///
     /// # Errors
     /// Why the line has ended, in words.
     fn next(&mut self) -> BoxFuture<'_, Result<String, String>>;
 }
 
-/// The stations at all members that run sessions of this machine's teams.
+/// The stations for all members that run sessions of this machine's teams.
 #[derive(Default)]
 pub(crate) struct Outposts {
     shared: Arc<StationContext>,
@@ -100,8 +100,8 @@ pub(crate) struct StationContext {
     is_incomplete: AtomicBool,
 }
 
-/// A session that is being made for a team, until it is in the team. The outpost ends sessions that
-/// are neither.
+/// A session that is being made for a team and is not in the team yet. Until this is dropped, the roll names
+/// the session: an outpost ends the sessions that the roll does not name.
 pub(crate) struct PendingSession {
     shared: Arc<StationContext>,
     station: Arc<Station>,
@@ -128,8 +128,8 @@ impl Outposts {
         Self { shared: Arc::new(shared), ..Self::default() }
     }
 
-    /// This machine is a member of a cluster from now on. The stations of all members begin that run
-    /// sessions of its teams, or are called for.
+    /// Notes that this machine is a member of a cluster from now on. Begins a station for each member that runs
+    /// sessions of this machine's teams, and begins to call owners.
     pub(crate) async fn join(&self, members: Arc<dyn Members>) {
         let (queue, lines) = (Arc::clone(&self.shared.queue), Arc::clone(&self.lines));
         let calling = tokio::spawn(call_owners(Arc::clone(&members), queue, lines));
@@ -142,15 +142,15 @@ impl Outposts {
         }
     }
 
-    /// This machine is in no cluster any more.
+    /// Notes that this machine is in no cluster any more.
     pub(crate) fn leave(&self) {
         *self.shared.members.write().unwrap_or_else(PoisonError::into_inner) = None;
-        // This aborts their tasks, and refuses the callers that wait.
+        // This aborts the tasks of the stations, and refuses the callers that wait for them.
         self.stations().clear();
         self.set_calling(None);
     }
 
-    /// Ends no sessions: not all records of teams could be read.
+    /// Notes that not all records of teams could be read. From now on, outposts are told to end no sessions.
     pub(crate) fn note_incomplete(&self) {
         self.shared.is_incomplete.store(true, Ordering::Relaxed);
     }
@@ -167,7 +167,7 @@ impl Outposts {
     /// The member on which a team worker is to run; `None`: this machine.
     ///
     /// # Errors
-    /// Words for the caller, if there is no such member, or it cannot be reached.
+    /// When there is no such member, or it cannot be reached. The error is meant for the caller.
     pub(crate) fn find(&self, name: &str) -> Result<Option<String>, Refusal> {
         let alone =
             || Refusal::Invalid(format!("there is no node {name:?}: this server is in no cluster"));
@@ -194,7 +194,7 @@ impl Outposts {
         let no_agent = || Refusal::invalid("a member of a team is an agent");
         let recruit = Recruit::new(session, team, administrator, new).ok_or_else(no_agent)?;
         let station = self.station(node);
-        // Before it is asked for: a roll in between would end it.
+        // Noted before the session is requested: a roll in between would end it.
         self.shared.making().insert(session.uuid(), node.to_owned());
         let (shared, session) = (Arc::clone(&self.shared), session.uuid());
         let making = PendingSession { shared, station: Arc::clone(&station), session };
@@ -209,12 +209,13 @@ impl Outposts {
         self.station(node).deliver(delivery, from);
     }
 
-    /// Sessions have left their teams: the members that run them end them.
+    /// Sends the roll to all outposts after sessions have left their teams: the outposts end those sessions.
     pub(crate) fn call_roll(&self) {
         self.stations().values().for_each(|running| running.station.call_roll());
     }
 
-    /// A member has sessions of this machine's teams, or what is left of them.
+    /// Begins a station for a member that has called: it has sessions of this machine's teams, or of teams that
+    /// are gone.
     pub(crate) fn called(&self, node: &str) {
         let _station = self.station(node);
     }
@@ -223,7 +224,7 @@ impl Outposts {
         *self.calling.lock().unwrap_or_else(PoisonError::into_inner) = calling;
     }
 
-    /// The station for a member. It begins if it is not there.
+    /// The station for a member. If there is none, it begins.
     fn station(&self, node: &str) -> Arc<Station> {
         let mut stations = self.stations();
         if let Some(running) = stations.get(node) {
@@ -251,7 +252,8 @@ impl StationContext {
 
     /// The sessions that a member should run: those in teams, and those that are being made.
     async fn roll(&self, node: &str) -> Result<ToOutpost, Refusal> {
-        // A session that is made is in its team before it leaves this list, so it is in one of the two.
+        // This list is read before the teams are. A session joins its team before it leaves the list, so it is in at
+        // least one of the two.
         let made = self.made_at(node);
         let node = node.to_owned();
         let known =

@@ -1,4 +1,4 @@
-//! The station for one member: what its outpost is to do for this machine's teams, and the line to it.
+//! The station for one member: what the member's outpost is to do for this machine's teams, and the line to it.
 
 use std::{
     collections::BTreeMap,
@@ -23,16 +23,16 @@ use super::{
 };
 use crate::{delivery::Speaker, queue::ask};
 
-/// How often it looks whether a member can be reached, and how long it waits after a line has ended.
+/// How often a station checks whether its member can be reached, and how long it waits after a line has ended.
 const LOOK: Duration = Duration::from_millis(500);
-/// How long it waits after the outpost said what cannot be read.
+/// How long a station waits after the outpost sent a message that cannot be read.
 const STRANGE: Duration = Duration::from_secs(30);
-/// The pause before a report is taken again that could not be stored.
+/// The pause after a report could not be stored, before it is tried again.
 const PAUSE: Duration = Duration::from_secs(1);
 /// The deadline for a new session.
 const CREATION: Duration = Duration::from_secs(60);
 
-/// The outcome of a request for a session; words if it is not made.
+/// The outcome of a request for a session: the session, or the reason why it was not made.
 type CreationResult = Result<SessionInfo, String>;
 
 /// The station for one member.
@@ -43,7 +43,7 @@ pub(super) struct Station {
     rung: Notify,
 }
 
-/// The tasks of the outpost.
+/// What the outpost is still to be told, and the requests that it has not answered.
 #[derive(Default)]
 struct Errands {
     creates: BTreeMap<Uuid, Creation>,
@@ -67,14 +67,14 @@ struct Errand {
 enum State {
     Due,
     Sent,
-    /// It is stored there; its turn has yet to begin.
+    /// The message is stored at the outpost, and its turn has yet to begin.
     Noted,
 }
 
 /// Why a line is not used any more.
 enum LineEnd {
     Ended(String),
-    /// The other end said what cannot be read.
+    /// The other end sent a message that cannot be read.
     Strange(String),
 }
 
@@ -96,7 +96,7 @@ impl Station {
         self.errands().creates.insert(session, creation);
         self.rung.notify_one();
         let created = timeout(CREATION, answer).await;
-        // An answer that comes later finds nobody.
+        // An answer that comes later is ignored.
         self.errands().creates.remove(&session);
         match created {
             Ok(Ok(created)) => created,
@@ -105,7 +105,7 @@ impl Station {
         }
     }
 
-    /// Sends a message until it is stored at its session's machine. The same message is one errand.
+    /// Sends a message until it is stored at its session's machine. A repeated message changes nothing.
     pub(super) fn deliver(&self, delivery: Delivery, from: Speaker) {
         let Delivery { seq, from: sender, to, kind, payload, .. } = delivery;
         let Speaker { name, leads } = from;
@@ -157,7 +157,7 @@ impl Station {
 
     async fn serve(&self, members: &dyn Members) -> LineEnd {
         let mut line = members.open(&self.node);
-        // The first message of each line.
+        // The roll is the first message of each line.
         self.errands().is_roll_due = true;
         loop {
             if let Err(why) = self.send_due(&*line).await {
@@ -200,7 +200,7 @@ impl Station {
             FromOutpost::Noted { session, seq } => self.errands().noted(session, seq),
             FromOutpost::Report { session, number, report } => {
                 self.errands().reported(session, &report);
-                // Stored before it is acknowledged, since the outpost forgets it then.
+                // Stored before it is acknowledged, since the outpost forgets a report that was acknowledged.
                 self.report(session, number, report).await;
                 line.send(write(&ToOutpost::Heard { session, number }));
             }
@@ -213,7 +213,7 @@ impl Station {
         }
     }
 
-    /// Sessions that the outpost does not know are gone, unless it is still making them.
+    /// Handles sessions that the outpost does not have: they are gone, unless they are still being made.
     async fn missing(&self, sessions: Vec<Uuid>) {
         for session in sessions {
             if self.shared.is_making(session) {
@@ -224,7 +224,7 @@ impl Station {
         }
     }
 
-    /// The machine is no member any more: its sessions are out of the teams' reach for good.
+    /// Handles a machine that is no member any more: the teams cannot reach its sessions ever again.
     async fn lost(&self) {
         let node = self.node.clone();
         let sessions = ask(&self.shared.queue, move |core, _| {
@@ -266,7 +266,7 @@ impl Station {
 }
 
 impl Errands {
-    /// Everything that the outpost has not answered has to be sent again.
+    /// Marks everything that the outpost has not answered to be sent again.
     fn begin_again(&mut self) {
         self.creates.values_mut().for_each(|creation| creation.is_sent = false);
         for errand in self.messages.values_mut().filter(|errand| errand.state == State::Sent) {
@@ -274,7 +274,7 @@ impl Errands {
         }
     }
 
-    /// Tells all who wait for a session that there will be none.
+    /// Tells all callers that wait for a session that it will not be made.
     fn give_up(&mut self, why: &str) {
         for (_, creation) in std::mem::take(&mut self.creates) {
             let _gave_up = creation.tell.send(Err(why.to_owned()));
@@ -304,7 +304,7 @@ impl Errands {
         }
     }
 
-    /// A message whose turn has begun, or whose session has ended, is no errand any more.
+    /// Drops a message whose turn has begun or whose session has ended, according to a report.
     fn reported(&mut self, session: Uuid, report: &Report) {
         let is_over = match report {
             Report::Begun { seq } => {

@@ -1,10 +1,13 @@
 //! Codex: `codex exec --json`, a process for each turn.
 //!
-//! Its traps: it reports the usage of the whole thread; a resumed thread falls back to a read-only
-//! sandbox unless the flags name the sandbox again; without its model's server it prints
-//! "Reconnecting" for ever; tools of MCP servers are cancelled unless they are approved beforehand;
-//! errors of its model's server arrive as JSON within JSON. A command line is visible to other
-//! users, so keys go through the environment.
+//! Its traps:
+//!
+//! - It reports the usage of the whole thread.
+//! - A resumed thread falls back to a read-only sandbox unless the flags name the sandbox again.
+//! - Without its model's server it prints "Reconnecting" for ever.
+//! - Tools of MCP servers are cancelled unless they are approved beforehand.
+//! - Errors of its model's server arrive as JSON within JSON.
+//! - A command line is visible to other users, so keys go through the environment.
 
 use serde_json::{Value, json};
 
@@ -31,7 +34,7 @@ pub(crate) struct Codex {
 
 const KEY: &str = "AGENT_GATEWAY_KEY";
 
-/// The most tool uses that are remembered as begun: the program may never report the end of one.
+/// The most tool uses that are remembered as begun. The program may never report the end of a tool use.
 const MAX_STARTED: usize = 256;
 
 const RESERVED: [&str; 12] = [
@@ -67,8 +70,8 @@ impl Codex {
         args
     }
 
-    /// The flags that a person at the program's own terminal gets, too. That person can be asked
-    /// for approval.
+    /// The flags that are also in the command line for a person at the program's own terminal. `approval`
+    /// is the program's policy: that person can be asked, while a turn cannot ask anybody.
     fn choices(&self, approval: &str) -> Vec<String> {
         let mut all = vec![("approval_policy".to_owned(), toml(approval))];
         all.extend(self.overrides());
@@ -136,8 +139,8 @@ impl Codex {
         }
     }
 
-    /// Whether a complaint is known and useless: in each turn the program says that it does not
-    /// know the gateway's model, and nobody can do anything about it.
+    /// Whether a complaint is not worth showing: in each turn the program says that it does not know
+    /// the gateway's model, and nobody can do anything about that.
     fn is_known(&self, complaint: &str) -> bool {
         self.settings.gateway.is_some() && complaint.starts_with("Model metadata for")
     }

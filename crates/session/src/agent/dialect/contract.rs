@@ -66,12 +66,12 @@ pub trait Dialect: fmt::Debug + Send {
     /// The dialect's state without its settings, for [`Dialect::restore`].
     fn state(&self) -> Value;
 
-    /// Takes over the state of a dialect with the same settings, whose process still runs. Returns whether
-    /// `state` is one.
+    /// Takes over the state of a dialect with the same settings, whose process still runs. Returns false if
+    /// `state` is not a state of this dialect.
     fn restore(&mut self, state: Value) -> bool;
 
     /// The meaning of the process's end within a turn. `tail` is the end of its output that was not JSON.
-    /// If the result does not end the turn, the turn has failed.
+    /// If no [`AgentOutput::Ended`] is among the returned items, the turn has failed.
     fn exited(&mut self, exit: Exit, tail: &str) -> Vec<AgentOutput>;
 }
 
@@ -91,8 +91,8 @@ pub struct Start<'a> {
 pub struct ParsedLine {
     /// The items of the line, in order.
     pub outputs: Vec<AgentOutput>,
-    /// Whether the line shows progress, which keeps a turn alive. An unknown line does not, nor does one
-    /// that only reports that the agent waits for something.
+    /// Whether the line shows progress, which keeps a turn alive. An unknown line shows none, and neither
+    /// does a line that only reports that the agent waits for something.
     pub is_progress: bool,
 }
 
@@ -203,8 +203,8 @@ impl TurnResult {
     }
 }
 
-/// Keeps the conversation's id as the program reports it, unless an id is already known: a version of
-/// one program reports an id after a resume that does not exist on disk.
+/// Keeps the conversation's id as the program reports it, unless an id is already known: after a resume,
+/// one version of a program reports an id that does not exist on disk.
 pub(crate) fn settle_id(known: &mut Option<String>, named: &str) -> Option<AgentOutput> {
     if known.is_some() || !words::is_id(named) {
         return None;

@@ -1,8 +1,12 @@
 //! Gemini CLI: `gemini -o stream-json`, a process for each turn.
 //!
-//! Its traps: it reports a wrong key only in plain text; it refuses a key in its environment for another address
-//! than Google's unless its settings name a kind of authentication; it reads settings of the system only from
-//! files of root's; it refuses to start in an untrusted directory.
+//! Its traps:
+//!
+//! - It reports a wrong key only in plain text.
+//! - It refuses to send a key from its environment to an address that is not Google's, unless its settings
+//!   name a kind of authentication.
+//! - It reads system settings only from files that root owns.
+//! - It refuses to start in an untrusted directory.
 
 use serde_json::{Map, Value, json};
 
@@ -26,7 +30,7 @@ pub(crate) struct Gemini {
 
 pub(super) const SETTINGS_FILE: &str = "gemini-settings.json";
 
-/// The user's settings below a home of the program's own.
+/// The file of the user's settings in a home that belongs to the session alone.
 pub(super) const HOME_SETTINGS_FILE: &str = ".gemini/settings.json";
 
 const RESERVED: [&str; 15] = [
@@ -60,7 +64,7 @@ impl Gemini {
         args
     }
 
-    /// The flags that a person at the program's own terminal gets, too.
+    /// The flags that are also in the command line for a person at the program's own terminal.
     fn choices(&self) -> Vec<String> {
         let mut args = vec!["--skip-trust".to_owned()];
         args.push(format!("--approval-mode={}", mode(self.settings.permissions)));
@@ -157,9 +161,9 @@ impl Dialect for Gemini {
     }
 }
 
-/// Adds settings that point the program at a gateway, and at the MCP servers if `with_servers`. At a gateway it
-/// has a home of its own, so that neither a login nor a setting of the user's leads elsewhere; without one they are
-/// settings of the system, beside the user's.
+/// Adds settings that point the program at a gateway, and at the MCP servers if `with_servers`. With a gateway, the
+/// session has a home of its own, so that neither a login nor a setting of the user's leads elsewhere. Without a
+/// gateway, the settings are passed as system settings, and those of the user stay.
 pub(super) fn configure(settings: &Settings, with_servers: bool, launch: &mut Launch) {
     let mut object = Map::new();
     if let Some(gateway) = &settings.gateway {

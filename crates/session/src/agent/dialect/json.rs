@@ -8,7 +8,7 @@ pub(crate) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The same, as an owned string.
+/// The text at a JSON pointer, as an owned string; empty if there is none.
 pub(crate) fn owned(value: &Value, pointer: &str) -> String {
     text(value, pointer).to_owned()
 }
@@ -42,7 +42,7 @@ pub(crate) fn line(value: &Value) -> Vec<u8> {
     bytes
 }
 
-/// A value as text for people: text unchanged, blocks of text joined, all else as JSON.
+/// A value as text for people: text unchanged, blocks of text joined, null as no text, all else as JSON.
 pub(crate) fn readable(value: &Value) -> String {
     match value {
         Value::Null => String::new(),

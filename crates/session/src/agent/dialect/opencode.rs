@@ -4,8 +4,8 @@
 //!
 //! - No line reports the end of a turn; the process just ends.
 //! - A process may exit with success and without an answer, when a permission was refused for it.
-//! - It quotes an argument with a space once more. So prompts go through its input.
-//! - It replaces `{env:…}` wherever that stands in its settings.
+//! - It puts quotes around an argument that has a space. So prompts go through its input.
+//! - It replaces `{env:…}` anywhere in its settings.
 
 use serde_json::{Map, Value, json};
 
@@ -25,7 +25,7 @@ use crate::agent::{
 pub(crate) struct Opencode {
     settings: Settings,
     run: Run,
-    /// The session that this process named first. Other sessions are those of its helpers.
+    /// The session that this process named first. Its helpers have other sessions.
     session: String,
     is_done: bool,
     used: Usage,
@@ -55,7 +55,7 @@ impl Opencode {
         args
     }
 
-    /// Flags for choices that a person at the program's own terminal has, too.
+    /// The flags that are also in the command line for a person at the program's own terminal.
     fn choices(&self) -> Vec<String> {
         let plans = self.settings.permissions == PermissionMode::Plan;
         let agent = plans.then(|| "--agent=plan".to_owned());
@@ -184,8 +184,8 @@ pub(super) fn model(settings: &Settings) -> Option<String> {
     }
 }
 
-/// Adds the settings for a gateway and, if `with_servers`, for the MCP servers: a program that gets
-/// these another way must not start them twice.
+/// Adds the settings for a gateway and, if `with_servers`, for the MCP servers. A program that gets the
+/// servers in another way must not start them twice.
 pub(super) fn configure(settings: &Settings, with_servers: bool, launch: &mut Launch) {
     let mut object = Map::new();
     if let Some(gateway) = &settings.gateway {

@@ -38,7 +38,8 @@ impl Run {
         ParsedLine::waiting(vec![AgentOutput::notice(&self.complaint)])
     }
 
-    /// Whether the program ended because it does not know the conversation. Only its text says so.
+    /// Whether the program ended because it does not know the conversation. Only its printed text
+    /// tells.
     pub(super) fn resume_was_refused(&self, tail: &str) -> bool {
         let said = format!("{}\n{tail}", self.complaint);
         // A process that has begun its work knows the conversation.

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 /// The most prompts that wait for their turn.
 pub const MAX_QUEUED: usize = 32;
-/// The most bytes of prompts that wait: all of them are stored together.
+/// The most bytes of all prompts that wait. They are bounded together, since they are stored together.
 pub const MAX_QUEUED_BYTES: usize = 8 * 1024 * 1024;
 /// The longest prompt, in bytes.
 pub const MAX_PROMPT: usize = 1024 * 1024;
-/// The longest line that is read and shown as it is, in bytes. Of a longer one long texts are cut.
+/// The longest line that is read and shown as it is, in bytes. In a longer line, long texts are cut.
 pub const MAX_LINE: usize = 1024 * 1024;
 /// The most permission requests that wait for a decision.
 pub const MAX_PENDING: usize = 64;

@@ -18,7 +18,7 @@ impl Turns {
             return Ok(());
         }
         let turn = self.turn.as_mut().ok_or(TurnsError::NoTurn)?;
-        // Before the new time is set.
+        // Read before the new deadline is set.
         let is_second = turn.interrupt_deadline.is_some();
         turn.interrupt_deadline = Some(now + self.config.interrupt_timeout);
         match turn.stage {
@@ -31,7 +31,7 @@ impl Turns {
 
     /// Makes the agent end its turn.
     fn halt(&mut self) {
-        // First: some programs do not end a turn while one of their requests is open.
+        // Requests are cancelled first: some programs do not end a turn while one of their requests is open.
         self.cancel_all();
         let halt = self.dialect.interrupt();
         match halt {

@@ -13,7 +13,7 @@ use crate::agent::{
 
 impl Turns {
     /// Handles a line of the process's output. While a turn waits for an older process to end, the lines
-    /// are that process's, and are ignored.
+    /// come from that process, and are ignored.
     pub(super) fn line(&mut self, now: Instant, line: &Line) {
         if !self.has_process() || self.is_waiting() || line.text.trim().is_empty() {
             return;
@@ -80,7 +80,8 @@ impl Turns {
             AgentOutput::AskCancelled { key } => self.withdraw(&key),
             AgentOutput::Write(bytes) => self.write(bytes),
             AgentOutput::Leaving => self.expect_exit(now),
-            // An end without a running turn is late or the program's own: a turn ends once.
+            // An end without a running turn comes late, or ends a turn that the program itself began. A turn ends
+            // only once.
             AgentOutput::Ended(ended) if self.is_running() => self.end(now, ended),
             AgentOutput::Ended(_) => {}
             AgentOutput::ResumeRefused => self.begin_anew(now),

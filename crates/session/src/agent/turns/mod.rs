@@ -144,7 +144,7 @@ impl Turns {
     /// Handles the deadlines that have passed.
     pub fn handle_timeout(&mut self, now: Instant) {
         let due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
-        // First: a request that is refused now is progress, so the turn is not silent as well.
+        // First: refusing a request counts as progress, so the turn must not fail for silence as well.
         self.expire(now);
         if due(self.process.deadline()) {
             self.close_harder(now);
@@ -266,7 +266,7 @@ impl Turns {
     fn end(&mut self, now: Instant, ended: TurnResult) {
         let Some(turn) = self.turn.take() else { return };
         self.cancel_all();
-        // An answer that was complete before the interrupt reached the program stays a complete one.
+        // If the answer was complete before the interrupt reached the program, the turn counts as completed.
         let was_interrupted =
             turn.interrupt_deadline.is_some() && ended.outcome != TurnOutcome::Completed;
         let outcome = if was_interrupted { TurnOutcome::Interrupted } else { ended.outcome };
@@ -284,8 +284,8 @@ impl Turns {
         self.release_process(now);
     }
 
-    /// Reports the usage of the whole conversation if it has changed. It is stored, since a later
-    /// process must count on from it.
+    /// Reports the usage of the whole conversation if it has changed. The driver stores it, since a later
+    /// process goes on counting from it.
     fn report_used(&mut self) {
         let used = self.dialect.used().filter(|used| self.used != Some(*used));
         if let Some(used) = used {
@@ -298,9 +298,9 @@ impl Turns {
         self.end(now, TurnResult::failed(why, Usage::default()));
     }
 
-    /// The time at which the turn has been silent for too long. It may wait for a person's decision
-    /// without a limit. While it waits for an older process to end, the agent has not been prompted
-    /// yet and cannot answer.
+    /// The time at which the turn has been silent for too long. `None` while the agent waits for a
+    /// person's decision, which has a deadline of its own, and while the turn waits for an older process
+    /// to end: the agent has no prompt yet, so it cannot answer.
     fn silence_deadline(&self) -> Option<Instant> {
         let turn =
             self.turn.as_ref().filter(|_| self.is_running() && self.permissions.is_empty())?;

@@ -88,7 +88,8 @@ pub enum Output {
     Used(Usage),
 }
 
-/// A turn that has ended. A dialect knows neither its number nor who interrupted it, so its own type is another.
+/// A turn that has ended. A dialect knows neither the turn's number nor whether it was interrupted, so it has a
+/// type of its own.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnEnd {
     /// The turn's number.

@@ -45,7 +45,7 @@ impl Process {
 /// The id of a turn's prompt. It stays the same when the turn is begun once more, and differs from the
 /// ids of all other turns of all sessions: a program may ignore a prompt whose id it knows.
 fn prompt_id(session: &str, turn: &Turn) -> String {
-    // Two of them, since a hash has 64 bits only.
+    // Two hashes, since one has only 64 bits.
     let half = |which: u8| {
         let mut hasher = DefaultHasher::new();
         (which, session, turn.number, &turn.prompt).hash(&mut hasher);
@@ -62,7 +62,7 @@ impl Turns {
         let Some(turn) = &mut self.turn else { return };
         let id = prompt_id(&self.config.request_prefix, turn);
         let output = match self.process {
-            // Two processes in one conversation would both write its file.
+            // Waits: two processes in one conversation would both write the conversation's file.
             Process::Closing(_) => return,
             Process::Live => Some(self.dialect.prompt(&turn.prompt, &id))
                 .filter(|b| !b.is_empty())
@@ -70,7 +70,7 @@ impl Turns {
             Process::None => {
                 let conversation = self.conversation.as_deref();
                 let start = Start { conversation, prompt: &turn.prompt, id: &id };
-                // The words of an earlier process would explain the wrong failure.
+                // What an earlier process printed would explain a failure of this one wrongly.
                 self.tail.clear();
                 self.process = Process::Live;
                 Some(Output::Start(self.dialect.launch(start)))
@@ -95,7 +95,7 @@ impl Turns {
             return;
         }
         match self.dialect.is_warm() {
-            // A session that moves needs its process ended, so that the conversation is stored.
+            // A frozen session is about to move: its process must end, so that it stores the conversation.
             true if self.is_frozen => self.close_process(now),
             true => self.idle_since = Some(now),
             false => {
@@ -138,7 +138,7 @@ impl Turns {
     /// Ends a turn whose answer is complete but whose process has not exited in time.
     pub(super) fn end_without_exit(&mut self, now: Instant) {
         self.terminate(now);
-        // The answer is complete, so an end by our signal is no failure.
+        // The answer is complete, so an end by Warren's signal is no failure.
         self.end_by_exit(now, Exit::Code(0));
     }
 
@@ -167,7 +167,7 @@ impl Turns {
         if !self.is_running() {
             return;
         }
-        // The dialect first: it may know what the exit means.
+        // The dialect is asked first: it may know what the exit means.
         for output in self.dialect.exited(exit, self.tail.text()) {
             self.take_output(now, output);
         }

@@ -24,7 +24,7 @@ struct SavedState {
     number: u64,
     turn: Option<SavedTurn>,
     process: SavedProcess,
-    /// For how long it has been idle.
+    /// For how long the process has been idle.
     idle: Option<Duration>,
     permissions: Vec<SavedPermission>,
     requests: u64,
@@ -37,9 +37,11 @@ struct SavedState {
 struct SavedTurn {
     prompt: String,
     stage: Stage,
-    /// How long ago the agent made progress, and in how long the turn has to end.
+    /// The time since the agent last made progress.
     alive: Duration,
+    /// The time left for the turn to end after an interrupt.
     interrupted: Option<Duration>,
+    /// The time left for the process to end after its answer.
     leaving: Option<Duration>,
     is_anew: bool,
     has_noted: bool,
@@ -101,7 +103,8 @@ impl Turns {
         now: Instant,
     ) -> Option<Self> {
         let saved: SavedState = serde_json::from_value(saved).ok()?;
-        // Facts and state are stored one after the other, and a kill may come in between.
+        // The number of the last turn (in `config`) and the state are stored one after the other. If the daemon was
+        // killed in between, they differ.
         if saved.number != config.turn || !dialect.restore(saved.dialect) {
             return None;
         }
@@ -114,7 +117,7 @@ impl Turns {
         Some(Self {
             turn: saved.turn.map(|turn| turn.restored(saved.number, now)),
             process: saved.process.restored(now),
-            // The clock may have begun later than that, after a start of the machine.
+            // After a start of the machine, its clock may have begun less than this time ago.
             idle_since: saved.idle.map(|idle| now.checked_sub(idle).unwrap_or(now)),
             permissions: permissions.collect(),
             requests: saved.requests,

@@ -1,4 +1,4 @@
-//! The end of a process's output that is not JSON: it mostly says what went wrong.
+//! The end of a process's output that is not JSON. It usually says what went wrong.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! An outpost: the sessions of this machine that work for teams of other members. A team's owner
-//! keeps its inboxes and results. The outpost keeps, for each of these sessions, its *seat*: the
-//! messages that it was sent and that have not begun their turn, and the *reports* about it that the
-//! owner has not acknowledged.
+//! keeps its inboxes and results. The outpost keeps a *seat* for each of these sessions: the messages
+//! that it was sent and whose turns have not begun, and the *reports* about it that the owner has not
+//! acknowledged.
 //!
 //! A pure state machine, driven as [`Teams`](super::Teams) are. A message that is taken is stored
 //! before it is acknowledged, and takes effect once, however often it is sent. A report is stored
@@ -27,19 +27,21 @@ pub use record::{Report, SeatFacts, SeatKey, SeatMessage, SeatPart, SeatRecord};
 pub const SEATS: usize = 4096;
 /// The most messages that wait for one session. An owner sends one at a time.
 const MESSAGES: usize = 16;
-/// The most reports about one session that wait. Of more, the oldest about turns are dropped.
+/// The most reports about one session that wait for the owner. Beyond that, the oldest report about a turn is
+/// dropped.
 pub const REPORTS: usize = 1024;
-/// The most bytes of text in one report, and in all.
+/// The most bytes of text in one report.
 const TEXT: usize = 1 << 20;
+/// The most bytes of text in all reports.
 const ALL_TEXT: usize = 64 << 20;
-/// The text in place of one that does not fit.
+/// The text in place of a text that does not fit.
 const LEFT_OUT: &str = "[the text is lost: too much waits for the machine that keeps the team]";
 
 /// The sessions of this machine that work for teams of other members.
 #[derive(Debug, Default)]
 pub struct Outpost {
     seats: BTreeMap<Uuid, Seat>,
-    /// The bytes of all reports.
+    /// The bytes of text in all reports.
     report_bytes: usize,
 }
 
@@ -48,19 +50,19 @@ struct Seat {
     facts: SeatFacts,
     messages: BTreeMap<u64, SeatMessage>,
     reports: BTreeMap<u64, Report>,
-    /// The message that the session was given and has not begun.
+    /// The message that was delivered to the session and whose turn has not begun.
     delivered: Option<u64>,
     /// Whether the session had no room for the last message.
     is_full: bool,
 }
 
-/// Why a seat is not given.
+/// The reason why a session gets no seat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoSeat {
-    /// The session has one already.
+    /// The session has a seat already.
     #[error("there is such a session already")]
     Taken,
-    /// There are too many.
+    /// There are too many seats.
     #[error("{SEATS} sessions work for teams of other machines already")]
     Full,
 }
@@ -68,11 +70,11 @@ pub enum NoSeat {
 /// The fate of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Receipt {
-    /// It is stored, or was before.
+    /// The message is stored, or was taken before.
     Noted,
     /// The session is unknown here, or has ended.
     Unknown,
-    /// Too many wait; it has to be sent again.
+    /// Too many messages wait for the session: the owner has to send this one again later.
     NoRoom,
 }
 
@@ -81,7 +83,7 @@ pub enum Receipt {
 pub struct Differences {
     /// Known to the owner, but not here.
     pub missing: Vec<Uuid>,
-    /// Here, but not known to the owner.
+    /// Running here, but not known to the owner.
     pub surplus: Vec<Uuid>,
 }
 
@@ -115,7 +117,7 @@ impl Outpost {
     /// Gives a session a seat, before the session is made.
     ///
     /// # Errors
-    /// [`NoSeat`].
+    /// When the session has a seat already, or there are too many seats.
     pub fn enlist(
         &mut self,
         session: Uuid,
@@ -134,12 +136,12 @@ impl Outpost {
         Ok(self.keep(SeatKey::seat(session)))
     }
 
-    /// Takes the seat of a session back that could not be made.
+    /// Takes back the seat of a session that could not be made.
     pub fn dismiss(&mut self, session: Uuid) -> Vec<Effect> {
         self.remove(session)
     }
 
-    /// Takes a message for a session. The same message takes effect once.
+    /// Takes a message of an owner for a session. A repeated message has no further effect.
     pub fn take(
         &mut self,
         session: Uuid,
@@ -165,13 +167,13 @@ impl Outpost {
         (Receipt::Noted, effects)
     }
 
-    /// The sender of a message that waits here: its name, and whether it leads the team.
+    /// The name of the sender of a message that waits here, and whether the sender leads the team.
     pub fn sender(&self, session: Uuid, seq: u64) -> Option<(Option<String>, bool)> {
         let message = self.seats.get(&session)?.messages.get(&seq)?;
         Some((message.name.clone(), message.leads))
     }
 
-    /// The turn with this message begins.
+    /// Notes that the turn with this message begins.
     pub fn begun(&mut self, session: Uuid, seq: u64) -> Vec<Effect> {
         let Some(seat) = self.seats.get_mut(&session) else { return Vec::new() };
         if seat.messages.remove(&seq).is_none() {
@@ -184,7 +186,8 @@ impl Outpost {
         effects
     }
 
-    /// The session had no room for this message.
+    /// Notes that the session had no room for this message. It is offered again when the session [has
+    /// room](Self::note_room).
     pub fn not_taken(&mut self, session: Uuid, seq: u64) {
         if let Some(seat) = self.seats.get_mut(&session)
             && seat.delivered == Some(seq)
@@ -193,7 +196,7 @@ impl Outpost {
         }
     }
 
-    /// The session may have room again.
+    /// Notes that the session may have room again.
     pub fn note_room(&mut self, session: Uuid) -> Vec<Effect> {
         if let Some(seat) = self.seats.get_mut(&session) {
             seat.is_full = false;
@@ -201,18 +204,18 @@ impl Outpost {
         self.offer(session).into_iter().collect()
     }
 
-    /// Offers all messages again that have not begun, after the machine was rebuilt.
+    /// Offers each session its next message again. Call this after the machine was rebuilt.
     pub fn offer_all(&mut self) -> Vec<Effect> {
         let sessions: Vec<Uuid> = self.seats.keys().copied().collect();
         sessions.into_iter().filter_map(|session| self.offer(session)).collect()
     }
 
-    /// A turn of a session has begun.
+    /// Notes that a turn of a session has begun.
     pub fn turn_started(&mut self, session: Uuid, turn: u64) -> Vec<Effect> {
         self.report(session, Report::Started { turn })
     }
 
-    /// A turn of a session has ended.
+    /// Notes that a turn of a session has ended. `text` is the agent's final answer, or the error.
     pub fn turn_ended(
         &mut self,
         session: Uuid,
@@ -226,7 +229,8 @@ impl Outpost {
         effects
     }
 
-    /// A session goes on after the daemon's start. The turn that it was in has ended with the daemon.
+    /// Notes that a session goes on after the daemon's start. The turn that it was in has ended with the
+    /// daemon.
     pub fn stopped(&mut self, session: Uuid) -> Vec<Effect> {
         let last = self.seats.get(&session).and_then(|seat| seat.reports.values().next_back());
         let effects = match last {
@@ -236,7 +240,7 @@ impl Outpost {
         effects.into_iter().chain(self.offer(session)).collect()
     }
 
-    /// A session has ended.
+    /// Notes that a session has ended.
     pub fn gone(&mut self, session: Uuid) -> Vec<Effect> {
         let Some(seat) = self.seats.get_mut(&session).filter(|seat| !seat.facts.is_gone) else {
             return Vec::new();
@@ -250,8 +254,8 @@ impl Outpost {
         effects
     }
 
-    /// The owner has taken the reports about a session up to this number. The seat of a session that
-    /// has ended is given up when its owner has heard of the end.
+    /// Notes that the owner has taken the reports about a session up to this number. The seat of a session
+    /// that has ended is given up when its owner has heard of the end.
     pub fn heard(&mut self, owner: &str, session: Uuid, number: u64) -> Vec<Effect> {
         let seat = self.seats.get_mut(&session).filter(|seat| seat.facts.owner == owner);
         let Some(seat) = seat else { return Vec::new() };
@@ -266,8 +270,8 @@ impl Outpost {
         heard.into_keys().map(key).collect()
     }
 
-    /// The oldest reports for an owner, `most` at most, without those up to the number given for
-    /// their session.
+    /// Reports for an owner, by session and number: at most `most`, and for each session in `after` only
+    /// those with larger numbers.
     pub fn reports(
         &self,
         owner: &str,
@@ -283,7 +287,7 @@ impl Outpost {
         reports.take(most).collect()
     }
 
-    /// Compares the sessions that an owner knows to be here with those that are.
+    /// Compares the sessions that an owner knows to be here with those that are here.
     pub fn compare(&self, owner: &str, known: &BTreeSet<Uuid>) -> Differences {
         let own = self.seats.iter().filter(|(_, seat)| seat.facts.owner == owner);
         let own: BTreeSet<Uuid> = own.map(|(session, _)| *session).collect();
@@ -339,7 +343,7 @@ impl Outpost {
         vec![Effect::Keep(Change::RemoveSeat(SeatKey::seat(session)))]
     }
 
-    /// Stores the record with this key.
+    /// The effect that stores the record with this key; empty if there is no such record.
     fn keep(&self, key: SeatKey) -> Vec<Effect> {
         let record = self.record(key).map(Change::PutSeat).map(Effect::Keep);
         record.into_iter().collect()

@@ -13,7 +13,7 @@ use crate::team::record::Kind;
 pub enum SeatRecord {
     /// A session that works for a team of another member.
     Seat(SeatFacts),
-    /// A message that has not begun its turn.
+    /// A message whose turn has not begun.
     Message {
         /// The session.
         session: Uuid,
@@ -108,7 +108,7 @@ pub enum Report {
         /// The agent's final answer, or the error.
         text: String,
     },
-    /// The machine's daemon has started again: what had begun is lost.
+    /// The machine's daemon has started again: a turn that had begun is lost.
     Stopped,
     /// The session has ended.
     Gone,
@@ -157,8 +157,8 @@ impl Report {
         }
     }
 
-    /// Whether it may be dropped when too many wait. Without the others the owner's view of the
-    /// session would stay wrong.
+    /// Whether the report may be dropped when too many wait. Without the reports of other kinds, the
+    /// owner's view of the session would stay wrong.
     pub(super) const fn is_of_turn(&self) -> bool {
         matches!(self, Self::Started { .. } | Self::Ended { .. })
     }

@@ -3,8 +3,7 @@
 
 use super::Chunk;
 
-/// The most bytes in one answer, whatever the caller requests. A single chunk may be larger than
-/// the requested number.
+/// The most bytes in one answer, whatever the caller requests.
 pub const MAX_HISTORY: usize = 4 * 1024 * 1024;
 
 /// A stretch of a session's output.
@@ -31,8 +30,8 @@ impl History {
 
 /// Gathers the newest chunks before a number, as many as fit.
 ///
-/// The caller adds batches, the newest first: the log, then segments of the disk, until
-/// [`Gather::add`] returns false. Batches may overlap, and numbers may be missing between them.
+/// The caller adds batches, the newest first, until [`Gather::add`] returns false: the log, then
+/// segments from the disk. Batches may overlap, and numbers may be missing between them.
 #[derive(Debug)]
 pub struct Gather {
     /// Only chunks with smaller numbers than this are taken.
@@ -46,7 +45,7 @@ pub struct Gather {
 
 impl Gather {
     /// Gathers chunks with numbers smaller than `before_seq`, up to `max_bytes` and [`MAX_HISTORY`]
-    /// in total. The first chunk is taken even if it alone is larger.
+    /// in total. The newest of them is taken even if it alone has more than `max_bytes`.
     pub fn new(before_seq: u64, max_bytes: usize) -> Self {
         let room = max_bytes.min(MAX_HISTORY);
         Self { before: before_seq, room, chunks: Vec::new(), more: false }
@@ -78,7 +77,7 @@ impl Gather {
             return;
         }
         self.room = self.room.saturating_sub(chunk.text.len());
-        // Batches may overlap: a chunk that was taken is not taken from the next one.
+        // Batches may overlap: a chunk is not taken again from the next batch.
         self.before = chunk.seq;
         self.chunks.push(chunk);
     }

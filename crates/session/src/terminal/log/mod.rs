@@ -88,7 +88,7 @@ impl Log {
     /// [`RESTART_GAP`].
     pub fn resume_at(&mut self, next_seq: u64) {
         self.first = next_seq.min(MAX_SEQ).max(self.last_seq() + 1);
-        // Bytes are counted on, so that the distance of a viewer stays true.
+        // The count of bytes goes on, so that `bytes_after` stays right for positions before this.
         self.start = self.end();
         self.chunks.clear();
     }
@@ -148,7 +148,7 @@ impl Log {
         let text = if text.len() < SMALL { self.packed(&text) } else { text };
         let end = self.end() + text.len() as u64;
         self.chunks.push_back((text, end));
-        // The newest stays, whatever its size: viewers must get it.
+        // The newest chunk stays, whatever its size: viewers must get it.
         while self.size() > self.bound && self.chunks.len() > 1 {
             self.drop_oldest();
         }

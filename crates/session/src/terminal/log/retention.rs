@@ -23,7 +23,7 @@ impl Retention {
     pub fn excess(&self, sizes: &[u64]) -> usize {
         let Some((newest, older)) = sizes.split_last() else { return 0 };
         let mut bytes = *newest;
-        // From the newest on: what is older than one that does not fit goes, too.
+        // Counted from the newest segment on. The first one that does not fit goes, with all older ones.
         let stay = older.iter().rev().take_while(|size| {
             bytes = bytes.saturating_add(**size);
             bytes <= self.total
@@ -38,8 +38,8 @@ impl Default for Retention {
     }
 }
 
-/// The name of a segment's file. Segments are ordered by their numbers: above 9999 the names do not
-/// sort as text.
+/// The name of a segment's file. Segments must be sorted by number: from 10000 on, the names sort
+/// differently as text.
 pub fn segment_name(number: u64) -> String {
     format!("{number:04}.log")
 }

@@ -55,7 +55,7 @@ impl Detector {
                 found = found.or(Some(port));
             }
         }
-        // After the line was read: a line that is full is cut, and its ports would be lost.
+        // Only after the line was read: this clears or cuts the line, and its ports would be lost.
         self.plain.make_room(ended);
         found
     }

@@ -3,7 +3,7 @@
 use super::Kind;
 use crate::terminal::control::Control;
 
-/// The longest answer, in bytes. A longer sequence is not taken for one.
+/// The length at which an unfinished answer is no longer held but taken for keys, in bytes.
 const LONGEST: usize = 4096;
 
 /// The kind of typed bytes that begin with `ESC`.
@@ -11,7 +11,7 @@ const LONGEST: usize = 4096;
 pub(super) enum Reading {
     /// An answer of this kind and length.
     Answer(Kind, usize),
-    /// The beginning of what may be an answer.
+    /// The beginning of a sequence that may become an answer.
     Begun,
     /// No answer.
     Other,
@@ -51,7 +51,7 @@ fn control_kind(control: &Control<'_>) -> Option<Kind> {
         (Some('?'), "", 'c', _) => Kind::Attributes(' '),
         (Some('>'), "", 'c', _) => Kind::Attributes('>'),
         (None, "", 'n', 0 | 3) => Kind::Status,
-        // With one number it would be a key.
+        // With only one number, the sequence is a key.
         (None, "", 'R', _) if control.numbers.contains(';') => Kind::Position,
         (Some('?'), "", 'R', _) => Kind::ExtendedPosition,
         (Some('?'), "", 'n', 997) => Kind::ColourScheme,

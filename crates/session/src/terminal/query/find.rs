@@ -1,4 +1,4 @@
-//! Finds the queries in a terminal's output, however that is cut.
+//! Finds the queries in a terminal's output, wherever the output is cut.
 
 use memchr::memchr3;
 
@@ -7,7 +7,7 @@ use crate::terminal::{control::Control, run};
 
 const ESC: u8 = 0x1b;
 const BEL: u8 = 0x07;
-/// The longest query, in bytes. A longer sequence is not taken for one.
+/// The longest query, in bytes. A longer sequence is not taken for a query.
 const LONGEST: usize = 256;
 /// The last characters of the control sequences that ask something.
 const ENDS: &[u8] = b"cnpqtumSy";
@@ -34,8 +34,8 @@ pub(super) struct Finder {
 }
 
 impl Finder {
-    /// Reads on. Returns the first query that ends in `text`, and the number of bytes up to its end. The
-    /// next call goes on there. `None`: all of `text` was read.
+    /// Reads on. Returns the first query that ends in `text`, and the number of bytes up to the query's end;
+    /// the next call must begin there. `None`: all of `text` was read.
     pub(super) fn next(&mut self, text: &[u8]) -> Option<(usize, Query)> {
         let mut at = 0;
         while at < text.len() {
@@ -49,7 +49,7 @@ impl Finder {
         None
     }
 
-    /// The number of bytes that cannot matter.
+    /// The number of bytes at the beginning that cannot be part of a query.
     fn skip(&self, text: &[u8]) -> usize {
         match self.state {
             State::Rest => skip_at_rest(text),
@@ -73,7 +73,7 @@ impl Finder {
                 self.begin();
                 return None;
             }
-            // The escape did not end the text: it began another sequence.
+            // The escape did not end the text. It began another sequence.
             (TextEscape, _) => {
                 self.begin();
                 return self.step(byte);

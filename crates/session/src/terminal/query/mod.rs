@@ -1,11 +1,11 @@
 //! Questions of a program to its terminal, and who answers them.
 //!
-//! A program's question is part of its output. So every terminal that shows the output answers it, and where
-//! none is attached, nobody does. Here each question gets one answer:
+//! A program's question is part of its output. So every terminal that shows the output answers it; if no
+//! terminal is attached, nobody does. This module makes sure that each question gets one answer:
 //!
 //! - The terminal of the client in control answers, since only that terminal knows its colours, its keys
-//!   and its size in pixels. The answers of other terminals are not typed. Nor is a second answer
-//!   to an old question, which a client is sent again when it comes back.
+//!   and its size in pixels. The answers of other terminals are not typed. A client that comes back is
+//!   sent old questions again; second answers to these are not typed either.
 //! - With no terminal attached, the session's own screen answers at once. It also answers for a terminal
 //!   that is silent, but only what every terminal answers.
 //!
@@ -32,12 +32,12 @@ use super::viewer::ViewerId;
 /// How long the terminal of the client in control may take to answer. Programs wait for two seconds and
 /// more.
 pub const PATIENCE: Duration = Duration::from_secs(1);
-/// How long an answer of a terminal counts as one. Later it is taken for keys.
+/// How long after a question an answer of a terminal counts as one. A later one is taken for keys.
 pub const OWED: Duration = Duration::from_secs(10);
-/// The most questions that wait for an answer, and the most that are remembered for clients that are
-/// sent them later. Beyond that, the oldest are forgotten.
+/// The most questions that wait for an answer. Beyond that, the oldest are forgotten.
 pub const MOST_OPEN: usize = 64;
-/// See [`MOST_OPEN`].
+/// The most questions that are remembered for clients that are sent them later, and the most that one
+/// terminal has not answered. Beyond that, the oldest are forgotten.
 pub const MOST_REMEMBERED: usize = 1024;
 /// The longest remembered colour, in bytes.
 const LONGEST_COLOUR: usize = 64;
@@ -51,7 +51,7 @@ pub enum Kind {
     Status,
     /// The cursor's row and column.
     Position,
-    /// The same in the form of DEC.
+    /// The cursor's row and column, in the form of DEC.
     ExtendedPosition,
     /// Whether a mode is on.
     Mode,
@@ -98,7 +98,7 @@ pub struct Query {
     pub(super) kind: Kind,
     /// The sequence, without the end of a text.
     pub(super) sequence: String,
-    /// Whether a bell ended it. The answer then ends so, too.
+    /// Whether a bell ended the question. Then a bell ends the answer, too.
     pub(super) by_bell: bool,
 }
 
@@ -107,7 +107,7 @@ pub struct Query {
 pub struct FilteredInput {
     /// The keys for the program.
     pub keys: Bytes,
-    /// Whether a person typed any of it; answers come from terminals.
+    /// Whether a person typed some of the keys. Answers come from terminals.
     pub has_keys: bool,
 }
 
@@ -120,7 +120,7 @@ pub struct Queries {
     newest: VecDeque<NumberedQuery>,
     /// The questions that wait for a terminal's answer, the oldest first.
     open: VecDeque<Open>,
-    /// The questions that terminals were sent and have not answered.
+    /// For each client, the questions that its terminal was sent and has not answered.
     terminals: BTreeMap<ViewerId, Owed>,
     /// The last answers about the colours of text, background and cursor.
     colours: BTreeMap<u16, Bytes>,
@@ -181,7 +181,7 @@ impl Queries {
     ) -> Option<Bytes> {
         self.last += 1;
         let (id, kind) = (self.last, query.kind);
-        // Noted for every terminal that is sent the chunk, also if the session answers now.
+        // Every terminal that is sent the chunk will answer, even if the screen answers now.
         push(&mut self.newest, NumberedQuery { seq, id, kind }, MOST_REMEMBERED);
         let own = own.or_else(|| self.colour(query));
         let Some(by) = by else { return own.map(Bytes::from) };
@@ -190,7 +190,8 @@ impl Queries {
         None
     }
 
-    /// A client is sent the chunks with these numbers. Its terminal will answer the questions in them.
+    /// Notes that a client is sent the chunks with these numbers. Its terminal will answer the questions in
+    /// them.
     pub fn sent(&mut self, client: ViewerId, seqs: RangeInclusive<u64>, now: Instant) {
         let first = self.newest.partition_point(|query| query.seq < *seqs.start());
         let sent = self.newest.range(first..).take_while(|query| query.seq <= *seqs.end());
@@ -200,11 +201,11 @@ impl Queries {
         }
     }
 
-    /// A client has gone, and answers nothing more.
+    /// Notes that a client has gone: its terminal answers nothing more.
     pub fn left(&mut self, client: ViewerId, now: Instant) {
         self.terminals.remove(&client);
         for open in self.open.iter_mut().filter(|open| open.by == client) {
-            // Due at once: its terminal will not answer.
+            // Due at once, since this terminal will not answer.
             open.until = open.until.min(now);
         }
     }
@@ -277,8 +278,8 @@ impl Queries {
         FilteredInput { keys: keys.into(), has_keys }
     }
 
-    /// Drops the questions that a terminal has not answered within [`OWED`]. Returns the beginning of its
-    /// answer, which may be empty; `None` if it owes no answer.
+    /// Drops the questions that a terminal has not answered within [`OWED`]. Takes and returns the beginning
+    /// of its answer, which may be empty; `None` if the terminal owes no answer.
     fn begun(&mut self, client: ViewerId, now: Instant) -> Option<Vec<u8>> {
         let owed = self.terminals.get_mut(&client)?;
         owed.queries.retain(|(_, _, until)| *until > now);
@@ -299,7 +300,7 @@ impl Queries {
         let id = owed.queries.drain(..=at).next_back().map(|(id, ..)| id);
         let awaits = |open: &Open| Some(open.id) == id && open.by == client;
         let is_awaited = self.open.iter().any(awaits);
-        // Whatever this terminal was asked before, it will not answer any more.
+        // For the same reason, earlier questions stop waiting for this terminal.
         self.open.retain(|open| open.by != client || Some(open.id) > id);
         if !is_awaited {
             return Fate::Dropped;
@@ -312,7 +313,7 @@ impl Queries {
         let Kind::Colour(number @ 10..=12) = kind else { return };
         let text = answer.splitn(2, |byte| *byte == b';').nth(1).unwrap_or_default();
         let end = text.iter().position(|byte| byte.is_ascii_control()).unwrap_or(text.len());
-        // A client chooses this text, and it is typed into programs later.
+        // Bounded, since a client chooses this text, and it is typed into programs later.
         if end <= LONGEST_COLOUR {
             self.colours.insert(number, Bytes::copy_from_slice(&text[..end]));
         }
@@ -321,11 +322,11 @@ impl Queries {
 
 /// The fate of a sequence that looks like an answer.
 enum Fate {
-    /// The program waits for it.
+    /// The program waits for the answer.
     Typed,
     /// Another terminal answers, or has answered.
     Dropped,
-    /// The terminal was not asked for it, so it is a key.
+    /// The terminal was not asked for this, so it is a key.
     Key,
 }
 

@@ -10,12 +10,11 @@ use super::{Screen, cells, snapshot};
 use crate::terminal::control::Control;
 use crate::terminal::query::{Kind, Query};
 
-/// The size of a cell in pixels where nobody looks: columns and rows are right, and the rest is what
-/// terminals usually have.
+/// The width and height of a cell in pixels. The screen has no pixels, so these are usual values.
 const CELL: (u16, u16) = (10, 20);
 
 impl Screen {
-    /// The answer to a question that came right before. `None`: the screen cannot know.
+    /// The answer to a question that the screen was fed last. `None`: the screen does not know the answer.
     #[must_use]
     pub fn answer(&self, query: &Query) -> Option<String> {
         let emulator = &self.emulator;
@@ -127,7 +126,8 @@ fn capabilities(query: &Query) -> String {
     answers
 }
 
-/// The colours that a query asks for. `None`: the program has not set the one that a person chose.
+/// The colours that a query asks for. `None`: they depend on what a person chose in the terminal, and no
+/// program has set them; or the query names no colour.
 fn colours(emulator: &Emulator, query: &Query, number: u16) -> Option<String> {
     let end = if query.by_bell { "\x07" } else { "\x1b\\" };
     let report = |selector: &str, Rgb { r, g, b }: Rgb| {
@@ -139,7 +139,7 @@ fn colours(emulator: &Emulator, query: &Query, number: u16) -> Option<String> {
         let colour = set(NamedColor::Foreground as usize + named)?;
         return Some(report(&number.to_string(), colour));
     }
-    // A bound for the answer that one question can cause.
+    // Bounds the length of the answer.
     let parts: Vec<&str> = query.sequence.split(';').skip(1).take(64).collect();
     let questions = parts.chunks_exact(2).filter(|pair| pair[1] == "?");
     let indexes = questions.filter_map(|pair| pair[0].parse::<u8>().ok());

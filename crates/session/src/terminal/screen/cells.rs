@@ -17,13 +17,14 @@ const STRUCTURE: Flags = Flags::WRAPLINE
     .union(Flags::WIDE_CHAR_SPACER)
     .union(Flags::LEADING_WIDE_CHAR_SPACER);
 
-/// Looks that the engine has no flags for. It has five flags for the kinds of underlines, of which at
-/// most one is on at a time: here three of them count to five, and the other two mean something else.
+/// Looks that the engine has no flags for. The engine has a flag for each of the five kinds of underlines, and
+/// never sets two of them. Here combinations of three of these flags stand for the five kinds, and the other two
+/// flags mean something else.
 pub(super) const BLINKING: Flags = Flags::from_bits_retain(0x8000);
 pub(super) const OVERLINE: Flags = Flags::DASHED_UNDERLINE;
 /// Not a look: the cell is kept when only unprotected cells are erased.
 pub(super) const PROTECTED: Flags = Flags::DOTTED_UNDERLINE;
-/// The flags that count the kinds of underlines.
+/// The flags whose combinations stand for the kinds of underlines.
 pub(super) const UNDERLINES: Flags =
     Flags::UNDERLINE.union(Flags::DOUBLE_UNDERLINE).union(Flags::UNDERCURL);
 
@@ -116,8 +117,8 @@ fn has_no_extras(cell: &Cell) -> bool {
             && cell.hyperlink().is_none())
 }
 
-/// If a wide character begins in the cell before `column` and ends in `column`, replaces both its cells
-/// with `blank`.
+/// Replaces both cells of a wide character with `blank`, if the character begins before `column` and ends
+/// in it.
 pub(super) fn part(row: &mut Row<Cell>, column: usize, blank: &Cell) {
     let Some(first) = column.checked_sub(1) else { return };
     if row[..].get(column).is_some_and(is_spacer) {

@@ -116,7 +116,7 @@ impl Screen {
     fn apply(&mut self, sequence: &str) {
         let printed = self.printed.take();
         if sequence.ends_with('\x18') {
-            // It was cut off: the engine's parser drops it.
+            // The sequence was cut off, and the engine's parser drops it.
             return self.processor.advance(&mut self.emulator, sequence.as_bytes());
         }
         let sequence = self.without_controls(sequence);
@@ -147,7 +147,7 @@ impl Screen {
         let cols = u32::from(self.size().cols);
         let cells = cols * u32::from(self.size().rows);
         let times = u32::from(times);
-        // More would scroll the same character; the remainder keeps the column.
+        // More repetitions would only scroll the same character. The remainder puts the cursor into the right column.
         let enough = if times > cells { cells + times % cols } else { times };
         for _ in 0..enough {
             self.emulator.input(character);

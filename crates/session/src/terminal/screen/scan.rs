@@ -54,7 +54,7 @@ pub(super) struct Scanner {
     state: ScanState,
     /// The length of the sequence so far, in bytes.
     len: usize,
-    /// The part of the sequence that came in earlier calls. Empty if the sequence is void.
+    /// The part of the sequence that came in earlier calls. Empty if the sequence will be dropped.
     held: String,
     /// Whether the sequence is too long or not wanted, so that it will be dropped.
     void: bool,
@@ -89,7 +89,7 @@ impl Scanner {
         (text.len(), None)
     }
 
-    /// The text that brings another scanner into the same state.
+    /// The text that brings the scanner of another terminal into the same state.
     pub(super) fn tail(&self) -> Cow<'_, str> {
         let inert = match self.state {
             ScanState::Ignored => INERT_STRING,

@@ -11,8 +11,8 @@ use memchr::{Memchr, memchr2, memrchr};
 use crate::terminal::run;
 
 const ESC: u8 = 0x1b;
-/// The longest sequence that is recognised as one of the pen, in bytes: the scanner handles longer
-/// ones, within its bound.
+/// The longest pen sequence that is recognised here, in bytes. The scanner handles longer ones, within
+/// its bound.
 const LONGEST_PEN: usize = 256;
 /// Skipping fewer bytes than this is not worth the work.
 const LEAST: usize = 256;
@@ -34,7 +34,8 @@ pub(super) fn ascii_run(stretch: &[u8]) -> usize {
     run::printable(stretch)
 }
 
-/// The length of the part before the next such run or pen: controls and other characters.
+/// The length of the part before the next run of printable ASCII or the next pen: controls and other
+/// characters.
 pub(super) fn others(stretch: &[u8]) -> usize {
     let mut end = 0;
     while let Some(byte) = stretch.get(end).filter(|byte| !is_printable(byte)) {
@@ -76,7 +77,7 @@ pub(super) fn visible(stretch: &[u8], rows: usize) -> Option<usize> {
         }
         feeds += 1;
     }
-    // SO and SI choose a character set, which the rest would be read in.
+    // SO and SI choose the character set of all text after them, so they may not be skipped.
     memchr2(0x0e, 0x0f, &stretch[..at]).is_none().then_some(at + 1)
 }
 
@@ -88,8 +89,9 @@ pub(super) fn pens(stretch: &[u8]) -> impl Iterator<Item = &[u8]> {
         .filter_map(move |at| leading_pen(&rest[at..]).map(|(numbers, _)| numbers))
 }
 
-/// The character that a stretch ends with, without its combining marks, if that character takes a
-/// cell. If the stretch holds only marks, it is `before`, the character before the stretch.
+/// The character that a stretch ends with, without its combining marks; `None` if that character
+/// takes no cell. For a stretch of only marks, the result is `before`, the character before the
+/// stretch.
 pub(super) fn last_printed(stretch: &str, before: Option<char>) -> Option<char> {
     let bare = stretch.trim_end_matches(super::feed::is_mark);
     let Some(last) = bare.chars().next_back() else { return before };

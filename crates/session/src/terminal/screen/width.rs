@@ -2,8 +2,8 @@
 //!
 //! Terminals follow different versions of Unicode. By default xterm.js shows an emoji in one cell;
 //! others show a character with an emoji variation selector in two cells. Programs have to live
-//! with that. But a snapshot paints whole pages, and there one shifted cell would shift all cells
-//! after it: so after such a character the cursor is put in its place again.
+//! with that. But a snapshot paints whole pages, in which one shifted cell would shift all cells
+//! after it. So after such a character the snapshot puts the cursor in its place again.
 
 use alacritty_terminal::term::cell::{Cell, Flags};
 use unicode_width::UnicodeWidthChar as _;
@@ -34,8 +34,7 @@ fn joins(mark: char) -> bool {
     matches!(mark, '\u{200b}'..='\u{200f}' | '\u{fe00}'..='\u{fe0f}' | '\u{1f000}'..)
 }
 
-/// Whether a character belongs to the scripts of East Asia, which have been wide since wide
-/// characters exist.
+/// Whether a character belongs to the scripts of East Asia. All terminals show these in two cells.
 fn is_ideographic(character: char) -> bool {
     matches!(
         character,

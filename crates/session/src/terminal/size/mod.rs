@@ -135,12 +135,12 @@ impl Sizes {
         self.current
     }
 
-    /// A client reports the size of its window, and whether the window is visible. A hidden window
-    /// may have any size; a size that is not valid for a terminal is then ignored.
+    /// Notes the size of a client's window, and whether the window is visible. A hidden window may
+    /// have any size; a size that is not valid for a terminal is then ignored.
     ///
     /// # Errors
-    /// When the size of a visible window is refused, or there are too many clients. Nothing changes
-    /// then.
+    /// When the size of a visible window is refused, or there are too many clients. In that case
+    /// nothing changes.
     pub fn resize(
         &mut self,
         viewer: ViewerId,
@@ -152,7 +152,7 @@ impl Sizes {
         if visible {
             size?;
         }
-        // Counted before the check for room: numbers only have to grow.
+        // Counted even if the client is refused: the numbers only have to grow.
         let reported = self.step();
         let window = self.window(viewer)?;
         window.size = size.ok().or(window.size);
@@ -161,7 +161,7 @@ impl Sizes {
         Ok(())
     }
 
-    /// A client typed into the session.
+    /// Notes that a client typed into the session.
     pub fn typed(&mut self, viewer: ViewerId, now: Instant) {
         let used = self.step();
         if let Ok(window) = self.window(viewer) {
@@ -170,12 +170,12 @@ impl Sizes {
         }
     }
 
-    /// A client wants the terminal to have the size of its window, without typing.
+    /// Gives the terminal the size of this client's window, although the client has not typed.
     pub fn take_control(&mut self, viewer: ViewerId, now: Instant) {
         self.typed(viewer, now);
     }
 
-    /// A client does not watch the session any more.
+    /// Notes that a client does not watch the session any more.
     pub fn leave(&mut self, viewer: ViewerId, now: Instant) {
         if self.viewers.remove(&viewer).is_some() {
             self.settle(now);
@@ -228,14 +228,15 @@ impl Sizes {
         };
     }
 
-    /// The client in control: of these, the visible one that was used last.
+    /// The client in control among those for which `is_one` returns true: the visible one that was used last. If none
+    /// was used, the visible one that reported its size last.
     pub fn in_control(&self, is_one: impl Fn(ViewerId) -> bool) -> Option<ViewerId> {
         let ones =
             self.viewers.iter().filter(|(viewer, window)| window.visible && is_one(**viewer));
         ones.max_by_key(|(_, window)| (window.used, window.reported)).map(|(viewer, _)| *viewer)
     }
 
-    /// The size of the client that counts now.
+    /// The size of the window of the client in control.
     fn winner(&self) -> Option<Size> {
         let viewer = self.in_control(|_| true)?;
         self.viewers.get(&viewer).and_then(|window| window.size)

@@ -83,7 +83,7 @@ impl Viewer {
     /// assigned yet, the number comes from before a restart and is ignored, even if the log soon
     /// reaches it. The viewer is dropped when it has no room for longer than `patience`.
     pub fn new(start: Start, patience: Duration, log: &Log, now: Instant) -> Self {
-        // Judged now and not at the first step, by when the log may have reached the number with other output.
+        // Judged now: until the first step the log may reach this number, with other output.
         let known = |after: &u64| *after <= log.last_seq();
         let after = match start {
             Start::After(after) => Some(after).filter(known),
@@ -107,7 +107,7 @@ impl Viewer {
         }
     }
 
-    /// The viewer was sent a snapshot of the screen as it was after the chunk with this number.
+    /// Notes that the viewer was sent a snapshot of the screen as it was after the chunk with this number.
     pub fn resynced(&mut self, seq: u64) {
         if self.stage != Stage::Over {
             self.position = seq;
@@ -130,7 +130,7 @@ impl Viewer {
         self.position
     }
 
-    /// Whether the viewer is sent all output, and lacks no more than one step of it.
+    /// Whether the viewer is sent all output, and at most one step of it is still to be sent.
     pub fn is_near(&self, log: &Log) -> bool {
         self.stage == Stage::Following
             && log.after(self.position).is_ok()
@@ -158,7 +158,7 @@ impl Viewer {
     fn follow<'a>(&mut self, log: &'a Log, has_room: bool, now: Instant) -> Step<'a> {
         match log.after(self.position) {
             Ok(chunks) if has_room => self.frames(chunks),
-            // A short pause of a client costs it no snapshot.
+            // A client that only pauses briefly is not sent a snapshot.
             Ok(_) if log.bytes_after(self.position) <= BACKLOG => Step::Wait,
             _ => self.fall_behind(log, has_room, now),
         }

@@ -97,7 +97,7 @@ fn opencode_launch(settings: &Settings) -> Launch {
 /// The id of the mode in which the agent changes nothing.
 pub(super) const PLAN: &str = "plan";
 
-/// Whether the session must be put into that mode once it is open. Gemini CLI gets it as a flag.
+/// Whether the session must be put into the mode [`PLAN`] once it is open. Gemini CLI gets the mode as a flag.
 pub(super) fn wants_plan(settings: &Settings, program: &Program) -> bool {
     settings.permissions == PermissionMode::Plan && !matches!(program, Program::Gemini)
 }

@@ -106,7 +106,7 @@ struct Abilities {
     resume: bool,
 }
 
-/// All but the settings: of the session, and of the turn.
+/// The state without the settings: that of the session, and of the turn.
 type State = (
     (u64, Vec<(u64, Request)>, Stage, Option<String>),
     (Abilities, Option<String>, HashMap<String, Open>, Updates),
@@ -161,7 +161,7 @@ impl Acp {
     /// The line with a new request to the program.
     fn request(&mut self, what: Request, method: &str, params: &Value) -> Vec<u8> {
         self.next_id += 1;
-        // The newest stands first: an answer is mostly to it.
+        // The newest request is first: most answers are to it.
         self.unanswered.truncate(MAX_UNANSWERED - 1);
         self.unanswered.insert(0, (self.next_id, what));
         line(&json!({ "jsonrpc": "2.0", "id": self.next_id, "method": method, "params": params }))
@@ -218,7 +218,7 @@ impl Acp {
         match text(request, "/method") {
             "session/request_permission" => ParsedLine::progress(self.permissions.ask(request)),
             method => {
-                // An agent may wait for the answer for ever.
+                // Without an answer, an agent may wait for ever.
                 let message = format!("this client has no method {}", words::cut(method, 100));
                 let error = json!({ "code": METHOD_NOT_FOUND, "message": message });
                 let answer =
@@ -231,7 +231,7 @@ impl Acp {
     /// Handles a notification of the program.
     fn take_notification(&mut self, notification: &Value) -> ParsedLine {
         match text(notification, "/method") {
-            // A sign of life all the same.
+            // Such an update still shows that the program is at work.
             "session/update" if self.is_of_other_session(notification) => {
                 ParsedLine::progress(Vec::new())
             }
@@ -278,7 +278,7 @@ impl Dialect for Acp {
         self.conversation = start.conversation.map(str::to_owned);
         self.prompt = Some(start.prompt.to_owned());
         self.permissions.clear();
-        // The program counts the cost of a conversation on over its processes.
+        // The program goes on counting the cost of a conversation when it is started again.
         self.updates = Updates::after(self.updates.cost_before());
         let hello = self.hello();
         Launch { stdin: Some(hello), keep_stdin_open: true, ..self.program.launch(&self.settings) }
@@ -288,9 +288,9 @@ impl Dialect for Acp {
         self.prompt = Some(text.to_owned());
         match self.stage.clone() {
             Stage::Open(session) => self.prompt_now(&session).unwrap_or_default(),
-            // It goes out once the session is open.
+            // The prompt is sent once the session is open.
             Stage::Opening => Vec::new(),
-            // The process is warm, so its session is tried again without a new one.
+            // The process still runs, so it is asked for a session again.
             Stage::Closed(_) => self.open_anew(),
         }
     }

@@ -61,7 +61,7 @@ impl Acp {
         vec![AgentOutput::Write(self.request(Request::Load, method, &params))]
     }
 
-    /// Gives up the conversation, which is lost; the turn goes on in a new one.
+    /// Gives up the conversation, which is lost. The turn goes on in a new conversation.
     fn forget(&mut self, why: &str) -> Vec<AgentOutput> {
         self.conversation = None;
         let notice = AgentOutput::notice(&format!("{why} A new one begins."));

@@ -32,7 +32,7 @@ impl Permissions {
         Self { mode, open: HashMap::new() }
     }
 
-    /// Forgets all requests: nobody waits for their answers any more.
+    /// Forgets all requests: the process that waited for the answers has ended.
     pub(super) fn clear(&mut self) {
         self.open.clear();
     }

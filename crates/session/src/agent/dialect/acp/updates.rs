@@ -18,15 +18,15 @@ pub(super) struct Updates {
     /// Whether the updates are history that the agent sends again.
     is_muted: bool,
     answer: Answer,
-    /// The cost of the conversation in US dollars: as last reported, and at the end of the last
-    /// turn.
+    /// The cost of the conversation in US dollars, as last reported. The next field is the cost at the end
+    /// of the last turn.
     cost: Option<f64>,
     cost_before: f64,
     /// The tool uses that have begun, newest first.
     started: Vec<String>,
 }
 
-/// The most tool uses that are remembered as begun: an agent may never report the end of one.
+/// The most tool uses that are remembered as begun. An agent may never report the end of a tool use.
 const MAX_STARTED: usize = 256;
 
 impl Updates {

@@ -48,7 +48,7 @@ impl Claude {
         args
     }
 
-    /// Flags for choices that a person at the program's own terminal has, too.
+    /// The flags that are also in the command line for a person at the program's own terminal.
     fn choices(&self) -> Vec<String> {
         let settings = &self.settings;
         let mut args = vec![format!("--permission-mode={}", mode(settings.permissions))];

@@ -57,13 +57,14 @@ pub(crate) struct Claude {
     unasked: Usage,
     /// The cost of the process so far, in US dollars.
     cost: f64,
-    /// Whether text, and whether thoughts, came in pieces and will come once more as a whole.
+    /// Whether text came in pieces and will come once more as a whole; the next field is the same for
+    /// thoughts.
     said_in_pieces: bool,
     thought_in_pieces: bool,
     answer: Answer,
 }
 
-/// All but the settings: of the conversation, of the turn, and of the answer.
+/// The state without the settings: that of the conversation, of the turn, and of the answer.
 type State = (
     (Option<String>, bool, HashMap<String, ToolInput>, u64),
     (bool, Origin, Usage, f64),
@@ -74,13 +75,13 @@ type State = (
 #[derive(Debug, Serialize, Deserialize)]
 struct ToolInput {
     whole: Value,
-    /// The bytes of its line, if that was very long.
+    /// The length of its line in bytes, if the line was cut; otherwise 0.
     bytes: usize,
 }
 
-/// The most bytes of very long inputs that wait for a decision.
+/// The most bytes of all inputs of cut lines that wait for a decision.
 const MAX_INPUTS: usize = 16 * 1024 * 1024;
-/// How much memory the input of a very long request may take, in bytes.
+/// How much memory the input of a cut line may take, in bytes.
 const INPUT: Bounds = Bounds { total: MAX_INPUTS, ..Bounds::WHOLE };
 
 const TOO_MUCH: &str =
@@ -124,8 +125,8 @@ impl Claude {
         }
     }
 
-    /// Handles the beginning of a turn. If an interrupt was sent before, it did not reach this turn, so it
-    /// is sent again.
+    /// Handles the beginning of a turn. An interrupt that was sent before did not reach this turn, so it is
+    /// sent again.
     fn begin(&mut self, line: &Value) -> Vec<AgentOutput> {
         let mut outputs = self.note_id(text(line, "/session_id"));
         if self.is_interrupted && self.origin.has_prompt() {
@@ -158,7 +159,7 @@ impl Claude {
         ParsedLine::progress(self.delta(&part(line, "/event/delta")).into_iter().collect())
     }
 
-    /// Handles a piece of text, which goes on with the one before it in the same block, or begins a new text.
+    /// Handles a piece of text. It continues the piece before it in the same block, or begins a new text.
     fn delta(&mut self, delta: &Value) -> Option<AgentOutput> {
         match text(delta, "/type") {
             "text_delta" => {
@@ -214,7 +215,7 @@ impl Claude {
         if self.was_resumed && errors.to_ascii_lowercase().contains("no conversation found") {
             return vec![AgentOutput::ResumeRefused];
         }
-        // Before the end, which clears it.
+        // Read before `ends` clears it.
         let was_marked = self.origin.is_unasked();
         if !self.origin.ends(line) {
             self.unasked = usage;
@@ -310,7 +311,7 @@ impl Claude {
     /// Handles a new id of the conversation.
     fn reset(&mut self, line: &Value) -> Vec<AgentOutput> {
         let id = text(line, "/new_conversation_id");
-        // It goes to a later command line.
+        // The id goes into a later command line.
         if !words::is_id(id) {
             return Vec::new();
         }
@@ -366,7 +367,7 @@ impl Dialect for Claude {
     }
 
     fn parse(&mut self, line: &Value) -> ParsedLine {
-        // First: what a line means depends on whose turn it is in.
+        // First: the meaning of a line depends on whose turn it belongs to.
         self.origin.note_line(line);
         match text(line, "/type") {
             "system" => self.system(line),
@@ -419,7 +420,7 @@ impl Dialect for Claude {
     }
 
     fn exited(&mut self, _exit: Exit, tail: &str) -> Vec<AgentOutput> {
-        // Only its words say so: its code is that of every error.
+        // Only the printed text shows this: the exit code is the same for every error.
         let unknown = tail.to_ascii_lowercase().contains("no conversation found");
         match self.was_resumed && unknown {
             true => vec![AgentOutput::ResumeRefused],

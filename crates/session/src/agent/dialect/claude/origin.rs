@@ -6,7 +6,7 @@
 //!
 //! - The prompt's id: newer versions name it in the result, and all versions repeat the prompt when they
 //!   take it up.
-//! - The result's `origin`. It is absent in older versions, and in the result of a prompt.
+//! - The result's `origin`. Older versions do not write it, and it is absent in the result of a prompt.
 //! - Whether the turn had begun before there was a prompt.
 
 use serde::{Deserialize, Serialize};

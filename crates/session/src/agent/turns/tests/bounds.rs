@@ -155,7 +155,7 @@ fn a_question_that_is_too_long_to_be_kept_is_refused_and_the_turn_goes_on() {
         (&answer["request_id"], &answer["response"]["behavior"]),
         (&"r1".into(), &"deny".into())
     );
-    // As are those that are too many together.
+    // Inputs that are too long together are refused, too.
     let many = "x".repeat(7 * MAX_LINE);
     let open = (2..6).filter(|id| !asks(&rig.line(&ask(*id, &many))).is_empty()).count();
     assert_eq!(open, 2);

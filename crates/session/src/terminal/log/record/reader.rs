@@ -83,7 +83,7 @@ impl Reader {
         if self.first.is_some() {
             return Ok(());
         }
-        // A few bytes show already that a file is of another kind.
+        // The first few bytes are enough to see that a file is of another kind.
         let begun = self.buffer.len().min(MAGIC.len());
         if self.buffer[..begun] != MAGIC[..begun] {
             return Err(Fault::Magic);
@@ -108,7 +108,7 @@ impl Reader {
             return Ok(None);
         };
         let (length, sum, seq) = (head.get_u32() as usize, head.get_u32(), head.get_u64());
-        // Before the text has come: a damaged length must not make the reader wait for gigabytes.
+        // Checked before the text has come: a damaged length must not make the reader wait for gigabytes.
         if !(1..=MAX_CHUNK).contains(&length) || !(self.next..=MAX_SEQ).contains(&seq) {
             return Err(self.damaged());
         }

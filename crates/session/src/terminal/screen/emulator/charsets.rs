@@ -52,7 +52,7 @@ impl Charset {
 /// The characters of ASCII that national sets replace.
 const REPLACED: &str = "#@[\\]^_`{|}~";
 
-/// The national sets: their names, and what they have in place of these characters.
+/// The national sets: their names, and the characters that they have in place of [`REPLACED`].
 const NATIONAL: [(char, &str); 12] = [
     ('A', "£@[\\]^_`{|}~"),
     ('4', "£¾ĳ½|^_`¨ƒ¼´"),
@@ -82,7 +82,8 @@ impl Charsets {
     /// The characters that begin the sequences that name a set.
     const PLACES: [char; 4] = ['(', ')', '*', '+'];
 
-    /// Obeys `ESC place name`. Returns whether it was that.
+    /// Obeys `ESC place name`: puts the set `name` into `place`. Returns whether there is such a place; a set
+    /// that is not known changes nothing.
     pub(super) fn designate(&mut self, place: char, name: char) -> bool {
         let Some(at) = Self::PLACES.iter().position(|known| *known == place) else { return false };
         let set = Charset::named(name);

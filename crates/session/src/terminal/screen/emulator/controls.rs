@@ -19,7 +19,7 @@ impl Emulator {
         let (column, number) = (self.column(), control.number());
         let times = number.max(1);
         match (control.marker, control.between, control.last) {
-            // Pens, too long to be one of a stretch.
+            // A pen sequence that is too long to be part of a stretch (see `skim`).
             (None, "", 'm') => self.set_pen(&sequence.as_bytes()[2..sequence.len() - 1]),
             (None, "!", 'p') => self.soft_reset(),
             (None, "\"", 'q') if number == 1 => self.protect(Guard::Selective),
@@ -51,11 +51,12 @@ impl Emulator {
             "D" => self.index(),
             "V" => self.protect(Guard::All),
             "W" => self.unprotect(),
-            // Terminals without characters of eight bits use these sets in the same place.
+            // `~`, `}` and `|` choose the set for characters of eight bits. Text in UTF-8 has none of these, so the
+            // set is used for all characters.
             "~" => self.charset_in_use = 1,
             "n" | "}" => self.charset_in_use = 2,
             "o" | "|" => self.charset_in_use = 3,
-            // UTF-8, or not: the first set is in use, and ASCII. The others stay.
+            // UTF-8 is switched on or off: the first set becomes ASCII, and is in use. The others stay.
             "%G" | "%@" => {
                 self.charsets.designate('(', 'B');
                 self.charset_in_use = 0;

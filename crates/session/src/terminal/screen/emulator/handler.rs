@@ -210,7 +210,8 @@ impl Handler for Emulator {
         self.erase_in_page(&mode);
     }
 
-    /// A page of E, for adjusting the picture. The margins go to the edges, the cursor home.
+    /// Fills the page with the letter E, for adjusting the picture. The margins go to the edges, and the cursor
+    /// into the top left corner.
     fn decaln(&mut self) {
         self.term.decaln();
         self.margins = 0..self.rows();

@@ -1,4 +1,4 @@
-//! How keys are reported: the flags of the kitty keyboard protocol, and those below them.
+//! How keys are reported: the stack of flags of the kitty keyboard protocol.
 
 use alacritty_terminal::vte::ansi::{KeyboardModes, KeyboardModesApplyBehavior as Change};
 

@@ -81,15 +81,15 @@ pub(super) struct Emulator {
 
 /// The page that is not shown.
 pub(super) struct Hidden {
-    /// Its `cursor` is the one that was saved on this page. The terminal's own cursor is on the page that
+    /// Its `cursor` is the cursor that was saved on this page. The terminal's own cursor is on the page that
     /// is shown.
     pub(super) grid: Grid<Cell>,
     pub(super) saved_charsets: Charsets,
     pub(super) keys: Keys,
 }
 
-/// The time-out of synchronised updates, which is never pending: updates are applied at once, since the
-/// screen must be in the present state whenever a snapshot is made.
+/// The time-out of synchronised updates, which is never pending. Updates are applied at once, so that the
+/// screen is up to date whenever a snapshot is made.
 #[derive(Debug, Default)]
 pub(super) struct Immediate;
 
@@ -103,7 +103,7 @@ impl Timeout for Immediate {
 
 impl Emulator {
     pub(super) fn new(size: Size) -> Self {
-        // The log has the history. `Keys` has the keyboard's flags, since the engine shows its own to nobody.
+        // The log has the history. `Keys` has the keyboard's flags, since the engine gives no access to its own.
         let config = Config { scrolling_history: 0, kitty_keyboard: false, ..Config::default() };
         let mut emulator = Self {
             term: Term::new(config, &size, VoidListener),
@@ -174,8 +174,8 @@ impl Emulator {
             return;
         }
         let old = self.cols();
-        // The engine wraps lines again in its own grid, so the primary page is put there for the time of the call.
-        // The alternate page is never wrapped again.
+        // The engine wraps the lines of its own grid again. So during the call the primary page is that grid. The
+        // alternate page is never wrapped again.
         let shown =
             self.hidden.as_mut().map(|hidden| mem::replace(self.term.grid_mut(), take(hidden)));
         self.term.resize(size);
@@ -191,7 +191,7 @@ impl Emulator {
         self.margins = 0..self.rows();
     }
 
-    /// A soft reset (DECSTR): the modes become as after a reset, the text stays.
+    /// A soft reset (DECSTR): the modes that it covers become as after a reset, and the text stays.
     pub(super) fn soft_reset(&mut self) {
         for mode in [NamedPrivateMode::ShowCursor, NamedPrivateMode::LineWrap] {
             self.term.set_private_mode(PrivateMode::Named(mode));
@@ -225,8 +225,8 @@ impl Emulator {
         self.term.grid_mut().cursor.point.column = column;
     }
 
-    /// Switches off two modes that are on in a new engine and off in a reset terminal. Where one is on after
-    /// that, a program set it.
+    /// Switches off two modes that are on in a new engine and off in a reset terminal. So if one of them is
+    /// on, a program set it.
     fn choose_defaults(&mut self) {
         for mode in [NamedPrivateMode::AlternateScroll, NamedPrivateMode::UrgencyHints] {
             self.term.unset_private_mode(PrivateMode::Named(mode));

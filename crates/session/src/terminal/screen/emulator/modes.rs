@@ -32,7 +32,7 @@ pub(in super::super) const ENGINE: [(u16, TermMode); 15] = [
     (1007, TermMode::ALTERNATE_SCROLL),
     (1042, TermMode::URGENCY_HINTS),
     (2004, TermMode::BRACKETED_PASTE),
-    // An update is shown as it comes, so this is never on.
+    // Synchronised updates are applied at once, so this mode is never on.
     (2026, TermMode::empty()),
 ];
 
@@ -66,7 +66,7 @@ impl Emulator {
         }
     }
 
-    /// Whether a private mode is on; `None` if it is not known.
+    /// Whether a private mode is on; `None` if the mode is not known.
     pub(in super::super) fn private_mode(&self, number: u16) -> Option<bool> {
         let is_engines = ENGINE.iter().find(|(known, _)| *known == number);
         match (number, is_engines) {

@@ -30,8 +30,8 @@ impl Emulator {
         self.term.grid_mut().cursor.input_needs_wrap = false;
     }
 
-    /// A backspace. Where it may go back over a wrapped line, it does so from the first column, and a
-    /// cursor behind the last column goes to that column.
+    /// Obeys a backspace. If it may go back over wrapped lines, it does so from the first column, and it
+    /// moves a cursor behind the last column into the last column.
     pub(super) fn step_back(&mut self) {
         let reverses = self.has(TermMode::LINE_WRAP) && self.passed_modes.contains(&REVERSE_WRAP);
         if !reverses {

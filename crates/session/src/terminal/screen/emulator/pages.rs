@@ -37,7 +37,7 @@ impl Emulator {
         let mut alternate = Grid::new(self.rows(), self.cols(), 0);
         let primary = self.term.grid_mut();
         alternate.cursor = mem::replace(&mut primary.cursor, primary.saved_cursor.clone());
-        // Only now: a blank page has the background of its cursor's pen.
+        // Only after the cursor is there: a blank page has the background of its cursor's pen.
         alternate.reset_region(..);
         cells::settle(primary);
         let saved_charsets = self.saved_charsets;

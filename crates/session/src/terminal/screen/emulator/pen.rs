@@ -40,7 +40,7 @@ impl Emulator {
                 continue;
             }
             match number(group) {
-                // These are followed by the numbers of a colour.
+                // The numbers of a colour follow.
                 target @ (38 | 48 | 58) => {
                     let colour = colour(&mut groups.by_ref().map(number));
                     if let Some(colour) = colour {
@@ -53,7 +53,7 @@ impl Emulator {
     }
 }
 
-/// Reads a number. No digits are a 0.
+/// Reads a number; 0 if there are no digits.
 fn number(digits: &[u8]) -> u16 {
     digits.iter().fold(0u16, |n, digit| {
         n.saturating_mul(10).saturating_add(u16::from(digit.wrapping_sub(b'0')))
@@ -67,7 +67,7 @@ fn change_by_group(pen: &mut Cell, group: &[u8]) {
     match first {
         4 => underline(pen, cells::underline(parts.next().unwrap_or_default())),
         38 | 48 | 58 => {
-            // A colour by its parts may name a colour space before them.
+            // A colour space may stand before red, green and blue.
             let kind = parts.next().unwrap_or_default();
             let named = group.iter().filter(|byte| **byte == b':').count() > 4;
             let rest = parts.skip(usize::from(kind == 2 && named));
@@ -147,7 +147,7 @@ fn change_colour(pen: &mut Cell, number: u16) {
     }
 }
 
-/// A link and protection stay.
+/// Resets the look. A link and protection stay.
 fn reset(pen: &mut Cell) {
     pen.fg = Color::Named(NamedColor::Foreground);
     pen.bg = Color::Named(NamedColor::Background);

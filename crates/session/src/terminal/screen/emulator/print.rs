@@ -1,8 +1,9 @@
 //! Prints a character: finds its cells, and mends the cells around them.
 //!
-//! The engine only writes the character's own cells. Alone it would keep the look of the other half of a
-//! wide character that is printed over, damage a neighbouring cell in insert mode, and not insert a
-//! character that wraps. Runs of ASCII, which are most of all output, are written here.
+//! The engine only writes the character's own cells. If half of a wide character is printed over, it keeps
+//! the look of the other half. In insert mode it damages a neighbouring cell, and does not insert a
+//! character that wraps. This module mends that. It writes runs of ASCII, which are most of all output,
+//! itself.
 
 use alacritty_terminal::grid::Cursor;
 use alacritty_terminal::index::Column;
@@ -26,7 +27,7 @@ impl Emulator {
         }
     }
 
-    /// Prints as much of a run as changes only its own cells of the cursor's row. Returns the number of
+    /// Prints the beginning of a run that changes only its own cells of the cursor's row. Returns the number of
     /// characters printed. The engine would do the same character by character, at several times the
     /// cost: it looks up the row, the cell and the character's width each time.
     fn print_cells(&mut self, run: &[u8]) -> usize {
@@ -65,7 +66,8 @@ impl Emulator {
         self.put(self.charset().map(character));
     }
 
-    /// Prints a character into its own cells. The engine takes a soft hyphen for a mark.
+    /// Prints a character into its own cells. The engine takes a soft hyphen for a combining mark, so a
+    /// hyphen is printed and then replaced.
     fn put(&mut self, character: char) {
         if character != SOFT_HYPHEN {
             return self.term.input(character);
@@ -84,8 +86,8 @@ impl Emulator {
         }
     }
 
-    /// Wraps if the character does not fit into the rest of the row. Returns whether it fits then: where
-    /// lines are not wrapped, a wide character does not fit into the last column.
+    /// Wraps if the character does not fit into the rest of the row. Returns whether the character then
+    /// fits: where lines are not wrapped, a wide character does not fit into the last column.
     fn reach_place(&mut self, width: usize) -> bool {
         let wraps = self.has(TermMode::LINE_WRAP);
         if wraps && self.grid().cursor.input_needs_wrap {

@@ -5,7 +5,7 @@ const LONGEST: usize = 256;
 /// The most saved titles; beyond this the oldest is dropped.
 const DEEPEST: usize = 10;
 
-/// The present title, and a stack of saved ones. No title is an empty text.
+/// The present title, and a stack of saved ones. A title is never an empty text.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(in super::super) struct Titles {
     current: Option<String>,

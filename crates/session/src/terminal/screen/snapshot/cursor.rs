@@ -78,8 +78,8 @@ impl Painter {
         self.out.push_str("\x1b\\");
     }
 
-    /// Saves a cursor and its character sets. The page must be blank: a cursor behind the last column
-    /// takes printing a blank.
+    /// Saves a cursor and its character sets. The page must be blank, since a blank is printed to get the
+    /// cursor behind the last column.
     pub(super) fn save(&mut self, saved: &Cursor<Cell>, charsets: Charsets) {
         if is_default(saved, charsets) {
             return;

@@ -9,8 +9,7 @@ use protocol::workspace::modes;
 use super::super::emulator::{ENGINE, Emulator, Guard, Keys, Titles, default_tabs};
 use super::{At, Painter};
 
-/// The keypad's mode has an older sequence, which every terminal knows. Origin mode is set with the
-/// margins.
+/// The keypad's mode. It is set by an older sequence, which every terminal knows.
 const KEYPAD: TermMode = TermMode::APP_KEYPAD;
 
 pub(super) fn colours(painter: &mut Painter, emulator: &Emulator) {
@@ -65,6 +64,7 @@ pub(super) fn keys(painter: &mut Painter, keys: &Keys) {
     }
 }
 
+/// Sets the modes, except origin mode, which is set with the margins.
 pub(super) fn switches(painter: &mut Painter, emulator: &Emulator) {
     for (number, mode) in ENGINE.into_iter().filter(|(_, mode)| *mode != TermMode::ORIGIN) {
         let is_on = emulator.has(mode);
@@ -129,7 +129,7 @@ pub(super) fn charset(painter: &mut Painter, in_use: usize) {
     painter.out.push_str(["", "\x0e", "\x1bn", "\x1bo"][in_use]);
 }
 
-/// Says which erasures spare protected cells. No cell is protected by this.
+/// Makes all erasures spare protected cells, if they do so on this screen. This protects no cell.
 pub(super) fn guard(painter: &mut Painter, guard: Guard) {
     if guard == Guard::All {
         painter.out.push_str("\x1bV\x1bW");

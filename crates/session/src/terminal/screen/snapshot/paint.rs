@@ -24,8 +24,9 @@ impl Painter {
         }
     }
 
-    /// Paints the first `end` cells of a row. If it is continued, the cursor is behind the row
-    /// above, and the first cell must be printed there: that marks that row as one that goes on.
+    /// Paints the first `end` cells of a row. If the row continues the one above (`continued`), the
+    /// cursor is behind the end of the row above. The first cell must then be printed there, which marks
+    /// the row above as one that goes on.
     fn paint_row(&mut self, row: &[Cell], line: usize, end: usize, continued: bool) {
         let mut column = 0;
         if continued {
@@ -49,8 +50,8 @@ impl Painter {
     }
 
     /// Whether to skip `len` blanks like `cell` and not print them. Skipping is shorter for many blanks,
-    /// and where the pen does not suit them: but if the cell `behind` them needs a plain pen anyway,
-    /// printing costs nothing more.
+    /// and where the pen would have to change for them. If the cell `behind` them needs a plain pen
+    /// anyway, that change costs nothing.
     fn skips(&self, cell: &Cell, len: usize, behind: Option<&Cell>) -> bool {
         let pen_stays =
             self.pen.suits(cell) || behind.is_some_and(|next| Pen::default().suits(next));
