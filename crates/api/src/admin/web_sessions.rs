@@ -63,7 +63,7 @@ fn json_of(api: &Api, session: &PageSession, own: Option<&str>, now: Moment) -> 
     let key = api.keys().key_of(&holder, now);
     PageSessionJson {
         holder: holder_id(&holder),
-        // The name of a key that has ended is of no use.
+        // A key that has ended is not found: its id is shown instead of its name.
         name: key.map_or_else(|_| holder_id(&holder), |key| name_of(key.as_deref())),
         created_at: timestamp(record.created),
         expires_at: timestamp(record.expires),

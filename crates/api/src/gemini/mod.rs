@@ -1,7 +1,7 @@
 //! Gemini's API: `/v1beta/models/{model}:{method}`, and the same under `/v1` and `tunedModels`.
 //!
 //! - `models`: the models in Gemini's form
-//! - `key`: the key of a query, which is taken out of it before anything reads or passes on the request
+//! - `key`: the key in a query, which is taken out before anything else reads the request or passes it on
 
 mod key;
 mod models;
@@ -32,7 +32,7 @@ const OWN: [&str; 3] = ["/v1beta/models", "/v1beta/tunedModels", "/v1/tunedModel
 /// The path that OpenAI's and Gemini's clients ask with different methods.
 const SHARED: &str = "/v1/models/{*id}";
 
-/// All paths of the server.
+/// Gemini's paths outside rooms.
 pub(crate) fn routes() -> Router<Api> {
     let own = OWN.into_iter().fold(Router::new(), |router, path| {
         let one = format!("{path}/{{*id}}");
@@ -99,7 +99,7 @@ pub(crate) fn shape_in_room(uri: &Uri) -> Option<&'static InRoom> {
     }
 }
 
-/// Answers for what Google's API has and this server does not.
+/// Answers requests for what Google's API has and this server does not.
 async fn nothing(request: Request) -> Response {
     let shape = shape::of(Endpoint::GeminiGenerate);
     no_such_thing(request.method(), request.uri()).response(shape, new_id())

@@ -1,4 +1,4 @@
-//! Joining in one line: codes are made here, and machines join by them.
+//! Joining by one line: the server makes codes, and machines join with them.
 //!
 //! - [`Joining`]: the invitations, and what codes say about this server
 //! - `join`: `POST /v1/join` and `POST /v1/join/proof`
@@ -17,18 +17,18 @@ use protocol::invitation::{Invitation, InvitationSecret, MAX_TEXT, Place, Purpos
 use rand::RngExt;
 use store::InvitationRecord;
 
-/// The facts about this server that codes name.
+/// The facts about this server that a code contains.
 pub trait Whereabouts: Send + Sync {
-    /// Its id.
+    /// The server's id.
     fn id(&self) -> ServerId;
 
-    /// The name of its machine.
+    /// The name of the server's machine.
     fn name(&self) -> String;
 
-    /// Where it is now.
+    /// Where the server can be reached now.
     fn place(&self) -> Place;
 
-    /// Whether it listens at this address.
+    /// Whether the server listens at this address.
     fn is_own(&self, address: SocketAddr) -> bool;
 }
 
@@ -44,7 +44,7 @@ pub struct Joining {
 pub struct Code {
     /// Its text.
     pub text: Secret,
-    /// The URLs in it, the best first.
+    /// The URLs in the code, the best first.
     pub urls: Vec<String>,
 }
 
@@ -55,7 +55,7 @@ impl Joining {
         Self { invitations, whereabouts, lock_out }
     }
 
-    /// Invites one machine. `stored`: the invitation outlives this run of the server. Blocks on the disk.
+    /// Invites one machine. `stored`: whether the invitation outlives this run of the server. Blocks on the disk.
     ///
     /// # Errors
     /// [`InvitationError`] when the invitation is not valid, there are too many, or it cannot be written.
