@@ -4,8 +4,9 @@
 //! page may use the server. Without either, a request must be local. A page of another origin is not local,
 //! and may read nothing but why it was refused.
 //!
-//! A browser adds one credential of its own: the cookie of a session of the server's page. [`SessionCookie`] makes sure
-//! that the cookie counts in requests of that page only. No answer lets a page of another origin send credentials.
+//! A browser adds one credential of its own: the cookie of a session of the server's page. [`SessionCookie`] makes
+//! sure that the cookie counts in requests of that page only. No answer lets a page of another origin send
+//! credentials.
 
 use std::{
     pin::Pin,

@@ -18,7 +18,8 @@
 //! - `translation`: a request in the shape of its provider, and the answer back
 //! - [`read`]: the request's body, within its bounds
 //! - `unpack`: bodies that come compressed
-//! - `uploads`: the common bound of all bodies; `refuse`, `refusals`: requests that never became jobs, answered and counted
+//! - `uploads`: the common bound of all bodies; `refuse`, `refusals`: requests that never became jobs, answered and
+//!   counted
 //! - [`head`]: headers on their way in and out
 //! - [`body`]: the answer on its way out
 //! - [`shape`]: the APIs, a file each: their errors, and how they keep a stream alive

@@ -1,8 +1,8 @@
 //! The path of a request without its room, and paths that a client has put together from a wrong base URL.
 //!
-//! Some clients add `/v1/messages` to their base URL, others `/messages`: with the wrong base URL, `/v1` is in the path
-//! twice or not at all. Such a path can mean only one thing. This is about the paths of consumers alone, also below a
-//! room's base URL.
+//! Some clients add `/v1/messages` to their base URL, others `/messages`: with the wrong base URL, `/v1` is in the
+//! path twice or not at all. Such a path can mean only one thing. This is about the paths of consumers alone, also
+//! below a room's base URL.
 
 use base::Endpoint;
 use http::{HeaderMap, Uri};

@@ -36,11 +36,12 @@ const DISCARDED: (usize, Duration) = (256 * 1024, Duration::from_secs(1));
 /// written to.
 const RESERVED: usize = 16 * 1024 * 1024;
 
-/// Reads a body of at most `limit` bytes into memory that is reserved through `held`, and unpacks it if it is compressed.
+/// Reads a body of at most `limit` bytes into memory that is reserved through `held`, and unpacks it if it is
+/// compressed.
 ///
 /// # Errors
-/// 415 when its coding is not known, 413 when it is too long, unpacked or not, 408 when it does not arrive or arrives too
-/// slowly, 429 when there is no memory for it, 400 when it breaks off or cannot be unpacked.
+/// 415 when its coding is not known, 413 when it is too long, packed or unpacked, 408 when it does not arrive or
+/// arrives too slowly, 429 when there is no memory for it, 400 when it breaks off or cannot be unpacked.
 pub(crate) async fn read(
     headers: &HeaderMap,
     body: &mut Body,

@@ -126,7 +126,8 @@ pub struct RoomPermissions {
     pub endpoints: rooms::Endpoints,
 }
 
-/// The settings of the handlers that may change while the server runs. A request goes on with those that it began with.
+/// The settings of the handlers that may change while the server runs. A request goes on with those that it began
+/// with.
 pub struct Changeable {
     /// The rights of consumers. Its keys are those that the API was made with.
     pub rules: ConsumerRules,
@@ -231,7 +232,8 @@ impl Api {
         let _set_before = self.0.elsewhere.set(elsewhere);
     }
 
-    /// Sets the way to the other servers, among servers that act as one. Weak, because it leads back here. Called once.
+    /// Sets the way to the other servers, among servers that act as one. Weak, because it leads back here. Called
+    /// once.
     pub fn set_room_homes(&self, homes: Weak<dyn RoomHomes>) {
         let _set_before = self.0.room_homes.set(homes);
     }

@@ -94,8 +94,8 @@ impl Coding {
 /// Unpacks a body to at most `limit` bytes. Its memory, packed and unpacked, is held through `held`.
 ///
 /// # Errors
-/// 400 when it is damaged, cut off, or goes on after its end, 413 when it becomes too long, 429 when there is no memory
-/// for it.
+/// 400 when it is damaged, cut off, or goes on after its end, 413 when it becomes too long, 429 when there is no
+/// memory for it.
 pub(crate) async fn unpack(
     coding: Coding,
     packed: Bytes,

@@ -1,5 +1,6 @@
 //! A machine joins, and before that asks the server to prove which one it is. Neither request needs a key: a machine
-//! joins by the secret of its invitation, and a proof says nothing to a client that does not know that secret or a key.
+//! joins by the secret of its invitation, and a proof says nothing to a client that does not know that secret or a
+//! key.
 
 use std::net::SocketAddr;
 

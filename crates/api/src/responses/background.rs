@@ -1,5 +1,5 @@
-//! Responses that are made in the background, while no client waits. Each is made by a task of its own, which writes into
-//! the store how far the response has come.
+//! Responses that are made in the background, while no client waits. Each is made by a task of its own, which writes
+//! into the store how far the response has come.
 //!
 //! The store decides. A client that cancels or deletes a response, perhaps at another server, changes it in the store.
 //! The task that makes the response looks there every few seconds; if it runs at the same server, it is told at once.
@@ -151,8 +151,8 @@ impl Task {
         }
     }
 
-    /// Reads the answer to its end; the answer's body stores the response by itself. Returns why it failed, if a reason
-    /// is known.
+    /// Reads the answer to its end; the answer's body stores the response by itself. Returns why it failed, if a
+    /// reason is known.
     async fn read(&self, response: Response) -> Option<Reason> {
         let (status, mut body) = (response.status(), response.into_body());
         let mut last = Vec::new();

@@ -41,8 +41,8 @@ pub(super) enum Reply {
 /// The outcome of a request: its reply, or its error.
 pub(super) type Answer = Result<Reply, ApiError>;
 
-/// Routes a method to `answer`, for clients that may use models at this server. `N` are the names in the path. `missing`
-/// makes the error for a server that keeps no responses.
+/// Routes a method to `answer`, for clients that may use models at this server. `N` are the names in the path.
+/// `missing` makes the error for a server that keeps no responses.
 pub(super) fn answering<N, F>(
     method: MethodFilter,
     missing: fn(&N) -> ApiError,

@@ -1,4 +1,5 @@
-//! Puts the items that a request continues in front of the request's own input, so that any provider can answer it. Pure.
+//! Puts the items that a request continues in front of the request's own input, so that any provider can answer it.
+//! Pure.
 
 use std::collections::HashSet;
 

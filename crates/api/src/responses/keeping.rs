@@ -54,8 +54,8 @@ impl Keeping {
     /// The items of a response and of those that it continues, the oldest first, within `limit` bytes.
     ///
     /// # Errors
-    /// 400 when the chain is not whole, too long, or its newest response has not ended well; 413 when it is too large; 503
-    /// when the database is away.
+    /// 400 when the chain is not whole or too long, or its newest response has not ended well; 413 when it is too
+    /// large; 503 when the database is away.
     pub(crate) async fn chain(
         &self,
         owner: &KeyId,
@@ -85,8 +85,8 @@ impl Keeping {
     /// The items that were said in a conversation so far, within `limit` bytes.
     ///
     /// # Errors
-    /// 404 when the key has no such conversation, 400 when it takes no more items, 413 when it is over `limit`, 503 when
-    /// the database is away.
+    /// 404 when the key has no such conversation, 400 when it takes no more items, 413 when it is over `limit`, 503
+    /// when the database is away.
     pub(crate) async fn said(
         &self,
         owner: &KeyId,
@@ -161,8 +161,8 @@ impl Keeping {
         ended.map_err(|error| failure::of_store(&error))
     }
 
-    /// Adds items to a conversation. Returns whether the conversation exists. If the store refuses them, they are added
-    /// under new ids. Blocks.
+    /// Adds items to a conversation. Returns whether the conversation exists. If the store refuses them, they are
+    /// added under new ids. Blocks.
     ///
     /// # Errors
     /// 503 when the database is away or fails.

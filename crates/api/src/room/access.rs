@@ -111,8 +111,8 @@ pub(super) fn host_or_session(headers: &HeaderMap) -> Option<&str> {
     own.or_else(|| shown(headers))
 }
 
-/// The password or token of a room that a request shows where keys are. A session of the page is neither: a browser sends
-/// its cookie with everything.
+/// The password or token of a room that a request shows where keys are. A session of the page is neither: a browser
+/// sends its cookie with everything.
 fn shown(headers: &HeaderMap) -> Option<&str> {
     access::presented(headers).filter(|text| !access::has_session_form(text))
 }

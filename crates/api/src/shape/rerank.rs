@@ -14,7 +14,8 @@ impl Shape for Rerank {
         Endpoint::Rerank
     }
 
-    /// Each client finds the words where it looks for them: Cohere's in `message`, Jina's in `detail`, OpenAI's in `error`.
+    /// Each client finds the words where it looks for them: Cohere's in `message`, Jina's in `detail`, OpenAI's in
+    /// `error`.
     fn error_body(&self, error: &ApiError, id: JobId) -> String {
         let ApiError { message, kind, code, param, .. } = error;
         let openais = json!({

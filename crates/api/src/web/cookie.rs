@@ -1,8 +1,8 @@
 //! The cookie of a session of the page, and when it counts.
 //!
-//! Cookies of one host are shared by all its ports. So the cookie's name says which server it is of: two servers on one
-//! machine do not overwrite each other's. Its value also has the page's path: a browser deletes a cookie only by the path
-//! that it was set for, and the server behind a proxy does not know that path.
+//! Cookies of one host are shared by all its ports. So the cookie's name says which server it is of: two servers on
+//! one machine do not overwrite each other's. Its value also has the page's path: a browser deletes a cookie only by
+//! the path that it was set for, and the server behind a proxy does not know that path.
 
 use std::{fmt, sync::Arc, time::Duration};
 

@@ -22,8 +22,8 @@ pub(crate) fn answer(uri: &Uri, method: &Method, headers: &HeaderMap) -> Option<
     }
 }
 
-/// Leads a browser that follows the address of a room to the page for the room's guests. The address is relative, since
-/// the page may lie below a path of a proxy's. Whether there is such a room is not told.
+/// Leads a browser that follows the address of a room to the page for the room's guests. The address is relative,
+/// since the page may lie below a path of a proxy's. Whether there is such a room is not told.
 fn to_room(path: &str) -> Option<Response> {
     let is_plain = |code: &&str| {
         let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';

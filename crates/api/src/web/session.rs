@@ -1,5 +1,5 @@
-//! `/web/session` tells who is signed in, signs a browser in, and signs it out; `POST /web/code` makes a login code, by
-//! which another browser signs in with the same rights.
+//! `/web/session` tells who is signed in, signs a browser in, and signs it out; `POST /web/code` makes a login code,
+//! by which another browser signs in with the same rights.
 
 use std::{sync::Arc, time::Duration};
 
@@ -199,7 +199,8 @@ fn credential(token: Option<Secret>, code: Option<Secret>) -> Option<Credential>
     }
 }
 
-/// Has the browser delete the cookie that a request came by, whose session has ended: it would be sent again and again.
+/// Has the browser delete the cookie that a request came by, whose session has ended: it would be sent again and
+/// again.
 fn without_cookie(api: &Api, parts: &Parts, mut answer: Response) -> Response {
     let (cookie, presented) = (&api.web().cookie, access::presented(&parts.headers));
     let content =

@@ -34,7 +34,8 @@ pub(super) async fn of(api: &Api, parts: &mut Parts) -> Option<RoomReference> {
     api.rules().keys.room_of(shown, Moment::now()).map(RoomReference::Bound)
 }
 
-/// Whether a path is an API's, where a key that is bound to a room leads there. The page's own files are at every server.
+/// Whether a path is an API's, where a key that is bound to a room leads there. The page's own files are at every
+/// server.
 fn is_of_an_api(path: &str) -> bool {
     paths::is_served(path) || path.starts_with(OLLAMA)
 }

@@ -101,8 +101,8 @@ fn server_url(api: &Api, parts: &Parts) -> Result<String, Failure> {
     Ok(format!("{scheme}://{}", host(parts)?))
 }
 
-/// Whether the client speaks TLS, with the server that it reached or with a proxy in front of it. The proxy's header is
-/// trusted, because it only changes the URL in the answer to its own client.
+/// Whether the client speaks TLS, with the server that it reached or with a proxy in front of it. The proxy's header
+/// is trusted, because it only changes the URL in the answer to its own client.
 fn is_secure(api: &Api, parts: &Parts) -> bool {
     let forwarded = parts.headers.get("x-forwarded-proto").and_then(|value| value.to_str().ok());
     let first = forwarded.and_then(|protocols| protocols.split(',').next()).map(str::trim);
