@@ -39,7 +39,7 @@ pub(crate) async fn revoke(
     let Path(id) = id.map_err(|_| unknown(""))?;
     let (sessions, named) = (api.keys().page_sessions().clone(), id.clone());
     let revoked = blocking(move || sessions.revoke(&named)).await?;
-    // Also when the store failed: in memory the session has already ended.
+    // Also when the store failed, because in memory the session has already ended.
     api.scheduler().sign_out(&PageSessionId::from(id.as_str()));
     let revoked = revoked.map_err(|error| failed(&error));
     let revoked = revoked.and_then(|session| session.ok_or_else(|| unknown(&id)));

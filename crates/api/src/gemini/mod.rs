@@ -26,10 +26,10 @@ use crate::{
     state::Api,
 };
 
-/// The collections of models, under both versions. `/v1/models/{*id}` is OpenAI's, too.
+/// The paths of Gemini's collections of models, except `/v1/models`, which OpenAI's clients use, too.
 const OWN: [&str; 3] = ["/v1beta/models", "/v1beta/tunedModels", "/v1/tunedModels"];
 
-/// The path that OpenAI's and Gemini's clients ask with different methods.
+/// The path of a model, for OpenAI's and Gemini's clients, and of Gemini's calls.
 const SHARED: &str = "/v1/models/{*id}";
 
 /// Gemini's paths outside rooms.
@@ -63,14 +63,14 @@ async fn show_shared(
     all_models::show(state, id, request).await
 }
 
-/// The paths of calls alone, for requests that another server carries here.
+/// The paths of calls alone, for requests that another server carries to this one.
 pub(crate) fn calls() -> Router<Api> {
     let own = OWN.into_iter().map(|path| format!("{path}/{{*id}}"));
     own.chain([SHARED.to_owned()])
         .fold(Router::new(), |router, path| router.route(&path, post(call)))
 }
 
-/// The paths of calls and models below a room's, which `room` handles.
+/// The paths of calls in a room, without the room's own part. `room` routes them.
 pub(crate) fn paths_in_room() -> impl Iterator<Item = String> {
     OWN.into_iter().map(|path| format!("{path}/{{*id}}")).chain([SHARED.to_owned()])
 }

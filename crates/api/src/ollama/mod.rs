@@ -1,4 +1,4 @@
-//! Ollama's API beside its jobs.
+//! The parts of Ollama's API that need no job.
 //!
 //! - `listed`: the models that a request may use, and the known facts about them
 //! - `lists`: `/api/tags`, `/api/ps` and `/api/show`

@@ -28,7 +28,7 @@ use crate::state::Api;
 
 type Code = Result<Path<String>, PathRejection>;
 
-/// The `retry-after` for a watcher above the limit.
+/// The `retry-after` for a watcher that is one too many.
 const AGAIN: Duration = Duration::from_secs(10);
 
 pub(super) fn routes() -> Router<Api> {

@@ -30,9 +30,9 @@ struct Inner {
 
 #[derive(Debug)]
 struct MessageJob {
-    /// The id that the client gave it.
+    /// The id that the client gave its request.
     request: String,
-    /// The participant that got it last.
+    /// The participant that got the job last.
     holder: Option<String>,
 }
 
@@ -71,7 +71,7 @@ impl MessageJobs {
         self.lock().jobs.get(&job)?.holder.clone()
     }
 
-    /// Takes a request in.
+    /// Takes a request in, unless its id is in use in the room or too many requests are in flight.
     pub(super) fn take(
         self: &Arc<Self>,
         room: &RoomId,
