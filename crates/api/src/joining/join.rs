@@ -59,7 +59,7 @@ pub(crate) async fn join(
     }))
 }
 
-/// `POST /v1/join/proof`: proves which server this is to a client that dialled one of its own addresses.
+/// `POST /v1/join/proof`: proves which server this is, to a client that dialled one of this server's addresses.
 pub(crate) async fn prove(
     State(api): State<Api>,
     request: Request,

@@ -83,7 +83,7 @@ pub(super) fn pull(
     Ok(response(api, "application/x-ndjson", lines.concat()))
 }
 
-/// Adds to the error for a model that is not served how to get one.
+/// Adds to the error for a model that is not served how to get it.
 fn unfetched(error: ApiError) -> ApiError {
     if error.code != Some("model_not_found") {
         return error;

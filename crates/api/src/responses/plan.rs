@@ -201,8 +201,8 @@ fn read(body: Bytes) -> Result<Option<(Bytes, Wishes)>, ApiError> {
     wishes(&mended).transpose().map(|found| found.map(|wishes| (mended, wishes)))
 }
 
-/// The request with `store: false`, unless it says otherwise: the client did not ask for a response that is kept, so
-/// the provider shall not keep it either.
+/// The request with `store: false`, unless it has the field already: the client did not ask for a response that is
+/// kept, so the provider shall not keep it either.
 fn not_stored(body: &Bytes) -> Bytes {
     let defaults = Defaults::new([("store".to_owned(), serde_json::Value::Bool(false))]);
     defaults.map_or_else(|_| body.clone(), |defaults| defaults.complete(body))

@@ -135,8 +135,8 @@ impl Stream {
         self.given_up
     }
 
-    /// Puts the state into the event between these places of `open`, if it has a response. Returns where the next
-    /// event begins.
+    /// Looks at the event between these places of `open`. If it has a response, passes it on: with the state put in,
+    /// or as [`Part::Last`]. Returns where the next event begins.
     fn pass(&mut self, begins: usize, ends: usize, parts: &mut Vec<Part>) -> usize {
         if self.given_up {
             return ends;

@@ -17,8 +17,8 @@ use crate::{
     state::Api,
 };
 
-/// The most bytes of an answer in one piece that are held back. This is more than can be kept, so that the client of
-/// an answer that is somewhat too large to be kept is told so in the answer.
+/// The most bytes of an answer in one piece that are held back. This is more than can be kept, so that most answers
+/// that are too large to be kept can still say so.
 const MAX_HELD: usize = 4 * MAX_KEPT;
 
 /// An answer on its way out.

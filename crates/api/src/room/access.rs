@@ -77,7 +77,7 @@ pub(super) fn peer(parts: &Parts) -> IpAddr {
     Peer::of(&parts.extensions)
 }
 
-/// The client of a request, with the host's or participant's token that the request has.
+/// The client of a request, with the host's or participant's token in the request, if it has one.
 pub(super) fn caller(parts: &Parts) -> Caller<'_> {
     Caller { from: from(parts), token: host_or_session(&parts.headers) }
 }

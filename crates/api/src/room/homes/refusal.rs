@@ -31,7 +31,7 @@ pub(super) fn away(uri: &Uri, room: &KnownRoom, why: &str) -> Response {
     )
 }
 
-/// The error for a request that another server passed on to this one, which is not or not yet the room's home.
+/// The error for a request that another server passed on to this one, which is no longer the room's home, or not yet.
 pub(super) fn moved(uri: &Uri) -> Response {
     unavailable(uri, "The room is moving to another server.".to_owned())
 }
