@@ -88,7 +88,7 @@ impl<S> Cors<S> {
         Self { cookie: Some(cookie), ..self }
     }
 
-    /// The rules that it was made with.
+    /// The rules with which this was made.
     pub fn rules(&self) -> &Live<LocalRules> {
         &self.rules
     }

@@ -21,7 +21,7 @@ use crate::{
     state::Api,
 };
 
-/// Marks a number that was estimated here.
+/// The header that marks a number as an estimate of this server.
 const USAGE: HeaderName = HeaderName::from_static("x-warren-usage");
 
 /// How long a worker may take to count. Counting is quick, so a worker that has not answered by then is busy.

@@ -57,7 +57,7 @@ pub fn lost(words: impl Into<String>) -> ApiError {
     ApiError { code: Some("worker_lost"), ..error }
 }
 
-/// Serves a request elsewhere.
+/// Serves a request at another server, if the key's model is there.
 ///
 /// # Errors
 /// The request, if it is to be served here.
@@ -105,7 +105,7 @@ pub(crate) fn answer(shape: &'static dyn Shape, response: Response) -> Response 
 struct CarriedBody {
     body: Body,
     shape: &'static dyn Shape,
-    /// Of a stream of events: how far it has got, and its logical end.
+    /// For a stream of events: how far it has got, and whether its logical end has passed.
     events: Option<(PassedStream, StreamEnd)>,
     id: JobId,
     done: bool,

@@ -49,7 +49,7 @@ pub enum Kind {
     Overload,
     /// The key's budget for the day or month is used up.
     Quota,
-    /// It took too long.
+    /// Something took too long.
     Timeout,
     /// The server or a provider is at fault.
     Server,

@@ -152,7 +152,7 @@ fn is_data(kind: &HeaderValue) -> bool {
         || kind.starts_with("audio/")
 }
 
-/// Whether a head announces an event stream that bytes can be added to.
+/// Whether a head announces an event stream to which bytes can be added: not compressed, and of no announced length.
 pub(crate) fn is_event_stream(head: &Head) -> bool {
     is_plain_event_stream(head) && !head.headers.contains_key(header::CONTENT_LENGTH)
 }

@@ -1,6 +1,6 @@
 //! Joining by one line: the server makes codes, and machines join with them.
 //!
-//! - [`Joining`]: the invitations, and what codes say about this server
+//! - [`Joining`]: the invitations of this server, and the making of codes
 //! - `join`: `POST /v1/join` and `POST /v1/join/proof`
 
 pub(crate) mod join;
@@ -32,7 +32,7 @@ pub trait Whereabouts: Send + Sync {
     fn is_own(&self, address: SocketAddr) -> bool;
 }
 
-/// The invitations of a server, and what codes say about it.
+/// The invitations of a server, and the facts about it that codes contain.
 pub struct Joining {
     /// The invitations.
     pub invitations: Invitations,
@@ -49,7 +49,7 @@ pub struct Code {
 }
 
 impl Joining {
-    /// Invitations of a server with these whereabouts.
+    /// The invitations of a server. `whereabouts`: the facts about the server that codes contain.
     pub fn new(invitations: Invitations, whereabouts: Arc<dyn Whereabouts>) -> Self {
         let lock_out = Mutex::new(LockOut::new(LockOutSettings::default()));
         Self { invitations, whereabouts, lock_out }

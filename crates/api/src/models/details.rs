@@ -14,7 +14,7 @@ pub(crate) struct Details {
     pub(crate) facts: ModelFacts,
     /// The endpoints that its providers serve.
     pub(crate) endpoints: Endpoints,
-    /// The names of the machines that have it.
+    /// The names of the machines whose workers serve it.
     pub(crate) machines: BTreeSet<String>,
 }
 

@@ -35,10 +35,10 @@ use crate::{
     web::files,
 };
 
-/// Answers a request with this body.
+/// Answers a request. The last argument is the request's body.
 type Answerer = fn(&Api, &RequestScope, &[u8]) -> Result<Response, ApiError>;
 
-/// A path whose errors have the form of this API.
+/// A path whose errors have the form of Ollama's API.
 const OLLAMA: &str = Endpoint::OllamaGenerate.path();
 
 /// The longest body of a request that is answered here, in bytes.
@@ -112,7 +112,8 @@ async fn version(State(api): State<Api>) -> Response {
     response(&api, "application/json", format!(r#"{{"version":"{SPOKEN}"}}"#))
 }
 
-/// The answer to a program that asks at `/` whether an Ollama is here. A browser gets the page there.
+/// The answer to a program that asks at `/` whether an Ollama runs here; `None` for other requests. A browser gets the
+/// page at `/`.
 pub(crate) fn is_running(uri: &Uri, method: &Method, headers: &HeaderMap) -> Option<Response> {
     let asks = matches!(*method, Method::GET | Method::HEAD) && uri.path() == "/";
     (asks && !files::wants_page(headers) && !headers.contains_key(header::UPGRADE))

@@ -15,7 +15,7 @@ use crate::{
 /// The longest id that is repeated in an error, in bytes.
 const LONGEST: usize = 128;
 
-/// A field that is not as it must be.
+/// A field whose value is not valid.
 pub(crate) fn invalid(param: &'static str, why: &str) -> ApiError {
     of_param(StatusCode::BAD_REQUEST, param, format!("`{param}` {why}"))
 }

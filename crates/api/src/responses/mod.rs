@@ -3,7 +3,7 @@
 //! A request that continues a response or a conversation is first made into one that any provider can answer, and only
 //! then becomes a job. The response's state is put into the answer as it passes.
 //!
-//! - `wishes`: what a request asks of stored responses
+//! - `wishes`: what a request asks for in matters of stored responses
 //! - `chain`: puts what a request continues in front of its own input; `items`: the items of both
 //! - `plan`: how a response is made and kept; `stored_body`, `response_state`: its answer on the way out
 //! - `background`: responses that are made in the background; `running`: which of them run now; `log`: their streams

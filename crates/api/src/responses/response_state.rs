@@ -85,7 +85,7 @@ pub(crate) enum Part {
     Last(Bytes),
 }
 
-/// A stream of events on its way to a client. Only whole events come out of it.
+/// A stream of events on its way to a client. Only whole events come out of it, until an event is too long.
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
     state: ResponseState,

@@ -40,7 +40,7 @@ enum Content {
 }
 
 impl StoredBody {
-    /// The answer as a body.
+    /// The body for the client of an answer, into which the state is put as it passes.
     pub(crate) fn around(
         body: AnswerBody,
         api: Api,

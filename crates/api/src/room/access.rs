@@ -1,7 +1,7 @@
 //! The rights of keys and members in a room.
 //!
-//! The code of a room is a credential, and so is its password. Keys of the server and local
-//! requests give rights only to make and list rooms.
+//! The code of a room is a credential, and so is its password. Keys of the server and local requests give rights only
+//! to make and list rooms; but a key that is bound to a room also counts for inference there.
 
 use std::{borrow::Cow, net::IpAddr, sync::Arc};
 
@@ -159,7 +159,7 @@ pub(super) fn maker(api: &Api, parts: &Parts) -> Result<Option<KeyId>, Failure> 
 /// Checks that the request's key, if any, is valid.
 ///
 /// # Errors
-/// 401.
+/// 401 when it is not.
 pub(super) fn check_key(api: &Api, parts: &Parts) -> Result<(), Failure> {
     let is_operator = || admin::operator_if_any(api, &parts.headers).is_some();
     match api.rules().check_key(&parts.headers, Moment::now()) {

@@ -36,7 +36,7 @@ struct MessageJob {
     holder: Option<String>,
 }
 
-/// Why a request is not taken.
+/// Why a request is not taken in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NotTaken {
     /// The room has a request of this id in flight.
