@@ -13,7 +13,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use crate::error::{ApiError, Kind};
 
 /// A request admitted by its key's limits. If this is dropped before the job is submitted, it
-/// returns its share of the limits; after that the job's end does so.
+/// returns what it reserved of the limits. Once the job is submitted, its end settles what was used.
 pub(crate) struct Admission {
     key: Option<Arc<Key>>,
     job: JobId,
@@ -21,8 +21,8 @@ pub(crate) struct Admission {
 }
 
 impl Admission {
-    /// Admits a request of about this charge, for prompt and answer. Where several servers share the key's limits, it
-    /// waits a second at most for what others hold.
+    /// Admits a request. `charge`: an estimate for its prompt and answer. If other servers hold the part of the key's
+    /// limits that the request needs, waits for them to free it, at most a second.
     ///
     /// # Errors
     /// 429 when one of the key's limits is used up.
@@ -39,7 +39,7 @@ impl Admission {
         Ok(Self { key: Some(Arc::clone(key)), job, standing })
     }
 
-    /// The key, if one is needed.
+    /// The request's key; `None` if the request needs no key.
     pub(crate) fn key(&self) -> Option<Arc<Key>> {
         self.key.clone()
     }
@@ -102,7 +102,7 @@ pub(crate) fn put_standing(headers: &mut HeaderMap, endpoint: Endpoint, standing
         return;
     }
     let lines = limits * if anthropic { 6 } else { 3 };
-    // Reserved at once: a map that grows header by header would allocate twice more.
+    // Reserved at once: a map that grows header by header would allocate two times more.
     headers.reserve(lines);
     // One allocation for all values, which share it.
     let mut room = BytesMut::with_capacity(lines * Short::MAX);
@@ -134,14 +134,14 @@ fn put(headers: &mut HeaderMap, room: &mut BytesMut, names: Names, gauge: &Gauge
         [(limit, number(gauge.limit)), (remaining, number(gauge.remaining)), (whole, reset)]
     {
         room.extend_from_slice(value.bytes());
-        // The value consists of digits, letters and a few marks.
+        // The value consists of digits, letters and a few marks, so it is valid.
         if let Ok(value) = HeaderValue::from_maybe_shared(room.split().freeze()) {
             headers.insert(name, value);
         }
     }
 }
 
-/// The time that is `later` from now, to the second, as Anthropic writes it.
+/// The time that is `later` after now, to the second, as Anthropic writes it.
 fn instant(later: Duration) -> String {
     let instant = jiff::Timestamp::try_from(SystemTime::now() + later).unwrap_or_default();
     jiff::Timestamp::from_second(instant.as_second()).unwrap_or_default().to_string()
@@ -163,8 +163,8 @@ fn span(span: Duration) -> Short {
     short.number(seconds).text("s")
 }
 
-/// The text of a header, made without an allocation, because every answer needs several. Text beyond
-/// [`Short::MAX`] is dropped; nothing written here is that long.
+/// The text of a header, made without an allocation, because every answer needs several. A piece of text that
+/// would make it longer than [`Short::MAX`] is dropped; no text written here is that long.
 #[derive(Default)]
 struct Short {
     bytes: [u8; Self::MAX],

@@ -1,4 +1,4 @@
-//! Names that stand for models, in order of preference.
+//! Names that stand for models. The models of one name are tried in order of preference.
 
 use std::collections::BTreeMap;
 
@@ -25,18 +25,18 @@ pub struct Aliases(BTreeMap<ModelName, Alias>);
 /// Why aliases are refused, for the author of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadAlias {
-    /// A name or target that is not a valid model name.
+    /// A name or a target is not a valid model name.
     #[error(
         "{0:?} is no model's name: it must have between 1 and {MAX_MODEL_NAME} bytes, and not be `*`"
     )]
     Name(String),
-    /// It has no target.
+    /// The alias has no target.
     #[error("[models.\"{0}\"] names no model: give it targets = [\"MODEL\", …]")]
     NoTarget(ModelName),
-    /// It has too many targets.
+    /// The alias has too many targets.
     #[error("[models.\"{0}\"] has more than {MAX_TARGETS} targets")]
     TooManyTargets(ModelName),
-    /// One of its targets is an alias itself.
+    /// One of the alias's targets is an alias itself.
     #[error(
         "[models.\"{alias}\"] has the target \"{target}\", which is an alias itself: name its models instead"
     )]
@@ -46,7 +46,7 @@ pub enum BadAlias {
         /// Its target that is an alias, too.
         target: ModelName,
     },
-    /// A default for a parameter that only a request may set.
+    /// The alias has a default for a parameter that only a request may set.
     #[error("in the defaults of [models.\"{alias}\"]: {reserved}")]
     Default {
         /// The alias.
@@ -79,17 +79,17 @@ impl Aliases {
         self.0.get(name)
     }
 
-    /// The same, with its name as it is kept.
+    /// The alias of this name, together with the stored name.
     pub fn named(&self, name: &ModelName) -> Option<(&ModelName, &Alias)> {
         self.0.get_key_value(name)
     }
 
-    /// Whether there is none.
+    /// Whether there are no aliases.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// All of them, by name.
+    /// All aliases, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&ModelName, &Alias)> {
         self.0.iter()
     }

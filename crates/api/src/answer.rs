@@ -25,7 +25,8 @@ use crate::{
     uploads::HeldMemory,
 };
 
-/// The header that says what is done with a streamed answer whose provider is lost; in a response, what would be.
+/// The header about streamed answers whose provider is lost. In a request it says what the client wants to be done
+/// then; in a response it says that another provider may go on with this answer.
 pub(crate) const RESUME: &str = "x-warren-resume";
 
 /// A request that is admitted and has become a job.
@@ -43,12 +44,12 @@ pub(crate) struct AdmittedJob {
     pub(crate) may_be_early: bool,
     /// Whether its client reads trailers.
     pub(crate) takes_trailers: bool,
-    /// The plan for its response, if that has a state here.
+    /// The plan for its response, if the response has state at this server.
     pub(crate) plan: Option<Box<Plan>>,
 }
 
 impl AdmittedJob {
-    /// One whose request says nothing about its answer.
+    /// A job whose request asks for nothing special in its answer.
     pub(crate) fn new(
         shape: &'static dyn Shape,
         job: Job,
@@ -69,13 +70,13 @@ impl AdmittedJob {
         }
     }
 
-    /// Whether its client may know the names of machines: strangers, and guests of a room, may not.
+    /// Whether its client may know the names of machines: strangers may not, nor may anybody in a room.
     fn names_workers(&self) -> bool {
         let is_known = self.admission.key().is_some() || self.job.key == KeyId::local();
         self.room.is_none() && is_known
     }
 
-    /// Whether it makes a response, rather than asks about one.
+    /// Whether it makes a response of the Responses API, rather than asks about an earlier one.
     fn makes_response(&self) -> bool {
         self.shape.endpoint() == Endpoint::Responses && self.job.request.method == Method::POST
     }
@@ -102,7 +103,7 @@ pub(crate) async fn answer(api: &Api, accepted: AdmittedJob) -> Result<Response,
         head::keep_content_only(&mut head.headers);
     }
     put_standing(&mut head.headers, shape.endpoint(), &standing);
-    // The participant that made a response is asked for it later.
+    // Later requests about this response go to the participant that made it, so its maker is recorded.
     let recorder = room.filter(|_| makes && head.status.is_success());
     let recorder =
         recorder.map(|room| Recorder::new(Arc::clone(api.response_makers()), &room, answer.job()));
@@ -115,16 +116,17 @@ pub(crate) async fn answer(api: &Api, accepted: AdmittedJob) -> Result<Response,
     Ok(head::for_client(head, shape, id, body))
 }
 
-/// An answer whose client gets a head.
+/// An answer whose client gets a head now.
 struct Begun {
     head: Head,
-    /// Of an answer whose provider has sent no head yet.
+    /// Present if the provider has sent no head yet.
     early: Option<Early>,
     /// The memory of its request, if another provider may have to go on with the answer.
     memory: Option<HeldMemory>,
 }
 
-/// Waits for the head of an answer; after `every`, one that waits gets a head of our own.
+/// Waits for the provider's head. If it has not come after `every`, the client gets a head of this server instead;
+/// an `every` of zero waits without end.
 async fn begin(
     answer: &mut Answer,
     shape: &dyn Shape,
@@ -137,7 +139,7 @@ async fn begin(
     let head = head?;
     waiting.begun(answer);
     if answer.comes_whole() {
-        // Waiting costs nothing here, and until the first byte a failure can still set the status.
+        // The client could read nothing before that anyway, and until then a failure can still set the status.
         answer.first_byte().await?;
     }
     Ok(Begun { head, early: None, memory: waiting.memory.take() })
@@ -181,7 +183,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Where a request that is never translated looked for a provider.
+/// Where a request looked for a provider; `None` for an endpoint whose requests can be translated.
 struct Lookup(Option<(Endpoint, Scope, Vec<ModelName>, Route)>);
 
 impl Lookup {
@@ -191,7 +193,7 @@ impl Lookup {
         Self(endpoint.map(all))
     }
 
-    /// The error of a request whose endpoint no provider has, with those that they have.
+    /// The error of a request whose endpoint no provider serves. Its words name the endpoints that they do serve.
     fn unserved(&self, api: &Api, error: ApiError) -> ApiError {
         let Some((endpoint, scope, targets, route)) = &self.0 else { return error };
         let served = targets.iter().map(|model| api.scheduler().endpoints(scope, model, *route));
@@ -200,7 +202,7 @@ impl Lookup {
     }
 }
 
-/// Says in a response whether another provider may go on with the answer, and that a trailer follows.
+/// Adds the headers that say that another provider may go on with the answer, and that a trailer follows.
 fn put_resume(headers: &mut HeaderMap, may_be_resumed: bool, trailers: bool) {
     if may_be_resumed {
         let how = HeaderValue::from_static(ResumeAnswers::SameModel.as_str());

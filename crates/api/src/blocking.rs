@@ -5,13 +5,14 @@ use http::StatusCode;
 
 use crate::error::{ApiError, Kind};
 
-/// Bodies up to this size, in bytes, are processed at once; larger ones on a thread for blocking work.
+/// Bodies up to this size, in bytes, are processed in the request's own task; larger ones on a thread for blocking
+/// work.
 pub(crate) const INLINE_LIMIT: usize = 256 * 1024;
 
-/// Runs work on a body of this length; a large one goes to a thread for blocking work.
+/// Runs work on a body of `len` bytes: on a thread for blocking work if the body is large.
 ///
 /// # Errors
-/// 500 when the work broke off.
+/// 500 when the work panics.
 pub(crate) async fn off_thread<T: Send + 'static>(
     len: usize,
     work: impl FnOnce() -> T + Send + 'static,
@@ -25,10 +26,10 @@ pub(crate) async fn off_thread<T: Send + 'static>(
     })
 }
 
-/// Runs work that waits for the disk on a blocking thread.
+/// Runs work that waits for a disk or a database, on a thread for blocking work.
 ///
 /// # Errors
-/// 500 when the work broke off.
+/// 500 when the work panics.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ApiError> {
@@ -38,7 +39,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
     })
 }
 
-/// The error for a failed database.
+/// The error for a database that failed.
 pub(crate) fn failed(error: &(dyn std::error::Error + 'static)) -> ApiError {
     ApiError::new(StatusCode::SERVICE_UNAVAILABLE, Kind::Server, chain(error))
 }

@@ -28,7 +28,7 @@ use crate::{
     uploads::HeldMemory,
 };
 
-/// The trailer that says how often another provider has gone on with the answer.
+/// The trailer that says how often the answer was resumed after its provider was lost.
 pub(crate) const RESUMED: &str = "x-warren-resumed";
 
 /// Why a body was cut off. The connection is closed, so that no client takes the body for complete.
@@ -43,7 +43,7 @@ impl std::fmt::Display for BrokenOff {
 
 impl std::error::Error for BrokenOff {}
 
-/// A look for the next frame of a body.
+/// What a poll for the next frame of a body returns.
 pub(crate) type Polled = Poll<Option<Result<Frame<Bytes>, BrokenOff>>>;
 
 pub(crate) struct AnswerBody {
@@ -61,23 +61,23 @@ pub(crate) struct AnswerBody {
     done: bool,
 }
 
-/// The needs of an answer's delivery beside the answer.
+/// What the delivery of an answer needs beside the answer itself.
 pub(crate) struct Delivery {
-    /// While the provider's head is not here, but the client's is.
+    /// Present while the client has a head of this server, and the provider's has not come yet.
     pub(crate) early: Option<Early>,
     /// The memory of its request, if another provider may have to go on with the answer.
     pub(crate) memory: Option<HeldMemory>,
-    /// Whether its client may know the names of workers.
+    /// Whether the client may know the names of workers.
     pub(crate) names_workers: bool,
-    /// Whether its client reads trailers.
+    /// Whether the client reads trailers.
     pub(crate) trailers: bool,
-    /// Notes who made it, if it is a response of a room's participant.
+    /// Notes which participant made the response, if it is one of a room.
     pub(crate) recorder: Option<Box<Recorder>>,
 }
 
 struct Events {
     boundary: Boundary,
-    /// Reads the numbers of events, in the API that has them.
+    /// Reads the events' sequence numbers, which the Responses API alone has.
     sequence: Option<SequenceReader>,
     keepalive: Option<Keepalive>,
 }
@@ -146,7 +146,7 @@ impl AnswerBody {
         }
     }
 
-    /// Notes who made the response that passes, once its id is there.
+    /// Notes which participant made the response that passes, once the response's id has been read.
     fn record(&mut self, polled: &Polled) {
         let is_over = self.is_end_stream();
         let Some(recorder) = &mut self.delivery.recorder else { return };
@@ -173,7 +173,7 @@ impl AnswerBody {
         Ok(Frame::data(chunk))
     }
 
-    /// Says now and then what the request waits for.
+    /// A comment on what the request waits for, whenever a sign of life is due.
     fn poll_waiting(&mut self, cx: &mut Context<'_>) -> Polled {
         let (Some(early), Some(events)) = (&self.delivery.early, &mut self.events) else {
             return Poll::Pending;
@@ -183,7 +183,7 @@ impl AnswerBody {
         Poll::Ready(Some(Ok(Frame::data(self.shape.waiting(&words).into()))))
     }
 
-    /// The provider's head is here.
+    /// Called when the provider's head has come after the client's.
     fn begun(&mut self) {
         self.delivery.memory = self.delivery.early.take().and_then(|early| early.memory);
         self.may_be_resumed = self.answer.may_be_resumed();
@@ -197,7 +197,7 @@ impl AnswerBody {
         self.trailers().map(Ok)
     }
 
-    /// Says at a seam of the answer that another provider goes on.
+    /// The comment at a seam of the answer: another provider goes on there.
     fn seam(&mut self) -> Option<Frame<Bytes>> {
         if !self.may_be_resumed || self.left.is_some() {
             return None;
@@ -213,7 +213,7 @@ impl AnswerBody {
         Some(Frame::data(comment))
     }
 
-    /// How often another provider went on, for a client that reads trailers; once.
+    /// The trailer, for a client that reads trailers and an answer that was resumed. Returned once.
     fn trailers(&mut self) -> Option<Frame<Bytes>> {
         let wanted = std::mem::take(&mut self.delivery.trailers) && self.left.is_none();
         let count = self.answer.seams();
@@ -281,7 +281,7 @@ impl Events {
         Self { boundary: Boundary::new(), sequence: None, keepalive }
     }
 
-    /// `at`: when it passed.
+    /// Notes a chunk that goes to the client. `at`: when it was taken from the exchange.
     fn passed(&mut self, chunk: &[u8], at: Instant) {
         self.boundary.feed(chunk);
         if let Some(sequence) = &mut self.sequence {

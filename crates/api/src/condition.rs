@@ -12,7 +12,7 @@ pub trait Condition: Send + Sync {
         0
     }
 
-    /// The servers that act as one with this one; `None` when it works alone by its settings.
+    /// The servers that act as one with this one; `None` when the settings say that it works alone.
     fn fleet(&self) -> Option<FleetHealth> {
         None
     }

@@ -44,7 +44,7 @@ pub(crate) async fn consume(
     let scope = RequestScope::of_plain(&api, &parts);
     let (parts, body) = match other_servers(&api, &scope) {
         None => (parts, body),
-        // Boxed: most requests are served here.
+        // Boxed, so that this future stays small for the requests that are served here, which are most.
         Some((elsewhere, key)) => {
             let serving = elsewhere::serve(shape, &api, &*elsewhere, &key, parts, body);
             match Box::pin(serving).await {
@@ -119,7 +119,7 @@ pub(crate) async fn chat(
 /// A request that comes in.
 struct Incoming<'a> {
     api: &'a Api,
-    /// The shape of its path, until its body shows another one.
+    /// The shape that its path has, until its body shows another one.
     shape: &'static dyn Shape,
     id: JobId,
     parts: Parts,
@@ -128,12 +128,12 @@ struct Incoming<'a> {
     held: HeldBody<'a>,
 }
 
-/// The outcome of a request so far.
+/// What became of a request that was read.
 #[expect(clippy::large_enum_variant, reason = "most are jobs, and none is kept")]
 enum Intake {
     /// A job.
     Job(AdmittedJob),
-    /// It needs none.
+    /// The response to a request that needs no job.
     Answered(Response),
 }
 
@@ -141,7 +141,7 @@ impl Incoming<'_> {
     /// Answers the request.
     ///
     /// # Errors
-    /// The client's error, when it never became a job.
+    /// The client's error, when the request never became a job.
     async fn serve(&mut self, scope: RequestScope) -> Result<Response, ApiError> {
         let (api, id) = (self.api, self.id);
         let accepted = match self.accept(scope).await? {
@@ -154,7 +154,7 @@ impl Incoming<'_> {
         }
         let is_background = accepted.plan.as_ref().is_some_and(|plan| plan.is_background());
         let answered = match api.keeping().filter(|_| is_background) {
-            // Boxed: most requests are waited for.
+            // Boxed, so that this future stays small for the requests whose client waits, which are most.
             Some(keeping) => Box::pin(background::begin(api, keeping, accepted)).await,
             None => answer(api, accepted).await,
         };
@@ -167,11 +167,11 @@ impl Incoming<'_> {
         let content = Content::of(self.shape, &self.parts.headers)?;
         let passed_on = self.parts.headers.contains_key(VIA);
         let takes_trailers = takes_trailers(&self.parts.headers);
-        // Before the body is read: one that has come in a circle would hold memory at each of its servers.
+        // Checked before the body is read: a request that goes in a circle would hold memory at each of its servers.
         let via = head::via(api.marks(), api.via(), scope.scope(), &self.parts.headers)?;
         let (headers, held) = (&self.parts.headers, &mut self.held);
         let body = read::read(headers, &mut self.body, limits.max_body, held).await?;
-        // It is unpacked from here on.
+        // The body is unpacked from here on.
         self.parts.headers.remove(header::CONTENT_ENCODING);
         let body = if content.is_form() { body } else { self.completed(body).await? };
         let (body, plan) = self.settled(&scope, body).await?;
@@ -200,7 +200,7 @@ impl Incoming<'_> {
         Ok(Intake::Job(AdmittedJob { may_be_early, takes_trailers, plan, ..accepted }))
     }
 
-    /// The body for the provider, and the plan for the response, if that has a state here.
+    /// The body for the provider, and the plan for the response, if the response has state at this server.
     async fn settled(
         &mut self,
         scope: &RequestScope,
@@ -222,7 +222,7 @@ impl Incoming<'_> {
             (found, found.complete(uri, body))
         };
         let (found, body) = match body.len() {
-            // Most are small, and need no URI of their own.
+            // Most bodies are small: they are completed in this task, without a copy of the URI.
             0..=INLINE_LIMIT => completed(&self.parts.uri, body),
             len => {
                 let uri = self.parts.uri.clone();

@@ -14,7 +14,7 @@ use scheduler::Affinity;
 use crate::{blocking::off_thread, error::ApiError, read, shape::Shape};
 
 /// Bodies up to this size, in bytes, are not measured in their escaped form: escaping at most
-/// doubles a body, so that they always fit into the 60 MiB of a stock worker.
+/// doubles a JSON body, so they always fit into the 60 MiB that a stock worker takes.
 const SURELY_FITS: usize = 29 * 1024 * 1024;
 
 /// How the fields of a body are found.
@@ -46,8 +46,8 @@ impl Content {
         matches!(self, Self::Form(_))
     }
 
-    /// Reads the fields that routing needs, and returns the body with them: the client's own, unless
-    /// readers could disagree about it.
+    /// Reads the fields that routing needs, and returns the body with them. The body is the client's own, unless
+    /// different readers could understand it differently: then it is mended.
     ///
     /// # Errors
     /// 400 when the request cannot be routed.
@@ -67,7 +67,7 @@ impl Content {
         })
         .await??;
         if shape.endpoint().takes_forms() {
-            // Sound and pictures have no tokens by their length.
+            // The length of sound and pictures says nothing about their tokens.
             peeked.prompt_tokens = 0;
         }
         Ok((body, peeked))
@@ -82,7 +82,7 @@ pub(crate) struct PeekedRequest {
     pub(crate) size: u64,
     /// The estimated tokens of its prompt.
     pub(crate) prompt_tokens: u64,
-    /// How the prompt begins; nothing unless it is asked for.
+    /// Hashes of how the prompt begins, for routing by prefix; empty unless they were asked for.
     pub(crate) affinity: Affinity,
 }
 
@@ -92,12 +92,12 @@ impl PeekedRequest {
         self.prompt_tokens.saturating_add(self.peek.most_tokens)
     }
 
-    /// The same, as prices tell them apart.
+    /// The same estimate, divided into the sorts of tokens that have their own prices.
     pub(crate) fn priced_tokens(&self) -> Tokens {
         Tokens { prompt: self.prompt_tokens, cached: 0, completion: self.peek.most_tokens }
     }
 
-    /// Of a body that is not strict JSON, or names a field of routing twice, the mended form goes on.
+    /// Reads a JSON body. One that is not strict JSON, or has a field of routing twice, is mended first.
     fn of_json(body: Bytes, with_affinity: bool) -> Result<(Bytes, Self), BadBody> {
         match Self::read(&body, with_affinity) {
             Ok(peeked) => Ok((body, peeked)),
@@ -130,7 +130,7 @@ fn affinity(body: &[u8], peek: &Peek) -> Affinity {
     Affinity::of(&[tools, instructions], prompt)
 }
 
-/// The body's size as a JSON string: of the two forms that it travels in, the larger.
+/// The body's size as a JSON string, in bytes. A body travels as it is or as a JSON string, which is the larger form.
 pub(crate) fn wire_size(body: &[u8]) -> u64 {
     if body.len() <= SURELY_FITS {
         return body.len() as u64;

@@ -4,8 +4,9 @@
 //! page may use the server. Without either, a request must be local. A page of another origin is not local,
 //! and may read nothing but why it was refused.
 //!
-//! A browser adds one credential of its own, the cookie of a session of the server's page. It counts in requests of that
-//! page only, whatever a page of another origin may do: [`SessionCookie`]. No answer lets another origin send credentials.
+//! A browser adds one credential of its own: the cookie of a session of the server's page. [`SessionCookie`] makes
+//! sure that the cookie counts in requests of that page only. No answer lets a page of another origin send
+//! credentials.
 
 use std::{
     pin::Pin,
@@ -50,17 +51,17 @@ pub(crate) fn open_to_page(response: &mut Response<Body>) {
     response.extensions_mut().insert(OpenToPage);
 }
 
-/// The same mark on an answer that another server of several that act as one has made, and on its way here.
+/// The header that carries the same mark on an answer of a fellow, on its way to this server.
 const OPEN_TO_PAGE: &str = "x-warren-open-to-page";
 
-/// Puts the mark on an answer into its headers.
+/// Writes an answer's mark, if it has one, into its headers, for the fellow that the client reached.
 pub(crate) fn write_mark(response: &mut Response<Body>) {
     if response.extensions().get::<OpenToPage>().is_some() {
         response.headers_mut().insert(OPEN_TO_PAGE, HeaderValue::from_static("true"));
     }
 }
 
-/// Takes the mark out of the headers of an answer.
+/// Takes the header with the mark off an answer of a fellow, and marks the answer itself.
 pub(crate) fn read_mark(response: &mut Response<Body>) {
     if response.headers_mut().remove(OPEN_TO_PAGE).is_some() {
         open_to_page(response);
@@ -87,7 +88,7 @@ impl<S> Cors<S> {
         Self { cookie: Some(cookie), ..self }
     }
 
-    /// The rules that it was made with.
+    /// The rules with which this was made.
     pub fn rules(&self) -> &Live<LocalRules> {
         &self.rules
     }
@@ -112,7 +113,7 @@ where
         }
         let reader = reader(&self.rules.get(), &request);
         let page = request.headers().get(header::ORIGIN).cloned();
-        // After the look at the reader: what the cookie adds is no credential that the page itself presents.
+        // After the call of `reader`, for which only a credential that the page itself presents counts.
         if let Some(cookie) = &self.cookie {
             cookie.present(&mut request);
         }
@@ -126,7 +127,7 @@ pin_project! {
         // The service's answer; `None` for a preflight.
         #[pin]
         future: Option<F>,
-        // The origin whose pages may read it.
+        // The origin whose pages may read the answer.
         reader: Option<HeaderValue>,
         // The origin that the request comes from. Its pages may read why they are refused.
         page: Option<HeaderValue>,
@@ -166,7 +167,7 @@ fn reader<B>(rules: &LocalRules, request: &Request<B>) -> Option<HeaderValue> {
     let (headers, path) = (request.headers(), request.uri().path());
     let anybody = || Some(HeaderValue::from_static("*"));
     let Some(origin) = headers.get(header::ORIGIN) else {
-        // Not from a page. Stock programs still look for the header on the paths of rooms.
+        // Without an origin it is not from a page. On the paths of rooms stock programs look for the header even so.
         return if is_room_path(path) { anybody() } else { None };
     };
     if names_room(path) || access::presented(headers).is_some() {
@@ -182,7 +183,7 @@ fn let_read(headers: &mut HeaderMap, reader: HeaderValue) {
     headers.append(header::VARY, HeaderValue::from_static("origin"));
 }
 
-/// Whether the request is a preflight. On the paths of rooms every `OPTIONS` is.
+/// Whether an `OPTIONS` request is a preflight. On the paths of rooms each one is.
 fn is_preflight<B>(request: &Request<B>) -> bool {
     request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD)
         || is_room_path(request.uri().path())

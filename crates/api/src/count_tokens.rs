@@ -1,4 +1,5 @@
-//! The tokens of a prompt, for Anthropic's and Gemini's clients: by the model's own server where one can, else an estimate.
+//! The tokens of a prompt, for Anthropic's and Gemini's clients: counted by the model's own server if it can, or else
+//! estimated.
 
 use std::time::Duration;
 
@@ -20,10 +21,10 @@ use crate::{
     state::Api,
 };
 
-/// Marks a number that was estimated here.
+/// The header that marks a number as an estimate of this server.
 const USAGE: HeaderName = HeaderName::from_static("x-warren-usage");
 
-/// How long a worker may take. Counting is quick: one that has not answered by then is busy.
+/// How long a worker may take to count. Counting is quick, so a worker that has not answered by then is busy.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Counts the tokens of one prompt. If the model's server cannot count, the answer is an estimate, because

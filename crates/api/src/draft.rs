@@ -46,7 +46,7 @@ impl Draft {
     ) -> Result<AdmittedJob, ApiError> {
         let targets = self.scope.resolve(api, &request.model)?;
         let (charge, now) = (self.charge(api, &targets.models), Moment::now());
-        // Before the work on the body, which a key that is over its limits is not given.
+        // Admitted before the body is worked on, so that a key over its limits causes no such work.
         let admission = Admission::new(self.scope.admitted(), self.id, charge, now).await?;
         let (shape, room) = (self.shape, self.scope.room().cloned());
         if room.is_none() && !self.peeked.peek.in_form {
@@ -68,7 +68,7 @@ impl Draft {
         })
     }
 
-    /// The most that it may cost, wherever it is served. What members of a room lend costs nothing.
+    /// The most that the request may cost, whichever model serves it. What members of a room lend costs nothing.
     fn charge(&self, api: &Api, models: &[ModelName]) -> Charge {
         let in_room = self.scope.room().is_some();
         let models = models.iter().filter(|_| !in_room).map(ModelName::as_str);
@@ -127,7 +127,7 @@ struct Preparation {
     body: Option<Bytes>,
 }
 
-/// Prepares the body for the first target that is served now.
+/// Prepares the body for a provider of the first target that is served now.
 async fn prepare(
     api: &Api,
     draft: &Draft,
@@ -135,7 +135,7 @@ async fn prepare(
     request: JobRequest,
     targets: &[ModelName],
 ) -> Result<Preparation, ApiError> {
-    // The model name that a participant is asked for is known only at its assignment.
+    // Which model name a participant is asked for is known only when the job is assigned to it.
     let targets = targets.iter().filter(|target| !target.as_str().starts_with(RESERVED));
     let scope = draft.scope.scope();
     let endpoints =
@@ -150,7 +150,7 @@ async fn prepare(
     off_thread(len, preparing).await?.map_err(|bad: BadRequest| ApiError::from(bad))
 }
 
-/// Reads usage from a copy of the answer, and estimates it for answers that do not report it.
+/// Reads usage from a copy of the answer, and estimates it if the answer does not report it.
 struct UsageMeter(AnswerCounter);
 
 impl UsageMeter {

@@ -1,8 +1,8 @@
-//! The head of a streamed answer that is sent before the provider's, so that nobody on the way takes
-//! a long wait for death.
+//! The head of a streamed answer that is sent before the provider's, so that no client or proxy takes
+//! a long wait for a dead connection.
 //!
 //! The status is then 200, whatever the provider answers: an error becomes the API's own error event.
-//! So the client is left without a head for a while: almost every refusal comes within that time.
+//! So the head is sent only after a while: almost every refusal comes before that, with its true status.
 
 use std::{
     sync::Arc,
@@ -31,14 +31,14 @@ const MAX_NAME: usize = 64;
 /// How many bytes of a refusal are read.
 const MAX_REFUSAL: usize = 64 * 1024;
 
-/// Whether a request may get its head early: one for a stream. `passed_on`: another server has passed
-/// it on. That one keeps its client's stream alive itself, and needs the true status to choose
+/// Whether a request may get its head early: it must ask for a stream. `passed_on`: whether another server has
+/// passed it on. That server keeps its client's stream alive itself, and needs the true status to choose
 /// another worker.
 pub(crate) fn may_be_early(request: &JobRequest, endpoint: Endpoint, passed_on: bool) -> bool {
     request.streaming && endpoint.generates() && request.method == Method::POST && !passed_on
 }
 
-/// The codes of backends on which agents act.
+/// The error codes of backends that agents act on. Other codes of backends are left out.
 const CODES: [&str; 4] = [
     "context_length_exceeded",
     "rate_limit_exceeded",
@@ -46,13 +46,13 @@ const CODES: [&str; 4] = [
     "server_is_overloaded",
 ];
 
-/// After this many silent spans a job without a provider gets its head, too. With the default
-/// settings it has ended by then, with its true status.
+/// After this many spans of silence the client of a job without a provider gets its head, too. With the
+/// default settings the job has ended by then, with its true status.
 const SPANS_WITHOUT_PROVIDER: u32 = 3;
 
-/// Waits for the head. `None` once the client should get one of our own: when this time has passed,
-/// and the job is at a provider or waits for a busy one. A job without a provider waits longer for
-/// its true status, but not for ever: the queue time-out may be set to minutes.
+/// Waits for the provider's head. `None` when the client should get a head of this server: `every` has passed,
+/// and the job is at a provider or waits for a busy one. The client of a job without a provider waits longer for
+/// the true status, but not for ever: the queue time-out may be set to minutes.
 pub(crate) async fn head_within(
     answer: &mut Answer,
     every: Duration,
@@ -71,7 +71,7 @@ pub(crate) async fn head_within(
     None
 }
 
-/// A head for a stream.
+/// This server's head for a stream.
 pub(crate) fn stream_head(shape: &dyn Shape) -> Head {
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static(shape.stream_type())),
@@ -82,13 +82,13 @@ pub(crate) fn stream_head(shape: &dyn Shape) -> Head {
 
 /// An answer whose client has a head, and whose provider has sent none.
 pub(crate) struct Early {
-    /// The translation of its request, which may be needed again.
+    /// The translation of its request, which is needed again if the job moves.
     translation: Option<Arc<Translation>>,
-    /// The memory of its request's body, as long as that is kept.
+    /// The memory of its request's body, as long as the body is kept.
     pub(crate) memory: Option<HeldMemory>,
     /// Whether its client may know the names of workers.
     names_workers: bool,
-    /// The provider's answer, if it is no stream.
+    /// The provider's answer so far, if it is not a stream.
     refusal: Option<Refusal>,
 }
 
@@ -106,7 +106,7 @@ impl Early {
         Self { translation, memory: Some(memory), names_workers, refusal: None }
     }
 
-    /// Waits for the provider's head. An answer that is no stream is read and becomes an error.
+    /// Waits for the provider's head. An answer that is not a stream is read to its end and becomes an error.
     pub(crate) fn poll(
         &mut self,
         cx: &mut Context<'_>,
@@ -161,7 +161,8 @@ impl Early {
         }
     }
 
-    /// The answer has begun: its request is not needed any more, unless another provider may have to go on with it.
+    /// Called when the answer has begun. Its request is then dropped, unless another provider may have to go on with
+    /// the answer.
     pub(crate) fn begun(&mut self, answer: &Answer) {
         if !answer.may_be_resumed() {
             self.memory = None;

@@ -27,15 +27,15 @@ use crate::{
     state::Api,
 };
 
-/// The answer of the other server.
+/// A future of these traits: boxed, so that they can be used as objects.
 type Future<Output> = Pin<Box<dyn std::future::Future<Output = Output> + Send>>;
 
-/// Where the models of some keys are, if not here.
+/// Says at which other servers the models of some keys are.
 pub trait Elsewhere: Send + Sync {
     /// Whether the model of this key may be elsewhere. Called for each request.
     fn is_for(&self, key: &KeyId) -> bool;
 
-    /// The way to the server that has the model of this key; `None`: this server, or none known.
+    /// The way to the server that has the model of this key; `None` if this server has it, or none is known.
     ///
     /// # Errors
     /// The client's error, if no server has it or that server cannot be reached.
@@ -44,7 +44,7 @@ pub trait Elsewhere: Send + Sync {
 
 /// The way to another server, for one request.
 pub trait Way: Send {
-    /// Carries the request there. An error of the answer's body says in words why it broke off.
+    /// Carries the request to that server. An error of the answer's body says in words why it broke off.
     ///
     /// # Errors
     /// The client's error, if no answer begins.
@@ -57,7 +57,7 @@ pub fn lost(words: impl Into<String>) -> ApiError {
     ApiError { code: Some("worker_lost"), ..error }
 }
 
-/// Serves a request elsewhere.
+/// Serves a request at another server, if the key's model is there.
 ///
 /// # Errors
 /// The request, if it is to be served here.
@@ -105,7 +105,7 @@ pub(crate) fn answer(shape: &'static dyn Shape, response: Response) -> Response 
 struct CarriedBody {
     body: Body,
     shape: &'static dyn Shape,
-    /// Of a stream of events: how far it has got, and its logical end.
+    /// For a stream of events: how far it has got, and whether its logical end has passed.
     events: Option<(PassedStream, StreamEnd)>,
     id: JobId,
     done: bool,
@@ -136,7 +136,7 @@ impl http_body::Body for CarriedBody {
                 if let (Some((passed, end)), Some(data)) = (&mut this.events, frame.data_ref()) {
                     passed.feed(data);
                     end.feed(data);
-                    // Nothing that happens to the connection from now on is the client's.
+                    // After the stream's logical end, a fault of the connection does not concern the client.
                     this.done = end.is_over();
                 }
                 Some(Ok(frame))
@@ -151,7 +151,7 @@ impl http_body::Body for CarriedBody {
     }
 
     fn size_hint(&self) -> SizeHint {
-        // The last event may still be added to a stream.
+        // The length of a stream is not known: an error event may still be added.
         self.events.as_ref().map_or_else(|| self.body.size_hint(), |_| SizeHint::default())
     }
 }

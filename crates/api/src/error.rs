@@ -10,7 +10,7 @@ use rooms::EntryError;
 use scheduler::{Ending, Failure, Wait};
 use translate::BadRequest;
 
-/// The stock server's words for a wait in vain.
+/// The stock server's words when no worker took the job in time.
 const QUEUE_TIMEOUT: &str = "queue timeout: no worker available within deadline";
 
 /// An error as consumers see it.
@@ -49,7 +49,7 @@ pub enum Kind {
     Overload,
     /// The key's budget for the day or month is used up.
     Quota,
-    /// It took too long.
+    /// Something took too long.
     Timeout,
     /// The server or a provider is at fault.
     Server,
@@ -111,7 +111,7 @@ impl ApiError {
         Self { retry_after: Some(after), ..self }
     }
 
-    /// How a job failed (relay protocol, walkthroughs 5, 6, 7, 10 and 11).
+    /// The error of a job that failed (relay protocol, walkthroughs 5, 6, 7, 10 and 11).
     pub fn of_failure(failure: &Failure, model: &str) -> Self {
         let (status, kind, code) = class(&failure.ending);
         let error = Self::new(status, kind, words(failure, model)).code(code);
@@ -128,7 +128,7 @@ fn class(ending: &Ending) -> (StatusCode, Kind, &'static str) {
     use StatusCode as S;
     match ending {
         Ending::QueueFull { .. } => (S::TOO_MANY_REQUESTS, Kind::Overload, "queue_full"),
-        // No other job than a fellow's ends as not lent.
+        // `NotLent` ends only the jobs of fellows, whose clients are at the fellow.
         Ending::NoProvider | Ending::NotLent => (S::NOT_FOUND, Kind::NotFound, "model_not_found"),
         Ending::NotServed => (S::NOT_FOUND, Kind::NotFound, "endpoint_not_served"),
         Ending::Untranslatable => (S::BAD_REQUEST, Kind::Invalid, "not_translatable"),
@@ -185,13 +185,13 @@ fn words(failure: &Failure, model: &str) -> Cow<'static, str> {
 }
 
 impl ApiError {
-    /// Whether it is about the page that sends the request, or about the name by which the page reaches the
-    /// server. The page may read it: it tells nothing that the page does not know.
+    /// Whether the error is about the page that sends the request, or about the name by which the page reaches the
+    /// server. The page may read such an error, which tells it nothing new about the server.
     pub(crate) fn is_for_page(&self) -> bool {
         matches!(self.code, Some("origin_not_allowed" | "host_not_allowed"))
     }
 
-    /// The error for a model that was removed from this worker.
+    /// The error for a model that was removed from `worker`.
     pub(crate) fn gone_from(self, worker: &str) -> Self {
         let worker = base::plain::line(worker);
         let message = format!(
@@ -203,7 +203,7 @@ impl ApiError {
 }
 
 impl ApiError {
-    /// The error for a model whose workers have none of what the request needs; `served`: what they have.
+    /// The error for a model none of whose workers serves `endpoint`; `served`: the endpoints that they serve.
     pub(crate) fn with_served(self, endpoint: Endpoint, served: Endpoints) -> Self {
         let mut message = format!("{}: {endpoint} is none of {served}", self.message);
         if endpoint.may_be_bytes() {
@@ -212,7 +212,7 @@ impl ApiError {
         Self { message: message.into(), ..self }
     }
 
-    /// The error for an unknown model, with the names that are most like it.
+    /// The error for an unknown model. `words` name the models with the most similar names.
     pub(crate) fn with_nearest(self, words: &str) -> Self {
         let message = format!("{}{}", self.message, base::plain::line(words));
         Self { message: message.into(), ..self }
@@ -273,7 +273,7 @@ impl From<OverLimit> for ApiError {
     }
 }
 
-/// The words are those of stock servers, where they have any.
+/// The messages are those of stock servers, where they have any.
 impl From<EntryError> for ApiError {
     fn from(refused: EntryError) -> Self {
         let words = refused.to_string();
@@ -305,13 +305,14 @@ pub(crate) fn busy(wait: Wait) -> String {
     format!("{workers}, {ahead}")
 }
 
-/// The stock server's words, and more.
+/// The stock server's words, and after them how long the job waited, and for what.
 fn too_busy(model: &str, waited: Duration, wait: Wait) -> String {
     let (seconds, busy) = (waited.as_secs(), busy(wait));
     format!("{QUEUE_TIMEOUT}; waited {seconds} s for {model}: {busy}")
 }
 
-/// The worker's words about the last attempt. They may come from a backend, and clients see them.
+/// The worker's words about the last attempt. They may come from a backend, and clients see them, so addresses are
+/// taken out.
 fn detail(failure: &Failure) -> Option<String> {
     failure.detail.as_deref().map(base::address::without_addresses)
 }
@@ -323,7 +324,7 @@ fn with_detail(words: String, failure: &Failure) -> String {
     }
 }
 
-/// The header's value: whole seconds, at least 1.
+/// The value of a `retry-after` header: whole seconds, at least 1.
 pub(crate) fn retry_after(after: Duration) -> HeaderValue {
     let seconds = after.as_secs() + u64::from(after.subsec_nanos() > 0);
     seconds.max(1).into()

@@ -16,15 +16,15 @@ use crate::{
     state::Api,
 };
 
-/// The header by which a consumer names the only provider that may serve it.
+/// The header by which a consumer names the only provider that may serve its request.
 const PIN: &str = "x-warren-provider";
 
-/// The handling that a request's headers ask for, or else its key or the settings.
+/// The handling that a request's headers ask for. What they do not say, the request's key or the settings decide.
 pub(crate) struct Handling {
-    /// The only provider that may serve it.
+    /// The only provider that may serve the request.
     pub(crate) pinned: Option<ProviderId>,
     pub(crate) route: Route,
-    /// Whether its answer may be gone on with by another provider.
+    /// Whether another provider may go on with the answer.
     pub(crate) resumes: bool,
     pub(crate) trace: Option<RequestTrace>,
 }
@@ -45,7 +45,7 @@ impl Handling {
         })
     }
 
-    /// That of a request that the server itself makes.
+    /// The handling of a request that the server itself makes.
     pub(crate) fn usual(api: &Api) -> Self {
         Self { pinned: None, route: api.limits().route, resumes: false, trace: None }
     }
@@ -68,8 +68,8 @@ fn pinned(headers: &HeaderMap) -> Result<Option<ProviderId>, ApiError> {
     pinned.map(Some).ok_or_else(bad)
 }
 
-/// Whether an answer may be gone on with by another provider: the request says so, or its key, or the setting. In a
-/// room nobody goes on: each of its participants speaks for itself.
+/// Whether another provider may go on with an answer: the request says so, else its key, else the setting. In a room
+/// no provider goes on with another's answer: each participant speaks for itself.
 fn resumes(api: &Api, scope: &RequestScope, headers: &HeaderMap) -> Result<bool, ApiError> {
     let of_key = || scope.admitted().key.as_ref()?.resume_answers();
     let how = match headers.get(RESUME) {
@@ -95,11 +95,11 @@ fn route(headers: &HeaderMap) -> Result<Option<Route>, ApiError> {
     value.to_str().map_err(|_| NoRoute).and_then(str::parse).map(Some).map_err(bad)
 }
 
-/// The trace of a request with these headers: clients trace some, and the sampler takes a share of the others. Without
-/// a sampler nothing is traced, and headers pass as they came.
+/// The trace of a request with these headers, if it is traced. If the client sent a trace context, it decides; of the
+/// other requests the sampler takes a share. Without a sampler nothing is traced, and headers pass as they came.
 fn trace(sampler: Option<Sampler>, headers: &HeaderMap) -> Option<RequestTrace> {
     let sampler = sampler?;
-    // Zero is drawn once in 2^64 times.
+    // Zero is not a valid id. It is drawn once in 2^64 times.
     let span = rand::rng().random::<u64>().max(1).to_be_bytes();
     match trace_context(headers) {
         // The client decides for the whole trace.
@@ -115,7 +115,7 @@ fn trace(sampler: Option<Sampler>, headers: &HeaderMap) -> Option<RequestTrace> 
     }
 }
 
-/// The context that a client sent. Two of them count as no context.
+/// The trace context that a client sent. Two headers count as no context.
 fn trace_context(headers: &HeaderMap) -> Option<TraceContext> {
     let mut all = headers.get_all(TRACEPARENT).iter();
     let one = all.next().filter(|_| all.next().is_none())?;

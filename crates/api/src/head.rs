@@ -27,18 +27,18 @@ pub(crate) fn for_provider(mut headers: HeaderMap) -> HeaderMap {
     headers
 }
 
-/// Drops the headers of an answer that are about the connection that it came by.
+/// Drops the headers of an answer that concern only the connection on which it came.
 pub(crate) fn drop_hop_by_hop(headers: &mut HeaderMap) {
     let all = headers.keys().filter(|name| is_hop_by_hop(name.as_str()));
     let dropped: Vec<HeaderName> = all.cloned().collect();
     dropped.iter().for_each(|name| drop(headers.remove(name)));
 }
 
-/// The [`VIA`] header of a request once it has passed this scope; `own` is that of one which came to the server
-/// first.
+/// The [`VIA`] header that a request gets as it passes this scope. `own`: the ready header for a request in the
+/// server's own scope that has passed no other server.
 ///
 /// # Errors
-/// [`Loop`] when the request has come in a circle.
+/// [`Loop`] when the request has passed this scope before.
 pub(crate) fn via(
     marks: &Marks,
     own: Option<&HeaderValue>,
@@ -49,7 +49,7 @@ pub(crate) fn via(
         return Ok(own.cloned());
     }
     let before = headers.get_all(VIA).iter().filter_map(|value| value.to_str().ok());
-    // The marks consist of digits and commas.
+    // The marks consist of digits and commas, so the value is valid.
     Ok(HeaderValue::try_from(marks.pass(scope, before)?).ok())
 }
 
@@ -89,7 +89,7 @@ pub(crate) fn put_job_id(headers: &mut HeaderMap, shape: &dyn Shape, id: JobId) 
     }
 }
 
-/// A new job's id, which is also its request's.
+/// A new id for a job, which is also the id of its request.
 pub(crate) fn new_id() -> JobId {
     JobId::from_random(rand::rng().random())
 }
@@ -121,8 +121,8 @@ pub(crate) fn drop_bad_length(headers: &mut HeaderMap) {
     }
 }
 
-/// Keeps only the headers that are needed to read an untrusted answer. Others, such as cookies,
-/// would act in this server's name. A content type that browsers show as a page becomes plain text.
+/// Keeps only the headers that are needed to read an untrusted answer: other headers, such as those that set
+/// cookies, would act in this server's name. A content type that browsers show as a page becomes plain text.
 pub(crate) fn keep_content_only(headers: &mut HeaderMap) {
     const KEPT: [HeaderName; 5] = [
         header::CONTENT_TYPE,
@@ -152,7 +152,7 @@ fn is_data(kind: &HeaderValue) -> bool {
         || kind.starts_with("audio/")
 }
 
-/// Whether a head announces an event stream that bytes can be added to.
+/// Whether a head announces an event stream to which bytes can be added: not compressed, and of no announced length.
 pub(crate) fn is_event_stream(head: &Head) -> bool {
     is_plain_event_stream(head) && !head.headers.contains_key(header::CONTENT_LENGTH)
 }
@@ -168,7 +168,7 @@ pub(crate) fn is_plain_event_stream(head: &Head) -> bool {
         && !head.headers.contains_key(header::CONTENT_ENCODING)
 }
 
-/// Whether the content type begins so, in capital letters or small ones.
+/// Whether the content type begins in this way, whatever the case of its letters.
 fn begins_with(headers: &HeaderMap, beginning: &str) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let begins = kind.and_then(|kind| kind.trim_start().get(..beginning.len()));

@@ -13,8 +13,8 @@ use protocol::admin::status::{Health, HealthDetails};
 
 use crate::{admin::workers::shown, aliases::Alias, state::Api};
 
-/// JSON, or the text `ok` for those who prefer `text/plain`. Always 200: a server that drains
-/// is still alive.
+/// Answers with JSON, or with the text `ok` if the client prefers `text/plain`. The status is always 200: a server
+/// that drains is still alive.
 pub(crate) async fn health(State(api): State<Api>, request: Request) -> Response {
     if prefers_text(&request) {
         return "ok".into_response();

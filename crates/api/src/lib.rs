@@ -5,7 +5,7 @@
 //!
 //! - [`state`]: what every handler needs
 //! - [`consume`]: from a request to a job, the same for every API; `handling`: the provider, route and trace that its
-//!   headers ask for; `draft`: a request that is read, and is admitted and made a job
+//!   headers ask for; `draft`: admits a request that was read, and makes a job of it
 //! - `answer`: from a job to its response
 //! - `early`: the head of a streamed answer that is sent before the provider's
 //! - `request_scope`: where a request is served: the server, or one room
@@ -13,27 +13,28 @@
 //! - `count_tokens`: a message's tokens, by a model's server or estimated
 //! - [`elsewhere`]: requests of keys whose models are at other servers
 //! - `content`: the fields of a body, JSON or a form, that routing needs
-//! - `blocking`: work on large bodies, or that waits for a disk or a database
+//! - `blocking`: work on large bodies, and work that waits for a disk or a database
 //! - [`aliases`]: names that stand for models
 //! - `translation`: a request in the shape of its provider, and the answer back
 //! - [`read`]: the request's body, within its bounds
 //! - `unpack`: bodies that come compressed
-//! - `uploads`: the common bound of all bodies; `refuse`, `refusals`: requests that never became jobs, answered and counted
+//! - `uploads`: the common bound of all bodies; `refuse`, `refusals`: requests that never became jobs, answered and
+//!   counted
 //! - [`head`]: headers on their way in and out
 //! - [`body`]: the answer on its way out
 //! - [`shape`]: the APIs, a file each: their errors, and how they keep a stream alive
 //! - [`error`]: the error table; [`respond`]: errors as responses, and paths that no route has
-//! - [`paths`]: a path without its room, and what one means that was put together from a wrong base URL
+//! - [`paths`]: a path without its room; the path that a client with a wrong base URL meant
 //! - [`room`]: rooms: their management, messages, events and inference
-//! - `responses`: responses with state: kept, continued, made while nobody waits, and conversations
+//! - `responses`: responses with state: kept, continued, or made in the background; and conversations
 //! - `response_makers`: which participant of a room made which response
 //! - `gemini`: Gemini's paths, which name the model, and its list of models
-//! - `ollama`: Ollama's API beside its jobs: the lists and facts of models, and what is refused
+//! - `ollama`: the parts of Ollama's API that need no job: the lists and facts of models, and what is refused
 //! - [`models`], [`health`], [`admin`]: the models, the server's health, and the operator's part;
 //!   `condition`: problems of the server's other parts
 //! - [`joining`]: the codes by which machines join
-//! - `nearest`: the names most like an unknown one
-//! - [`cors`]: pages of other origins, in browsers
+//! - `nearest`: the models with names most like an unknown name
+//! - [`cors`]: requests of web pages of other origins
 //! - `web`: the web page
 
 pub mod admin;
@@ -115,7 +116,7 @@ pub fn router(api: Api) -> Router {
         .with_state(api)
 }
 
-/// The paths of consumers alone, for requests that another server carries here.
+/// The paths of consumers alone, for requests that another server carries to this one.
 pub fn consumers(api: Api) -> Router {
     let router = shape::first_at_each_path().fold(Router::new(), |router, shape| {
         router.route(shape.endpoint().path(), consumer(shape))

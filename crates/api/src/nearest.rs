@@ -1,4 +1,4 @@
-//! The names of models that are most like a name that nobody serves.
+//! The names of models that are most like a name that no provider serves.
 
 use std::{cmp::Reverse, sync::Arc};
 
@@ -11,26 +11,26 @@ use crate::{models::served, state::Api};
 /// The most names that are listed.
 const TOLD: usize = 3;
 
-/// Names are compared by this much of them, in characters.
+/// How many characters of each name are compared.
 const COMPARED: usize = 64;
 
-/// The most names that are compared letter by letter. A cheaper measure chooses them.
+/// The most names that are compared letter by letter. If there are more, a cheaper measure chooses among them.
 const CANDIDATES: usize = 200;
 
-/// How like two names must be, from 0 to 1. Those below share hardly more than some letters.
+/// How like two names must be, from 0 to 1. Names below this share hardly more than some letters.
 const ENOUGH: f64 = 0.7;
 
 /// The models that a request may know.
 pub(crate) struct Known<'a> {
     pub(crate) api: &'a Api,
-    /// Its key, whose models are all that it may know.
+    /// The request's key: the request may know only the models that the key allows.
     pub(crate) key: Option<Arc<Key>>,
-    /// Its room.
+    /// The request's room: its participants' models are searched instead of the server's.
     pub(crate) room: Option<Arc<Room>>,
 }
 
 impl Known<'_> {
-    /// Words that name the nearest ones; empty if none is near.
+    /// Words that name the models with the nearest names; empty if no name is near.
     pub(crate) fn nearest(&self, wanted: &ModelName) -> String {
         let all = match &self.room {
             Some(room) => served::served_in(room),
@@ -38,7 +38,7 @@ impl Known<'_> {
         };
         let may_use =
             |name: &&ModelName| self.key.as_ref().is_none_or(|key| key.allows(name.as_str()));
-        // The name itself is there if the provider that is asked for lacks the model.
+        // The wanted name itself is served if only the provider that the request is pinned to lacks the model.
         let is_other = |name: &&ModelName| *name != wanted;
         let others = all.keys().filter(may_use).filter(is_other);
         words(&nearest(wanted.as_str(), others.map(ModelName::as_str)))
@@ -76,7 +76,7 @@ fn comparable(name: &str) -> String {
     name.chars().take(COMPARED).flat_map(char::to_lowercase).collect()
 }
 
-/// Pairs of letters, each at most once a name, that both names have. Cheap, and blind to where they stand.
+/// The number of different pairs of neighbouring letters that both names have. Cheap, but blind to the pairs' places.
 fn in_common(a: &str, b: &str) -> usize {
     let pairs = |name: &str| {
         let mut seen = [0_u64; 16];
@@ -90,7 +90,8 @@ fn in_common(a: &str, b: &str) -> usize {
     a.iter().zip(b).map(|(a, b)| (a & b).count_ones() as usize).sum()
 }
 
-/// From 0 to 1. A name that begins or ends with the other one is near, whatever its length.
+/// How like two names are, from 0 to 1. If one name contains the other, both taken after their last slash, they are
+/// near whatever their lengths.
 fn likeness(wanted: &str, name: &str) -> f64 {
     let own = |name: &str| name.rsplit('/').next().unwrap_or_default().to_owned();
     let (own_wanted, own_name) = (own(wanted), own(name));
@@ -99,7 +100,7 @@ fn likeness(wanted: &str, name: &str) -> f64 {
         if holds(&own_name, &own_wanted) || holds(&own_wanted, &own_name) { 0.9 } else { 0.0 };
     let like = |a: &str, b: &str| {
         let (short, long) = (a.len().min(b.len()), a.len().max(b.len()));
-        // The measure takes a name that lacks most of the other for near.
+        // The measure rates a name too high that lacks most of the other one.
         if short * 2 < long { 0.0 } else { strsim::jaro_winkler(a, b) }
     };
     like(wanted, name).max(like(&own_wanted, &own_name)).max(part)

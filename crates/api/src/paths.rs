@@ -1,7 +1,8 @@
 //! The path of a request without its room, and paths that a client has put together from a wrong base URL.
 //!
-//! Such a path can mean only one thing. Some clients add `/v1/messages` to their base URL, others `/messages`: with the
-//! wrong base `/v1` is there twice or not at all. The paths of consumers are meant here only, below a room's base as well.
+//! Some clients add `/v1/messages` to their base URL, others `/messages`: with the wrong base URL, `/v1` is in the
+//! path twice or not at all. Such a path can mean only one thing. This is about the paths of consumers alone, also
+//! below a room's base URL.
 
 use base::Endpoint;
 use http::{HeaderMap, Uri};
@@ -15,7 +16,7 @@ const V1: &str = "/v1";
 /// Gemini's version, which is the beginning of all its paths.
 const V1BETA: &str = "/v1beta";
 
-/// Where Cohere's newer clients post what is to be ranked.
+/// The path to which Cohere's newer clients post documents to be ranked.
 const RERANK_2: &str = "/v2/rerank";
 
 /// The same path without its version.
@@ -24,7 +25,7 @@ const RERANK: &str = "/rerank";
 /// Anthropic's Messages without the version. It is also the path of rooms' messages.
 const MESSAGES: &str = "/messages";
 
-/// The path that a request to this path is meant for, if it is another one.
+/// The path that a client meant with the path of its request, if that is another one.
 pub fn meant(path: &str, headers: &HeaderMap) -> Option<String> {
     let (room, given) = split_room(path);
     if is_served(given) || (given == MESSAGES && !headers.contains_key(ANTHROPIC)) {
@@ -34,8 +35,8 @@ pub fn meant(path: &str, headers: &HeaderMap) -> Option<String> {
     Some(format!("{room}{version}{rest}"))
 }
 
-/// The last path of consumers in this path, with the version that it lacks. In front of it there may be versions and
-/// paths of endpoints, but nothing else.
+/// The last path of consumers within this path, after the version that it needs in front. Before it, `path` may have
+/// versions and the paths of endpoints, but nothing else.
 fn last_of(path: &str) -> Option<(&'static str, &str)> {
     let mut rest = path;
     loop {
@@ -60,7 +61,7 @@ fn without_versions(mut path: &str) -> &str {
     loop {
         let after =
             |version| path.strip_prefix(version).filter(|rest: &&str| rest.starts_with('/'));
-        // A version of Gemini's is only too much where another one follows.
+        // Gemini's version belongs to its paths: it is too much only if another version follows.
         let doubled = || after(V1BETA).filter(|rest| rest.starts_with(V1));
         match after(V1).or_else(doubled) {
             Some(rest) => path = rest,
@@ -69,25 +70,25 @@ fn without_versions(mut path: &str) -> &str {
     }
 }
 
-/// The rest of the path after the endpoint's, which is in front when a base URL names the endpoint.
+/// The rest of the path after the path of an endpoint. A base URL that names the endpoint puts that in front.
 fn after_endpoint(path: &str) -> Option<&str> {
     let after = |endpoint| path.strip_prefix(below_v1(endpoint)?);
     Endpoint::ALL.into_iter().filter_map(after).find(|rest| rest.starts_with('/'))
 }
 
-/// Whether consumers find something at this path.
+/// Whether an API serves this path.
 pub(crate) fn is_served(path: &str) -> bool {
     is_served_without_v1(path)
         || is_geminis(path)
         || path.strip_prefix(V1).is_some_and(is_served_below_v1)
 }
 
-/// Whether it is an endpoint's whole path, of an API that has no `/v1`.
+/// Whether this is the whole path of an endpoint of an API whose paths do not begin with `/v1`.
 fn is_served_without_v1(path: &str) -> bool {
     Endpoint::of_path(path).is_some_and(|endpoint| below_v1(endpoint).is_none())
 }
 
-/// Whether consumers find something at this path once `/v1` is in front.
+/// Whether an API serves this path once `/v1` is put in front of it.
 fn is_served_below_v1(path: &str) -> bool {
     let is_endpoint = |endpoint| below_v1(endpoint) == Some(path);
     Endpoint::ALL.into_iter().any(is_endpoint) || is_models(path) || is_response(path)
@@ -97,12 +98,12 @@ fn is_models(path: &str) -> bool {
     path.strip_prefix("/models").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Whether it is the path of an earlier response, and not twice that of all.
+/// Whether this is the path of an earlier response, and not the path of the Responses API written twice.
 fn is_response(path: &str) -> bool {
     path.strip_prefix("/responses/").is_some_and(|id| id != "responses" && id != "v1/responses")
 }
 
-/// Whether it is one of Gemini's models or calls, without a version in front of its own.
+/// Whether this is the path of one of Gemini's models or calls, with no other version in front of Gemini's own.
 fn is_geminis(path: &str) -> bool {
     let below = path.strip_prefix(V1BETA).and_then(|rest| rest.strip_prefix('/'));
     let is_of = |rest: &str| {

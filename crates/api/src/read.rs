@@ -21,8 +21,8 @@ use crate::{
     uploads::HeldBody,
 };
 
-/// How far a client may fall behind [`SLOWEST`] while it sends its body. Bytes sent faster earlier
-/// earn no more time than this.
+/// How far a client may fall behind [`SLOWEST`] while it sends its body. A client that was faster before
+/// gains no more time than this.
 const BEHIND: Duration = Duration::from_secs(20);
 
 /// The lowest permitted rate of a client that sends a body, in bytes per second.
@@ -36,11 +36,12 @@ const DISCARDED: (usize, Duration) = (256 * 1024, Duration::from_secs(1));
 /// written to.
 const RESERVED: usize = 16 * 1024 * 1024;
 
-/// Reads a body of at most `limit` bytes into memory that is reserved through `held`, and unpacks it if it is compressed.
+/// Reads a body of at most `limit` bytes into memory that is reserved through `held`, and unpacks it if it is
+/// compressed.
 ///
 /// # Errors
-/// 415 when its coding is not known, 413 when it is too long, unpacked or not, 408 when it does not arrive or arrives too
-/// slowly, 429 when there is no memory for it, 400 when it breaks off or cannot be unpacked.
+/// 415 when its coding is not known, 413 when it is too long, packed or unpacked, 408 when it does not arrive or
+/// arrives too slowly, 429 when there is no memory for it, 400 when it breaks off or cannot be unpacked.
 pub(crate) async fn read(
     headers: &HeaderMap,
     body: &mut Body,
@@ -85,11 +86,11 @@ async fn receive(
     if whole.len() > limit { Err(too_large(limit)) } else { Ok(whole.freeze()) }
 }
 
-/// Reads JSON of at most `limit` bytes. `words` say what is wrong with another text: the text itself, in which there may
-/// be a secret, is not repeated.
+/// Reads JSON of at most `limit` bytes. `words` are the error for a body that is not such JSON: the body itself is not
+/// repeated, because it may have a secret.
 ///
 /// # Errors
-/// As [`read`]; 400 when it is something else.
+/// As [`read`]; 400 when the body is not JSON of this type.
 pub(crate) async fn json<T: DeserializeOwned>(
     headers: &HeaderMap,
     mut body: Body,
@@ -137,7 +138,7 @@ async fn next(body: &mut Body, pace: &mut Pace) -> Result<Option<Bytes>, ApiErro
             let words = "the request body broke off";
             ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, words)
         };
-        // What is here already needs no timer.
+        // A frame that has arrived already is taken without a timer.
         let here = Pin::new(&mut *body).poll_frame(&mut Context::from_waker(Waker::noop()));
         let (frame, waited) = match here {
             Poll::Ready(frame) => (frame, Duration::ZERO),
@@ -149,7 +150,7 @@ async fn next(body: &mut Body, pace: &mut Pace) -> Result<Option<Bytes>, ApiErro
         };
         let Some(frame) = frame else { return Ok(None) };
         let data = frame.map_err(broken)?.into_data();
-        // Counts only the time spent waiting for the client, not the time spent waiting for memory.
+        // The pace counts only the time spent waiting for the client, not the time spent waiting for memory.
         pace.came(data.as_ref().map_or(0, Bytes::len), waited);
         if let Ok(data) = data {
             return Ok(Some(data));
@@ -165,15 +166,15 @@ fn announced_length(headers: &HeaderMap) -> Option<u64> {
 /// many clients send none.
 ///
 /// # Errors
-/// 415.
+/// 415 for another content type.
 pub(crate) fn expect_json(headers: &HeaderMap) -> Result<(), ApiError> {
     expect_json_or(headers, "")
 }
 
-/// The same, where another type is taken as well: `or` names it for the client.
+/// The same for an endpoint that takes another content type as well. `or` names that type in the error.
 ///
 /// # Errors
-/// 415.
+/// 415 for another content type than JSON.
 pub(crate) fn expect_json_or(headers: &HeaderMap, or: &str) -> Result<(), ApiError> {
     let Some(kind) = headers.get(header::CONTENT_TYPE) else { return Ok(()) };
     let essence = kind.as_bytes().split(|&byte| byte == b';').next().unwrap_or_default();

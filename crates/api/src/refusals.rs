@@ -7,7 +7,7 @@ use std::{
 
 use http::StatusCode;
 
-/// The counts so far. The error table's statuses bound their number.
+/// The count for each status. The error table has few statuses, which bounds the map.
 #[derive(Debug, Default)]
 pub(crate) struct Refusals(Mutex<BTreeMap<u16, u64>>);
 

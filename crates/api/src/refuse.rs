@@ -6,7 +6,7 @@ use http::request::Parts;
 
 use crate::{error::ApiError, paths, read, shape::Shape, state::Api};
 
-/// Refuses a request, counts it and logs it: it never becomes a job, so no other log or count has it.
+/// Refuses a request, counts it and logs it: jobs are counted and logged elsewhere, but this never becomes one.
 pub(crate) async fn refuse(
     shape: &'static dyn Shape,
     api: &Api,

@@ -28,7 +28,7 @@ pub(crate) struct Targets {
     pub(crate) name: ModelName,
     /// The names for the dispatcher, in order of preference. Not empty.
     pub(crate) models: Vec<ModelName>,
-    /// Whether the request may be queued when no provider serves them now.
+    /// Whether the request may be queued when no provider serves any of the models now.
     pub(crate) known: bool,
 }
 
@@ -90,7 +90,7 @@ impl RequestScope {
     ///
     /// # Errors
     /// 403 when the key is not for this model; in a room 404 when no participant matches it, and 503
-    /// when that participant is not connected.
+    /// when the one that matches is not connected or nobody lends a model.
     pub(crate) fn resolve(&self, api: &Api, model: &ModelName) -> Result<Targets, ApiError> {
         match &self.room {
             Some(room) => self.resolve_in(room, model),
@@ -154,13 +154,13 @@ fn judged(room: &Room, selector: &Selector, found: &str) -> String {
     }
 }
 
-/// The messages here and below are those of stock servers.
+/// The message is that of stock servers, as in [`disconnected`].
 fn nobody() -> ApiError {
     let words = "No available participant for the requested model";
     ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words)
 }
 
-/// It does not name the room's code: the holder of a key that is bound to the room need not know it.
+/// The message does not name the room's code, which the holder of a key that is bound to the room may not know.
 fn empty() -> ApiError {
     let words = "nobody lends a model in this room: `warren room join CODE`, on a machine with a model server, \
                  lends one";

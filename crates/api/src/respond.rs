@@ -17,7 +17,7 @@ use crate::{
     web,
 };
 
-/// Tells the official clients whether to retry.
+/// The header that tells the official clients whether to retry.
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 impl ApiError {
@@ -47,7 +47,7 @@ impl ApiError {
         response
     }
 
-    /// Whether a retry would fail in the same way. Clients retry this status by default.
+    /// Whether a retry would fail in the same way, although clients retry an error of this status by default.
     fn is_in_vain(&self) -> bool {
         self.kind == Kind::Quota
             || matches!(self.code, Some("request_timeout" | "loop_detected" | "nobody_lends"))

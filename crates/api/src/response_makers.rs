@@ -1,4 +1,4 @@
-//! Which participant made which response: a later request for that response goes to the same one.
+//! Which participant made which response: a later request about the response goes to the same participant.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -14,7 +14,7 @@ use rooms::Room;
 const MOST_OF_ROOM: usize = 1_000;
 const MOST: usize = 50_000;
 
-/// How long they are remembered.
+/// How long a response is remembered.
 const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The longest id that is remembered, in bytes.
@@ -24,7 +24,7 @@ const LONGEST_ID: usize = 128;
 pub(crate) enum Maker {
     /// A participant.
     Provider(ProviderId),
-    /// The server itself, which translated it from another API: no participant stores it.
+    /// The server itself: it translated the answer of another API into a response, which no participant stores.
     Translation,
 }
 
@@ -38,7 +38,7 @@ struct All {
     next: u64,
 }
 
-/// Those of one room. Not empty.
+/// The responses of one room; never empty.
 #[derive(Default)]
 struct OfRoom {
     by_id: HashMap<Arc<str>, Entry>,
@@ -96,7 +96,7 @@ impl All {
         of_room.by_id.insert(id, Entry { number, maker, at });
     }
 
-    /// Forgets the oldest response of a full room, or of all rooms.
+    /// Forgets the oldest response of this room if the room is full, else the oldest of all if all are too many.
     fn make_room(&mut self, room: &RoomId) {
         let of_room = self.rooms.get(room).filter(|of_room| of_room.by_id.len() >= MOST_OF_ROOM);
         let oldest_of_room = of_room.and_then(|of_room| of_room.by_age.keys().next().copied());
@@ -135,7 +135,7 @@ impl OfRoom {
     }
 }
 
-/// Notes who made a response, as its answer passes.
+/// Records which participant made a response, while the answer passes to the client.
 pub(crate) struct Recorder {
     makers: Arc<ResponseMakers>,
     room: RoomId,
@@ -150,10 +150,11 @@ impl Recorder {
         Box::new(Self { makers, room, job, reader })
     }
 
-    /// A piece of the answer passes, or nothing follows. Returns the response's id once, as soon as it is complete.
+    /// Reads a piece of the answer that passes. `is_over`: whether no other piece follows. Returns the response's id
+    /// once, as soon as it is complete.
     pub(crate) fn passed(&mut self, chunk: Option<&[u8]>, is_over: bool) -> Option<String> {
         let found = chunk.and_then(|chunk| self.reader.feed(chunk));
-        // Nobody may ask for more after the last of the announced bytes.
+        // The body may not be polled again after the last of the announced bytes, so the end is looked for now.
         found.or_else(|| is_over.then(|| self.reader.end()).flatten())
     }
 
@@ -164,7 +165,7 @@ impl Recorder {
     }
 }
 
-/// Whether a text is a response's id as backends make them, safe as a segment of a path.
+/// Whether a text is a response's id as backends make them, and safe as a segment of a path.
 fn is_id(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte);
     (1..=LONGEST_ID).contains(&text.len())

@@ -35,8 +35,8 @@ use crate::{
 pub struct Limits {
     /// The largest request body, in bytes.
     pub max_body: usize,
-    /// The memory for all bodies that are being read or wait for the head of their answer, in
-    /// bytes.
+    /// The memory for all bodies that are being read, wait for the head of their answer, or are kept because another
+    /// provider may have to go on with it; in bytes.
     pub bodies: u64,
     /// The silence after which a stream gets a sign of life; zero: never.
     pub keepalive: Duration,
@@ -46,12 +46,12 @@ pub struct Limits {
     pub affinity: bool,
     /// How far requests go without the header `x-warren-route`.
     pub route: Route,
-    /// Whether responses and conversations are kept that clients ask to keep.
+    /// Whether responses and conversations are kept if clients ask for that.
     pub keep_responses: bool,
     /// Whether a response is kept if its request does not say `store`.
     pub keep_unasked: bool,
-    /// What is done with streamed answers whose provider is lost, without the header `x-warren-resume` and unless
-    /// the key says so.
+    /// What is done with a streamed answer whose provider is lost, if neither the header `x-warren-resume` nor the key
+    /// says it.
     pub resume_answers: ResumeAnswers,
 }
 
@@ -68,7 +68,7 @@ struct Inner {
     names: Names,
     limits: Live<Limits>,
     marks: Marks,
-    /// The [`VIA`](protocol::via::VIA) header of requests that come to the server first.
+    /// The [`VIA`](protocol::via::VIA) header of requests in the server's own scope that have passed no other server.
     via: Option<HeaderValue>,
     address: OnceLock<SocketAddr>,
     elsewhere: OnceLock<Weak<dyn Elsewhere>>,
@@ -87,11 +87,11 @@ struct Inner {
 
 /// The server's identity, as others see it.
 pub struct Identity {
-    /// The marks that it puts on requests that pass through it.
+    /// The marks that the server puts on requests that pass through it.
     pub marks: Marks,
-    /// Its version.
+    /// The server's version.
     pub version: &'static str,
-    /// Which requests are traced; `None`: none.
+    /// Decides which requests are traced; `None` if no requests are.
     pub sampler: Option<Sampler>,
 }
 
@@ -109,9 +109,9 @@ pub struct Names {
 pub struct RoomRules {
     /// The rooms.
     pub rooms: Rooms,
-    /// The permissions that the owner of the server gives for them.
+    /// The permissions for rooms that the owner of the server gives.
     pub permissions: Live<RoomPermissions>,
-    /// Whether the server is reached over TLS.
+    /// Whether clients reach the server over TLS.
     pub tls: bool,
     /// The jobs that came as messages, for the observer that tells rooms of jobs.
     pub by_message: Arc<MessageJobs>,
@@ -120,15 +120,16 @@ pub struct RoomRules {
 /// The permissions for rooms that the owner of the server gives.
 #[derive(Debug, Clone, Copy)]
 pub struct RoomPermissions {
-    /// Whether anybody may make one, from other machines too, without a key.
+    /// Whether anybody may make a room without a key, even from another machine.
     pub open: bool,
     /// Which participants' endpoints the server calls.
     pub endpoints: rooms::Endpoints,
 }
 
-/// The settings of the handlers that may change while the server runs. A request goes on with those that it began with.
+/// The settings of the handlers that may change while the server runs. A request that has begun keeps the settings
+/// that it began with.
 pub struct Changeable {
-    /// The rights of consumers. Its keys are those that the API was made with.
+    /// The rights of consumers. They must have the keys that the API was made with.
     pub rules: ConsumerRules,
     /// The names that stand for models.
     pub aliases: Aliases,
@@ -143,9 +144,9 @@ pub struct Changeable {
 pub struct Peer(pub IpAddr);
 
 impl Peer {
-    /// The peer of a request. Without one it counts as somebody far away.
+    /// The peer of a request. A request without one counts as coming from another machine.
     pub fn of(extensions: &Extensions) -> IpAddr {
-        // One extension for both: each costs an allocation.
+        // `Client` has the peer as well, because each extension costs an allocation.
         let of_client = extensions.get::<Client>().map(|client| client.peer);
         let peer = of_client.or_else(|| Some(extensions.get::<Self>()?.0));
         peer.unwrap_or(std::net::Ipv4Addr::UNSPECIFIED.into())
@@ -155,14 +156,14 @@ impl Peer {
 /// Where a request's client is, as a request extension: for everything that is counted by address.
 #[derive(Debug, Clone, Copy)]
 pub struct Client {
-    /// The client, by a trusted proxy's word if it comes by one.
+    /// The client's address; for a request through a trusted proxy, the one that the proxy states.
     pub address: ClientAddress,
-    /// The far end of the connection, as [`Peer`] says it.
+    /// The far end of the connection, as in [`Peer`].
     pub peer: IpAddr,
 }
 
 impl Client {
-    /// The client of a request. If nothing says who it is, it is the peer.
+    /// The client's address of a request; the peer's, if the request has no [`Client`].
     pub fn of(extensions: &Extensions) -> ClientAddress {
         extensions
             .get::<Self>()
@@ -171,7 +172,7 @@ impl Client {
 }
 
 impl Api {
-    /// Handlers that post jobs to `scheduler`.
+    /// The state of handlers that submit jobs to `scheduler`.
     pub fn new(
         scheduler: Scheduler,
         rules: ConsumerRules,
@@ -220,18 +221,18 @@ impl Api {
         self.0.names.rooms.permissions.set(rooms);
     }
 
-    /// Sets the address that the server listens at: no participant's endpoint may be there.
+    /// Sets the address at which the server listens: it must not be the endpoint of a participant.
     pub fn listening(&self, address: SocketAddr) {
         // The server listens at one address, so this is set only once.
         let _ = self.0.address.set(address);
     }
 
-    /// Sets where the models of some keys are. Weak, because it leads back here. Called once.
+    /// Sets what says where the models of some keys are. Weak, because it refers back to this. Called once.
     pub fn set_elsewhere(&self, elsewhere: Weak<dyn Elsewhere>) {
         let _set_before = self.0.elsewhere.set(elsewhere);
     }
 
-    /// Sets the way to the other servers, among servers that act as one. Weak, because it leads back here. Called once.
+    /// Sets the way to the fellows of this server. Weak, because it refers back to this. Called once.
     pub fn set_room_homes(&self, homes: Weak<dyn RoomHomes>) {
         let _set_before = self.0.room_homes.set(homes);
     }
@@ -241,14 +242,14 @@ impl Api {
         let _set_before = self.0.keeping.set(Keeping::new(store));
     }
 
-    /// Waits until no response is made in the background any more.
+    /// Waits until no response is being made in the background.
     pub async fn background_ended(&self) {
         if let Some(keeping) = self.keeping() {
             keeping.background().ended().await;
         }
     }
 
-    /// Where responses and conversations are kept, if they are.
+    /// Where responses and conversations are kept; `None` if none are.
     pub(crate) fn keeping(&self) -> Option<&Keeping> {
         self.0.keeping.get()
     }
@@ -374,7 +375,7 @@ impl Api {
         *self.0.draining.borrow()
     }
 
-    /// Becomes true when the server begins to drain.
+    /// A receiver whose value becomes true when the server begins to drain.
     pub fn draining(&self) -> watch::Receiver<bool> {
         self.0.draining.subscribe()
     }

@@ -1,7 +1,7 @@
 //! Request bodies that come compressed.
 //!
-//! A body is unpacked when it is here, in pieces, each on a thread for blocking work. Its length is checked after each
-//! piece, so a small body that grows without end takes no more memory than its limit.
+//! A body is unpacked once all of it has come: in pieces, each on a thread for blocking work. Its length is checked
+//! after each piece, so a small body that grows without end takes no more memory than the limit.
 
 use std::io::{Cursor, Read};
 
@@ -35,7 +35,7 @@ const BUFFER: usize = 4096;
 /// The `code` of the error for a coding that is not taken.
 pub(crate) const UNKNOWN: &str = "unsupported_content_encoding";
 
-/// A coding of bodies that is taken.
+/// A coding in which bodies are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Coding {
     /// `gzip`, also called `x-gzip` (RFC 9110 section 8.4.1.3).
@@ -53,7 +53,7 @@ impl Coding {
     /// The coding of a body, if it has one.
     ///
     /// # Errors
-    /// 415 when it has another one, or several.
+    /// 415 when the body has another coding, or several.
     pub(crate) fn of(headers: &HeaderMap) -> Result<Option<Self>, ApiError> {
         let lists = headers.get_all(header::CONTENT_ENCODING).iter();
         let each = lists.flat_map(|list| list.as_bytes().split(|&byte| byte == b','));
@@ -71,7 +71,7 @@ impl Coding {
         }
     }
 
-    /// The case of a name does not matter (RFC 9110 section 8.4.1).
+    /// The coding of this name, whose case does not matter (RFC 9110 section 8.4.1).
     fn named(name: &[u8]) -> Option<Self> {
         let names = [
             (&b"gzip"[..], Self::Gzip),
@@ -94,8 +94,8 @@ impl Coding {
 /// Unpacks a body to at most `limit` bytes. Its memory, packed and unpacked, is held through `held`.
 ///
 /// # Errors
-/// 400 when it is damaged, cut off, or goes on after its end, 413 when it becomes too long, 429 when there is no memory
-/// for it.
+/// 400 when it is damaged, cut off, or goes on after its end, 413 when it becomes too long, 429 when there is no
+/// memory for it.
 pub(crate) async fn unpack(
     coding: Coding,
     packed: Bytes,
@@ -125,7 +125,7 @@ pub(crate) async fn unpack(
     }
 }
 
-/// A body on its way out of its coding.
+/// The decoder of a body.
 enum Unpacker {
     Gzip(Box<GzDecoder<Cursor<Bytes>>>),
     Zstd(Box<StreamingDecoder<Cursor<Bytes>, FrameDecoder>>),
@@ -159,7 +159,7 @@ impl Unpacker {
         })
     }
 
-    /// Unpacks up to `most` bytes. Returns whether that was the end. Blocks.
+    /// Unpacks up to `most` bytes and appends them to `into`. Returns whether the body has ended. Blocks.
     fn step(&mut self, into: &mut Vec<u8>, most: usize) -> Result<bool, Wrong> {
         let read = match self {
             Self::Gzip(decoder) => decoder.by_ref().take(most as u64).read_to_end(into),
@@ -175,7 +175,7 @@ impl Unpacker {
     /// Checks, after the last byte, that nothing follows and that the checksum is right.
     fn check_end(&mut self) -> Result<(), Wrong> {
         let source = match self {
-            // It has compared the checksum.
+            // The decoder has compared the checksum itself.
             Self::Gzip(decoder) => decoder.get_ref(),
             Self::Zstd(decoder) => {
                 let frame = &decoder.decoder;
@@ -186,7 +186,7 @@ impl Unpacker {
                 decoder.get_ref()
             }
             Self::Brotli(decoder) => {
-                // It fails while there are bytes in its buffer.
+                // The decoder fails here if bytes are left in its buffer.
                 if decoder.read(&mut [0]).is_err() {
                     return Err(Wrong::GoesOn);
                 }
@@ -209,7 +209,7 @@ impl Wrong {
     }
 }
 
-/// The window that a frame of zstd asks for, in bytes (RFC 8878 section 3.1.1.1). `None` when this is no frame.
+/// The window that a frame of zstd asks for, in bytes (RFC 8878 section 3.1.1.1). `None` when this is not a frame.
 fn zstd_window(packed: &[u8]) -> Option<u64> {
     const MAGIC: [u8; 4] = 0xFD2F_B528_u32.to_le_bytes();
     let (&descriptor, rest) = packed.strip_prefix(&MAGIC)?.split_first()?;
@@ -218,7 +218,7 @@ fn zstd_window(packed: &[u8]) -> Option<u64> {
         let base = 1_u64 << (10 + (byte >> 3));
         return Some(base + base / 8 * u64::from(byte & 7));
     }
-    // All of the content is the window. Its length stands behind the dictionary's id.
+    // The window is the whole content, whose length comes after the dictionary's id.
     let (skipped, length) = ([0, 1, 2, 4][usize::from(descriptor & 3)], descriptor >> 6);
     let field = |length: usize| rest.get(skipped..skipped + length);
     let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |sum, &it| sum << 8 | u64::from(it));

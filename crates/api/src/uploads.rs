@@ -1,5 +1,5 @@
-//! The common memory bound of all request bodies that are being read, wait for the head of an answer, or are kept
-//! because another provider may have to go on with it.
+//! The common memory bound of all request bodies that are being read, wait for the head of their answer, or are kept
+//! because another provider may have to go on with the answer.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,7 +20,7 @@ pub(crate) struct Uploads {
     total: u32,
 }
 
-/// Memory that a body goes on holding, until this is dropped.
+/// The memory of a body that is held beyond the reading of the body, until this is dropped.
 pub(crate) struct HeldMemory {
     _permit: Option<OwnedSemaphorePermit>,
 }
@@ -31,7 +31,7 @@ pub(crate) struct HeldBody<'a> {
     permit: Option<OwnedSemaphorePermit>,
 }
 
-/// How much of the memory is left.
+/// Shows how much of the memory is left, now and later.
 #[derive(Clone)]
 pub(crate) struct RoomLeft {
     room: Arc<Semaphore>,
@@ -46,7 +46,7 @@ impl RoomLeft {
 }
 
 impl HeldMemory {
-    /// No memory, of a request without a body.
+    /// No memory, for a request without a body.
     pub(crate) fn none() -> Self {
         Self { _permit: None }
     }
@@ -60,7 +60,7 @@ impl Uploads {
         Self { room: Arc::new(Semaphore::new(total as usize)), total }
     }
 
-    /// Tells how much is left, now and later.
+    /// A view of how much memory is left.
     pub(crate) fn room_left(&self) -> RoomLeft {
         RoomLeft { room: Arc::clone(&self.room), total: self.total }
     }
@@ -72,12 +72,13 @@ impl Uploads {
 }
 
 impl HeldBody<'_> {
-    /// Takes the memory over, to hold it longer.
+    /// Hands the memory over to something that lives longer.
     pub(crate) fn take(&mut self) -> HeldMemory {
         HeldMemory { _permit: self.permit.take() }
     }
 
-    /// Takes memory for a body that has grown to `len` bytes. A body larger than the whole bound takes all of it.
+    /// Takes memory for a body that has grown to `len` bytes, and waits for it if need be. A body larger than the
+    /// whole bound takes all of it.
     ///
     /// # Errors
     /// 429 when other bodies do not free memory in time.

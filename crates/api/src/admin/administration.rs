@@ -14,12 +14,12 @@ pub struct Administration {
     pub token: Token,
     /// The ledger.
     pub usage: Arc<dyn UsageStore>,
-    /// Where actions are noted.
+    /// The audit log, in which the operator's actions are written.
     pub audit: Arc<dyn AuditStore>,
     /// The most recently ended requests. An observer: the scheduler reports each ended request to
     /// it.
     pub requests: Arc<RecentRequests>,
-    /// The last minutes. An observer, too; the server's timer ends its steps.
+    /// The last minutes as a series of points. An observer, too; a timer of the server ends each step.
     pub series: Arc<RecentSeries>,
     /// How machines join.
     pub joining: Joining,

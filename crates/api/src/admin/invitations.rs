@@ -22,10 +22,10 @@ use crate::{
     state::{Api, Client},
 };
 
-/// How long an invitation is good for, unless it is said.
+/// How long an invitation is valid, unless the request says otherwise.
 const A_DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The longest request, in bytes.
+/// The longest body of a request, in bytes.
 const LONGEST: usize = 16 * 1024;
 
 pub(crate) async fn list(
@@ -74,7 +74,7 @@ pub(crate) async fn create_for_room(
     Ok(Json(RoomCode { code: code.text.expose().to_owned(), has_password, urls: code.urls }))
 }
 
-/// The spoken code of a room whose password this is, at this server or at another one that acts as one with it.
+/// Checks the password of a room of this server or of a fellow. Returns the room's spoken code.
 async fn spoken_code(
     api: &Api,
     code: &str,

@@ -24,7 +24,7 @@ use crate::{
     state::Api,
 };
 
-/// The longest request for a key, in bytes. It may name many models.
+/// The longest body of a request for a key, in bytes: a key may name many models.
 const LONGEST: usize = 1024 * 1024;
 
 type Id = Result<Path<String>, PathRejection>;
@@ -107,7 +107,7 @@ pub(crate) async fn revoke(
     let id = key_id(id)?;
     let target = id.clone();
     let revoked = change(&api, move |keys| revoked(&keys, &target, Moment::now())).await;
-    // Also when the store failed: in memory the key is already revoked.
+    // Also when the store failed, because in memory the key is already revoked.
     api.scheduler().revoke(&id);
     operator.record(&api, "key.revoke", id.as_str(), &revoked).await;
     Ok(Json(revoked?))
@@ -171,7 +171,7 @@ pub fn shown(key: &KeyRecord) -> KeyJson {
     }
 }
 
-/// The time of these seconds since 1970, cut to the calendar's end.
+/// The time that is this many seconds after the start of 1970, or the calendar's last time if that is too late for it.
 pub(crate) fn timestamp(seconds: u64) -> Timestamp {
     let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
     Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX)
@@ -210,7 +210,7 @@ fn key_id(id: Id) -> Result<KeyId, ApiError> {
         ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words)
     })?;
     if access::has_key_form(&id) {
-        // The key itself is neither repeated nor logged.
+        // The client sent a key where its id belongs: the key is neither repeated nor logged.
         let words = "that is a key, not its id, which begins with k-: GET /admin/keys tells it";
         return Err(ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words));
     }

@@ -1,5 +1,5 @@
 //! `/admin`: the operator's endpoints. They need the administrator's token or a key of scope
-//! `admin`, also for requests from this machine. Every action is written to the audit log.
+//! `admin`, also for requests from this machine. Every change is written to the audit log.
 //!
 //! - [`workers`]: the connected providers, and the queues
 //! - [`keys`]: creates, rotates and revokes keys; [`bound`]: the rooms that they are bound to
@@ -55,7 +55,7 @@ pub struct Operator {
 /// Checks that the caller may administer.
 ///
 /// # Errors
-/// 401 without the token or a valid key, 403 with a key that is for something else.
+/// 401 without the token or a valid key, 403 with a key that lacks the scope `admin`.
 pub fn operator(api: &Api, headers: &HeaderMap) -> Result<Operator, ApiError> {
     let found = known_operator(api, headers);
     if let Err(error) = &found {
@@ -116,7 +116,7 @@ fn unknown() -> ApiError {
 }
 
 impl Operator {
-    /// A holder of a credential, by a session of the page or without one.
+    /// The operator that holds a credential. `session`: the id of the page session by which the request came, if any.
     pub(crate) fn of(holder: &Holder, session: Option<&str>) -> Self {
         let holder = holder.key().map_or(ADMIN_TOKEN, KeyId::as_str);
         let session = session.map(|id| format!(" (page session {id})")).unwrap_or_default();
@@ -140,7 +140,7 @@ fn done() -> String {
     "done".to_owned()
 }
 
-/// An action, now.
+/// An entry for the audit log, with the current time.
 pub fn action(who: &str, what: &str, target: &str, outcome: String) -> Action {
     let (who, what, target) = (who.to_owned(), what.to_owned(), target.to_owned());
     Action { at: Moment::now().seconds(), who, what, target, outcome }
@@ -154,7 +154,7 @@ impl Api {
     }
 
     /// Whether a request may see the server's state: it is the server's own ([`Api::is_own`]), or
-    /// carries any valid key.
+    /// carries a valid key of any scope that is not bound to a room, or a session of the page.
     pub fn is_trusted(&self, extensions: &Extensions, uri: &Uri, headers: &HeaderMap) -> bool {
         self.is_own(extensions, uri, headers) || self.rules().has_key(headers, Moment::now())
     }

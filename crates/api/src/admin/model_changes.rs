@@ -24,7 +24,7 @@ use crate::{
     state::Api,
 };
 
-/// How long the answer waits for the end. The worker may go on after that.
+/// How long the answer waits for the worker's report that it is done. The worker may go on after that.
 const LONGEST: Duration = Duration::from_secs(600);
 
 type Names = Result<Path<(String, String)>, PathRejection>;

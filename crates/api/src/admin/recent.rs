@@ -43,8 +43,8 @@ struct EndedRequest {
 }
 
 impl RecentRequests {
-    /// The newest first, at most `limit`: those numbered above `after`. When `after` was not given
-    /// out yet, it comes from another run of this server, and all are listed.
+    /// At most `limit` requests with numbers above `after`, the newest first. If no request has had the number
+    /// `after` yet, the number comes from an earlier run of this server, and all requests are listed.
     pub fn list(&self, after: u64, limit: usize) -> Vec<RequestJson> {
         let ring = self.lock();
         let after = if after > ring.count { 0 } else { after };

@@ -1,4 +1,5 @@
-//! `GET /admin/requests`: the most recently ended requests, the newest first; and `/running`: those that have not ended.
+//! `GET /admin/requests`: the most recently ended requests, the newest first; and `/running`: those that have not
+//! ended.
 
 use axum::{
     Json,

@@ -14,7 +14,7 @@ pub(crate) async fn show(
     request: Request,
 ) -> Result<Json<Series>, ApiError> {
     operator(&api, request.headers())?;
-    // In seconds, by default all there is.
+    // How far the series reaches back, in seconds; by default it has all points.
     let known = [("since", u64::MAX)];
     let [since] = numbers(request.uri().query(), known, "since=SECONDS is")?;
     let points = api.administration().series.since(since);

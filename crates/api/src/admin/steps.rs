@@ -10,7 +10,7 @@ use base::millis;
 use protocol::admin::series::{KEPT, Point, STEP_SECS};
 use scheduler::{JobEnd, JobFacts, Observer};
 
-/// Times of one step that its medians are made of; the others of the step are left out.
+/// The most times of one step that its medians are made of; later times of the step are left out.
 const MOST_TIMES: usize = 4_096;
 
 /// The last minutes of a server, in memory.
@@ -36,8 +36,8 @@ impl RecentSeries {
     /// The time between two points.
     pub const STEP: Duration = Duration::from_secs(STEP_SECS);
 
-    /// Ends a step at this time, in seconds since 1970. `queued`, `in_flight`: the jobs that wait, and those at
-    /// providers.
+    /// Ends the current step. `at`: the time, in seconds since 1970. `queued`, `in_flight`: the number of jobs that
+    /// wait, and of those at providers.
     pub fn end_step(&self, at: u64, queued: usize, in_flight: usize) {
         let step = std::mem::take(&mut *lock(&self.open));
         let point = step.point(at, queued, in_flight);
@@ -48,7 +48,7 @@ impl RecentSeries {
         points.push_back(point);
     }
 
-    /// The newest points that this time reaches back to, the oldest first.
+    /// The points of the last `secs` seconds, the oldest first.
     pub(super) fn since(&self, secs: u64) -> Vec<Point> {
         let points = lock(&self.points);
         let wanted = usize::try_from(secs.div_ceil(STEP_SECS)).unwrap_or(usize::MAX);
@@ -67,9 +67,9 @@ impl Step {
         self.requests += 1;
         self.errors += u64::from(ended.outcome.is_error());
         let tokens = ended.usage.completion_tokens.unwrap_or(0);
-        // Some backends invent numbers.
+        // Saturating, because some backends report absurd numbers.
         self.tokens = self.tokens.saturating_add(tokens);
-        // Without a stream nobody sees a first token.
+        // Without a stream the client sees no first token: it gets the answer whole.
         push(&mut self.first_tokens, ended.first_token.filter(|_| job.streaming));
         push(&mut self.first_bytes, ended.first_byte);
     }
@@ -94,7 +94,7 @@ fn push(times: &mut Vec<u64>, time: Option<Duration>) {
     }
 }
 
-/// The middle one; of an even number the smaller of the two.
+/// The middle time; of an even number of times the smaller of the two in the middle.
 fn median(times: &mut [u64]) -> Option<u64> {
     let middle = times.len().checked_sub(1)? / 2;
     Some(*times.select_nth_unstable(middle).1)

@@ -52,7 +52,7 @@ impl UsageParameters {
     /// Reads `by`, `since`, `until`, `key`, `model`, `provider` and `format` of a query.
     ///
     /// # Errors
-    /// The fault of the query.
+    /// The query's fault in words for the client: an unknown parameter, or a value that cannot be read.
     pub fn parse(query: Option<&str>, now: Timestamp) -> Result<Self, String> {
         let mut all = Self::default();
         for (name, value) in parameters(query).filter(|(_, value)| !value.is_empty()) {
@@ -118,10 +118,11 @@ pub(super) fn parameters(
     form_urlencoded::parse(query.unwrap_or_default().as_bytes())
 }
 
-/// The parameters of a query that are all numbers: each by its name, with its usual value. `only` says which they are.
+/// Reads a query whose parameters are all numbers. `known`: their names, each with its usual value. `only`: the same
+/// names as the error lists them.
 ///
 /// # Errors
-/// 400 for another parameter, or another value.
+/// 400 for an unknown parameter, or a value that is not a number.
 pub(super) fn numbers<const N: usize>(
     query: Option<&str>,
     known: [(&str, u64); N],

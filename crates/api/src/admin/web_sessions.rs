@@ -39,7 +39,7 @@ pub(crate) async fn revoke(
     let Path(id) = id.map_err(|_| unknown(""))?;
     let (sessions, named) = (api.keys().page_sessions().clone(), id.clone());
     let revoked = blocking(move || sessions.revoke(&named)).await?;
-    // Also when the store failed: in memory the session has already ended.
+    // Also when the store failed, because in memory the session has already ended.
     api.scheduler().sign_out(&PageSessionId::from(id.as_str()));
     let revoked = revoked.map_err(|error| failed(&error));
     let revoked = revoked.and_then(|session| session.ok_or_else(|| unknown(&id)));
@@ -63,7 +63,7 @@ fn json_of(api: &Api, session: &PageSession, own: Option<&str>, now: Moment) -> 
     let key = api.keys().key_of(&holder, now);
     PageSessionJson {
         holder: holder_id(&holder),
-        // The name of a key that has ended is of no use.
+        // A key that has ended is not found: its id is shown instead of its name.
         name: key.map_or_else(|_| holder_id(&holder), |key| name_of(key.as_deref())),
         created_at: timestamp(record.created),
         expires_at: timestamp(record.expires),

@@ -47,7 +47,7 @@ pub(crate) fn shown(worker: &WorkerStatus) -> WorkerJson {
     }
 }
 
-/// Its models, without the selectors of a room's participant.
+/// The worker's models; for a participant of a room, without the selectors that stand for it.
 fn models(worker: &WorkerStatus) -> Vec<String> {
     let names = worker.models.iter().map(ToString::to_string);
     names.filter(|name| worker.scope.room_id().is_none() || !name.starts_with(RESERVED)).collect()

@@ -6,7 +6,8 @@ use http::{HeaderName, HeaderValue, Uri, uri::PathAndQuery};
 /// The header in which Google's clients send a key.
 const HEADER: HeaderName = HeaderName::from_static("x-goog-api-key");
 
-/// Moves the key of a request's query into its header, so that no log has it and no other server gets it.
+/// Moves a key from a request's query into the header for keys, so that it appears in no log and reaches no other
+/// server.
 pub(crate) fn settle(request: &mut Request) {
     let Some(query) = request.uri().query() else { return };
     let keys: Vec<String> = form_urlencoded::parse(query.as_bytes())
@@ -20,7 +21,7 @@ pub(crate) fn settle(request: &mut Request) {
     for key in keys {
         let Ok(mut value) = HeaderValue::try_from(key) else { continue };
         value.set_sensitive(true);
-        // Beside a header that is there: of several texts the one with a key's form counts.
+        // Added beside a header that is there: of several values the one with a key's form counts.
         request.headers_mut().append(HEADER, value);
     }
 }
@@ -38,7 +39,7 @@ fn without_key(uri: &Uri) -> Uri {
     let others: Vec<&str> = uri.query().unwrap_or_default().split('&').filter(is_kept).collect();
     let query = if others.is_empty() { String::new() } else { format!("?{}", others.join("&")) };
     let mut parts = uri.clone().into_parts();
-    // Pieces of a path and a query are a path and a query, too.
+    // A path with some pairs of its query is still a valid path and query.
     parts.path_and_query = PathAndQuery::try_from(format!("{}{query}", uri.path())).ok();
     Uri::from_parts(parts).unwrap_or_default()
 }

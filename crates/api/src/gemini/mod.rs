@@ -1,7 +1,7 @@
 //! Gemini's API: `/v1beta/models/{model}:{method}`, and the same under `/v1` and `tunedModels`.
 //!
 //! - `models`: the models in Gemini's form
-//! - `key`: the key of a query, which is taken out of it before anything reads or passes on the request
+//! - `key`: the key in a query, which is taken out before anything else reads the request or passes it on
 
 mod key;
 mod models;
@@ -26,13 +26,13 @@ use crate::{
     state::Api,
 };
 
-/// The collections of models, under both versions. `/v1/models/{*id}` is OpenAI's, too.
+/// The paths of Gemini's collections of models, except `/v1/models`, which OpenAI's clients use, too.
 const OWN: [&str; 3] = ["/v1beta/models", "/v1beta/tunedModels", "/v1/tunedModels"];
 
-/// The path that OpenAI's and Gemini's clients ask with different methods.
+/// The path of a model, for OpenAI's and Gemini's clients, and of Gemini's calls.
 const SHARED: &str = "/v1/models/{*id}";
 
-/// All paths of the server.
+/// Gemini's paths outside rooms.
 pub(crate) fn routes() -> Router<Api> {
     let own = OWN.into_iter().fold(Router::new(), |router, path| {
         let one = format!("{path}/{{*id}}");
@@ -63,14 +63,14 @@ async fn show_shared(
     all_models::show(state, id, request).await
 }
 
-/// The paths of calls alone, for requests that another server carries here.
+/// The paths of calls alone, for requests that another server carries to this one.
 pub(crate) fn calls() -> Router<Api> {
     let own = OWN.into_iter().map(|path| format!("{path}/{{*id}}"));
     own.chain([SHARED.to_owned()])
         .fold(Router::new(), |router, path| router.route(&path, post(call)))
 }
 
-/// The paths of calls and models below a room's, which `room` handles.
+/// The paths of calls in a room, without the room's own part. `room` routes them.
 pub(crate) fn paths_in_room() -> impl Iterator<Item = String> {
     OWN.into_iter().map(|path| format!("{path}/{{*id}}")).chain([SHARED.to_owned()])
 }
@@ -99,7 +99,7 @@ pub(crate) fn shape_in_room(uri: &Uri) -> Option<&'static InRoom> {
     }
 }
 
-/// Answers for what Google's API has and this server does not.
+/// Answers requests for what Google's API has and this server does not.
 async fn nothing(request: Request) -> Response {
     let shape = shape::of(Endpoint::GeminiGenerate);
     no_such_thing(request.method(), request.uri()).response(shape, new_id())

@@ -1,5 +1,5 @@
-//! `GET /v1beta/models` and `/v1beta/models/{model}`: the models that are served now, in Gemini's form. A key sees
-//! those that it may use.
+//! `GET /v1beta/models` and `/v1beta/models/{model}`: the models that are served now, in Gemini's form. A client sees
+//! those that its key may use.
 
 use std::collections::BTreeMap;
 
@@ -27,14 +27,14 @@ use crate::{
     state::Api,
 };
 
-/// How many models a page has if the client does not say, and at most.
+/// The number of models of a page if the client does not say, and the most that it may ask for.
 const PAGE: usize = 50;
 const LONGEST_PAGE: usize = 1000;
 
-/// The tokens of a context that is not known: clients take 0 for a model that can read nothing.
+/// The tokens that are reported for an unknown context: clients take 0 for a model that can read nothing.
 const UNKNOWN_CONTEXT: u64 = 131_072;
 
-/// Whether a request to a path that several APIs have is one of Gemini's clients.
+/// Whether a request to a path that several APIs have comes from a client of Gemini's.
 pub(super) fn asks_for(request: &Request) -> bool {
     let has = |name: &str| request.headers().contains_key(name);
     let in_query = || {
@@ -116,7 +116,7 @@ impl Model {
 const GENERATES: [&str; 2] = ["generateContent", "countTokens"];
 const EMBEDS: [&str; 2] = ["embedContent", "batchEmbedContents"];
 
-/// The models for a request, with what is known of them.
+/// The models that a request may use, each with the known facts.
 fn known(api: &Api, scope: &RequestScope) -> BTreeMap<ModelName, ModelFacts> {
     let served = scope.room().map_or_else(|| served(api), |room| served_in(room));
     let all = details::of_scope(api, scope.scope());
@@ -162,7 +162,7 @@ impl Page {
     }
 }
 
-/// A number of the query; an empty text counts as 0.
+/// A number in the query; an empty value counts as 0.
 fn number(name: &'static str, text: &str) -> Result<usize, ApiError> {
     if text.is_empty() {
         return Ok(0);
@@ -192,7 +192,7 @@ fn shown(api: &Api, parts: &Parts) -> Result<Model, ApiError> {
 
 /// The model that a path names.
 fn wanted_name(path: &str) -> ModelName {
-    // A call's path has the name before a colon, and decodes it.
+    // Read as the path of a call, which has the name before a colon: `Call::of` also decodes the name.
     let as_call = format!("{path}:generateContent");
     let named = Call::of(&as_call, None).and_then(|call| call.model);
     named.map_or_else(|| ModelName::from(""), |name| ModelName::from(bare_name(&name)))

@@ -1,5 +1,6 @@
-//! A machine joins, and asks before that which server it speaks to. Both need no key: the secret of the invitation
-//! is what is presented.
+//! A machine joins, and before that asks the server to prove which one it is. Neither request needs a key: a machine
+//! joins by the secret of its invitation, and a proof says nothing to a client that does not know that secret or a
+//! key.
 
 use std::net::SocketAddr;
 
@@ -23,10 +24,10 @@ use crate::{
     state::{Api, Client},
 };
 
-/// The longest request, in bytes.
+/// The longest body of a request, in bytes.
 const LONGEST: usize = 4 * 1024;
 
-/// `POST /v1/join`: the secret of an invitation for a key.
+/// `POST /v1/join`: gives a machine a key in exchange for the secret of its invitation.
 pub(crate) async fn join(
     State(api): State<Api>,
     request: Request,
@@ -58,7 +59,7 @@ pub(crate) async fn join(
     }))
 }
 
-/// `POST /v1/join/proof`: which server this is, for one of its own addresses.
+/// `POST /v1/join/proof`: proves which server this is, to a client that dialled one of this server's addresses.
 pub(crate) async fn prove(
     State(api): State<Api>,
     request: Request,

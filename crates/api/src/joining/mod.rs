@@ -1,6 +1,6 @@
-//! Joining in one line: codes are made here, and machines join by them.
+//! Joining by one line: the server makes codes, and machines join with them.
 //!
-//! - [`Joining`]: the invitations, and what codes say about this server
+//! - [`Joining`]: the invitations of this server, and the making of codes
 //! - `join`: `POST /v1/join` and `POST /v1/join/proof`
 
 pub(crate) mod join;
@@ -17,22 +17,22 @@ use protocol::invitation::{Invitation, InvitationSecret, MAX_TEXT, Place, Purpos
 use rand::RngExt;
 use store::InvitationRecord;
 
-/// The facts about this server that codes name.
+/// The facts about this server that a code contains.
 pub trait Whereabouts: Send + Sync {
-    /// Its id.
+    /// The server's id.
     fn id(&self) -> ServerId;
 
-    /// The name of its machine.
+    /// The name of the server's machine.
     fn name(&self) -> String;
 
-    /// Where it is now.
+    /// Where the server can be reached now.
     fn place(&self) -> Place;
 
-    /// Whether it listens at this address.
+    /// Whether the server listens at this address.
     fn is_own(&self, address: SocketAddr) -> bool;
 }
 
-/// The invitations of a server, and what codes say about it.
+/// The invitations of a server, and the facts about it that codes contain.
 pub struct Joining {
     /// The invitations.
     pub invitations: Invitations,
@@ -44,18 +44,18 @@ pub struct Joining {
 pub struct Code {
     /// Its text.
     pub text: Secret,
-    /// The URLs in it, the best first.
+    /// The URLs in the code, the best first.
     pub urls: Vec<String>,
 }
 
 impl Joining {
-    /// Invitations of a server with these whereabouts.
+    /// The invitations of a server. `whereabouts`: the facts about the server that codes contain.
     pub fn new(invitations: Invitations, whereabouts: Arc<dyn Whereabouts>) -> Self {
         let lock_out = Mutex::new(LockOut::new(LockOutSettings::default()));
         Self { invitations, whereabouts, lock_out }
     }
 
-    /// Invites one machine. `stored`: the invitation outlives this run of the server. Blocks on the disk.
+    /// Invites one machine. `stored`: whether the invitation outlives this run of the server. Blocks on the disk.
     ///
     /// # Errors
     /// [`InvitationError`] when the invitation is not valid, there are too many, or it cannot be written.

@@ -10,13 +10,13 @@ use serde::Serialize;
 use super::details::ModelEntry;
 use crate::error::{ApiError, Kind};
 
-/// The most models of a page, and how many a client gets that does not say.
+/// The most models of a page, and the number for a client that does not say.
 const MAX_PAGE: usize = 1_000;
 
-/// The page of these models that the query asks for, in the order of their names.
+/// The page that the query asks for. `models` are sorted by name.
 ///
 /// # Errors
-/// 400 when the query is no page's.
+/// 400 when a parameter is not valid, or the query has both `after_id` and `before_id`.
 pub(super) fn page(models: &[ModelEntry], query: &str) -> Result<String, ApiError> {
     let parameters = PageParameters::read(query)?;
     let is_within = |model: &&ModelEntry| {
@@ -25,7 +25,7 @@ pub(super) fn page(models: &[ModelEntry], query: &str) -> Result<String, ApiErro
     };
     let all: Vec<&ModelEntry> = models.iter().filter(is_within).collect();
     let count = all.len().min(parameters.limit);
-    // What comes before a model ends with the one before it.
+    // The page before a model has the models directly in front of it, not the first of all.
     let page = match parameters.before {
         Some(_) => &all[all.len() - count..],
         None => &all[..count],

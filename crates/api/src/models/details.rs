@@ -12,9 +12,9 @@ use crate::{request_scope::RequestScope, state::Api};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Details {
     pub(crate) facts: ModelFacts,
-    /// The shapes that its providers serve.
+    /// The endpoints that its providers serve.
     pub(crate) endpoints: Endpoints,
-    /// The names of the machines that have it.
+    /// The names of the machines whose workers serve it.
     pub(crate) machines: BTreeSet<String>,
 }
 
@@ -27,8 +27,8 @@ pub(super) struct ModelEntry {
 }
 
 impl Details {
-    /// Of two providers' the context that both have, the better state, and the way of going on with answers that both
-    /// have; else the first that is known.
+    /// The facts about a model that two providers serve: the shorter context, the better load state, and the way of
+    /// going on with answers only if both have the same. Of every other fact the first that is known.
     pub(crate) fn or(self, other: Self) -> Self {
         let shorter = |a: Option<u64>, b: Option<u64>| a.into_iter().chain(b).min();
         let (ours, theirs) = (&self.facts, &other.facts);
@@ -42,7 +42,7 @@ impl Details {
         Self { facts, endpoints, machines }
     }
 
-    /// The paths that it can be asked at, with or without translation.
+    /// The paths at which requests for the model are served, with or without translation.
     pub(crate) fn paths(&self) -> Vec<&'static str> {
         let is_served = |endpoint: &Endpoint| {
             self.endpoints.contains(*endpoint)
@@ -51,7 +51,7 @@ impl Details {
         let served = Endpoint::ALL.into_iter().filter(is_served);
         let mut paths: Vec<_> =
             served.filter(|endpoint| self.is_able(*endpoint)).map(Endpoint::path).collect();
-        // Two shapes may have one path.
+        // Two endpoints with the same path follow each other in `Endpoint::ALL`.
         paths.dedup();
         paths
     }
@@ -60,7 +60,7 @@ impl Details {
     fn is_able(&self, endpoint: Endpoint) -> bool {
         let Some(able) = self.facts.capabilities else { return true };
         if endpoint.is_untranslated() {
-            // No server describes its models by these, and only a provider that has one says so.
+            // No model server reports capabilities for these endpoints, and a provider lists only those that it has.
             return true;
         }
         let is_for_text = endpoint.generates() || endpoint.counts();
@@ -75,7 +75,7 @@ pub(crate) fn of_scope(api: &Api, scope: &Scope) -> BTreeMap<ModelName, Details>
     of_workers(workers.iter().filter(|worker| worker.scope == *scope && !worker.draining))
 }
 
-/// The known facts about a model, or about the targets of an alias. `known` is of the whole scope.
+/// The known facts about a model, or about the targets of an alias. `known`: the facts of the whole scope.
 pub(crate) fn of(
     api: &Api,
     scope: &RequestScope,

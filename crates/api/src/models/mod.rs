@@ -1,8 +1,8 @@
-//! `GET /v1/models` and `/v1/models/{id}`: the models that are served now, in the form of the client's API. A key
-//! that is bound to a room sees those of its participants.
+//! `GET /v1/models` and `/v1/models/{id}`: the models that are served now, in the form of the client's API. A client
+//! whose key is bound to a room sees the models of the room's participants.
 //!
-//! - `served`: which models there are, by which names, and since when
-//! - `details`: what is known of them
+//! - `served`: which models are served, by which names, and since when
+//! - `details`: the known facts about them
 //! - `openai`, `anthropic`: the forms of the two APIs
 
 mod anthropic;
@@ -32,7 +32,7 @@ use crate::{
     state::Api,
 };
 
-/// Shows a worker that looks for backends that this is a Warren.
+/// The header that shows a worker in search of backends that this is a Warren.
 pub(crate) const VERSION: HeaderName = HeaderName::from_static("x-warren-version");
 
 /// The API whose form the client reads.
@@ -43,7 +43,7 @@ enum Form {
 }
 
 impl Form {
-    /// Anthropic's clients send the version of its API, or a key where its servers look for it.
+    /// Anthropic's clients send the version of its API, or a key in Anthropic's own header.
     fn of(headers: &HeaderMap) -> Self {
         let key = headers.contains_key("x-api-key") && !headers.contains_key(header::AUTHORIZATION);
         match headers.contains_key(protocol::anthropic::VERSION_HEADER) || key {
@@ -131,7 +131,7 @@ fn known(api: &Api, scope: &RequestScope, parts: &Parts) -> BTreeMap<ModelName, 
     known
 }
 
-/// Whether the key may use a model. Others are not listed for it.
+/// Whether the request's key may use a model. A list leaves out the models that it may not use.
 pub(crate) fn may_use(scope: &RequestScope, model: &ModelName) -> bool {
     scope.admitted().key.as_ref().is_none_or(|key| key.allows(model.as_str()))
 }

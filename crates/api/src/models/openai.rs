@@ -1,4 +1,4 @@
-//! OpenAI's form, with what is known of a model under the names that clients of OpenRouter, vLLM and LM Studio
+//! OpenAI's form, with further facts about a model under the names that clients of OpenRouter, vLLM and LM Studio
 //! read. A client that knows only OpenAI's fields ignores the others.
 
 use base::{Capabilities, Capability, Continuation, LoadState};
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::details::{Details, ModelEntry};
 
-/// The owner of a model in the list. A Warren recognises another one by it.
+/// The owner of each model in the list. Another Warren recognises this one by it.
 const OWNER: &str = "warren";
 
 /// The list of models.
@@ -32,12 +32,12 @@ struct Model<'a> {
     object: &'static str,
     created: u64,
     owned_by: &'static str,
-    /// OpenRouter's name for the context, in tokens; the next is vLLM's.
+    /// OpenRouter's name for the context, in tokens. The next field is the same under vLLM's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     context_length: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_model_len: Option<u64>,
-    /// LM Studio's name for the longest context that it was made for.
+    /// LM Studio's name for the longest context that the model was made for.
     #[serde(skip_serializing_if = "Option::is_none")]
     max_context_length: Option<u64>,
     /// Its forms of input and output, as OpenRouter writes them.
@@ -47,7 +47,7 @@ struct Model<'a> {
     capabilities: Option<Capabilities>,
     #[serde(skip_serializing_if = "Option::is_none")]
     quantization: Option<&'a str>,
-    /// LM Studio's name for its family.
+    /// LM Studio's name for the model's family.
     #[serde(skip_serializing_if = "Option::is_none")]
     arch: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,7 +57,7 @@ struct Model<'a> {
     size: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     state: Option<LoadState>,
-    /// Another Warren's: how it goes on with an answer that has begun.
+    /// For another Warren: how the model goes on with an answer that has begun.
     #[serde(skip_serializing_if = "Option::is_none")]
     continuation: Option<Continuation>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -37,8 +37,8 @@ pub(crate) fn served(api: &Api) -> BTreeMap<ModelName, u64> {
     models.chain(aliases).map(|(created, model)| (model, created)).collect()
 }
 
-/// When a model was first seen, or the first served target of an alias; `None` when no provider
-/// serves it now.
+/// When a model was first seen, in seconds since 1970; for an alias, the first of its targets that is served now.
+/// `None` when no provider serves the name now.
 pub(crate) fn served_since(api: &Api, name: &ModelName) -> Option<u64> {
     let scope = Scope::server();
     let is_served = |model: &ModelName| api.scheduler().serves(&scope, model);
@@ -61,7 +61,7 @@ pub(crate) fn alias_of<'a>(
     name: &ModelName,
 ) -> Option<(&'a ModelName, &'a Alias)> {
     aliases.named(name).or_else(|| {
-        // Most servers have none: then nobody asks whether it is a model.
+        // Most servers have no aliases: the scheduler need not be asked about the name.
         if aliases.is_empty() {
             return None;
         }
@@ -70,13 +70,13 @@ pub(crate) fn alias_of<'a>(
     })
 }
 
-/// The name by which a model is served, of the [two](ModelName::with_or_without_latest) that it may have, or
-/// the [file's](ModelName::file_name) of a path; if it is not served now, the one by which it was; else the given
-/// one.
+/// The name by which a model is served: the given name, its [other](ModelName::with_or_without_latest) form, or for a
+/// path the [file's](ModelName::file_name) name. If none of them is served now, the form that was served before, else
+/// the given name.
 pub(crate) fn known_as(api: &Api, scope: &Scope, model: &ModelName) -> ModelName {
     let is_served = |model: &ModelName| api.scheduler().serves(scope, model);
     let was_served = |model: &ModelName| api.models().knows(scope, model);
-    // An alias hides a model of its name.
+    // An alias hides a model of the same name.
     let aliases = api.aliases();
     let is_model = |name: &ModelName| aliases.get(name).is_none();
     let other = || model.with_or_without_latest().filter(is_model);

@@ -1,4 +1,4 @@
-//! The models that a request may use, and what is known of them.
+//! The models that a request may use, and the known facts about them.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub(super) struct ListedModel {
     pub(super) modified_at: String,
     /// The facts that its backends report.
     pub(super) facts: ModelFacts,
-    /// The shapes in which it is served.
+    /// The endpoints at which it is served.
     endpoints: Endpoints,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Details {
     quantization_level: String,
 }
 
-/// All that a request may use, by the names that they are served by.
+/// All models that a request may use, by the names by which they are served.
 pub(super) fn all(api: &Api, request_scope: &RequestScope) -> BTreeMap<ModelName, ListedModel> {
     let served = match request_scope.room() {
         Some(room) => served::served_in(room),
@@ -61,7 +61,7 @@ pub(super) fn all(api: &Api, request_scope: &RequestScope) -> BTreeMap<ModelName
 /// The model that a body names.
 ///
 /// # Errors
-/// 400 when it names none, 404 when nobody serves it.
+/// 400 when the body names no model, 404 when no provider serves it.
 pub(super) fn named(
     api: &Api,
     request_scope: &RequestScope,
@@ -78,7 +78,7 @@ pub(super) fn named(
     found.ok_or_else(|| not_found(api, request_scope, &asked))
 }
 
-/// The error for a model that nobody serves.
+/// The error for a model that no provider serves.
 pub(super) fn not_found(api: &Api, request_scope: &RequestScope, model: &ModelName) -> ApiError {
     let (key, room) = (request_scope.admitted().key.clone(), request_scope.room().cloned());
     let near = Known { api, key, room }.nearest(model);
@@ -99,7 +99,7 @@ impl ListedModel {
         digest(&self.name)
     }
 
-    /// In bytes; 0 where it is not known.
+    /// The model's size in bytes; 0 if it is not known.
     pub(super) fn size(&self) -> u64 {
         self.facts.file_bytes.or(self.facts.memory_bytes).unwrap_or(0)
     }

@@ -1,4 +1,4 @@
-//! `/api/tags`: the models; `/api/ps`: those of them that are in memory; `/api/show`: what is known of one.
+//! `/api/tags`: the models; `/api/ps`: the models that are in memory; `/api/show`: the facts about one model.
 
 use axum::response::Response;
 use base::{Capabilities, LoadState};
@@ -12,7 +12,8 @@ use super::{
 };
 use crate::{error::ApiError, request_scope::RequestScope, state::Api};
 
-/// The last second of the year 9999: how long a model stays in memory is its machine's to say.
+/// The last second of the year 9999, as the time at which a model leaves memory: only the model's machine knows when
+/// that will be.
 const NEVER: u64 = 253_402_300_799;
 
 #[derive(Serialize)]
@@ -52,7 +53,7 @@ pub(super) fn tags(
     Ok(json(api, &List { models: all.map(Model::of).collect() }))
 }
 
-/// Models whose backends do not say whether they are loaded are left out.
+/// The models that are in memory. A model whose backends do not say whether it is loaded is left out.
 pub(super) fn ps(api: &Api, request_scope: &RequestScope, _: &[u8]) -> Result<Response, ApiError> {
     let all = listed::all(api, request_scope).into_values();
     let loaded = all.filter(|model| model.facts.load == Some(LoadState::Loaded));
@@ -88,7 +89,7 @@ impl RunningModel {
     }
 }
 
-/// The architecture of a model whose backends do not say it.
+/// The architecture of a model whose backends do not report it.
 const UNKNOWN: &str = "unknown";
 
 #[derive(Serialize)]

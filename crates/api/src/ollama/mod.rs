@@ -1,10 +1,10 @@
-//! Ollama's API beside its jobs.
+//! The parts of Ollama's API that need no job.
 //!
-//! - `listed`: the models that a request may use, and what is known of them
+//! - `listed`: the models that a request may use, and the known facts about them
 //! - `lists`: `/api/tags`, `/api/ps` and `/api/show`
 //! - `reply`: answers that show that this is a Warren
-//! - `unserved`: paths that change models, which are refused, and `/api/pull`, which reports what is there
-//! - [`without_job`]: requests that ask nothing, and raw prompts that nobody takes
+//! - `unserved`: paths that change models, which are refused, and `/api/pull`, which succeeds for served models
+//! - [`without_job`]: requests that ask nothing, and raw prompts that no provider takes
 
 mod listed;
 mod lists;
@@ -35,19 +35,19 @@ use crate::{
     web::files,
 };
 
-/// Answers a request with this body.
+/// Answers a request. The last argument is the request's body.
 type Answerer = fn(&Api, &RequestScope, &[u8]) -> Result<Response, ApiError>;
 
-/// A path whose errors have the form of this API.
+/// A path whose errors have the form of Ollama's API.
 const OLLAMA: &str = Endpoint::OllamaGenerate.path();
 
-/// The longest body of these requests, in bytes. Bodies of refused ones are not read.
+/// The longest body of a request that is answered here, in bytes.
 const MAX_BODY: usize = 64 * 1024;
 
-/// The version of Ollama's API that is spoken. Clients compare it with the least that they need.
+/// The version of Ollama's API that is spoken. Clients compare it with the oldest one that they work with.
 const SPOKEN: &str = "0.12.6";
 
-/// The paths that answer, each with its method.
+/// The paths that answer. The second field says whether the method is `GET`; otherwise it is `POST`.
 const ANSWERED: [(&str, bool, Answerer); 4] = [
     ("/api/tags", true, lists::tags),
     ("/api/ps", true, lists::ps),
@@ -55,7 +55,7 @@ const ANSWERED: [(&str, bool, Answerer); 4] = [
     ("/api/pull", false, unserved::pull),
 ];
 
-/// The paths of the server.
+/// The paths outside rooms.
 pub(crate) fn routes() -> Router<Api> {
     let answered = ANSWERED.into_iter().fold(Router::new(), |router, (path, is_get, answerer)| {
         let handler = async move |State(api): State<Api>, request: Request| {
@@ -112,7 +112,8 @@ async fn version(State(api): State<Api>) -> Response {
     response(&api, "application/json", format!(r#"{{"version":"{SPOKEN}"}}"#))
 }
 
-/// The answer to a program that asks at `/` whether an Ollama is here. A browser gets the page there.
+/// The answer to a program that asks at `/` whether an Ollama runs here; `None` for other requests. A browser gets the
+/// page at `/`.
 pub(crate) fn is_running(uri: &Uri, method: &Method, headers: &HeaderMap) -> Option<Response> {
     let asks = matches!(*method, Method::GET | Method::HEAD) && uri.path() == "/";
     (asks && !files::wants_page(headers) && !headers.contains_key(header::UPGRADE))

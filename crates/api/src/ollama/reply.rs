@@ -5,8 +5,8 @@ use http::{HeaderValue, header};
 
 use crate::{models::VERSION, state::Api};
 
-/// An answer of this type, which shows that the server is a Warren: one that looks for model servers must not
-/// take it for an Ollama.
+/// An answer of this content type. Its header shows that this server is a Warren: another Warren that looks for model
+/// servers must not take it for an Ollama.
 pub(super) fn response(api: &Api, kind: &'static str, body: String) -> Response {
     let mut response = Response::new(axum::body::Body::from(body));
     let headers = response.headers_mut();

@@ -1,5 +1,5 @@
-//! Paths that would change models, and `/api/pull`: a model that is served is there already, and no other one is
-//! fetched. The models are those of the machines that lend them, and are changed there.
+//! Paths that would change models, and `/api/pull`, which succeeds for a model that is served already and fetches no
+//! other one. Models belong to the machines that lend them, and are changed there.
 
 use axum::{
     extract::{Request, State},
@@ -83,7 +83,7 @@ pub(super) fn pull(
     Ok(response(api, "application/x-ndjson", lines.concat()))
 }
 
-/// The error of a model that is not here says how to get one.
+/// Adds to the error for a model that is not served how to get it.
 fn unfetched(error: ApiError) -> ApiError {
     if error.code != Some("model_not_found") {
         return error;

@@ -1,9 +1,9 @@
 //! Requests that are answered without a job.
 //!
-//! A request that asks nothing loads the model at an Ollama, or unloads it with a `keep_alive` of 0. Here the
+//! A request that asks nothing makes an Ollama load the model, or unload it with a `keep_alive` of 0. In a Warren the
 //! machine that has the model decides about its memory: the answer says only that the model is served.
 //!
-//! A raw prompt is refused where every provider of the model has nothing but chat.
+//! A raw prompt is refused if every provider of the model serves chat only.
 
 use std::time::SystemTime;
 
@@ -27,8 +27,8 @@ use crate::{
 /// The answer to a request that needs no job; `None` for any other.
 ///
 /// # Errors
-/// 400 for a `keep_alive` that cannot be read and for a raw prompt that nobody takes, 404 for a model that nobody serves,
-/// and those of the request's scope.
+/// 400 for a `keep_alive` that cannot be read and for a raw prompt that no provider takes, 404 for a model that no
+/// provider serves, and the errors of [`RequestScope::resolve`].
 pub(crate) fn without_job(
     api: &Api,
     request_scope: &RequestScope,
@@ -54,7 +54,7 @@ pub(crate) fn without_job(
     Ok(Some(response(api, "application/json", body)))
 }
 
-/// Whether a provider takes raw prompts for this model, or none is there at all.
+/// Whether a provider takes raw prompts for this model, or no provider of it is connected at all.
 fn takes_raw(api: &Api, request_scope: &RequestScope, model: &ModelName) -> Result<bool, ApiError> {
     let targets = request_scope.resolve(api, model)?.models;
     let (scope, route) = (request_scope.scope(), api.limits().route);

@@ -1,7 +1,8 @@
-//! Responses that are made while nobody waits: in a task of the server each, which notes in the store how far it is.
+//! Responses that are made in the background, while no client waits. Each is made by a task of its own, which writes
+//! into the store how far the response has come.
 //!
-//! The store is what counts. A client that ends one has that written there, also at another server; the task that makes
-//! the response looks there now and then, and a task of this server hears of it at once.
+//! The store decides. A client that cancels or deletes a response, perhaps at another server, changes it in the store.
+//! The task that makes the response looks there every few seconds; if it runs at the same server, it is told at once.
 
 use std::{pin::pin, time::Duration};
 
@@ -28,22 +29,23 @@ use crate::{
     state::Api,
 };
 
-/// How often a task notes that it is still at its response, and looks whether it is to go on.
+/// How often a task notes in the store that it is still at work, and reads there whether it is to go on.
 const BEAT: Duration = Duration::from_secs(5);
 
-/// How often a task looks whether its response is begun. One that has ended by then was never seen to run.
+/// How often a task looks whether a provider has begun its response. A response that ends before the first look is
+/// never shown as in progress.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// A response of which nothing was noted for this long is lost: its server has died.
+/// If nothing was noted of a running response for this long, it is lost: its server has died.
 const LOST: Duration = Duration::from_secs(60);
 
-/// The most of an answer's end that is looked through for the reason of a failure, in bytes.
+/// How much of an answer's end is searched for the reason of a failure, in bytes.
 const MAX_REASON: usize = 16 * 1024;
 
-/// Begins a response that is made while nobody waits. Its client gets it as it is now, or as a stream.
+/// Begins a response in the background. Its client gets the response as it is now, or its events as a stream.
 ///
 /// # Errors
-/// 429 when too many are made, 503 when it cannot be noted.
+/// 429 when too many responses are being made, 503 when the response cannot be stored.
 pub(crate) async fn begin(
     api: &Api,
     keeping: &Keeping,
@@ -93,7 +95,7 @@ struct Task {
     place: Place,
 }
 
-/// Why a response has no end of its own.
+/// Why a response failed.
 struct Reason {
     code: String,
     words: String,
@@ -105,7 +107,7 @@ impl Task {
         let making = async {
             let mut making = pin!(self.make(accepted));
             tokio::select! {
-                // The job is known to the scheduler from its first poll on.
+                // `make` first: its first poll submits the job, and `begun` asks the scheduler about that job.
                 biased;
                 reason = &mut making => return reason,
                 () = self.begun(job) => {}
@@ -118,13 +120,13 @@ impl Task {
             reason = making => reason,
             () = self.stopped() => return,
         };
-        // What has ended in the store is not changed by this.
+        // A response that has ended properly has its end in the store already, which this does not change.
         let reason = reason.unwrap_or_else(Reason::none);
         let failed = reason.put(&queued);
         self.note(Some(failed), None).await;
     }
 
-    /// Makes it. Returns why it has no end, if its provider said so.
+    /// Makes the response. Returns why it failed, if a reason is known.
     async fn make(&self, accepted: AdmittedJob) -> Option<Reason> {
         let answered = answer(&self.api, accepted).await;
         let response = match answered {
@@ -139,7 +141,7 @@ impl Task {
         self.read(response).await
     }
 
-    /// Returns when a provider is at it.
+    /// Returns when a provider has the job.
     async fn begun(&self, job: JobId) {
         loop {
             sleep(LOOK).await;
@@ -149,7 +151,8 @@ impl Task {
         }
     }
 
-    /// Reads the answer to its end. Its body keeps it.
+    /// Reads the answer to its end; the answer's body stores the response by itself. Returns why it failed, if a
+    /// reason is known.
     async fn read(&self, response: Response) -> Option<Reason> {
         let (status, mut body) = (response.status(), response.into_body());
         let mut last = Vec::new();
@@ -168,7 +171,7 @@ impl Task {
         Reason::found(status, &last)
     }
 
-    /// Returns when the response is to be made no more: it was cancelled or deleted.
+    /// Returns when the response is no longer to be made, because it was cancelled or deleted.
     async fn stopped(&self) {
         let mut beats = interval_at(Instant::now() + BEAT, BEAT);
         beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -183,7 +186,7 @@ impl Task {
         }
     }
 
-    /// Notes how far the response is. Returns whether it is still to be made.
+    /// Notes in the store how far the response has come. Returns whether it is still to be made.
     async fn note(&self, response: Option<String>, beat: Option<u64>) -> bool {
         let (owner, id) = (self.plan.owner.clone(), self.plan.id().to_owned());
         let noting = self
@@ -256,7 +259,7 @@ pub(crate) fn with_status(response: &str, status: &str) -> String {
     }
 }
 
-/// The response as failed, if the server that made it has died: nothing was noted of it for long.
+/// The response as failed, if nothing was noted of it for [`LOST`]: the server that made it has died.
 pub(crate) fn lost(response: &str, beat: u64, now_ms: u64) -> Option<String> {
     let is_lost = now_ms.saturating_sub(beat) > base::millis(LOST);
     let words = "the server that made this response has stopped before its end: ask again";

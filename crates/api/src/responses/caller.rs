@@ -1,4 +1,4 @@
-//! A caller of stored responses and conversations, and the reply.
+//! A client's request about stored responses or conversations, and the reply.
 
 use axum::{
     body::Body,
@@ -22,12 +22,12 @@ use crate::{
     state::{Api, Limits},
 };
 
-/// A caller, and the request.
+/// A client's request about stored responses or conversations.
 pub(super) struct Caller {
     pub(super) keeping: Keeping,
     pub(super) owner: KeyId,
     pub(super) query: Option<String>,
-    /// The body that was posted.
+    /// The body of a `POST`; empty for other methods.
     pub(super) body: Bytes,
     pub(super) limits: Limits,
 }
@@ -38,10 +38,11 @@ pub(super) enum Reply {
     Events(Body),
 }
 
-/// The answer to a caller.
+/// The outcome of a request: its reply, or its error.
 pub(super) type Answer = Result<Reply, ApiError>;
 
-/// Answers callers that may use models here. `N` are the names in the path; `missing` is the error where nothing is kept.
+/// Routes a method to `answer`, for clients that may use models at this server. `N` are the names in the path.
+/// `missing` makes the error for a server that keeps no responses.
 pub(super) fn answering<N, F>(
     method: MethodFilter,
     missing: fn(&N) -> ApiError,
@@ -87,7 +88,7 @@ impl Caller {
     ) -> Result<Self, ApiError> {
         let scope = RequestScope::of_plain(api, parts)?;
         if scope.room().is_some() {
-            // Rooms have paths of their own for this.
+            // A room keeps no responses itself: its own paths lead to the participants that do.
             return Err(nothing_at(&parts.uri));
         }
         let keeping = api.keeping().ok_or(missing)?.clone();
@@ -111,10 +112,10 @@ impl Caller {
         all.find(|(known, _)| known == name).map(|(_, value)| value.into_owned())
     }
 
-    /// The same, as a number.
+    /// A parameter of the query as a number.
     ///
     /// # Errors
-    /// 400 when it is another value.
+    /// 400 when the value is not a number.
     pub(super) fn number(&self, name: &'static str) -> Result<Option<u64>, ApiError> {
         let bad = |_| failure::invalid(name, "must be a number");
         self.parameter(name).map(|value| value.parse().map_err(bad)).transpose()

@@ -1,4 +1,5 @@
-//! The items that a request continues, put in front of its own input: the request that any provider can answer. Pure.
+//! Puts the items that a request continues in front of the request's own input, so that any provider can answer it.
+//! Pure.
 
 use std::collections::HashSet;
 
@@ -7,13 +8,15 @@ use store::{ChainBounds, ResponseRecord};
 use super::{failure, items, members::Members};
 use crate::error::ApiError;
 
-/// The most responses of a chain.
+/// The most responses in a chain of responses that continue each other.
 pub(crate) const MOST_LINKS: u64 = 1_000;
 
-/// The items of a chain, the oldest first. `links` has the newest first, as far back as they are there or `most` allows.
+/// The items of the chain that ends with the response `id`, the oldest first. `links`: the responses of the chain, the
+/// newest first, up to the first one that is missing or that `most` leaves out.
 ///
 /// # Errors
-/// 400 when the chain is broken, too long or not finished, 413 when it is too large.
+/// 400 when a response of the chain is missing, the chain is too long, or its newest response has not ended well; 413
+/// when the chain is too large.
 pub(crate) fn items_of_chain(
     id: &str,
     links: &[ResponseRecord],
@@ -50,10 +53,10 @@ fn check_finished(newest: &ResponseRecord) -> Result<(), ApiError> {
     }
 }
 
-/// A request's own items without references to what is in front of them anyway.
+/// A request's own items without the references to items in `before`, which come in front of them anyway.
 ///
 /// # Errors
-/// 404 for a reference to another item.
+/// 404 for a reference to an item that is not in `before`.
 pub(crate) fn without_references(
     before: &[String],
     own: Vec<String>,
@@ -75,8 +78,8 @@ pub(crate) fn without_references(
     Ok(rest)
 }
 
-/// The request with these items in front of its own, and without the fields that refer to this server's state. No
-/// provider is asked to keep its response: that is kept here or not at all.
+/// The request with the items `before` in front of its own, and without the fields that refer to this server's state.
+/// The provider is not asked to keep the response, which this server keeps or nobody does.
 pub(crate) fn stateless(request: &Members<'_>, before: &[String], own: &[String]) -> String {
     let said = before.iter().filter(|item| items::is_for_others(item));
     let input = items::list(said.chain(own));

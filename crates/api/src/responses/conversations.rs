@@ -1,4 +1,4 @@
-//! `/v1/conversations`: what was said, gathered under one id.
+//! `/v1/conversations`: the items of a conversation, gathered under one id.
 
 use std::collections::BTreeMap;
 
@@ -17,13 +17,13 @@ use super::{
 };
 use crate::{blocking::blocking, error::ApiError};
 
-/// The most items of one request.
+/// The most items that one request may add.
 const MOST_AT_ONCE: usize = 20;
 
-/// The most notes of a conversation, and the longest name and text of one, in characters.
+/// The most entries of a conversation's `metadata`, and the longest name and text of an entry, in characters.
 const METADATA: (usize, usize, usize) = (16, 64, 512);
 
-/// Makes a conversation, with its first items if there are some.
+/// Makes a conversation, with the items of the request if it has some.
 pub(super) async fn create(caller: Caller, (): ()) -> Answer {
     if !caller.limits.keep_responses {
         return Err(failure::not_kept_here("conversation"));
@@ -49,7 +49,7 @@ pub(super) async fn show(caller: Caller, id: String) -> Answer {
     find(&caller, &id).await.map(|found| Reply::Json(shown(&found)))
 }
 
-/// Replaces what the client noted about a conversation.
+/// Replaces the `metadata` of a conversation.
 pub(super) async fn change(caller: Caller, id: String) -> Answer {
     let members = Members::read(posted(&caller)?).ok_or_else(no_object)?;
     if let Some(metadata) = metadata(&members)? {
@@ -68,7 +68,7 @@ pub(super) async fn delete(caller: Caller, id: String) -> Answer {
     if !caller.keeping.ask(move |store| store.forget_conversation(&owner, &name)).await? {
         return Err(failure::no_conversation(&id));
     }
-    // It is the id of a conversation, which needs no escapes.
+    // A conversation has this id, so it needs no escapes.
     Ok(Reply::Json(format!(r#"{{"id":"{id}","object":"conversation.deleted","deleted":true}}"#)))
 }
 
@@ -120,7 +120,7 @@ async fn find(caller: &Caller, id: &str) -> Result<ConversationRecord, ApiError>
     found.ok_or_else(|| failure::no_conversation(id))
 }
 
-/// The text that was posted; nothing at all is an empty object.
+/// The text that was posted; an empty body counts as an empty object.
 fn posted(caller: &Caller) -> Result<&str, ApiError> {
     let text = std::str::from_utf8(&caller.body).map_err(|_| no_object())?;
     Ok(if text.trim().is_empty() { "{}" } else { text })
@@ -131,7 +131,7 @@ fn no_object() -> ApiError {
     ApiError::new(http::StatusCode::BAD_REQUEST, crate::error::Kind::Invalid, words)
 }
 
-/// The items of a request for a conversation that has this many.
+/// The items that a request adds to a conversation. `before`: how many the conversation has.
 fn new_items(members: &Members<'_>, before: usize) -> Result<Vec<ItemRecord>, ApiError> {
     let Some(list) = members.get("items") else { return Ok(Vec::new()) };
     let list: Option<Vec<&RawValue>> = serde_json::from_str(list.get()).ok();
@@ -149,7 +149,7 @@ fn new_items(members: &Members<'_>, before: usize) -> Result<Vec<ItemRecord>, Ap
     Ok(list.iter().map(|item| item_record(item.get())).collect())
 }
 
-/// The notes of a request about a conversation.
+/// The `metadata` of a request, checked and written anew as JSON.
 fn metadata(members: &Members<'_>) -> Result<Option<String>, ApiError> {
     let Some(raw) = members.get("metadata") else { return Ok(None) };
     let notes: Option<BTreeMap<String, String>> = serde_json::from_str(raw.get()).ok();

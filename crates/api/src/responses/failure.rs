@@ -15,7 +15,7 @@ use crate::{
 /// The longest id that is repeated in an error, in bytes.
 const LONGEST: usize = 128;
 
-/// A field that is not as it must be.
+/// A field whose value is not valid.
 pub(crate) fn invalid(param: &'static str, why: &str) -> ApiError {
     of_param(StatusCode::BAD_REQUEST, param, format!("`{param}` {why}"))
 }
@@ -27,7 +27,7 @@ pub(crate) fn mutually_exclusive(one: &'static str, other: &str) -> ApiError {
     ApiError { code: Some("mutually_exclusive_parameters"), ..error }
 }
 
-/// A field that needs what this server does not keep.
+/// A field that needs stored responses, which this server does not keep.
 pub(crate) fn not_kept_here(param: &'static str) -> ApiError {
     let words = format!(
         "`{param}` needs stored responses, and this server keeps none; send the whole conversation in `input`"
@@ -54,7 +54,7 @@ pub(crate) fn no_item(id: &str) -> ApiError {
     not_found(format!("Item with id '{id}' not found."))
 }
 
-/// The response to continue is not there.
+/// The response to continue does not exist.
 pub(crate) fn no_previous(id: &str) -> ApiError {
     let id = quote(id);
     previous(format!(
@@ -62,7 +62,7 @@ pub(crate) fn no_previous(id: &str) -> ApiError {
     ))
 }
 
-/// A response that it continues in turn is not there any more.
+/// The response to continue goes on from an earlier one that does not exist any more.
 pub(crate) fn broken_chain(id: &str, missing: &str) -> ApiError {
     let (id, missing) = (quote(id), quote(missing));
     previous(format!(
@@ -71,7 +71,7 @@ pub(crate) fn broken_chain(id: &str, missing: &str) -> ApiError {
     ))
 }
 
-/// The response to continue is not made yet, or was never completed.
+/// The response to continue is still being made, or failed or was cancelled.
 pub(crate) fn unfinished(id: &str, status: &str) -> ApiError {
     let (id, status) = (quote(id), quote(status));
     let words =
@@ -98,7 +98,7 @@ pub(crate) fn too_large_together(param: &'static str, limit: usize) -> ApiError 
     ApiError { code: Some("request_too_large"), param: Some(param.into()), ..error }
 }
 
-/// A request that is too large: the response to it could not be kept.
+/// A request that is too large for its response to be kept.
 pub(crate) fn too_large_to_keep(most: usize) -> ApiError {
     let words = format!("a response is kept of requests up to {most} bytes: send `store: false`");
     let error = ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, Kind::TooLarge, words);
@@ -118,7 +118,7 @@ pub(crate) fn conversation_full(most: usize) -> ApiError {
     ApiError { code: Some("conversation_full"), ..error }
 }
 
-/// Too many responses are made in the background.
+/// Too many responses are being made in the background.
 pub(crate) fn too_many_in_background(of_key: bool, most: usize) -> ApiError {
     let whose = if of_key { "of this key" } else { "of this server" };
     let words = format!(
@@ -129,12 +129,12 @@ pub(crate) fn too_many_in_background(of_key: bool, most: usize) -> ApiError {
     ApiError { code: Some("too_many_background_responses"), retry_after, ..error }
 }
 
-/// A response that was not made in the background.
+/// A request to cancel a response that was not made in the background.
 pub(crate) fn not_in_background() -> ApiError {
     ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, "Cannot cancel a synchronous response.")
 }
 
-/// A stream of a response that has none.
+/// A request for the stream of a response that has no stream.
 pub(crate) fn no_stream() -> ApiError {
     let words = "only a response that was asked for with `background: true` and `stream: true` can be streamed again";
     of_param(StatusCode::BAD_REQUEST, "stream", words.to_owned())

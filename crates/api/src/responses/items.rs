@@ -1,4 +1,4 @@
-//! The items of requests and responses: what is kept of them, passed on, and shown. Pure.
+//! The items of requests and responses: how they are kept, passed on and shown. Pure.
 
 use protocol::json;
 use rand::RngExt;
@@ -53,7 +53,7 @@ pub(crate) fn list<T: AsRef<str>>(items: impl IntoIterator<Item = T>) -> String 
     out
 }
 
-/// An id that nobody can guess: these letters, and 128 random bits.
+/// A new id that cannot be guessed: `prefix`, and 128 random bits.
 pub(crate) fn new_id(prefix: &str) -> String {
     format!("{prefix}_{:032x}", rand::rng().random::<u128>())
 }
@@ -77,8 +77,8 @@ pub(crate) fn reference(item: &str) -> Option<String> {
     if is_one { members.text("id") } else { None }
 }
 
-/// Whether an item says something to the next provider. A thought without its text, of which only an id is left, says
-/// nothing to anybody but its maker.
+/// Whether an item is of use to the next provider. Reasoning of which only an id is left, without its text, is of use
+/// only to the provider that made it.
 pub(crate) fn is_for_others(item: &str) -> bool {
     let Some(members) = Members::read(item) else { return true };
     let is_thought = members.text("type").as_deref() == Some("reasoning");
@@ -86,7 +86,7 @@ pub(crate) fn is_for_others(item: &str) -> bool {
     !is_thought || ["encrypted_content", "content", "summary"].into_iter().any(has)
 }
 
-/// An item as it is shown: with an id, and a message's text as a list.
+/// An item as it is shown to clients: with an id (its own, or else `id`), and a message's text as a list of parts.
 pub(crate) fn shown(item: &str, id: &str) -> String {
     let Some(members) = Members::read(item) else { return item.to_owned() };
     let kind = members.text("type").unwrap_or_else(|| "message".to_owned());
@@ -122,7 +122,7 @@ pub(crate) fn item_record(item: &str) -> ItemRecord {
     ItemRecord { id, json: item.to_owned() }
 }
 
-/// How the ids of items begin that have none of their own.
+/// The prefix of the new id of an item that has no id of its own.
 pub(crate) fn prefix(item: &str) -> &'static str {
     let kind = Members::read(item).and_then(|members| members.text("type"));
     match kind.as_deref() {

@@ -1,4 +1,4 @@
-//! Where responses and conversations are kept, and which are made in the background.
+//! Where responses and conversations are kept, and which responses are made in the background.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ impl Keeping {
         Self { store, background: Arc::default() }
     }
 
-    /// The responses that are made in the background here.
+    /// The responses that this server makes in the background now.
     pub(crate) fn background(&self) -> &Arc<Background> {
         &self.background
     }
@@ -44,7 +44,7 @@ impl Keeping {
     /// A key's response.
     ///
     /// # Errors
-    /// 404 without it, 503 when the database is away.
+    /// 404 when the key has no such response, 503 when the database is away.
     pub(crate) async fn find(&self, owner: &KeyId, id: &str) -> Result<ResponseRecord, ApiError> {
         let (key, name) = (owner.clone(), id.to_owned());
         let found = self.ask(move |store| store.find_response(&key, &name)).await?;
@@ -54,7 +54,8 @@ impl Keeping {
     /// The items of a response and of those that it continues, the oldest first, within `limit` bytes.
     ///
     /// # Errors
-    /// 400 when the chain is not whole or too long, 413 when it is too large, 503 when the database is away.
+    /// 400 when the chain is not whole or too long, or its newest response has not ended well; 413 when it is too
+    /// large; 503 when the database is away.
     pub(crate) async fn chain(
         &self,
         owner: &KeyId,
@@ -67,7 +68,7 @@ impl Keeping {
         blocking(move || chain::items_of_chain(&id, &links, most)).await?
     }
 
-    /// A response and those that it continues, the newest first.
+    /// A response and those that it continues, the newest first, within the bounds `most`.
     ///
     /// # Errors
     /// 503 when the database is away.
@@ -84,7 +85,8 @@ impl Keeping {
     /// The items that were said in a conversation so far, within `limit` bytes.
     ///
     /// # Errors
-    /// 404 without it, 400 when it takes no more, 413 when it is too large, 503 when the database is away.
+    /// 404 when the key has no such conversation, 400 when it takes no more items, 413 when it is over `limit`, 503
+    /// when the database is away.
     pub(crate) async fn said(
         &self,
         owner: &KeyId,
@@ -105,7 +107,7 @@ impl Keeping {
     /// The items of a key's conversation.
     ///
     /// # Errors
-    /// 404 without it, 503 when the database is away.
+    /// 404 when the key has no such conversation, 503 when the database is away.
     pub(crate) async fn items(&self, owner: &KeyId, id: &str) -> Result<Vec<ItemRecord>, ApiError> {
         let (key, name) = (owner.clone(), id.to_owned());
         let found = self.ask(move |store| store.items(&key, &name)).await?;
@@ -144,7 +146,8 @@ impl Keeping {
         self.store.save_response(response, RESPONSES).map_err(|error| failure::of_store(&error))
     }
 
-    /// Ends a response that was made in the background, as this text. Returns whether it had not ended. Blocks.
+    /// Ends a response that is made in the background; `response` is its final text. Returns whether it had not ended
+    /// before. Blocks.
     ///
     /// # Errors
     /// 503 when the database is away.
@@ -158,10 +161,11 @@ impl Keeping {
         ended.map_err(|error| failure::of_store(&error))
     }
 
-    /// Adds items to a conversation. Returns whether it is there. Blocks.
+    /// Adds items to a conversation. Returns whether the conversation exists. If the store refuses them, they are
+    /// added under new ids. Blocks.
     ///
     /// # Errors
-    /// 503 when the database is away, or an item has an id that another one has.
+    /// 503 when the database is away or fails.
     pub(crate) fn add(
         &self,
         owner: &KeyId,
@@ -180,7 +184,7 @@ impl Keeping {
     }
 }
 
-/// The same items with new ids: a client or a provider has used one twice.
+/// The same items with new ids, for a client or a provider that has used an id twice.
 fn renamed(items: Vec<ItemRecord>) -> Vec<ItemRecord> {
     let rename = |ItemRecord { json, .. }| {
         let id = new_id(items::prefix(&json));

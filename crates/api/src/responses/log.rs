@@ -1,4 +1,4 @@
-//! The stream of a response that is made in the background: its client reads it, and reads it again from any event on.
+//! The stream of a response that is made in the background. Its client can read it again, from any event that is held.
 
 use std::{
     collections::VecDeque,
@@ -14,7 +14,7 @@ use tokio::{sync::watch, time::timeout};
 
 use crate::body::BrokenOff;
 
-/// The most that is held of one stream, in bytes. Of a longer one the beginning goes.
+/// The most that is held of one stream, in bytes. Of a longer stream the oldest events are dropped.
 const MAX_HELD: usize = 4 * 1024 * 1024;
 
 /// The events of one stream.
@@ -27,7 +27,7 @@ pub(crate) struct Log {
 struct State {
     events: VecDeque<Bytes>,
     bytes: usize,
-    /// How many events are not held any more.
+    /// How many events have been dropped. Places in the stream are counted from its first event.
     gone: usize,
     has_ended: bool,
 }
@@ -38,7 +38,7 @@ impl Default for Log {
     }
 }
 
-/// The find of a reader.
+/// What a reader finds at its place.
 enum Next {
     Events(Bytes),
     Nothing,
@@ -63,13 +63,14 @@ impl Log {
         self.news.send_replace(());
     }
 
-    /// Nothing follows.
+    /// Ends the stream: no events follow.
     pub(crate) fn end(&self) {
         self.lock().has_ended = true;
         self.news.send_replace(());
     }
 
-    /// A body of the events after the one of this number, with a sign of life after each silence this long, if any.
+    /// A body of the events after the one with the number `after`, or of all. `keepalive`: the silence after which it
+    /// has a sign of life; zero: never.
     pub(crate) fn reader(
         self: &Arc<Self>,
         after: Option<u64>,
@@ -100,7 +101,8 @@ impl Log {
 }
 
 impl State {
-    /// The place of the first event with a higher number; of the first of all without one.
+    /// The place of the first event with a number above `after`; without `after`, the place of the stream's first
+    /// event.
     fn place_after(&self, after: Option<u64>) -> usize {
         let Some(after) = after else { return 0 };
         let is_later = |event: &Bytes| number(event).is_some_and(|number| number > after);
@@ -146,7 +148,7 @@ impl Reader {
     /// The next events, or a sign of life after a silence.
     async fn next(&mut self) -> Option<Result<Bytes, BrokenOff>> {
         while !self.done {
-            // Subscribed before it is looked: what is added in between is news.
+            // Subscribed before the log is read, so that events added in between wake this reader.
             let mut news = self.log.news.subscribe();
             match self.log.next(&mut self.at) {
                 Next::Events(events) => return Some(Ok(events)),

@@ -19,13 +19,13 @@ impl<'a> Members<'a> {
         serde_json::from_str(json).ok()
     }
 
-    /// The value of a member. `null` counts as none.
+    /// The value of a member. A member that is `null` counts as missing.
     pub(crate) fn get(&self, name: &str) -> Option<&'a RawValue> {
         let found = self.0.iter().rfind(|(known, _)| known == name)?;
         (found.1.get() != "null").then_some(found.1)
     }
 
-    /// Whether there is such a member.
+    /// Whether there is a member of this name, even if it is `null`.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(known, _)| known == name)
     }
@@ -35,8 +35,8 @@ impl<'a> Members<'a> {
         serde_json::from_str(self.get(name)?.get()).ok()
     }
 
-    /// The object with these members instead of those of their names; `None`: without one. What it does not have comes
-    /// at its end.
+    /// The object with changed members, each a name with its new value as JSON; `None` removes the member. Members
+    /// that the object did not have come at its end.
     pub(crate) fn with(&self, changes: &[(&str, Option<&str>)]) -> String {
         let length: usize = self.0.iter().map(|(name, raw)| name.len() + raw.get().len() + 4).sum();
         let added: usize =

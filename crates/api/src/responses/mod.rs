@@ -1,15 +1,15 @@
-//! Responses with state: kept, continued, made while nobody waits, and gathered in conversations.
+//! Responses with state at this server: kept, continued, made in the background, and gathered in conversations.
 //!
-//! A request that continues something becomes one that any provider can answer, before it becomes a job. The
-//! response's state here is put into the answer as it passes.
+//! A request that continues a response or a conversation is first made into one that any provider can answer, and only
+//! then becomes a job. The response's state is put into the answer as it passes.
 //!
-//! - `wishes`: what a request asks of stored responses
-//! - `chain`: what it continues, in front of its own input; `items`: the items of both
-//! - `plan`: how its response is made and kept; `stored_body`, `response_state`: its answer on the way out
-//! - `background`: responses that are made while nobody waits; `running`: which of them run now; `log`: their streams
+//! - `wishes`: what a request asks for in matters of stored responses
+//! - `chain`: puts what a request continues in front of its own input; `items`: the items of both
+//! - `plan`: how a response is made and kept; `stored_body`, `response_state`: its answer on the way out
+//! - `background`: responses that are made in the background; `running`: which of them run now; `log`: their streams
 //! - `keeping`: the store of responses and conversations
-//! - `stored`, `conversations`: the paths of stored responses and conversations; `caller`: the key behind a request to
-//!   them; `page`: the pages of their lists
+//! - `stored`, `conversations`: the paths of stored responses and conversations; `caller`: a request to these paths
+//!   and its reply; `page`: the pages of their lists
 //! - `members`: the members of a JSON object; `failure`: errors
 
 pub(crate) mod background;

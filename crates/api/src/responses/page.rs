@@ -1,4 +1,4 @@
-//! A page of a list: where it begins, how much it has, in which order. Pure.
+//! A page of a list: where it begins, how many items it has, and in which order. Pure.
 
 use protocol::json;
 
@@ -15,10 +15,10 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// Reads it from a query. Parameters that are not known say nothing here.
+    /// Reads the parameters of a query. Unknown parameters are ignored.
     ///
     /// # Errors
-    /// 400 when one of them is not as it must be.
+    /// 400 when the value of a known parameter is not valid.
     pub(crate) fn of(query: Option<&str>) -> Result<Self, ApiError> {
         let mut page = Self { limit: 20, ascending: false, after: None };
         for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
@@ -41,10 +41,10 @@ impl Page {
         Ok(page)
     }
 
-    /// The page of these items, the oldest first, each with its id; as OpenAI's list object.
+    /// The page of a list, as OpenAI's list object. `all`: the ids and texts of all items, the oldest first.
     ///
     /// # Errors
-    /// 400 when it is to begin after an item that is not there.
+    /// 400 when the page is to begin after an item that the list does not have.
     pub(crate) fn list(&self, mut all: Vec<(String, String)>) -> Result<String, ApiError> {
         if !self.ascending {
             all.reverse();
@@ -61,7 +61,7 @@ impl Page {
     }
 }
 
-/// OpenAI's list object of these items.
+/// OpenAI's list object of these items, each with its id first.
 pub(crate) fn list(items: &[(String, String)], has_more: bool) -> String {
     let id = |of: Option<&(String, String)>| json::write(&of.map(|(id, _)| id));
     let data = items::list(items.iter().map(|(_, item)| item));

@@ -1,4 +1,4 @@
-//! The fate of a response beside its way to the client: decided before its job, carried out at its end.
+//! The plan for a response beside its way to the client: made before the job, carried out at the answer's end.
 
 use access::Moment;
 use base::KeyId;
@@ -33,25 +33,25 @@ pub(crate) const MAX_KEPT: usize = 16 * 1024 * 1024;
 /// The largest request whose response is kept, in bytes.
 pub(crate) const MAX_INPUT: usize = 32 * 1024 * 1024;
 
-/// The fate of a response beside its way to the client.
+/// What is done with a response beside sending it to the client.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     pub(crate) state: ResponseState,
     pub(crate) owner: KeyId,
     /// Whether its client wants a stream.
     pub(crate) stream: bool,
-    /// When it was asked for, in milliseconds since 1970.
+    /// When the response was requested, in milliseconds since 1970.
     pub(crate) created: u64,
-    /// The items of its own request.
+    /// The items of the response's own request, without those that the request continues.
     input: Vec<String>,
 }
 
-/// Puts the items that a request continues in front of its input, so that any provider can answer it. Returns the request
-/// for the provider, and the plan for its response, if that has a state here.
+/// Puts the items that a request continues in front of its input, so that any provider can answer it. Returns the
+/// request for the provider, and the plan for its response, if the response has state at this server.
 ///
 /// # Errors
-/// 400 when its fields contradict each other or this server, 404 when its conversation is not there, 413 when it becomes too large, 503 when
-/// the database is away.
+/// 400 when its fields contradict each other or need responses that this server does not keep, 404 when its
+/// conversation does not exist, 413 when it becomes too large, 503 when the database is away.
 pub(crate) async fn settle(
     api: &Api,
     scope: &RequestScope,
@@ -60,7 +60,7 @@ pub(crate) async fn settle(
 ) -> Result<(Bytes, Option<Box<Plan>>), ApiError> {
     let (len, given) = (body.len(), body.clone());
     let Some((body, wishes)) = off_thread(len, move || read(given)).await?? else {
-        // It is no JSON object: the reader of its model says so.
+        // The body is not a JSON object. The client learns that when the body's model is read.
         return Ok((body, None));
     };
     let keeping = api.keeping().filter(|_| api.limits().keep_responses);
@@ -85,7 +85,7 @@ pub(crate) async fn settle(
         let param = wishes.needs_store().unwrap_or("input");
         return Err(failure::too_large_together(param, limit));
     }
-    // Twice: the items before and after they are put together are there at once.
+    // Twice the size: the items are in memory separately, and once more as the request that they make up.
     held.grow(2 * size).await?;
     let (body, input) = off_thread(size, move || stateless(&body, &before)).await??;
     let state = ResponseState {
@@ -100,17 +100,17 @@ pub(crate) async fn settle(
 }
 
 impl Plan {
-    /// Whether the response is made while nobody waits.
+    /// Whether the response is made in the background.
     pub(crate) fn is_background(&self) -> bool {
         self.state.background
     }
 
-    /// Its id here; only a response that is kept has one.
+    /// The response's id at this server; empty for a response that is not kept.
     pub(crate) fn id(&self) -> &str {
         self.state.id.as_deref().unwrap_or_default()
     }
 
-    /// The answer for the client: it gets the response's state as it passes, and is kept at its end.
+    /// The body of the answer for the client: the response's state is put in as it passes, and it is kept at its end.
     pub(crate) fn around(
         self: Box<Self>,
         api: &Api,
@@ -160,7 +160,7 @@ impl Plan {
         }
     }
 
-    /// Blocks.
+    /// Stores the response, and adds its items to its conversation. Returns whether it is kept. Blocks.
     fn write(&self, keeping: &Keeping, response: String) -> Result<bool, ApiError> {
         let answered: Vec<String> =
             items::of_response(&response).iter().map(|raw| raw.get().to_owned()).collect();
@@ -187,8 +187,8 @@ fn is_failed(response: &str) -> bool {
     status.as_deref() == Some("failed")
 }
 
-/// Reads what a request asks; `None` when it is no JSON object. A body that is not strict JSON is mended first, since a
-/// provider may read it so.
+/// Reads the wishes of a request, and returns them with its body; `None` when it is not a JSON object. A body that is
+/// not strict JSON is mended first, because a provider may accept it.
 fn read(body: Bytes) -> Result<Option<(Bytes, Wishes)>, ApiError> {
     let wishes = |body: &[u8]| {
         let members = Members::read(std::str::from_utf8(body).ok()?)?;
@@ -201,14 +201,14 @@ fn read(body: Bytes) -> Result<Option<(Bytes, Wishes)>, ApiError> {
     wishes(&mended).transpose().map(|found| found.map(|wishes| (mended, wishes)))
 }
 
-/// The request with `store: false`: its client does not ask to keep the response, so its provider is not to keep it
-/// either.
+/// The request with `store: false`, unless it has the field already: the client did not ask for a response that is
+/// kept, so the provider shall not keep it either.
 fn not_stored(body: &Bytes) -> Bytes {
     let defaults = Defaults::new([("store".to_owned(), serde_json::Value::Bool(false))]);
     defaults.map_or_else(|_| body.clone(), |defaults| defaults.complete(body))
 }
 
-/// The items that come in front of the request's own.
+/// The items that a request continues, which come in front of its own.
 async fn before(
     keeping: &Keeping,
     owner: &KeyId,
@@ -224,7 +224,7 @@ async fn before(
     }
 }
 
-/// The request for the provider, and the items of its own.
+/// The request for the provider, with the items `before` in it; and the client's own items.
 fn stateless(body: &[u8], before: &[String]) -> Result<(Bytes, Vec<String>), ApiError> {
     let text = std::str::from_utf8(body).unwrap_or_default();
     let request = Members::read(text).unwrap_or_default();

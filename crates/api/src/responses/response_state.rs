@@ -1,27 +1,28 @@
-//! A response's state here, put into the answer of the provider that made it. Pure.
+//! Puts a response's state at this server into the answer of the provider that made it. Pure.
 
 use bytes::{Bytes, BytesMut};
 use protocol::{json, sse::MAX_EVENT};
 
 use super::members::Members;
 
-/// A response's state here, as its client sees it.
+/// A response's state at this server, as its client sees it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ResponseState {
-    /// Its id here; `None`: the provider's, since nobody can ask for it.
+    /// The response's id at this server. `None` for one that is not kept: the provider's id stays, as nobody can ask
+    /// for it.
     pub(crate) id: Option<String>,
-    /// Whether it is kept.
+    /// Whether the response is kept.
     pub(crate) store: bool,
-    /// Whether it is made while nobody waits.
+    /// Whether the response is made in the background.
     pub(crate) background: bool,
-    /// The response that it continues.
+    /// The id of the response that it continues.
     pub(crate) previous: Option<String>,
-    /// The conversation that it belongs to.
+    /// The id of the conversation that it belongs to.
     pub(crate) conversation: Option<String>,
 }
 
 impl ResponseState {
-    /// The response object with that in it; `None` when this is no object.
+    /// The response with this state in it; `None` when `response` is not a JSON object.
     pub(crate) fn put(&self, response: &str) -> Option<String> {
         let members = Members::read(response)?;
         let (id, previous) = (json::write(&self.id), json::write(&self.previous));
@@ -40,7 +41,7 @@ impl ResponseState {
         Some(members.with(&changes))
     }
 
-    /// An event with that in its response, and what sort of event it is; `None` when it has no response.
+    /// The event with this state in its response; `None` when the event has no response.
     pub(crate) fn event(&self, event: &[u8]) -> Option<Event> {
         if !contains(event, b"\"response\"") {
             return None;
@@ -58,10 +59,10 @@ impl ResponseState {
 /// An event that has a response.
 #[derive(Debug)]
 pub(crate) struct Event {
-    /// All of it.
+    /// The whole event.
     pub(crate) text: String,
     kind: String,
-    /// The response.
+    /// The response in it, as JSON.
     pub(crate) response: String,
 }
 
@@ -78,21 +79,21 @@ impl Event {
 /// A part of a stream that goes on to its client.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// As it is.
+    /// Bytes that go on as they are.
     Ready(Bytes),
-    /// The event by which the response ends, as its provider has it.
+    /// The event that ends the response, as its provider wrote it: the state is put in once the response is kept.
     Last(Bytes),
 }
 
-/// A stream of events on its way to a client. Only whole events come out of it.
+/// A stream of events on its way to a client. Only whole events come out of it, until an event is too long.
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
     state: ResponseState,
-    /// The bytes that have come and not gone.
+    /// The bytes that have come in and have not gone out yet.
     open: BytesMut,
-    /// Where the line begins that has not ended.
+    /// Where in `open` the last, incomplete line begins.
     line: usize,
-    /// Whether an event was too long: from then on all passes as it comes.
+    /// Whether an event was too long. From then on all bytes pass as they come.
     given_up: bool,
 }
 
@@ -101,7 +102,7 @@ impl Stream {
         Self { state, ..Self::default() }
     }
 
-    /// Takes the next bytes. Returns what goes on.
+    /// Takes the next bytes of the answer. Returns the parts that go on to the client.
     pub(crate) fn feed(&mut self, chunk: &[u8]) -> Vec<Part> {
         let mut parts = Vec::new();
         let mut looked = self.open.len();
@@ -124,7 +125,7 @@ impl Stream {
         parts
     }
 
-    /// The end of the stream. Returns what is left.
+    /// Called at the end of the stream. Returns the bytes that are left.
     pub(crate) fn end(&mut self) -> Bytes {
         std::mem::take(&mut self.open).freeze()
     }
@@ -134,7 +135,8 @@ impl Stream {
         self.given_up
     }
 
-    /// Looks at the event between these places. Returns where the next one begins.
+    /// Looks at the event between these places of `open`. If it has a response, passes it on: with the state put in,
+    /// or as [`Part::Last`]. Returns where the next event begins.
     fn pass(&mut self, begins: usize, ends: usize, parts: &mut Vec<Part>) -> usize {
         if self.given_up {
             return ends;
@@ -151,7 +153,7 @@ impl Stream {
         0
     }
 
-    /// Lets this many bytes go as they are.
+    /// Lets the first `len` bytes go on as they are.
     fn take(&mut self, len: usize, parts: &mut Vec<Part>) {
         if len > 0 {
             parts.push(Part::Ready(self.open.split_to(len).freeze()));
@@ -166,7 +168,7 @@ fn data(event: &str) -> String {
     lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect::<Vec<_>>().join("\n")
 }
 
-/// The event with other data, on one line: a line break in JSON is never within a string.
+/// The event with `data` in place of its own, on one line. Line breaks are dropped: in JSON none is within a string.
 fn with_data(event: &str, data: &str) -> String {
     let mut out = String::with_capacity(event.len() + data.len());
     let others = event.lines().filter(|line| !line.starts_with("data:") && !line.is_empty());

@@ -1,4 +1,4 @@
-//! The responses that are made in the background here, at once.
+//! The responses that this server makes in the background now.
 
 use std::{
     collections::HashMap,
@@ -11,11 +11,11 @@ use tokio::sync::{Notify, watch};
 use super::{failure, log::Log};
 use crate::error::ApiError;
 
-/// The most responses that are made in the background at once, for one key and in all.
+/// The most responses that this server makes in the background at once, for one key and in all.
 const MOST_OF_KEY: usize = 16;
 const MOST: usize = 256;
 
-/// The responses that are made in the background here.
+/// The responses that this server makes in the background now.
 pub(crate) struct Background {
     running: Mutex<HashMap<String, RunningResponse>>,
     count: watch::Sender<usize>,
@@ -24,7 +24,7 @@ pub(crate) struct Background {
 struct RunningResponse {
     owner: KeyId,
     end: Arc<Notify>,
-    /// The events so far, of a response that is a stream.
+    /// The events so far, if the response is a stream.
     log: Option<Arc<Log>>,
 }
 
@@ -34,13 +34,13 @@ impl Default for Background {
     }
 }
 
-/// The place of one response among those that are made, until this is dropped.
+/// The place of one response among those that are being made, until this is dropped.
 pub(crate) struct Place {
     background: Arc<Background>,
     id: String,
-    /// Notified when the response is to be made no more.
+    /// Notified when the response was cancelled or deleted.
     pub(crate) end: Arc<Notify>,
-    /// Where its stream goes, if it is one.
+    /// Where its events go, if it is a stream.
     pub(crate) log: Option<Arc<Log>>,
 }
 
@@ -48,7 +48,7 @@ impl Drop for Place {
     fn drop(&mut self) {
         let mut running = self.background.lock();
         running.remove(&self.id);
-        // Under the lock, as in `place`: else an older count could be the last to be sent.
+        // Sent under the lock, as in `place`: otherwise an older count could be the last one sent.
         self.background.count.send_replace(running.len());
         if let Some(log) = &self.log {
             log.end();
@@ -57,28 +57,28 @@ impl Drop for Place {
 }
 
 impl Background {
-    /// Ends the task of a response, if it is made here.
+    /// Ends the task that makes a response, if this server has it.
     pub(crate) fn end(&self, id: &str) {
         if let Some(running) = self.lock().get(id) {
             running.end.notify_one();
         }
     }
 
-    /// The events so far of a response that is made here as a stream.
+    /// The events so far of a response that this server makes as a stream.
     pub(crate) fn log(&self, id: &str) -> Option<Arc<Log>> {
         self.lock().get(id)?.log.clone()
     }
 
-    /// Waits until no response is made any more.
+    /// Waits until no response is being made.
     pub(crate) async fn ended(&self) {
-        // The sender is here, so this is no error.
+        // The wait fails only without a sender, which `self` has.
         let _ = self.count.subscribe().wait_for(|count| *count == 0).await;
     }
 
-    /// A place for a response; one that is a stream gets a log.
+    /// A place for a response. If the response is a stream, the place has a log.
     ///
     /// # Errors
-    /// 429 when too many are made.
+    /// 429 when too many responses are being made, for this key or in all.
     pub(crate) fn place(
         self: &Arc<Self>,
         id: &str,

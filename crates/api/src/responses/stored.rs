@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{blocking::blocking, error::ApiError};
 
-/// Shows a response; with `stream=true` as a stream, from the event after `starting_after` on.
+/// Shows a response; with `stream=true` its events as a stream, beginning after the one numbered `starting_after`.
 pub(super) async fn show(caller: Caller, id: String) -> Answer {
     let record = caller.keeping.find(&caller.owner, &id).await?;
     match caller.parameter("stream").as_deref() {
@@ -23,18 +23,18 @@ pub(super) async fn show(caller: Caller, id: String) -> Answer {
     }
 }
 
-/// Deletes a response. If it is still made, that ends.
+/// Deletes a response. If it is still being made, its task ends.
 pub(super) async fn delete(caller: Caller, id: String) -> Answer {
     let (owner, name) = (caller.owner.clone(), id.clone());
     if !caller.keeping.ask(move |store| store.forget_response(&owner, &name)).await? {
         return Err(failure::no_response(&id));
     }
     caller.keeping.background().end(&id);
-    // It is the id of a response, which needs no escapes.
+    // A response has this id, so it needs no escapes.
     Ok(Reply::Json(format!(r#"{{"id":"{id}","object":"response","deleted":true}}"#)))
 }
 
-/// Ends a response that is made in the background. One that has ended stays as it is.
+/// Cancels a response that is made in the background. A response that has ended stays as it is.
 pub(super) async fn cancel(caller: Caller, id: String) -> Answer {
     let record = caller.keeping.find(&caller.owner, &id).await?;
     if !is_background(&record.response) {
@@ -53,7 +53,8 @@ pub(super) async fn cancel(caller: Caller, id: String) -> Answer {
     }
 }
 
-/// Lists what a response was made of: its own items, and before them those of the responses that it continues.
+/// Lists the items that a response was made from: its own request's, and before them those of the responses that it
+/// continues.
 pub(super) async fn input_items(caller: Caller, id: String) -> Answer {
     let page = Page::of(caller.query.as_deref())?;
     let most = ChainBounds { links: MOST_LINKS, bytes: caller.limits.max_body as u64 };
@@ -65,7 +66,8 @@ pub(super) async fn input_items(caller: Caller, id: String) -> Answer {
     Ok(Reply::Json(list.await??))
 }
 
-/// The items that the first of these responses was made of, the oldest first, each with its id.
+/// The items that the first of these responses was made from, the oldest first, each with its id. `links`: that
+/// response and those that it continues, the newest first.
 fn made_of(links: &[ResponseRecord]) -> Vec<(String, String)> {
     let mut all = Vec::new();
     for (at, link) in links.iter().enumerate().rev() {
@@ -97,7 +99,7 @@ async fn stream(caller: &Caller, record: ResponseRecord) -> Result<Reply, ApiErr
     Ok(Reply::Events(last_event(&record.response, after.map_or(0, |after| after + 1)).into()))
 }
 
-/// The event by which the stream of a response ends that is not made any more.
+/// The event that ends the stream of a response that has ended already.
 fn last_event(response: &str, number: u64) -> Bytes {
     let status = Members::read(response).and_then(|members| members.text("status"));
     let kind = match status.as_deref() {
@@ -114,7 +116,7 @@ fn is_background(response: &str) -> bool {
     members.and_then(|members| members.get("background")).is_some_and(|raw| raw.get() == "true")
 }
 
-/// The response; failed, if the server that made it has died.
+/// The response as it is; or ended as failed, if the server that made it has died.
 async fn settled(caller: &Caller, record: ResponseRecord) -> Result<ResponseRecord, ApiError> {
     let Some(beat) = record.beat else { return Ok(record) };
     let Some(lost) = background::lost(&record.response, beat, Moment::now().wall_ms) else {
@@ -126,7 +128,7 @@ async fn settled(caller: &Caller, record: ResponseRecord) -> Result<ResponseReco
     }
 }
 
-/// Ends a response as this text. Returns whether it had not ended.
+/// Ends a response; `text` is its final text. Returns whether it had not ended before.
 async fn end(caller: &Caller, record: &ResponseRecord, text: String) -> Result<bool, ApiError> {
     let (owner, id) = (caller.owner.clone(), record.id.clone());
     caller.keeping.ask(move |store| store.change_running(&owner, &id, Some(&text), None)).await

@@ -1,5 +1,5 @@
-//! An answer on its way to its client, with the state of its response here. The event that ends it is sent once the
-//! response is kept: a client that has seen the end may continue the response at once.
+//! An answer on its way to its client, into which the response's state at this server is put. The event that ends the
+//! answer is sent once the response is kept, so that a client that has seen the end can continue the response at once.
 
 use std::collections::VecDeque;
 
@@ -17,8 +17,8 @@ use crate::{
     state::Api,
 };
 
-/// The most bytes of a whole answer that are held back. It is more than can be kept, so that an answer that is too large
-/// to be kept still says so.
+/// The most bytes of an answer in one piece that are held back. This is more than can be kept, so that most answers
+/// that are too large to be kept can still say so.
 const MAX_HELD: usize = 4 * MAX_KEPT;
 
 /// An answer on its way out.
@@ -33,14 +33,14 @@ pub(crate) struct StoredBody {
 
 enum Content {
     Events(Box<Stream>),
-    /// One object, as far as it has come.
+    /// One JSON object, as far as it has come.
     Object(Vec<u8>),
-    /// It is not read any more.
+    /// The answer passes as it comes, and is not read any more.
     Unread,
 }
 
 impl StoredBody {
-    /// The answer as a body.
+    /// The body for the client of an answer, into which the state is put as it passes.
     pub(crate) fn around(
         body: AnswerBody,
         api: Api,
@@ -112,7 +112,7 @@ impl StoredBody {
         }
     }
 
-    /// Keeps the response that a last event or a whole answer has. Returns the bytes for its client then.
+    /// Keeps the response in `last`, the last event of a stream or a whole answer. Returns the bytes for the client.
     async fn save(&self, last: Bytes) -> Bytes {
         let (state, is_event) = (&self.plan.state, !self.has_ended);
         let Some((text, response)) = written(state, &last, is_event) else { return last };
@@ -128,7 +128,7 @@ impl StoredBody {
     }
 }
 
-/// The client's text instead of its provider's last event or whole answer, and the response in it.
+/// The text for the client, made of the provider's last event or whole answer; and the response in it.
 fn written(state: &ResponseState, last: &[u8], is_event: bool) -> Option<(String, String)> {
     if is_event {
         return state.event(last).map(|event| (event.text, event.response));

@@ -1,16 +1,16 @@
-//! The wishes of a request about stored responses. Pure.
+//! What a request asks for in matters of stored responses. Pure.
 
 use super::{failure, items, members::Members};
 use crate::error::ApiError;
 
-/// The wishes of a request about stored responses.
+/// What a request asks for in matters of stored responses.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wishes {
-    /// Whether it is to be kept, if the request says so.
+    /// Whether the response is to be kept; `None` if the request does not say.
     pub(crate) store: Option<bool>,
-    /// Whether it is to be made while nobody waits.
+    /// Whether the response is to be made in the background.
     pub(crate) background: bool,
-    /// Whether it is to be a stream.
+    /// Whether the response is to be a stream.
     pub(crate) stream: bool,
     /// The response that it continues.
     pub(crate) previous: Option<String>,
@@ -22,7 +22,7 @@ impl Wishes {
     /// Reads a request.
     ///
     /// # Errors
-    /// 400 when one of the fields is not as it must be, or two of them do not go together.
+    /// 400 when the value of a field is not valid, or two fields exclude each other.
     pub(crate) fn of(request: &Members<'_>) -> Result<Self, ApiError> {
         let wishes = Self {
             store: truth(request, "store")?,
@@ -43,13 +43,13 @@ impl Wishes {
         Ok(wishes)
     }
 
-    /// Whether the response is to be kept. Without a word of the request that is `usual`, and true where the request makes
-    /// no sense otherwise.
+    /// Whether the response is to be kept. A request that does not say gets `usual`; but true if it asks for a
+    /// response in the background or in a conversation, which makes sense only with a response that is kept.
     pub(crate) fn keeps(&self, usual: bool) -> bool {
         self.store.unwrap_or(usual || self.background || self.conversation.is_some())
     }
 
-    /// The first field that has no meaning where nothing is kept.
+    /// The first field of the request that needs a server that keeps responses.
     pub(crate) fn needs_store(&self) -> Option<&'static str> {
         let fields = [
             (self.previous.is_some(), "previous_response_id"),
@@ -79,7 +79,7 @@ fn previous(request: &Members<'_>) -> Result<Option<String>, ApiError> {
     if items::is_id(&id) { Ok(Some(id)) } else { Err(failure::no_previous(&id)) }
 }
 
-/// An id, or an object with one.
+/// The conversation's id. The field is the id, or an object that has it.
 fn conversation(request: &Members<'_>) -> Result<Option<String>, ApiError> {
     const NAME: &str = "conversation";
     let Some(raw) = request.get(NAME) else { return Ok(None) };

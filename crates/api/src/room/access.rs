@@ -1,7 +1,7 @@
 //! The rights of keys and members in a room.
 //!
-//! The code of a room is a credential, and so is its password. Keys of the server and local
-//! requests give rights only to make and list rooms.
+//! The code of a room is a credential, and so is its password. Keys of the server and local requests give rights only
+//! to make and list rooms; but a key that is bound to a room also counts for inference there.
 
 use std::{borrow::Cow, net::IpAddr, sync::Arc};
 
@@ -17,13 +17,13 @@ use crate::{
     state::{Api, Client, Peer},
 };
 
-/// The header with the token of a room's host. The password may be sent beside it.
+/// The header with the token of a room's host, which leaves the place of keys free for the password.
 const HOST_TOKEN: &str = "x-warren-host-token";
 
 /// The header with a participant's token.
 const SESSION: &str = "x-warren-session";
 
-/// The room of a code. A password is read from the key, or from `?password=`, because pages cannot add
+/// The room of a code. The password is read from where keys are sent, or from `?password=`, because pages cannot add
 /// headers to a stream of events.
 ///
 /// # Errors
@@ -32,7 +32,7 @@ pub(crate) async fn enter(api: &Api, parts: &Parts, code: &str) -> Result<Arc<Ro
     enter_with(api, parts, code, None).await
 }
 
-/// The same, for a request whose body may have the password, too.
+/// The same for a request whose body may have the password, which then counts.
 ///
 /// # Errors
 /// [`EntryError`].
@@ -46,7 +46,7 @@ pub(super) async fn enter_with(
     api.rooms().rooms.enter(code, shown.as_deref(), caller(parts)).await
 }
 
-/// The room of an id or a code, with its password as above. An unknown id counts like an unknown code.
+/// The same for a room that is named by its id or its code. An unknown id counts as a wrong code.
 ///
 /// # Errors
 /// [`EntryError`].
@@ -77,7 +77,7 @@ pub(super) fn peer(parts: &Parts) -> IpAddr {
     Peer::of(&parts.extensions)
 }
 
-/// The client of a request, with the token of a room that it shows.
+/// The client of a request, with the host's or participant's token in the request, if it has one.
 pub(super) fn caller(parts: &Parts) -> Caller<'_> {
     Caller { from: from(parts), token: host_or_session(&parts.headers) }
 }
@@ -111,8 +111,8 @@ pub(super) fn host_or_session(headers: &HeaderMap) -> Option<&str> {
     own.or_else(|| shown(headers))
 }
 
-/// The password or token of a room that a request shows where keys are. A session of the page is neither: a browser sends
-/// its cookie with everything.
+/// The password or token of a room in the place where keys are sent. A session of the page is neither: a browser sends
+/// its cookie with every request.
 fn shown(headers: &HeaderMap) -> Option<&str> {
     access::presented(headers).filter(|text| !access::has_session_form(text))
 }
@@ -159,7 +159,7 @@ pub(super) fn maker(api: &Api, parts: &Parts) -> Result<Option<KeyId>, Failure> 
 /// Checks that the request's key, if any, is valid.
 ///
 /// # Errors
-/// 401.
+/// 401 when it is not.
 pub(super) fn check_key(api: &Api, parts: &Parts) -> Result<(), Failure> {
     let is_operator = || admin::operator_if_any(api, &parts.headers).is_some();
     match api.rules().check_key(&parts.headers, Moment::now()) {
@@ -174,7 +174,7 @@ fn key(api: &Api, parts: &Parts) -> Result<Option<Arc<Key>>, Denied> {
     api.keys().present(shown, KeyScope::Rooms, Moment::now())
 }
 
-/// Whether all rooms are listed for a request: it is local, or it administers.
+/// Whether all rooms are listed for a request: it is local, or the operator's.
 fn sees_all(api: &Api, parts: &Parts) -> bool {
     is_local(api, parts) || admin::operator_if_any(api, &parts.headers).is_some()
 }
@@ -185,14 +185,14 @@ fn is_local(api: &Api, parts: &Parts) -> bool {
 
 /// A room in a list.
 pub(super) enum ListedRoom {
-    /// One of this server.
+    /// A room of this server.
     Here(Arc<Room>),
-    /// One of another server.
+    /// A room of a fellow.
     There(Arc<KnownRoom>),
 }
 
 impl ListedRoom {
-    /// The fields that decide who may see it.
+    /// The room's fields that decide who may see it.
     pub(super) fn source(&self) -> &Source {
         match self {
             Self::Here(room) => room.source(),
@@ -214,7 +214,7 @@ impl ListedRoom {
         }
     }
 
-    /// Its participants, as far as this server knows them.
+    /// The room's participants; this server does not know those of a fellow's room.
     pub(super) fn participants(&self) -> Vec<ParticipantInfo> {
         match self {
             Self::Here(room) => room.participants(),
@@ -239,14 +239,13 @@ impl Viewer {
         Self { all: administers || is_local(api, parts), administers, key }
     }
 
-    /// The rooms that are listed for it, the oldest first: those of this server, and of others that act as one with
-    /// it.
+    /// The rooms that are listed for this client, the oldest first: those of this server and of its fellows.
     pub(super) async fn listed(&self, api: &Api) -> Vec<ListedRoom> {
         let rooms = &api.rooms().rooms;
         let mut listed: Vec<_> = rooms.list().into_iter().map(ListedRoom::Here).collect();
         if api.room_homes().is_some() {
             let asking = rooms.clone();
-            // What is not known of their use is shown as it was.
+            // If the store cannot be asked how fellows' rooms are used, they are shown with what was known before.
             let _asked = blocking(move || asking.refresh_uses()).await;
             listed.extend(rooms.list_elsewhere().into_iter().map(ListedRoom::There));
             listed.sort_by_cached_key(|room| room.info().created_at);
@@ -255,7 +254,7 @@ impl Viewer {
         listed
     }
 
-    /// How much of a room's participants and events it sees without a password.
+    /// How much of a room's participants and events this client sees without a password.
     pub(super) fn sight(&self, room: &Source) -> Sight {
         match (self.is_at_home(room), room.is_guarded()) {
             _ if self.administers => Sight::All,

@@ -28,7 +28,7 @@ use crate::state::Api;
 
 type Code = Result<Path<String>, PathRejection>;
 
-/// The `retry-after` for a watcher above the limit.
+/// The `retry-after` for a watcher that is one too many.
 const AGAIN: Duration = Duration::from_secs(10);
 
 pub(super) fn routes() -> Router<Api> {
@@ -114,7 +114,8 @@ fn connected(room: &Room, id: Option<u64>) -> Bytes {
     connected.frame(id, Moment::now().wall_ms, room.short_code()).into()
 }
 
-/// The last event that a client has seen. An id that is no number is ignored, and the stream begins now.
+/// The id of the last event that a client has seen. Without an id, or with one that is not a number, the stream begins
+/// now.
 fn after(parts: &Parts) -> Option<u64> {
     let header = parts.headers.get("last-event-id").and_then(|id| id.to_str().ok());
     if let Some(id) = header {

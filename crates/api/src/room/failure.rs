@@ -28,7 +28,7 @@ const NO_ROOM: &str = "Run `warren room list` to see which rooms there are. A co
 const NO_PASSWORD: &str = "This room has a password: give it with `--password`, or send it as \
     `Authorization: Bearer PASSWORD`.";
 
-/// After this a client should try again that was at a server while its room went to another one.
+/// The `retry-after` for a client whose room was moving to another server.
 const MOVED: Duration = Duration::from_secs(2);
 
 /// An error of a room's request.
@@ -52,7 +52,7 @@ impl Failure {
         Self::new(StatusCode::BAD_REQUEST, ErrorCode::InvalidRequest, message)
     }
 
-    /// There is nothing at this path, or it has no such method.
+    /// Nothing is served at this path, or the path does not have this method.
     pub(super) fn no_route() -> Self {
         Self::new(StatusCode::NOT_FOUND, ErrorCode::InvalidRequest, "Route not found.")
     }
@@ -74,7 +74,7 @@ impl Failure {
         self
     }
 
-    /// After what time to try again.
+    /// The time after which the client should try again, if it is told one.
     pub(super) fn wait(&self) -> Option<Duration> {
         self.retry_after
     }
@@ -83,7 +83,7 @@ impl Failure {
         Self { retry_after: Some(after), ..self }
     }
 
-    /// The failure and the way out, in one text.
+    /// The message and the hint in one text.
     pub(super) fn text(&self) -> String {
         match &self.error.hint {
             Some(hint) => format!("{} {hint}", self.error.message),
@@ -103,8 +103,7 @@ impl Failure {
         self.response(message)
     }
 
-    /// The response with this form as its JSON. The log line has no path, because the path holds a
-    /// room's code.
+    /// The response with `form` as its JSON body. Logs the refusal, without the path, which holds a room's code.
     pub(super) fn response(&self, form: impl serde::Serialize) -> Response {
         let (status, message) = (self.status.as_u16(), &self.error.message);
         tracing::info!(target: "request", outcome = "refused", status, %message, "rooms");
@@ -119,7 +118,7 @@ impl Failure {
     }
 }
 
-/// The envelope of the paths below `/v1/rooms`.
+/// Answers in the envelope of the paths below `/v1/rooms`.
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
         let meta = Meta { request_id: rooms::uuid() };

@@ -30,13 +30,13 @@ struct Inner {
 
 #[derive(Debug)]
 struct MessageJob {
-    /// The id that the client gave it.
+    /// The id that the client gave its request.
     request: String,
-    /// The participant that got it last.
+    /// The participant that got the job last.
     holder: Option<String>,
 }
 
-/// Why a request is not taken.
+/// Why a request is not taken in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NotTaken {
     /// The room has a request of this id in flight.
@@ -71,7 +71,7 @@ impl MessageJobs {
         self.lock().jobs.get(&job)?.holder.clone()
     }
 
-    /// Takes a request in.
+    /// Takes a request in, unless its id is in use in the room or too many requests are in flight.
     pub(super) fn take(
         self: &Arc<Self>,
         room: &RoomId,

@@ -8,7 +8,7 @@
 //! - `events`: the streams of events; `stream`: such a stream as a body; `watchers`: bounds on
 //!   their number
 //! - `inference`: `/rooms/{code}/v1/…`
-//! - [`homes`]: rooms whose home is another of several servers that act as one
+//! - [`homes`]: rooms whose home is a fellow
 //! - `failure`: the errors of rooms, and their forms
 //! - [`MessageJobs`]: jobs that came as messages
 
@@ -51,7 +51,7 @@ pub(crate) fn router() -> Router<Api> {
         .merge(inference::routes())
 }
 
-/// The answer to a path or method that rooms do not have; `None` for paths that are not the rooms'.
+/// The answer to a path or method that rooms do not have; `None` for paths that do not belong to rooms.
 pub(crate) fn no_route(uri: &Uri) -> Option<Response> {
     let below = |root: &str| {
         let rest = uri.path().strip_prefix(root);

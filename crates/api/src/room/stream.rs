@@ -1,5 +1,5 @@
-//! Streams of events as response bodies. A stream has no task and no channel: the connection that writes it
-//! polls its source.
+//! Streams of events as response bodies. A stream has no task and no channel of its own: the connection that writes
+//! it polls its source.
 
 use std::{
     convert::Infallible,
@@ -41,13 +41,13 @@ pub(super) struct EventStream<F> {
     /// Ready when the stream has to end before its frames do.
     until: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     bell: Arc<Bell>,
-    /// Whom the bell wakes.
+    /// The task that the bell wakes.
     task: Waker,
     over: bool,
 }
 
-/// Wakes the task of a stream for its deadlines, and remembers that. Of thousands of streams that are woken by
-/// an event, none need look at its deadlines, which lie elsewhere in memory.
+/// Wakes the task of a stream when one of its deadlines is due, and remembers that it did. So the thousands of streams
+/// that one event wakes need not look at their deadlines, which lie elsewhere in memory.
 struct Bell {
     rung: AtomicBool,
     task: Mutex<Waker>,
@@ -66,7 +66,7 @@ impl Wake for Bell {
 }
 
 impl Bell {
-    /// It has rung: the deadlines have not been looked at yet.
+    /// A bell that has rung already, because the deadlines have not been polled yet.
     fn rung() -> Arc<Self> {
         Arc::new(Self { rung: AtomicBool::new(true), task: Mutex::new(Waker::noop().clone()) })
     }
@@ -84,7 +84,7 @@ impl<F: Frames> EventStream<F> {
         Self { first: None, frames, pings, until: None, bell, task, over: false }
     }
 
-    /// The same with a frame before all others.
+    /// The same stream with a frame before all others.
     pub(super) fn beginning_with(self, first: Option<Bytes>) -> Self {
         Self { first, ..self }
     }
@@ -92,7 +92,7 @@ impl<F: Frames> EventStream<F> {
     /// Ends the stream when the server drains: an endless stream would hold up the drain.
     pub(super) fn until(self, mut draining: watch::Receiver<bool>) -> Self {
         let until = async move {
-            // The sender is gone only with the server.
+            // The wait fails only without a sender, which exists as long as the server.
             let _ = draining.wait_for(|draining| *draining).await;
         };
         Self { until: Some(Box::pin(until)), ..self }
@@ -120,7 +120,7 @@ impl<F: Frames> EventStream<F> {
             self.task.clone_from(cx.waker());
             self.bell.wakes(cx.waker());
         }
-        // Cleared before the look: if it rings meanwhile, the task is woken again.
+        // Cleared before the deadlines are polled: if the bell rings meanwhile, the task is woken again.
         match self.bell.rung.swap(false, Ordering::Acquire) {
             true => self.poll_deadlines(),
             false => Poll::Pending,
@@ -137,7 +137,7 @@ impl<F: Frames> EventStream<F> {
         }
         let ping = self.pings.poll_tick(cx).map(|_| Some(Bytes::from_static(PING)));
         if ping.is_ready() {
-            // Nothing waits for the next one yet.
+            // The next ping has no waker yet: the deadlines have to be polled again.
             self.bell.rung.store(true, Ordering::Relaxed);
         }
         ping

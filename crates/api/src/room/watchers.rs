@@ -7,9 +7,10 @@ use std::{
 
 use base::RoomId;
 
-/// The most that watch at once.
+/// The most watchers at once.
 const IN_ALL: usize = 20_000;
 
+/// The most watchers of one room at once.
 const OF_A_ROOM: usize = 5_000;
 
 /// The current watchers, counted: each holds a connection.
@@ -19,7 +20,7 @@ pub(crate) struct Watchers(Mutex<Counts>);
 #[derive(Debug, Default)]
 struct Counts {
     all: usize,
-    /// Per room. Watchers of all rooms are not counted here.
+    /// The watchers of each single room. Watchers of all rooms are counted in `all` only.
     of_rooms: HashMap<RoomId, usize>,
 }
 

@@ -12,10 +12,10 @@ use scheduler::Head;
 use super::Shape;
 use crate::{error::ApiError, head, paths};
 
-/// All but the arrays.
+/// Gemini's API, except for its streams that are JSON arrays.
 pub(super) struct Gemini(pub(super) Endpoint);
 
-/// A stream that is a JSON array. Each element is a line.
+/// A stream that is a JSON array, each of whose elements is a line.
 pub(super) struct GeminiArray;
 
 impl Shape for Gemini {
@@ -31,7 +31,7 @@ impl Shape for Gemini {
         format!("data: {}\r\n\r\n", error_body(error))
     }
 
-    /// Empty lines: Google's client for Python takes a comment for an answer.
+    /// Empty lines, because Google's client for Python takes a comment for a part of the answer.
     fn keepalive(&self) -> &'static [u8] {
         b"\r\n\r\n"
     }
@@ -58,7 +58,7 @@ impl Shape for GeminiArray {
         error_body(error)
     }
 
-    /// The last element, and the end of the array; [`Self::closing`] has written what stands before it.
+    /// The last element, and the end of the array. [`Self::closing`] has written the bracket or comma before it.
     fn error_event(&self, error: &ApiError, _: JobId, _: u64) -> String {
         format!("{}\n]\n", error_body(error))
     }
@@ -79,7 +79,7 @@ impl Shape for GeminiArray {
         at.at_line_start()
     }
 
-    /// Elements leave no empty line: before the first byte alone a boundary is that of an event.
+    /// The array has no empty lines, so only the place before its first byte is one where an event could start.
     fn closing(&self, at: &Boundary) -> &'static [u8] {
         if at.at_event_start() { b"[" } else { b"," }
     }

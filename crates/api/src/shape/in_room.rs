@@ -1,5 +1,5 @@
-//! Any API in a room: errors are `{"error": TEXT}` there, with the messages of stock servers where
-//! they have one. Streams end as in the API itself.
+//! Any API in a room: the body of an error is `{"error": TEXT}` there, with the message of stock servers if
+//! they have one. An error within a stream has the form of the API itself.
 
 use std::borrow::Cow;
 

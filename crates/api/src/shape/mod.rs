@@ -21,39 +21,39 @@ use crate::{error::ApiError, head};
 
 /// The differences between the APIs.
 pub(crate) trait Shape: Send + Sync {
-    /// Its endpoint: the path and the shape of its requests.
+    /// The endpoint: the path and the shape of the requests.
     fn endpoint(&self) -> Endpoint;
 
     /// An error as a response body, JSON.
     fn error_body(&self, error: &ApiError, id: JobId) -> String;
 
-    /// An error as the last event of a stream, of this number where events are numbered.
+    /// An error as the last event of a stream. `number`: the event's sequence number, in the API that has them.
     fn error_event(&self, error: &ApiError, id: JobId, number: u64) -> String;
 
     /// A sign of life between two events of a stream.
     fn keepalive(&self) -> &'static [u8];
 
-    /// A sign of life before the first event, with words about what the request waits for.
+    /// A sign of life before the first event. `words` say what the request waits for; they are one line.
     fn waiting(&self, words: &str) -> String {
         format!(": {words}\n\n")
     }
 
-    /// Words for people between two events of a stream; `None` where clients would take them for an event.
+    /// A comment for people between two events of a stream; `None` if clients would take it for an event.
     fn comment(&self, words: &str) -> Option<String> {
         Some(format!(": {words}\n\n"))
     }
 
-    /// Whether an event may be added at this point of a stream.
+    /// Whether a sign of life, a comment or an event may be added at this point of a stream.
     fn may_add(&self, at: &Boundary) -> bool {
         at.at_event_start()
     }
 
-    /// The bytes that end an incomplete event.
+    /// The bytes that end an incomplete event, before another is added.
     fn closing(&self, at: &Boundary) -> &'static [u8] {
         at.closing()
     }
 
-    /// Its own header for the job's id, beside `x-request-id`.
+    /// The API's own header for the job's id, beside `x-request-id`.
     fn id_header(&self) -> Option<&'static str> {
         None
     }
@@ -78,7 +78,7 @@ pub(crate) trait Shape: Send + Sync {
         "text/event-stream"
     }
 
-    /// Moves the API's own headers to where every API has them.
+    /// Rewrites headers that only this API has into the usual ones.
     fn adapt(&self, _headers: &mut HeaderMap) {}
 
     /// The shape of a request with this body, if it is another one with the same path.
@@ -86,10 +86,11 @@ pub(crate) trait Shape: Send + Sync {
         None
     }
 
-    /// The body with what its API says elsewhere, or means by saying nothing, in the fields that routing reads.
+    /// The body with all fields that routing reads: those that this API has in the path are added, and those whose
+    /// default differs in this API.
     ///
     /// # Errors
-    /// The client's error, when the two do not go together.
+    /// The client's error, when path and body do not go together.
     fn complete(&self, _uri: &Uri, body: Bytes) -> Result<Bytes, ApiError> {
         Ok(body)
     }
@@ -123,15 +124,15 @@ pub(crate) const ALL: [&'static dyn Shape; 25] = [
     &openai::OpenAi(Endpoint::Score),
 ];
 
-/// Gemini's streams that are JSON arrays, where the client does not ask for events.
+/// Gemini's streams that are JSON arrays, for clients that do not ask for events.
 pub(crate) const GEMINI_ARRAY: &dyn Shape = &gemini::GeminiArray;
 
-/// For each path the shape that its requests have until their body is read.
+/// For each path the shape that a request has until its body is read.
 pub(crate) fn first_at_each_path() -> impl Iterator<Item = &'static dyn Shape> {
     ALL.into_iter().filter(|shape| is_first(shape.endpoint()))
 }
 
-/// Whether no endpoint before this one has its path.
+/// Whether this is the first endpoint with its path.
 pub(crate) fn is_first(endpoint: Endpoint) -> bool {
     Endpoint::of_path(endpoint.path()) == Some(endpoint)
 }

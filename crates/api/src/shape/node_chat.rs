@@ -11,8 +11,8 @@ use crate::error::{ApiError, Kind};
 
 pub(super) struct NodeChat;
 
-/// An error: `err` is the word that stock clients know; the message gives details. `error` has the same for
-/// clients of Ollama's API, in errors from before the body was read.
+/// An error: `err` is the word that stock clients know, and `message` gives the details. In the body of an error
+/// response, `error` repeats the message for clients of Ollama's API, which share the path.
 #[derive(Serialize)]
 struct ErrorLine<'a> {
     err: &'a str,
@@ -79,7 +79,7 @@ impl Shape for NodeChat {
         true
     }
 
-    /// Stock pages send JSON as `text/plain`, and people as a form.
+    /// Stock pages declare their JSON as `text/plain`, and people as a form.
     fn says_json(&self) -> bool {
         false
     }

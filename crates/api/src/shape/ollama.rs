@@ -1,4 +1,4 @@
-//! Ollama's API: JSON values, one a line, and errors that are one text.
+//! Ollama's API: JSON values, one a line, and errors that have nothing but a text.
 
 use base::{Endpoint, JobId};
 use bytes::Bytes;
@@ -65,7 +65,7 @@ impl Shape for Ollama {
         is_raw.then_some(&Ollama(Endpoint::OllamaRaw))
     }
 
-    /// A stream is what it gives unless it is asked not to.
+    /// Ollama's API streams an answer unless the request says otherwise.
     fn complete(&self, _: &Uri, body: Bytes) -> Result<Bytes, ApiError> {
         Ok(if self.0.generates() { peek::completed(&body) } else { body })
     }

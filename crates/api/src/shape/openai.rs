@@ -1,4 +1,5 @@
-//! OpenAI's Chat Completions, Completions, Embeddings and Responses, its sound, pictures and moderations, and vLLM's scores.
+//! OpenAI's Chat Completions, Completions, Embeddings and Responses, its sound, pictures and moderations, and vLLM's
+//! scores.
 
 use base::{Endpoint, JobId};
 use protocol::{openai, sse};

@@ -14,7 +14,8 @@ impl Shape for Rerank {
         Endpoint::Rerank
     }
 
-    /// Each client finds the words where it looks for them: Cohere's in `message`, Jina's in `detail`, OpenAI's in `error`.
+    /// The message is in three places, where each sort of client looks for it: Cohere's in `message`, Jina's in
+    /// `detail`, OpenAI's in `error`.
     fn error_body(&self, error: &ApiError, id: JobId) -> String {
         let ApiError { message, kind, code, param, .. } = error;
         let openais = json!({

@@ -1,5 +1,5 @@
-//! Answers on their way back: translated from another shape, or passed on up to their end, without usage that
-//! only the server asked for.
+//! Answers on their way back to the client: translated from another shape, or passed on up to their logical end,
+//! without usage that only the server asked for.
 
 use std::time::Instant;
 
@@ -12,23 +12,23 @@ use translate::{Answer, BadAnswer, Body};
 
 use crate::head::is_plain_event_stream;
 
-/// Makes the client's answer, its head included.
+/// Makes the client's answer, with its head, from a provider's answer in another shape.
 pub(super) struct TranslatedAnswer {
     map: Box<dyn Answer>,
-    /// The kind of the client's body, once the head is there.
+    /// The kind of the client's body, once the head has come.
     body: Option<Body>,
     /// When the job was accepted.
     since: Instant,
 }
 
 impl TranslatedAnswer {
-    /// `since`: when the job was accepted.
+    /// A translated answer. `since`: when the job was accepted.
     pub(super) fn new(map: Box<dyn Answer>, since: Instant) -> Self {
         Self { map, body: None, since }
     }
 
-    /// The client's bytes. What was read before a fault is its own in a stream only: half a JSON value is
-    /// nothing.
+    /// The bytes for the client. After a fault, a stream's client still gets what was read before it; half a JSON
+    /// value is of no use to anybody.
     fn written(&self, out: Vec<u8>, read: Result<(), BadAnswer>) -> Result<Bytes, Unreadable> {
         let Err(BadAnswer(why)) = read else { return Ok(out.into()) };
         let before = if self.gathers() { Bytes::new() } else { out.into() };
@@ -41,7 +41,7 @@ impl AnswerMap for TranslatedAnswer {
         self.map.passed(self.since.elapsed());
         let (status, body) = self.map.head(head.status.as_u16(), kind(&head.headers));
         self.body = Some(body);
-        // An invalid status stays the provider's.
+        // If the translated status is not valid, the provider's stays.
         head.status = StatusCode::from_u16(status).unwrap_or(head.status);
         for name in OF_THE_OTHER_BYTES {
             head.headers.remove(name);
@@ -82,15 +82,15 @@ const OF_THE_OTHER_BYTES: [HeaderName; 5] = [
     header::ETAG,
 ];
 
-/// Reads anything but the two kinds of stream as one JSON value. An error page fails there and is
-/// reported as such.
+/// The kind of the provider's body. Anything but an event stream is read as one JSON value: an error page then fails
+/// to be read, and is reported as such.
 fn kind(headers: &HeaderMap) -> Body {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let kind = kind.unwrap_or_default().trim_start().to_ascii_lowercase();
     if kind.starts_with("text/event-stream") { Body::Events } else { Body::Json }
 }
 
-/// Lines are named as stock servers of the node protocol name them.
+/// Stock servers of the node protocol call their lines an event stream, and so does this.
 fn content_type(body: Body) -> HeaderValue {
     HeaderValue::from_static(match body {
         Body::Json | Body::Array => "application/json",
@@ -99,8 +99,8 @@ fn content_type(body: Body) -> HeaderValue {
     })
 }
 
-/// Passes an answer on in the client's own shape: up to its logical end, without usage that the client did
-/// not ask for, and with an error that agents act on in the words of their API.
+/// Passes on an answer in the client's own shape: up to its logical end, without usage that the client did not ask
+/// for. An error that agents act on is put into the words of their API.
 pub(super) struct PassedOn {
     endpoint: Endpoint,
     /// The job's id, for an error that is written in other words.
@@ -110,7 +110,7 @@ pub(super) struct PassedOn {
     kind: Kind,
 }
 
-/// The sort of answer; known once the head is there.
+/// The sort of answer, which its head shows.
 enum Kind {
     /// It passes unchanged.
     Unchanged,
@@ -140,7 +140,7 @@ impl AnswerMap for PassedOn {
         } else {
             return head;
         }
-        // The answer may be of another length than announced.
+        // The client's answer may have another length than the provider announced.
         head.headers.remove(header::CONTENT_LENGTH);
         head
     }
@@ -197,7 +197,7 @@ impl AnswerMap for PassedOn {
     }
 }
 
-/// The end of a stream whose last event is there.
+/// The last bytes for the client of a stream whose last event has come.
 fn last(end: &StreamEnd, usage: Option<&mut UsageFilter>) -> Bytes {
     let closing = Bytes::from_static(end.closing());
     match usage {
@@ -206,7 +206,7 @@ fn last(end: &StreamEnd, usage: Option<&mut UsageFilter>) -> Bytes {
     }
 }
 
-/// Whether a body is neither compressed nor a part.
+/// Whether a body is neither compressed nor only a part of one.
 fn is_plain(head: &Head) -> bool {
     let odd = [header::CONTENT_ENCODING, header::CONTENT_RANGE];
     odd.iter().all(|name| !head.headers.contains_key(name))

@@ -1,5 +1,5 @@
-//! Undoes the content coding of an answer that is translated. Providers are asked for none, but some
-//! compress every answer.
+//! Undoes the content coding of an answer that is translated. Providers are asked to use none, but some compress
+//! every answer.
 
 use std::io::Write;
 
@@ -11,10 +11,10 @@ use scheduler::{AnswerMap, Head, Unreadable};
 /// The most bytes that one chunk of an answer may become.
 const MAX_DECODED: usize = 8 * 1024 * 1024;
 
-/// The bytes that are decoded at once: they become at most about a thousand times as many.
+/// How many bytes are decoded at once. They become at most about a thousand times as many.
 const PIECE: usize = 1024;
 
-/// An answer's map that is given the answer without its coding.
+/// Undoes an answer's coding, and gives the answer to `map`.
 pub(super) struct Decoder<M> {
     map: M,
     coding: Coding,
@@ -24,7 +24,7 @@ enum Coding {
     None,
     Gzip(Box<GzDecoder<Vec<u8>>>),
     Deflate(Box<ZlibDecoder<Vec<u8>>>),
-    /// One that is not known here.
+    /// A coding that is not known here, or several.
     Other(String),
 }
 

@@ -1,10 +1,10 @@
-//! A client's request as a provider gets it: in another shape, with another model's name, and with
-//! a request for usage.
+//! A client's request as a provider gets it: where needed in another shape, with another model's name, or with a
+//! request for usage added.
 //!
 //! A provider of the client's own shape gets the client's bytes, with at most two edits spliced in;
-//! any other gets the request translated. The work is done before the job is submitted, for the
-//! provider that will most likely have it; only a job that moves to another sort of provider, or to
-//! another model, has it done again at its assignment: a large one on a thread of its own.
+//! any other gets the request translated. This is done before the job is submitted, for the
+//! provider that will most likely get the job. If the job is assigned to another sort of provider or another model, it
+//! is done again at the assignment: for a large request on a thread for blocking work.
 
 mod answer;
 mod coding;
@@ -31,21 +31,21 @@ use self::{
 };
 use crate::{blocking::INLINE_LIMIT, uploads::RoomLeft};
 
-/// Makes the providers' requests of one client's request.
+/// Makes the providers' requests from one client's request.
 pub(crate) struct Translation {
     endpoint: Endpoint,
     origin: Origin,
     peek: Peek,
-    /// Whether there is memory to keep requests of answers that have begun.
+    /// Says whether there is memory to keep the requests of answers that have begun.
     room: RoomLeft,
-    /// The last request that was made, until it is taken.
+    /// The last request that was made, until a provider gets it.
     made: Mutex<Option<ProviderRequest>>,
 }
 
-/// The request that a translation is of.
+/// The facts about the request that is translated.
 pub(crate) struct Origin {
     pub(crate) job: JobId,
-    /// When it was accepted.
+    /// When the job was accepted.
     pub(crate) accepted: Moment,
     /// The model by the name that the client used.
     pub(crate) model: ModelName,
@@ -74,7 +74,7 @@ struct ProviderRequest {
 }
 
 impl Translation {
-    /// For a request of shape `endpoint` with these peeked fields.
+    /// The translation of a request of shape `endpoint`. `peek`: the fields of its body that routing needs.
     pub(crate) fn new(endpoint: Endpoint, origin: Origin, peek: Peek, room: RoomLeft) -> Self {
         Self { endpoint, origin, peek, room, made: Mutex::default() }
     }
@@ -97,7 +97,7 @@ impl Translation {
         Ok(body)
     }
 
-    /// Drops the prepared request: the answer has begun, so the job will not move, or not soon.
+    /// Drops the prepared request. Called once the answer has begun, when the job will not move any more, or not soon.
     pub(crate) fn forget(&self) {
         self.keep(None);
     }
@@ -242,10 +242,10 @@ impl Translator for Translation {
     }
 }
 
-/// The changes to a body before it is sent.
+/// The changes to a body before it is sent to the provider.
 struct Edits {
     edits: Vec<Edit>,
-    /// Whether to ask for usage, which the body did not.
+    /// Whether an edit asks for usage, for which the client did not ask.
     asks_usage: bool,
 }
 
@@ -254,7 +254,7 @@ fn edits(body: &[u8], peek: &Peek, model: &ModelName, to: Endpoint) -> Edits {
     if peek.model != model.as_str() {
         edits.push(model_edit(peek, model));
     }
-    // The other shapes always report usage.
+    // Providers report usage in the other shapes without being asked.
     let can_ask = matches!(to, Endpoint::ChatCompletions | Endpoint::Completions) && peek.stream;
     let mut asks_usage = false;
     if can_ask
@@ -266,7 +266,7 @@ fn edits(body: &[u8], peek: &Peek, model: &ModelName, to: Endpoint) -> Edits {
     Edits { edits, asks_usage }
 }
 
-/// The other model's name in the place of the client's.
+/// The edit that puts a model's name in the place of the client's.
 fn model_edit(peek: &Peek, model: &ModelName) -> Edit {
     match peek.in_form {
         true => Edit { span: peek.model_span.clone(), text: model.to_string() },
@@ -285,7 +285,8 @@ fn for_another_shape(mut headers: HeaderMap, to: Endpoint) -> HeaderMap {
     }
     headers.remove(header::ACCEPT);
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    // The answer is read on its way back: no coding may be in the way. Without this header, any is welcome.
+    // The answer is read on its way back, so it must not be compressed. Without this header any coding would be
+    // allowed.
     headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     if to == Endpoint::Messages {
         let name = HeaderName::from_static(anthropic::VERSION_HEADER);

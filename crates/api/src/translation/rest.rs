@@ -1,4 +1,4 @@
-//! Answers that another provider goes on with: the record of what was delivered, and the next provider's request.
+//! Answers with which another provider goes on: the record of what was delivered, and the next provider's request.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use translate::{
 
 use super::for_another_shape;
 
-/// The record of an answer that began at this endpoint.
+/// The record of what was delivered of an answer that began at `endpoint`.
 pub(super) struct AnswerRecord {
     endpoint: Endpoint,
     context: Context,
@@ -22,15 +22,15 @@ pub(super) struct AnswerRecord {
 }
 
 enum State {
-    /// It is still the first provider's.
+    /// The first provider still has the answer.
     First(Box<Delivered>),
-    /// Another one goes on.
+    /// Another provider goes on with it.
     Rest(Box<NextAnswer>),
 }
 
 /// The answer of a provider that goes on.
 struct NextAnswer {
-    /// If it is served in another shape.
+    /// The translation of its answer, if that is in another shape than the client's.
     translated: Option<Box<dyn Answer>>,
     seam: Seam,
     /// The output of the translation, before it comes to the seam; empty between calls.
@@ -38,7 +38,7 @@ struct NextAnswer {
 }
 
 impl AnswerRecord {
-    /// `None` where answers of the endpoint are not gone on with.
+    /// An empty record; `None` if no provider can go on with answers of this endpoint.
     pub(super) fn new(endpoint: Endpoint, context: Context) -> Option<Self> {
         Some(Self { endpoint, context, state: State::First(Box::new(Delivered::new(endpoint)?)) })
     }
@@ -50,7 +50,8 @@ impl AnswerRecord {
         }
     }
 
-    /// The endpoint at which a provider of these goes on in this way: where the answer began, if it can.
+    /// The endpoint at which a provider that has `endpoints` goes on in this way: the one where the answer began, if
+    /// it can go on there.
     fn next_endpoint(&self, endpoints: Endpoints, how: Continuation) -> Option<Endpoint> {
         let all = [self.endpoint, Endpoint::ChatCompletions, Endpoint::Messages];
         all.into_iter().find(|to| {
@@ -74,7 +75,7 @@ impl AnswerRecord {
         })
     }
 
-    /// Prepares for the answer of a provider at endpoint `to`.
+    /// Prepares for the answer of the next provider, which gets the request at the endpoint `to`.
     fn await_rest(&mut self, to: Endpoint, body: &[u8]) {
         let translated = translate::answer(self.endpoint, to, &self.context, body);
         let seam = Seam::new(self.delivered().clone());
@@ -156,7 +157,7 @@ impl Record for AnswerRecord {
     }
 }
 
-/// The request as it goes to another endpoint.
+/// The request with the path and headers of another endpoint.
 fn translated(request: JobRequest, to: Endpoint) -> JobRequest {
     JobRequest {
         path_and_query: to.path().to_owned(),

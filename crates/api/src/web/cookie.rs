@@ -1,8 +1,8 @@
 //! The cookie of a session of the page, and when it counts.
 //!
-//! Cookies of one host are shared by all its ports. So the cookie's name says which server it is of: two servers on one
-//! machine do not overwrite each other's. Its value also has the page's path: a browser deletes a cookie only by the path
-//! that it was set for, and the server behind a proxy does not know that path.
+//! All ports of a host share their cookies. So the cookie's name has the server's id: two servers on one machine do
+//! not overwrite each other's cookies. The cookie's value also has the page's path: a browser deletes a cookie only by
+//! the path for which it was set, and a server behind a proxy does not know that path.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -28,13 +28,13 @@ pub struct SessionCookie {
 
 /// The content of a cookie.
 pub(super) struct CookieContent<'a> {
-    /// The text of a session.
+    /// The session's text, which is its credential.
     text: &'a str,
-    /// The path that it is set for.
+    /// The path for which the cookie is set.
     path: PagePath,
 }
 
-/// The path of the page as the browser has it: behind a proxy it may lie below another one.
+/// The path of the page as the browser has it. Behind a proxy it may lie below another path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PagePath(String);
 
@@ -72,7 +72,7 @@ impl SessionCookie {
         has_session_form(text).then_some(CookieContent { text, path })
     }
 
-    /// The header that sets it. `secure`: browsers are to send it over TLS only.
+    /// The header that sets the cookie. `secure`: whether browsers shall send it over TLS only.
     pub(super) fn set(
         &self,
         text: &Secret,
@@ -84,7 +84,7 @@ impl SessionCookie {
         self.header(&value, path, lasts.as_secs(), secure)
     }
 
-    /// The header that deletes it.
+    /// The header that deletes the cookie.
     pub(super) fn deleted(&self, path: &PagePath, secure: bool) -> Option<HeaderValue> {
         self.header("", path, 0, secure)
     }
@@ -124,7 +124,8 @@ impl CookieContent<'_> {
 }
 
 impl PagePath {
-    /// The path, if it is one that a cookie can be set for.
+    /// The path, if a cookie can be set for it: it must begin and end with a slash, be short, and have plain
+    /// characters only.
     pub(super) fn of(text: &str) -> Option<Self> {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._~/-".contains(&byte);
         let is_whole = text.starts_with('/') && text.ends_with('/') && text.len() <= MAX_PATH;
@@ -132,7 +133,7 @@ impl PagePath {
     }
 }
 
-/// The root of the server.
+/// The root, for a page that no proxy puts below another path.
 impl Default for PagePath {
     fn default() -> Self {
         Self("/".to_owned())

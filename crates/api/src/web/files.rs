@@ -1,4 +1,4 @@
-//! The files of the page. They have no routes: what no API has at a path is looked for among them.
+//! The files of the page. They have no routes: a path that no route has is looked for among them.
 
 use axum::{
     body::Body,
@@ -6,10 +6,10 @@ use axum::{
 };
 use http::{HeaderMap, Method, StatusCode, Uri, header};
 
-/// The longest code of a room that a browser is led to the page with, in bytes.
+/// The longest code of a room with which a browser is led to the page, in bytes.
 const MAX_CODE: usize = 64;
 
-/// A file of the page, if a request asks for one. At `/` only a client that wants HTML does.
+/// A file of the page, if a request asks for one. At `/` only a client that wants HTML asks for the page.
 pub(crate) fn answer(uri: &Uri, method: &Method, headers: &HeaderMap) -> Option<Response> {
     let asks = matches!(*method, Method::GET | Method::HEAD);
     if !asks || headers.contains_key(header::UPGRADE) {
@@ -22,8 +22,8 @@ pub(crate) fn answer(uri: &Uri, method: &Method, headers: &HeaderMap) -> Option<
     }
 }
 
-/// Leads a browser that follows the address of a room to the page for the room's guests. The address is relative, since
-/// the page may lie below a path of a proxy's. Whether there is such a room is not told.
+/// Leads a browser that follows the address of a room to the page for the room's guests. The new address is relative,
+/// because behind a proxy the page may lie below another path. The answer does not tell whether the room exists.
 fn to_room(path: &str) -> Option<Response> {
     let is_plain = |code: &&str| {
         let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
@@ -35,7 +35,7 @@ fn to_room(path: &str) -> Option<Response> {
     Some((StatusCode::SEE_OTHER, headers).into_response())
 }
 
-/// Whether a client names HTML among what it takes, as browsers do.
+/// Whether a client says that it takes HTML, as browsers do.
 pub(crate) fn wants_page(headers: &HeaderMap) -> bool {
     headers.get_all(header::ACCEPT).iter().any(|accept| {
         let accept = String::from_utf8_lossy(accept.as_bytes()).to_ascii_lowercase();

@@ -2,8 +2,8 @@
 //!
 //! - `files`: its files
 //! - `cookie`: the cookie of a session, and when it counts
-//! - `session`: tells who is signed in, signs a browser in, and signs it out; login codes
-//! - `state`: what signing in needs
+//! - `session`: shows who is signed in, signs a browser in, and signs it out; login codes
+//! - `state`: the state that signing in needs
 
 pub(crate) mod cookie;
 pub(crate) mod files;
@@ -40,7 +40,8 @@ pub(crate) fn name_of(key: Option<&Key>) -> String {
     key.map_or_else(|| OWNER.to_owned(), |key| key.record().name)
 }
 
-/// Has no cache keep an answer about a credential, and no browser take it for anything but JSON.
+/// Adds headers to an answer about a credential: no cache may keep it, and browsers must not take it for anything but
+/// what its content type says.
 fn kept_private(mut answer: Response) -> Response {
     let headers = answer.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

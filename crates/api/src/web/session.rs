@@ -1,5 +1,5 @@
-//! `/web/session` tells who is signed in, signs a browser in, and signs it out; `POST /web/code` makes a login code, by
-//! which another browser signs in with the same rights.
+//! `/web/session` shows who is signed in, signs a browser in, and signs it out. `POST /web/code` makes a login code,
+//! with which another browser signs in with the same rights.
 
 use std::{sync::Arc, time::Duration};
 
@@ -25,7 +25,7 @@ use crate::{
     state::{Api, Client, Peer},
 };
 
-/// The longest request, in bytes.
+/// The longest body of a request, in bytes.
 const LONGEST: usize = 4 * 1024;
 
 /// The scopes of the server's owner.
@@ -37,7 +37,7 @@ const OWNERS: [KeyScope; 5] = [
     KeyScope::Rooms,
 ];
 
-/// Body of `POST /web/session`. One of both credentials is there.
+/// The body of `POST /web/session`. It must have one of the two credentials, and not both.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SignIn {
@@ -46,7 +46,7 @@ struct SignIn {
     path: Option<String>,
 }
 
-/// The credential that somebody signs in by.
+/// The credential with which somebody signs in.
 enum Credential {
     Token(Secret),
     Code(Secret),
@@ -98,10 +98,10 @@ pub(crate) async fn sign_out(State(api): State<Api>, request: Request) -> Respon
     without_cookie(&api, &parts, answer)
 }
 
-/// The session that a request came by, with its key unless it is the owner's.
+/// The session of a request, with the session's key; without a key it is the owner's.
 ///
 /// # Errors
-/// 401 when the request shows no session, or one that has ended.
+/// 401 when the request has no session, or one that has ended.
 fn signed_in(api: &Api, parts: &Parts) -> Result<(Arc<PageSession>, Option<Arc<Key>>), ApiError> {
     let (keys, now) = (api.keys(), Moment::now());
     let text = access::presented(&parts.headers).filter(|text| has_session_form(text));
@@ -130,18 +130,18 @@ async fn end(api: &Api, parts: &Parts) -> Result<(), ApiError> {
     let (sessions, id) = (api.keys().page_sessions().clone(), session.id().clone());
     let ended = blocking(move || sessions.revoke(id.as_str())).await?;
     let ended = ended.map_err(|error| admin::failed(&error));
-    // Also when the store failed: in memory the session has already ended.
+    // Also when the store failed, because in memory the session has already ended.
     api.scheduler().sign_out(session.id());
     let by = Operator::of(&session.holder(), Some(session.id().as_str()));
     by.record(api, "web.session.end", session.id().as_str(), &ended).await;
     ended.map(drop)
 }
 
-/// The holder of a credential. Wrong ones are counted by address; the count and the look are one step, so that an
-/// address cannot have more of them looked at by sending them at once.
+/// The holder of a credential. Wrong credentials are counted by address. The lock is held from the look at the count
+/// to the new count, so that an address gets no more tries by sending many at once.
 ///
 /// # Errors
-/// 401 when it is wrong, 429 when too many were.
+/// 401 when the credential is wrong, 429 after too many wrong ones.
 fn known(
     api: &Api,
     from: ClientAddress,
@@ -166,7 +166,7 @@ impl Credential {
     fn holder(&self, api: &Api, now: Moment) -> Result<(Holder, Option<Arc<Key>>), ApiError> {
         let keys = api.keys();
         let holder = match self {
-            // A session is for one browser, and lasts no longer by being handed on.
+            // A session is for one browser: another session cannot be made from it, which would prolong it.
             Self::Token(text) if has_session_form(text.expose()) => return Err(wrong_token()),
             Self::Token(text) => {
                 keys.holder(text.expose(), now).map_err(|denied| match denied {
@@ -182,7 +182,7 @@ impl Credential {
         Ok((holder, key))
     }
 
-    /// Its name in the audit log.
+    /// The name of signing in with it in the audit log.
     const fn action(&self) -> &'static str {
         match self {
             Self::Token(_) => "web.session.create",
@@ -199,7 +199,8 @@ fn credential(token: Option<Secret>, code: Option<Secret>) -> Option<Credential>
     }
 }
 
-/// Has the browser delete the cookie that a request came by, whose session has ended: it would be sent again and again.
+/// Makes the browser delete the cookie of the request, whose session has ended. Otherwise the browser would send it
+/// again and again.
 fn without_cookie(api: &Api, parts: &Parts, mut answer: Response) -> Response {
     let (cookie, presented) = (&api.web().cookie, access::presented(&parts.headers));
     let content =

@@ -1,4 +1,4 @@
-//! The parts that signing in at the page needs.
+//! The state that signing in at the page needs.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -7,7 +7,7 @@ use protocol::invitation::ServerId;
 
 use super::cookie::SessionCookie;
 
-/// The parts that signing in needs.
+/// The state that signing in needs.
 pub(crate) struct Web {
     pub(crate) cookie: SessionCookie,
     lock_out: Mutex<LockOut>,
@@ -19,7 +19,7 @@ impl Web {
         Self { cookie: SessionCookie::of(server), lock_out }
     }
 
-    /// Addresses with too many wrong tokens and codes.
+    /// Counts wrong tokens and codes by address, and locks out addresses with too many.
     pub(super) fn lock_out(&self) -> MutexGuard<'_, LockOut> {
         self.lock_out.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -36,14 +36,14 @@ use super::{
 };
 use crate::{error::ApiError, head::is_plain_event_stream};
 
-/// The longest text that is sent as one token, in bytes. Only answers that are not streams reach it.
+/// The longest text that is sent as one token, in bytes. Only an answer that is not a stream has a longer text.
 const MAX_TOKEN: usize = 16 * 1024;
 
 /// An answer that is being read. Dropping it before its end cancels the job and tells the watchers.
 pub(super) struct Ask {
     room: Arc<Room>,
     jobs: Arc<MessageJobs>,
-    /// `None` after the end was announced to the watchers.
+    /// `None` once the watchers were told of the end, or the request was refused.
     in_flight: Option<InFlight>,
     answer: Answer,
     request: Request,
@@ -52,7 +52,7 @@ pub(super) struct Ask {
     participant: String,
     began: Instant,
     first_token: Option<Duration>,
-    /// Tokens so far.
+    /// The number of tokens so far.
     seq: u64,
     /// Messages for the asker that are still to be sent.
     messages: VecDeque<ServerMessage>,
@@ -64,7 +64,7 @@ pub(super) struct Request {
 }
 
 impl Ask {
-    /// The answer to a request that was submitted just now.
+    /// Begins to read the answer to a request that has just been submitted.
     pub(super) fn new(
         room: Arc<Room>,
         jobs: Arc<MessageJobs>,
@@ -88,7 +88,8 @@ impl Ask {
         }
     }
 
-    /// The error of a request that was refused at once, for instance by a full queue. Watchers are not told yet.
+    /// The error of a request that was refused at once, for instance by a full queue. The caller has to tell the
+    /// watchers.
     pub(super) fn refused(&mut self) -> Option<ApiError> {
         match self.answer.poll_head(&mut Context::from_waker(Waker::noop())) {
             Poll::Pending => None,
@@ -153,7 +154,7 @@ impl Ask {
         self.reading.head(status.as_u16(), body);
     }
 
-    /// The participant that has the job or had it last; empty when no participant ever had it.
+    /// The id of the participant that has the job or had it last; empty when no participant ever had it.
     fn holder(&self) -> String {
         let job = self.answer.job();
         self.jobs.holder(job).or_else(|| self.room.holder(job)).unwrap_or_default()

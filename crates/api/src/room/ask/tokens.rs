@@ -9,7 +9,7 @@ use translate::{
 /// The new tokens of an answer, and its end.
 #[derive(Debug, Default)]
 pub(super) struct Tokens {
-    /// Pieces of text.
+    /// The new pieces of text.
     pub(super) said: Vec<String>,
     /// How the answer ended, if it has ended.
     pub(super) end: Option<Result<AnswerFacts, String>>,
@@ -20,7 +20,7 @@ pub(super) struct Tokens {
 /// The facts of a complete answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct AnswerFacts {
-    /// The number of its tokens.
+    /// The number of its tokens, if the participant reported it.
     pub(super) tokens: Option<u64>,
 }
 

@@ -11,8 +11,8 @@ use crate::{
     state::{Api, Client},
 };
 
-/// Answers a request for a room of this server with `router`, which passes nothing on: its handlers find the client as
-/// the other server saw it. 503 if the room is not here any more.
+/// Answers a request for a room of this server by `router`, which must pass no request on. Its handlers find the
+/// client as the other server saw it. The answer is 503 if the room is not at this server any more.
 pub async fn answer(
     api: &Api,
     router: Router,

@@ -1,10 +1,10 @@
-//! Rooms of several servers that act as one: a request about a room whose home is another server is carried there
-//! whole, and its answer comes back as it is.
+//! Rooms of a fleet: a request about a room whose home is a fellow is carried to the fellow whole, and the answer
+//! comes back as it is.
 //!
-//! - [`PassedOn`]: what the server that a client reached says of a request
+//! - [`PassedOn`]: the facts about a request that the server which the client reached states
 //! - `named`: which room a request is about
 //! - `passing`: requests on their way to another server, and their answers
-//! - [`arrival`]: the same at the room's home
+//! - [`arrival`]: the same requests at their room's home
 //! - `way`: the way to the other servers ([`RoomHomes`])
 //! - `refusal`: why a request is not carried, in the form of its path
 
@@ -34,7 +34,7 @@ pub use self::{passed_on::PassedOn, way::RoomHomes};
 use super::access::{caller, from};
 use crate::{admin, state::Api};
 
-/// The same paths, whose requests about rooms of other servers are carried there.
+/// The same routes, but requests about a fellow's rooms are carried to the fellow.
 pub fn with_homes(router: Router, api: Api) -> Router {
     router.layer(from_fn_with_state(api, pass_on))
 }
@@ -55,7 +55,7 @@ async fn pass_on(State(api): State<Api>, request: Request, next: Next) -> Respon
     }
 }
 
-/// Carries the request of a client that names a room by its code, unless it has tried too many.
+/// Carries the request of a client that names a room by its code, unless the client has tried too many wrong codes.
 async fn carry_for(
     api: &Api,
     known: &Arc<KnownRoom>,
@@ -75,8 +75,8 @@ fn caller_of(parts: &Parts) -> (ClientAddress, Option<String>) {
     (from, token.map(str::to_owned))
 }
 
-/// The answer to a message about a room that the path does not name, if the room's home is another server. `body` is
-/// what was read of the message.
+/// The answer to a message that names a room in its body, if the room's home is a fellow; `None` if it is not. `body`:
+/// the message's body, which has been read.
 pub(super) async fn carry_message(
     api: &Api,
     parts: &Parts,

@@ -7,10 +7,10 @@ use http::request::Parts;
 
 use crate::{paths, room::access::parameter, state::Api};
 
-/// The parameter of the paths of one room.
+/// The name of the parameter for the code, in the routes of a single room.
 const CODE: &str = "code";
 
-/// The paths that name a room in their query, and the parameter.
+/// The paths whose query names a room, each with the parameter's name.
 const IN_QUERY: [(&str, &str); 2] = [("/v1/worker/connect", "room"), ("/events", "room")];
 
 /// The paths of Ollama's API.
@@ -25,7 +25,7 @@ pub(super) enum RoomReference {
     Bound(RoomId),
 }
 
-/// The room that a request names. Called after its path was found.
+/// The room that a request names. Called after routing, which finds the parameters of the path.
 pub(super) async fn of(api: &Api, parts: &mut Parts) -> Option<RoomReference> {
     if let Some(code) = in_path(parts).await.or_else(|| in_query(parts)) {
         return Some(RoomReference::Code(code));
@@ -34,7 +34,8 @@ pub(super) async fn of(api: &Api, parts: &mut Parts) -> Option<RoomReference> {
     api.rules().keys.room_of(shown, Moment::now()).map(RoomReference::Bound)
 }
 
-/// Whether a path is an API's, where a key that is bound to a room leads there. The page's own files are at every server.
+/// Whether a path belongs to an API: only there does a key that is bound to a room lead to the room's home. Every
+/// server has the page's own files.
 fn is_of_an_api(path: &str) -> bool {
     paths::is_served(path) || path.starts_with(OLLAMA)
 }

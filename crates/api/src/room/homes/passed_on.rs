@@ -1,5 +1,5 @@
-//! The facts about a request that the server passes on to the room's home, which believes them: only servers that
-//! act as one can state them.
+//! The facts about a request that a server states when it passes the request on to a room's home. The home believes
+//! them, because only its fellows can state them.
 
 use std::{
     net::{IpAddr, Ipv4Addr},
@@ -21,14 +21,15 @@ pub struct PassedOn {
     pub by_proxy: bool,
     /// Whether a web page of another origin made a browser send it.
     pub foreign_page: bool,
-    /// The far end of the client's connection. A program of that server's machine is not local to the home.
+    /// The far end of the client's connection. It is `0.0.0.0` for a program on the stating server's own machine,
+    /// which is not local to the home.
     pub peer: IpAddr,
-    /// Whether the server was reached over TLS.
+    /// Whether the client reached the stating server over TLS.
     pub tls: bool,
 }
 
 impl PassedOn {
-    /// The facts about a request of this client, over a connection from `peer`, about a room.
+    /// The facts about a request of `client` about a room, over a connection from `peer`.
     pub(super) fn new(room: &RoomId, client: ClientAddress, peer: IpAddr, tls: bool) -> Self {
         let (peer, nobody) = (peer.to_canonical(), IpAddr::from(Ipv4Addr::UNSPECIFIED));
         Self {
@@ -41,14 +42,14 @@ impl PassedOn {
         }
     }
 
-    /// The client, as the server that it reached counts it.
+    /// The client's address, as the server that it reached counts it.
     pub(super) fn address(&self) -> ClientAddress {
         let address = ClientAddress::new(self.client);
         let address = if self.by_proxy { address.by_proxy() } else { address };
         if self.foreign_page { address.of_foreign_page() } else { address }
     }
 
-    /// Whether the server that a request came to was reached over TLS, if the request was passed on.
+    /// For a request that was passed on, whether the client reached the other server over TLS; `None` for any other.
     pub(in crate::room) fn tells_of_tls(extensions: &Extensions) -> Option<bool> {
         extensions.get::<Arc<Self>>().map(|passed_on| passed_on.tls)
     }

@@ -34,7 +34,7 @@ pub(in crate::room) async fn carry(
     }
 }
 
-/// The API whose error event ends a stream that breaks off.
+/// The API whose error event ends the answer's stream if it breaks off; `None` if the path is not an endpoint's.
 fn shape_of(method: &Method, uri: &Uri) -> Option<&'static dyn Shape> {
     let (room, rest) = split_room(uri.path());
     let is_it = |shape: &&dyn Shape| shape.endpoint().path() == rest;
@@ -66,15 +66,15 @@ fn back(
     }
 }
 
-/// An endless answer, which ends when this server drains: it would hold up the drain.
+/// Ends an endless answer when this server drains, because it would hold up the drain.
 fn until_drain(api: &Api, body: Body) -> Body {
     let from = (body.into_data_stream(), api.draining());
     Body::from_stream(unfold(from, async |(mut body, mut draining)| {
         let bytes = tokio::select! {
-            // Bytes that are here go out before it ends.
+            // Bytes that have come already go out before the answer ends.
             biased;
             bytes = body.next() => bytes,
-            // The sender is gone only with the server.
+            // The wait fails only without a sender, which exists as long as the server.
             _ = draining.wait_for(|draining| *draining) => None,
         };
         Some((bytes?, (body, draining)))

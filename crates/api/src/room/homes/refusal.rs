@@ -15,7 +15,7 @@ use crate::{
     shape,
 };
 
-/// After this a client should try again: by then another server is the home, or the same one is there again.
+/// The `retry-after` of these errors: by then another server is the room's home, or the home can be reached again.
 const TRY_AGAIN: Duration = Duration::from_secs(2);
 
 /// The error for a room whose home cannot be reached.
@@ -31,7 +31,7 @@ pub(super) fn away(uri: &Uri, room: &KnownRoom, why: &str) -> Response {
     )
 }
 
-/// The error for a room that was here, or was to be, when another server passed the request on.
+/// The error for a request that another server passed on to this one, which is no longer the room's home, or not yet.
 pub(super) fn moved(uri: &Uri) -> Response {
     unavailable(uri, "The room is moving to another server.".to_owned())
 }
@@ -41,7 +41,7 @@ fn unavailable(uri: &Uri, words: String) -> Response {
     refusal(uri, failure.hint("Try again in a moment.").retry_after(TRY_AGAIN))
 }
 
-/// An error in the form of a path.
+/// An error in the form that the errors of this path have.
 pub(super) fn refusal(uri: &Uri, failure: impl Into<Failure>) -> Response {
     let (failure, path) = (failure.into(), uri.path());
     let below = |root: &str| {
@@ -56,7 +56,7 @@ pub(super) fn refusal(uri: &Uri, failure: impl Into<Failure>) -> Response {
     }
 }
 
-/// In the form of an API of the server, for a key that is bound to a room.
+/// The same in the form of an API's path, which a request with a key that is bound to a room can have.
 fn plain_path(path: &str, failure: &Failure) -> Response {
     let error = ApiError::new(failure.status, Kind::of_status(failure.status), failure.text());
     let error = ApiError { retry_after: failure.wait(), ..error };

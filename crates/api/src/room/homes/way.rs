@@ -7,12 +7,12 @@ use store::RoomHome;
 
 use super::passed_on::PassedOn;
 
-/// The way to the other servers, among servers that act as one.
+/// The way to the fellows of this server.
 pub trait RoomHomes: Send + Sync {
     /// Carries a request to the home of its room. An error of the answer's body says in words why it broke off.
     ///
     /// # Errors
-    /// Why the home cannot be reached, in words.
+    /// In words, why the home cannot be reached.
     fn carry(
         &self,
         home: &RoomHome,

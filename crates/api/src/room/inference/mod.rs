@@ -84,8 +84,8 @@ async fn consume_in_room(
 }
 
 /// The scope of a request that names a room by its code. A key of the server counts only in the room that it
-/// is bound to: there it replaces the password, and its limits apply. An invalid key is refused, because it
-/// may have been meant as the password.
+/// is bound to: there it replaces the password, and its limits apply. In a room without a password an invalid key is
+/// refused.
 pub(crate) async fn request_scope(
     api: &Api,
     code: &str,

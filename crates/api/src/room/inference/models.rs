@@ -1,5 +1,5 @@
-//! `GET /rooms/{code}/v1/models`: each participant, as stock clients expect, and after them each model by its name,
-//! for clients that show nothing but ids. Either is requested by its id.
+//! `GET /rooms/{code}/v1/models`: first each participant, as stock clients expect, then each model by its name, for
+//! clients that show only ids. A request names either of them by its id.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -21,13 +21,13 @@ struct List {
     data: Vec<Model>,
 }
 
-/// A participant, or a model of one. Clients request it by its id, and stock clients show its `gambi`,
-/// which no model beyond rooms has.
+/// A participant, or a model of a participant. Clients request it by its id. Stock clients show its `gambi`, which
+/// models outside rooms do not have.
 #[derive(Serialize, Clone)]
 struct Model {
     id: String,
     object: &'static str,
-    /// When it joined, in seconds since 1970.
+    /// When the participant joined, in seconds since 1970.
     created: u64,
     owned_by: String,
     gambi: Details,
@@ -66,8 +66,8 @@ impl List {
     }
 }
 
-/// The models of participants by their names, each as the first participant has it that offers it. A name that is
-/// a participant's id means that participant.
+/// The models of participants by their names, each with the facts of the first participant that offers it. A name that
+/// is also a participant's id is left out: it means that participant.
 fn by_name(participants: &[ParticipantInfo]) -> Vec<Model> {
     let ids: HashSet<&str> = participants.iter().map(|one| one.id.as_str()).collect();
     let mut named = BTreeMap::new();

@@ -39,7 +39,7 @@ pub(super) async fn show(State(api): State<Api>, named: Named, request: Request)
     ask_maker(&api, named, request).await.0
 }
 
-/// Asks for a response to be deleted.
+/// Asks the participant that made a response to delete it.
 pub(super) async fn delete(State(api): State<Api>, named: Named, request: Request) -> Response {
     let (response, found) = ask_maker(&api, named, request).await;
     if let Some((room, id)) = found.filter(|_| response.status().is_success()) {
@@ -48,7 +48,8 @@ pub(super) async fn delete(State(api): State<Api>, named: Named, request: Reques
     response
 }
 
-/// The participant's answer, and the id of the response that it concerns.
+/// The participant's answer, with the room and the id of the response that it concerns; only the answer if it is
+/// refused.
 async fn ask_maker(
     api: &Api,
     named: Named,
@@ -155,7 +156,7 @@ fn request(parts: &Parts, via: Option<HeaderValue>) -> JobRequest {
     }
 }
 
-/// Gives errors their own message: only the response's maker can answer, no other participant.
+/// Turns the error for a missing model into that for a missing participant: only the response's maker can answer.
 fn of_maker_gone(error: ApiError) -> ApiError {
     if error.code == Some("model_not_found") { disconnected() } else { error }
 }

@@ -73,11 +73,11 @@ async fn take(api: &Api, request: Request, code: Option<&str>) -> Response {
     }
 }
 
-/// A posted message's request, and the room of its path.
+/// The request by which a message was posted.
 struct Post<'a> {
     api: &'a Api,
     parts: &'a Parts,
-    /// The only room that the message may concern.
+    /// The code in the path, if it has one: the only room that the message may concern.
     code: Option<&'a str>,
 }
 
@@ -119,10 +119,11 @@ impl Post<'_> {
         Ok(response(StatusCode::CREATED, ServerMessage::RoomCreated(created)))
     }
 
-    /// The endpoint of a participant that joins, if the server may call it. Behind a proxy the
-    /// address of a request is not the participant's own. And a page of another origin can make a
-    /// browser send a request that its user knows nothing of; on this machine such a page may even
-    /// have a name that leads here, and so be of the same origin.
+    /// The endpoint of a participant that joins, if the server may call it. If the server calls only endpoints at the
+    /// participant's own address, a request through a proxy is refused, because its address is the proxy's. A page of
+    /// another origin is refused, because it can make a browser send a request that its user knows nothing of. On this
+    /// machine such a page may even have a host name that leads here, and so be of the same origin: the request must
+    /// then count as local.
     async fn reach(&self, endpoint: &str) -> Result<ResolvedEndpoint, Failure> {
         let endpoints = self.api.rooms().permissions.copied().endpoints;
         if endpoints == Endpoints::Own && is_forwarded(&self.parts.headers) {
@@ -226,7 +227,7 @@ fn response(status: StatusCode, message: ServerMessage) -> Response {
     (status, Json(message)).into_response()
 }
 
-/// The error for an invalid message. If it was meant as an `llm:request`, the error carries its id.
+/// The error for an invalid message. If the message was meant as an `llm:request`, the error carries its request id.
 fn misread(parts: &Parts, body: &[u8], bad: BadMessage) -> Response {
     if let Some(response) = for_anthropic(parts, body) {
         return response;
@@ -238,8 +239,8 @@ fn misread(parts: &Parts, body: &[u8], bad: BadMessage) -> Response {
     }
 }
 
-/// The answer to a request that is meant for Anthropic's Messages. Nothing in its head says so, or it would have been
-/// [led there](crate::paths); its body does.
+/// The answer to a request whose body shows that it is meant for Anthropic's Messages. Its headers do not show that,
+/// or the request would have been [led there](crate::paths).
 fn for_anthropic(parts: &Parts, body: &[u8]) -> Option<Response> {
     #[derive(serde::Deserialize)]
     struct AnthropicRequest<'a> {

@@ -43,15 +43,15 @@ pub(super) async fn put(State(api): State<Api>, ids: Ids, request: Request) -> A
     let (parts, body) = request.into_parts();
     let body = read_body(&api, &parts, body).await?;
     let (code, id) = named(ids)?;
-    // Checked first: without the code, a client learns nothing about the room.
+    // Checked before the body is: without the right code, a client learns nothing about the room.
     find(&api, &parts, &code)?;
     let request = PutParticipant::decode(&body)?;
     let room = enter_with(&api, &parts, &code, request.password.as_deref()).await?;
     let server = server_url(&api, &parts)?;
     let joined = join(&room, joining(id, request, &parts.headers), &parts).await?;
-    let request_scope = tunnel(&server, &room, &joined.participant.id)?;
+    let tunnel = tunnel(&server, &room, &joined.participant.id)?;
     let status = if joined.created { StatusCode::CREATED } else { StatusCode::OK };
-    Ok(good(status, answer(&room, joined, request_scope)))
+    Ok(good(status, answer(&room, joined, tunnel)))
 }
 
 fn joining(id: String, request: PutParticipant, headers: &HeaderMap) -> JoinRequest {
@@ -88,7 +88,7 @@ fn answer(room: &Room, joined: JoinAnswer, tunnel: TunnelPlace) -> PutParticipan
     }
 }
 
-/// Where the tunnel of a participant is opened.
+/// The URL at which a participant opens its tunnel, with the token for that.
 fn tunnel(server: &str, room: &Room, id: &str) -> Result<TunnelPlace, Failure> {
     let token = room.tunnel_token(id, Moment::now().wall_ms)?.expose().to_owned();
     let (code, id) = (room.short_code(), in_path(id));
@@ -101,8 +101,8 @@ fn server_url(api: &Api, parts: &Parts) -> Result<String, Failure> {
     Ok(format!("{scheme}://{}", host(parts)?))
 }
 
-/// Whether the client speaks TLS, with the server that it reached or with a proxy in front of it. The proxy's header is
-/// trusted, because it only changes the URL in the answer to its own client.
+/// Whether the client speaks TLS, with the server that it reached or with a proxy in front of it. The proxy's header
+/// is trusted, because it only changes the URL in the answer to its own client.
 fn is_secure(api: &Api, parts: &Parts) -> bool {
     let forwarded = parts.headers.get("x-forwarded-proto").and_then(|value| value.to_str().ok());
     let first = forwarded.and_then(|protocols| protocols.split(',').next()).map(str::trim);
@@ -128,7 +128,7 @@ fn in_path(text: &str) -> String {
     encoded.collect()
 }
 
-/// `DELETE /v1/rooms/{code}/participants/{id}`: the participant's own, and the host's.
+/// `DELETE /v1/rooms/{code}/participants/{id}`: for the participant itself and the host.
 pub(super) async fn remove(State(api): State<Api>, ids: Ids, request: Request) -> Answer {
     let (parts, _) = request.into_parts();
     let (code, id) = named(ids)?;

@@ -31,8 +31,8 @@ pub(super) async fn create(State(api): State<Api>, request: Request) -> Answer {
     Ok(good(StatusCode::CREATED, CreatedRoom { room, host_id, host_token }))
 }
 
-/// Makes a room, and notes that its maker's address knows the code, whatever codes are tried from
-/// there later.
+/// Makes a room, and notes that its maker's address knows the code: the maker can enter even after too many wrong
+/// codes came from that address.
 pub(in crate::room) async fn make(
     api: &Api,
     parts: &Parts,
@@ -93,10 +93,10 @@ pub(super) async fn close(State(api): State<Api>, code: Code, request: Request) 
 
 async fn end(api: &Api, room: Arc<Room>, reason: &'static str) -> Result<(), ApiError> {
     let (rooms, scope) = (api.rooms().rooms.clone(), room.scope());
-    // Before the watchers are closed, so that they see the end of its jobs.
+    // Before the room's watchers are closed, so that they see the end of its jobs.
     api.scheduler().close(&scope);
     let ended = blocking(move || rooms.close(room.id(), reason)).await?;
-    // No provider would ever take jobs that were submitted in between.
+    // Once more, for jobs that were submitted in between: no provider would ever take them.
     api.scheduler().close(&scope);
     ended.map_err(|error| failed(&error))
 }
