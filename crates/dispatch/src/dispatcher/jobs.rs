@@ -53,7 +53,8 @@ impl Dispatcher {
         }
     }
 
-    /// A provider goes on with an answer that is complete: it is told to stop.
+    /// Handles a provider that has not ended an answer which is complete for its consumer: it is
+    /// told to stop.
     fn complete_due(&mut self, now: Instant, id: JobId) {
         let Some((_, hold)) = self.release(id) else { return };
         self.answered(now, hold, None);
