@@ -46,7 +46,7 @@ impl Claims {
         self.0.get(node).is_some_and(|claim| claim.context.has(dot))
     }
 
-    /// The member that ran this incarnation when it was last heard of, and what it showed then.
+    /// The member that ran this incarnation when it last showed its context, and what it showed.
     pub(crate) fn of(&self, incarnation: Incarnation) -> Option<(&NodeId, &Claim)> {
         self.iter().find(|(_, claim)| claim.incarnation == incarnation)
     }

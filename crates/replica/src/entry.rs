@@ -138,10 +138,10 @@ pub struct Entry {
     pub dead: bool,
     /// The write's name.
     pub dot: Dot,
-    /// The name of the first write of the object (of a session, of this life). It stays in later
-    /// versions. A member that noted it, and has nothing under the key, knows that the object was
-    /// deleted, even if it never saw this version: otherwise a write made at the same time as a
-    /// delete would bring the object back once the tombstone is gone.
+    /// The name of the object's first write; for a session, of the first write of this life. Later
+    /// versions keep it. A member that noted this write, and has no entry under the key, knows that
+    /// the object was deleted, even if it never saw this version. Otherwise a write made at the
+    /// same time as a delete would bring the object back once the tombstone is dropped.
     pub birth: Dot,
     /// The births of earlier lives, the latest last. When the tombstone of this life is dropped,
     /// they are noted with it, so that versions of those lives are known to be dead, too.

@@ -64,7 +64,7 @@ pub(crate) struct Ask {
     pub(crate) heard: Instant,
     /// The keys that the member listed, and those of the entries that it sent.
     pub(crate) keys: BTreeSet<Key>,
-    /// Whether a bound kept an entry out.
+    /// Whether an entry was not taken in because of a bound.
     pub(crate) refused: bool,
     /// The hash of the retired incarnations when the pull began.
     pub(crate) retired_hash: u64,

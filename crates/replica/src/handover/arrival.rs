@@ -58,7 +58,7 @@ pub enum ArrivalInput {
     Whole,
     /// The sender left before that, or sent parts that cannot be used.
     Broken,
-    /// The session's present version says that it is this member's, by this move or a later one.
+    /// The session's present version names this member as owner, by this move or a later one.
     Ours,
     /// The owner asks whether the session is taken.
     Asked,
