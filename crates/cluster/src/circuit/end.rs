@@ -184,8 +184,8 @@ impl CircuitEnd {
         !self.ready.is_empty()
     }
 
-    /// The rest of a long frame cannot come before its first pieces are acknowledged. Frames before
-    /// it must have been taken, or they would be acknowledged, too.
+    /// Counts the first pieces of a long frame as taken, since its rest cannot come before they are
+    /// acknowledged. All frames before it must have been taken, or they would be acknowledged, too.
     fn take_partial(&mut self) {
         if self.ready.is_empty() {
             self.taken = self.received;
