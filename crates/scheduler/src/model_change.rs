@@ -42,7 +42,7 @@ impl ModelChange {
 
     /// Says how it went. Dropping the change instead says that the provider has left.
     pub fn end(self, how: Result<(), ModelChangeError>) {
-        // The one who asked may no longer wait.
+        // The one who asked may have stopped waiting.
         let _ = self.done.send(how);
     }
 

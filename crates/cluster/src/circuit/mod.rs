@@ -110,8 +110,8 @@ pub struct Circuit {
     leaving: CancellationToken,
 }
 
-/// The far end of a circuit pair whose near end is a [`Circuit`] or a [`Served`], and which no link
-/// carries.
+/// The far end of a circuit, for a task in this process: it reads the requests and writes the
+/// answers.
 pub(crate) struct FarEnd {
     pub(crate) requests: OutboxReader,
     pub(crate) answers: Outbox,

@@ -49,7 +49,6 @@ impl Reply {
         self.begun = true;
         // Stock nodes whose backend does not stream send the answer as one chunk. It has the usage,
         // but no finish reason.
-        // usage, but without a finish reason.
         self.finished |= look.finishes || look.tells_usage;
         match &mut self.kind {
             Kind::Events => Ok(event(chunk)),

@@ -78,7 +78,7 @@ impl Shelf {
             return Ok(Arc::new(hashed));
         }
         let (sender, result) = oneshot::channel();
-        // The caller may no longer wait.
+        // The caller may have stopped waiting.
         hasher.hash(offered, Box::new(move |hashed| _ = sender.send(hashed)));
         let hashed = result.await.unwrap_or(Err(HashError::Stopped));
         hashed.map_err(|error| base::error::chain(&error))

@@ -63,7 +63,7 @@ fn flight(wan: &Arc<Wan>, peer: &Arc<Peer>, id: NodeId) -> watch::Receiver<Optio
         // has ended.
         own.flights.lock().remove(&id);
         if let Some(reached) = reached {
-            // The callers may no longer wait.
+            // The callers may have stopped waiting.
             let _ = land.send(Some(reached));
         }
     });

@@ -158,7 +158,7 @@ async fn deny<T>(asks: &mut mpsc::Receiver<Ask>, why: &str, wait: impl Future<Ou
             biased;
             done = &mut wait => return done,
             Some(ask) = asks.recv() => {
-                // The caller may no longer wait.
+                // The caller may have stopped waiting.
                 let _ = ask.answer.send(Err(NoLink(why.to_owned())));
             }
         }

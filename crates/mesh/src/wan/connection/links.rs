@@ -68,7 +68,7 @@ impl Connection<'_> {
         if let Some((_, session_link)) =
             links.find(|(_, session_link)| session_link.link.is_usable())
         {
-            // The caller may no longer wait.
+            // The caller may have stopped waiting.
             let _ = answer.send(Ok(Arc::clone(&session_link.link)));
             return;
         }
@@ -173,7 +173,7 @@ impl Connection<'_> {
 
     fn answer_waiting(&mut self, peer: &NodeId, answer: &Result<Arc<Link>, NoLink>) {
         for waiting in self.waiting.remove(peer).unwrap_or_default() {
-            // The caller may no longer wait.
+            // The caller may have stopped waiting.
             let _ = waiting.send(answer.clone());
         }
     }
