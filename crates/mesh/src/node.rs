@@ -126,8 +126,7 @@ impl Mesh {
         if let Some(bound) = listener.as_ref().and_then(|listener| listener.local_addr().ok()) {
             machine.facts.listens(bound);
         }
-        // Readings of the condition that take long come later, so that peers find this machine
-        // soon.
+        // Before any link, since hellos and announcements contain the hardware. This may take seconds.
         stop.run_until_cancelled(machine.facts.detect()).await;
         let own = Arc::clone(&machine);
         machine.tasks.spawn(async move { own.facts.keep_reading(&own.stop).await });

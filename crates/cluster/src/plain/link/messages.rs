@@ -139,8 +139,8 @@ impl PlainLink {
     }
 }
 
-/// The claims of a snapshot, one for each object. A session that it lists is not gone, even if it
-/// has a tombstone for it.
+/// The claims of a snapshot, one for each object. A session that the snapshot lists is not gone, even
+/// if the snapshot has a tombstone for it.
 fn words(state: State) -> Vec<Word> {
     let mut gone: Vec<_> = state.tombstones.iter().map(|of| of.session_id).collect();
     gone.retain(|id| state.sessions.iter().all(|session| session.id != *id));
