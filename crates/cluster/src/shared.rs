@@ -138,7 +138,8 @@ impl Shared {
         });
     }
 
-    /// Reports the end of a link. If two machines have one id, the operators of all ends are told.
+    /// Reports the end of a link. If two machines have one id, the operators of all ends get a
+    /// notice.
     pub(crate) fn link_ended(&self, node: &str, end: &LinkEnd) {
         match end {
             LinkEnd::Copied => {
@@ -155,7 +156,7 @@ impl Shared {
         }
     }
 
-    /// A plain peer came, left, or was renamed. The other members are told by this member's entry.
+    /// A plain peer came, left, or was renamed. The other members see it in this member's entry.
     pub(crate) fn plain_changed(self: &Arc<Self>) {
         let shared = Arc::clone(self);
         tokio::spawn(async move {

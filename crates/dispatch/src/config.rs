@@ -32,7 +32,7 @@ pub struct Config {
     /// How long an answer that has begun may make no progress.
     pub idle_timeout: Duration,
     /// How long a provider may take to end an answer that is complete for its consumer. Then the
-    /// provider is told to stop, and its slot is free.
+    /// job is cancelled at the provider, and its slot is free.
     pub end_timeout: Duration,
     /// How often a job may be requeued for one model: so it is tried at most once more than this.
     /// The count starts again with each fallback.

@@ -109,9 +109,9 @@ pub enum Input {
         /// The side that has blocked it since.
         waiting: BlockedOn,
     },
-    /// The consumer has the whole answer of a job, though its provider has not ended it. From now on the
-    /// job counts as answered, however it ends. If that takes longer than
-    /// [`Config::end_timeout`](crate::Config::end_timeout), the provider is told to stop.
+    /// The consumer has the whole answer of a job, though its provider has not ended it. From now
+    /// on the job counts as answered, however it ends. If that takes longer than
+    /// [`Config::end_timeout`](crate::Config::end_timeout), the job is cancelled at the provider.
     Complete { job: JobId },
     /// A provider has finished with a job.
     Finished {

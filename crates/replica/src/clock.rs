@@ -12,7 +12,7 @@ use crate::{
 
 /// A stamp's counter stays below this, so that it can be shown as the nanoseconds of a date.
 const COUNTERS: u32 = 1_000_000;
-/// The disagreement above which the operator is told.
+/// A greater disagreement is reported to the operator.
 pub(crate) const NOTABLE: Duration = Duration::from_secs(60);
 
 /// This machine's wall clock, corrected by the lower median of its differences to the linked

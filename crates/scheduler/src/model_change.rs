@@ -15,7 +15,7 @@ pub struct ModelChange {
 /// Why a model was not loaded or unloaded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelChangeError {
-    /// The provider does not load and unload models when it is told.
+    /// The provider does not load and unload models on request.
     #[error("it does not load or unload models when it is told")]
     NotItsWork,
     /// The provider is busy with as many loads and unloads as it takes.

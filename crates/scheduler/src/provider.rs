@@ -48,7 +48,7 @@ pub trait Provider: Send + Sync {
         Arc::default()
     }
 
-    /// Whether it loads and unloads models when it is told.
+    /// Whether it loads and unloads models on request.
     fn loads_models(&self) -> bool {
         false
     }

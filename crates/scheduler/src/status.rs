@@ -41,7 +41,7 @@ pub struct WorkerStatus {
     pub models: Arc<BTreeSet<ModelName>>,
     /// The known facts about them, by name.
     pub model_facts: Arc<FactsByModel>,
-    /// Whether it loads and unloads models when it is told.
+    /// Whether it loads and unloads models on request.
     pub loads_models: bool,
     /// The shapes of request that it serves.
     pub endpoints: Endpoints,

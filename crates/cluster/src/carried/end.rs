@@ -21,7 +21,7 @@ use crate::{circuit::TooMuch, link::carrier::CarrierEnd};
 
 /// No further message leaves while the other end has this many bytes still to take.
 const WINDOW: usize = 1024 * 1024;
-/// The other end is told what was taken after this many bytes.
+/// After this many taken bytes the other end gets an acknowledgement.
 const ACK: usize = WINDOW / 8;
 
 /// This end of a carried link.
@@ -47,7 +47,7 @@ struct State {
     /// The pieces that have come and were not taken yet.
     pieces: VecDeque<Piece>,
     bytes: usize,
-    /// The bytes that were taken since the other end was last told.
+    /// The taken bytes that are not acknowledged yet.
     unsaid: usize,
     /// The bytes that left and that the other end has not taken yet.
     under_way: usize,

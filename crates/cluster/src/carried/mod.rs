@@ -44,7 +44,7 @@ use ways::{MOST_CARRIERS, Reach, Ways};
 pub(crate) const MOST_PAIRS: usize = 64;
 /// The most carried links that end here.
 const MOST_ENDS: usize = 512;
-/// Changes of the ways are gathered for this time before other members are told.
+/// Changes of the ways are gathered for this time before they are reported to other members.
 const TELL_AFTER: Duration = Duration::from_millis(50);
 
 /// Answers a link that another member opens through others. It gets the id of that member and this

@@ -143,7 +143,7 @@ struct PlainLink {
     snapshot: VecDeque<Frame>,
     /// When there was last room in the outbox.
     heard_at: Instant,
-    /// The name of this member that the peer was last told.
+    /// The name of this member that was last sent to the peer.
     name_said: String,
 }
 
@@ -196,7 +196,7 @@ impl PlainLink {
         Ok(())
     }
 
-    /// Tells the peer this member's name, if it has changed.
+    /// Sends this member's name to the peer, if it has changed.
     fn say_name(&mut self) -> Result<(), PlainEnd> {
         let name = self.shared.this.member().name;
         if name != self.name_said && !name.is_empty() {

@@ -38,7 +38,7 @@ pub(crate) enum Word {
 /// What remains to be done after a peer's words were taken in.
 #[derive(Debug, Default)]
 pub(crate) struct Merged {
-    /// Objects that the peer must be told about.
+    /// Objects whose present state must be sent to the peer.
     pub(crate) tell: Vec<Key>,
     /// Sessions of this member that the peer renames.
     pub(crate) renames: Vec<(SessionId, String)>,

@@ -8,7 +8,7 @@
 //!   `merge`: carries the decisions out
 //! - `inbound`: requests of its clients, served here; `outbound`: clients of this member, served by a
 //!   plain peer
-//! - `news`: when a plain peer is told of which object, pure; `saying`: objects as messages
+//! - `news`: when objects are sent to a plain peer, pure; `saying`: objects as messages
 
 mod complaints;
 pub(crate) mod greeting;

@@ -1,5 +1,5 @@
-//! When a plain peer is told of which object. It is told of this member's writes at once. It may
-//! not be linked to the other writers, so some time after their writes it gets everything again.
+//! When objects are sent to a plain peer. This member's writes are sent at once. The peer may not
+//! be linked to the other writers, so some time after their writes it gets all objects again.
 
 use std::{
     collections::BTreeSet,
@@ -14,7 +14,7 @@ use crate::changes::Changed;
 /// The shortest time between two snapshots.
 pub(crate) const BETWEEN_SNAPSHOTS: Duration = Duration::from_secs(60);
 
-/// The objects that a plain peer must be told of.
+/// The objects to send to a plain peer.
 #[derive(Debug)]
 pub(crate) struct News {
     keys: BTreeSet<Key>,
@@ -53,12 +53,12 @@ impl News {
         };
     }
 
-    /// Notes that the peer must be told of this object, in whatever state it then is.
+    /// Notes that this object must be sent to the peer, in the state that it then has.
     pub(crate) fn tell(&mut self, key: Key) {
         self.keys.insert(key);
     }
 
-    /// The next object to tell of.
+    /// The next object to send.
     pub(crate) fn pop(&mut self) -> Option<Key> {
         self.keys.pop_first()
     }
@@ -72,15 +72,15 @@ impl News {
         self.is_snapshot_wanted.then(|| self.last_snapshot + BETWEEN_SNAPSHOTS)
     }
 
-    /// A snapshot is sent at this time. It does not show deleted objects, so the peer is told of
-    /// these as well.
+    /// A snapshot is sent at this time. It does not show deleted objects, so these are sent as
+    /// well.
     pub(crate) fn snapshot_sent(&mut self, now: Instant) {
         self.keys.append(&mut self.gone);
         (self.last_snapshot, self.is_snapshot_wanted) = (now, false);
     }
 }
 
-/// Whether plain peers are told of objects of this kind.
+/// Whether objects of this kind are sent to plain peers.
 pub(crate) fn is_spoken_of(kind: Kind) -> bool {
     matches!(kind, Kind::SESSION | Kind::PROJECT | Kind::TEAM)
 }

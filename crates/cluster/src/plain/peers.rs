@@ -17,7 +17,7 @@ use crate::member::PlainPeer;
 
 /// The most plain peers that are remembered.
 const MOST_PEERS: usize = 256;
-/// The most plain peers that other members are told of.
+/// The most plain peers that are shown to other members.
 const MOST_SHOWN: usize = 64;
 /// The most links of one plain peer: each end may open one, and a broken one may not have been
 /// noticed yet.
@@ -152,7 +152,7 @@ impl PlainPeers {
         self.lock().iter().map(|(node, peer)| peer.named(node)).collect()
     }
 
-    /// The linked plain peers that other members are told of.
+    /// The linked plain peers that are shown to other members.
     pub(crate) fn linked(&self) -> Vec<PlainPeer> {
         let peers = self.lock();
         let linked = peers.iter().filter(|(_, peer)| !peer.links.is_empty());

@@ -28,14 +28,15 @@ pub(crate) enum Verdict {
     Rename(String),
     /// The peer may delete it.
     Delete,
-    /// The peer must be told this member's state, in a newer version than it offered.
+    /// The peer must get this member's state, in a newer version than it offered.
     Answer,
-    /// The peer must be told the newer version that is known already.
+    /// The peer must get the newer version that is known already.
     Repeat,
-    /// The peer must be told that it is gone: the peer names this member as its owner, and this
-    /// member has no such object.
+    /// The peer must get the removal of the object: the peer names this member as its owner, and
+    /// this member has no such object.
     Remove,
-    /// It is another owner's, and is not known here. If it was deleted, the peer must be told so.
+    /// It is another owner's, and is not known here. If it was deleted, the peer must get the
+    /// removal.
     RemoveIfDeleted,
 }
 
@@ -45,7 +46,7 @@ pub(crate) struct Adoption {
     pub(crate) owner: String,
     pub(crate) version: Version,
     pub(crate) value: Arc<str>,
-    /// Whether the peer changed more than it may. Then it must be told this member's state.
+    /// Whether the peer changed more than it may. Then it must get this member's state.
     pub(crate) answer: bool,
 }
 

@@ -71,12 +71,12 @@ use crate::{
 /// it may get the job again in another shape, and that try does not count as a requeue.
 ///
 /// **Resumes.** A job whose answer breaks off goes on at another provider, if it may be resumed: at
-/// the front of the queue of the model that it was served by, and only at providers that go on with
-/// that model. It then has no fallbacks and goes to a cloud only if its present target is a cloud.
-/// It avoids a provider that failed it while another one is able. If none is connected, it waits,
-/// unless the provider that began the answer could not resume answers itself. Each wait is bounded,
-/// and so is the number of breaks; then the job ends as it would have ended at the break. A job
-/// that is pinned or a fellow's is never resumed.
+/// the front of the queue of the model that it was served by, and only at providers that can resume
+/// answers of that model. It then has no fallbacks and goes to a cloud only if its present target
+/// is a cloud. It avoids a provider that failed it while another one is able. If none is connected,
+/// it waits, unless the provider that began the answer could not resume answers itself. Each wait
+/// is bounded, and so is the number of breaks; then the job ends as it would have ended at the
+/// break. A job that is pinned or a fellow's is never resumed.
 ///
 /// **Shapes.** A job goes only to providers that serve one of the endpoints it can be served in.
 /// Among the free ones, those that serve its own endpoint come first.
@@ -87,12 +87,13 @@ use crate::{
 /// another machine, only the fastest stay, then the nearest of these; the [`Policy`] makes the
 /// final choice. Speed is measured over whole answers and reduced by the throttle.
 ///
-/// **Memory.** Among the providers that are left, those that have the model in memory come first, then
-/// those that are loading it, the soonest first, then the one that loads it fastest; the policy chooses
-/// among equals. A job does not have its model loaded by a free provider while one that has it in
-/// memory, or is loading it, is not farther away and lacks only a free slot: it waits for that one, for
-/// as long as the load would take. So it begins at most twice as late as by the better of the two
-/// ways, whichever that is. A provider that is given a job counts as loading the model for it.
+/// **Memory.** Among the providers that are left, those that have the model in memory come first,
+/// then those that are loading it, the soonest first, then the one that loads it fastest; the
+/// policy chooses among equals. If a free provider would have to load the job's model, the job
+/// waits, for as long as that load would take, for another one that has the model in memory or is
+/// loading it, is not farther away, and lacks only a free slot. So the job begins at most twice as
+/// late as by the better of the two ways. A provider that is given a job counts as loading the
+/// model for it.
 ///
 /// **Prompts.** A job also waits for a provider that knows a long part of its prompt, as the
 /// [`Policy`] says, for as long as it would take to compute that part again, and ten seconds at
@@ -106,9 +107,10 @@ use crate::{
 /// next served fallback: see [`JobSpec::fallbacks`](crate::JobSpec::fallbacks). After each input,
 /// no job waits for a model that no provider here can serve while a fallback is served.
 ///
-/// **Waits.** A job that no connected provider can serve ends after the queue time-out. While one
-/// is connected that could, and none has a free slot, the busy time-out applies. A provider that
-/// drains, and one that failed or declined the job, cannot serve it; one that rests or is paused can.
+/// **Waits.** A job that no connected provider can serve ends after the queue time-out. While a
+/// provider that can serve it is connected, but none has a free slot, the busy time-out applies. A
+/// provider that drains, and one that failed or declined the job, cannot serve it; one that rests
+/// or is paused can.
 ///
 /// **Rests.** Consecutive faults send a provider to rest, then on trial. A job that no healthy
 /// provider may get ignores rests and trials.

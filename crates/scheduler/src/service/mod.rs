@@ -159,8 +159,8 @@ impl Scheduler {
         self.with(|core, notes| {
             core.handle(self, Input::Shutdown, notes);
             let all: Vec<_> = core.providers.keys().copied().collect();
-            // Each provider is told of its drain before the dispatcher retires it, which may happen
-            // at once.
+            // Each provider gets notice of its drain before the dispatcher retires it, which may
+            // happen at once.
             for id in all {
                 if let Some(provider) = core.providers.get(&id) {
                     provider.drain(reason, grace);

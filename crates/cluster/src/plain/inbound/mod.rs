@@ -103,8 +103,8 @@ impl Inbound {
     pub(crate) fn rename(&mut self, session_id: SessionId, name: String) {
         let message = ClientMessage::RenameSession(RenameSession { session_id, name });
         let text = message.encode();
-        // Too many renames at once are dropped. The peer is told the present name when it offers
-        // its own again.
+        // Too many renames at once are dropped. The peer gets the present name when it offers its
+        // own again.
         let _full = self.in_turn.try_send(Request { id: None, message, text });
     }
 

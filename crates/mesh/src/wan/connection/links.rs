@@ -195,10 +195,10 @@ impl Connection<'_> {
         self.parts.status.set(|status| status.sessions = sessions);
     }
 
-    /// Ends everything that went over this connection. `goodbye` says whether the peers are told
-    /// first.
+    /// Ends everything that went over this connection. `goodbye` says whether the peers get a
+    /// message first.
     pub(super) fn leave(&mut self, why: &str, goodbye: bool) {
-        // The peers are told first, while the connection still takes messages.
+        // The peers get their goodbye first, while the connection still takes messages.
         if goodbye {
             self.sessions.all().into_iter().for_each(|handle| self.sessions.close(handle, why));
         }

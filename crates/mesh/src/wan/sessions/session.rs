@@ -47,7 +47,7 @@ pub(super) struct RelaySession {
     state: SessionState,
 }
 
-/// A failed step: the session ends for this reason, and its other end is told.
+/// A failed step: the session ends, and its other end gets this reason.
 pub(super) struct End(pub(super) String);
 
 impl From<SealError> for End {
