@@ -14,12 +14,13 @@ const MOST: usize = 1 << 20;
 /// The most heads of a prompt.
 const MOST_HEADS: usize = 96;
 
-/// Hashes of ever longer beginnings ("heads") of a prompt. Two prompts that share a hash share that head, and so a warm
-/// cache for it.
+/// Hashes of ever longer beginnings ("heads") of a prompt. Two prompts that share a hash share that
+/// head, so a warm cache for it serves both.
 ///
-/// Heads are close to each other near the end of the prompt, and ever farther apart towards its beginning, so that there
-/// are at most 96 of them, however long it is. A prompt that goes on with another one finds it by a head that is
-/// shorter than the other by less than a third of what was added (or 512 bytes).
+/// Heads are close to each other near the end of the prompt, and ever farther apart towards its
+/// beginning, so there are at most 96 of them, however long it is. A prompt that continues another
+/// one finds it by a head that is shorter than the other by less than a third of what was added (or
+/// 512 bytes).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Affinity {
     /// The longest first.
